@@ -1,0 +1,1 @@
+"""quota-ops keeps the client quotas of Apache Kafka clusters in Git."""

@@ -1,0 +1,1 @@
+"""What a quota is: plain frozen values, the standard library only."""

@@ -1,0 +1,84 @@
+"""A difference: one row on which Git, the cluster and the ledger do not agree."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Kind(StrEnum):
+    """Why a row differs; the words of frames/diff.sql."""
+
+    IN_SYNC = "in_sync"
+    """Git and the cluster agree, the ledger does not know it yet."""
+    PENDING = "pending"
+    """Git moved; the cluster still holds what we put there, or nothing."""
+    DRIFTED = "drifted"
+    """The cluster moved; Git still says what we put there."""
+    TAKEOVER = "takeover"
+    """The cluster held another value before us."""
+    CONFLICT = "conflict"
+    """Git and the cluster both moved."""
+    REMOVED = "removed"
+    """Gone from Git, still on the cluster as we put it there."""
+    CHANGED_SINCE = "changed_since"
+    """Gone from Git, and changed on the cluster since we put it there."""
+    UNMANAGED = "unmanaged"
+    """On the cluster, and never ours."""
+    GONE = "gone"
+    """Ours by the ledger, but neither in Git nor on the cluster."""
+    CLEARED = "cleared"
+    """Cleared by a run of ours that never came to verify."""
+
+
+class Action(StrEnum):
+    """What a plan does with a row."""
+
+    SET = "set"
+    CLEAR = "clear"
+    RECORD = "record"
+    """Nothing on the cluster; verify writes the row to the ledger."""
+    FORGET = "forget"
+    """Nothing on the cluster; verify takes the row out of the ledger."""
+    REPORT = "report"
+    """Nothing anywhere; people are told."""
+
+
+DRIFT_KINDS = frozenset({Kind.DRIFTED, Kind.CONFLICT, Kind.CHANGED_SINCE, Kind.GONE})
+"""The kinds that mean that somebody else moved the cluster."""
+
+WRITES = frozenset({Action.SET, Action.CLEAR})
+
+
+class Difference(NamedTuple):
+    """A row of the table DIFFERENCES of one cluster."""
+
+    cluster: str
+    entity: str
+    key: str
+    kind: Kind
+    action: Action
+    before: float | None
+    after: float | None
+    verified: float | None
+    owner: str | None
+    reason: str | None
+    file: str | None
+    line: int | None
+    commit: str | None
+    run: str | None
+    at: str | None
+    hands_off: str | None
+
+    @property
+    def target(self) -> float | None:
+        """The value that the cluster is to hold; None when the key is cleared."""
+        return self.after if self.action is Action.SET else None
+
+    @property
+    def is_drift(self) -> bool:
+        """Whether somebody else moved this row on the cluster."""
+        return self.kind in DRIFT_KINDS
+
+    @property
+    def source(self) -> str | None:
+        """The place in Git that asks for the row, `payments.yaml:8`."""
+        return None if self.file is None else f"{self.file}:{self.line}" if self.line else self.file

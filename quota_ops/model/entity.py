@@ -1,0 +1,96 @@
+"""A client quota entity: who a quota is for, and its one text form.
+
+Kafka's own ClientQuotaEntity is a map of type to name, where a null name is the
+default of that type. Two spellings of one map are one entity, so the parts are put in
+order once, when the entity is made.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+USER = "user"
+CLIENT_ID = "client-id"
+IP = "ip"
+ENTITY_TYPES = (USER, CLIENT_ID, IP)
+MAX_NAME_BYTES = 32_767
+"""The longest name that the protocol carries: a STRING is an int16 length and its bytes."""
+
+DEFAULT_TEXT = "<default>"
+_PLAIN = re.compile(r'[^\s,=<>"\\]+')
+_PART = re.compile(r'(?P<type>"(?:[^"\\]|\\.)*"|[^="]+)=(?P<name>"(?:[^"\\]|\\.)*"|[^,"]+)(?:,|$)')
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Entity:
+    """A set of (type, name) parts in order of type; a name of None is the default."""
+
+    parts: tuple[tuple[str, str | None], ...]
+
+    @classmethod
+    def of(cls, names: Mapping[str, str | None]) -> "Entity":
+        """Make the entity that a type-to-name mapping describes."""
+        return cls(tuple(sorted(names.items(), key=lambda part: part[0])))
+
+    @classmethod
+    def parse(cls, text: str) -> "Entity":
+        """Read back what `text` wrote; ValueError when it is nothing that `text` writes."""
+        parts: dict[str, str | None] = {}
+        at = 0
+        while at < len(text):
+            part = _PART.match(text, at)
+            if part is None:
+                raise ValueError(f"not an entity text: {text!r}")
+            parts[_unquoted(part["type"])] = (
+                None if part["name"] == DEFAULT_TEXT else _unquoted(part["name"])
+            )
+            at = part.end()
+        entity = cls.of(parts)
+        if entity.text != text:
+            raise ValueError(f"not an entity text: {text!r}")
+        return entity
+
+    @property
+    def text(self) -> str:
+        """The entity as one line: `client-id=<default>,user=alice`.
+
+        A name that holds anything but plain printable characters is written as a JSON
+        string, so the text is one harmless line and reads back to the same entity.
+        """
+        return ",".join(
+            f"{_quoted(kind)}={DEFAULT_TEXT if name is None else _quoted(name)}"
+            for kind, name in self.parts
+        )
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of the parts, in order."""
+        return tuple(kind for kind, _ in self.parts)
+
+    @property
+    def has_default(self) -> bool:
+        """Whether a part is the default of its type, so that many clients share the entity."""
+        return any(name is None for _, name in self.parts)
+
+    def as_dict(self) -> dict[str, str | None]:
+        """The parts as a mapping of type to name."""
+        return dict(self.parts)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@lru_cache(maxsize=65_536)
+def _quoted(name: str) -> str:
+    if _PLAIN.fullmatch(name) and name.isprintable():
+        return name
+    quoted = json.dumps(name, ensure_ascii=False)
+    return "".join(
+        char if char.isprintable() else json.dumps(char, ensure_ascii=True)[1:-1] for char in quoted
+    )
+
+
+def _unquoted(text: str) -> str:
+    return str(json.loads(text)) if text.startswith('"') else text

@@ -1,0 +1,49 @@
+"""What became of each entity of a batch: the broker's answer, kept whole."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from quota_ops.model.entity import Entity
+
+
+class EntityAnswer(NamedTuple):
+    """A broker's answer for one entity; code 0 is Kafka's NONE, message its own words."""
+
+    entity: Entity
+    code: int
+    name: str
+    message: str | None
+
+
+class Status(StrEnum):
+    """What is known of a write."""
+
+    ACCEPTED = "accepted"
+    """The broker said yes (or would, when it was asked to validate only)."""
+    ALREADY = "already"
+    """The cluster held it before it was sent, so nothing was."""
+    REFUSED = "refused"
+    """The broker said no, in `message`."""
+    STALE = "stale"
+    """The cluster holds neither what was planned from nor what is desired: left alone."""
+    UNKNOWN = "unknown"
+    """No answer came, and describing did not settle it."""
+    NOT_SENT = "not_sent"
+    """An earlier trouble stopped the run before its turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the rows of one entity in one batch; `keys` are those it is about."""
+
+    batch: int
+    entity: str
+    keys: tuple[str, ...]
+    status: Status
+    code: int = 0
+    error: str | None = None
+    message: str | None = None
+
+
+DONE = frozenset({Status.ACCEPTED, Status.ALREADY})

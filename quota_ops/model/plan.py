@@ -1,0 +1,108 @@
+"""A plan: what a run would change, as a value with a digest that an approval can name."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from quota_ops.model.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.entity import Entity
+from quota_ops.model.policy import Policy
+
+SHORT = 8
+"""How many characters of a digest people are shown; as many are enough to approve it."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardFinding:
+    """A guard that asks for a person: its name, what it saw, and the reason of who let it pass."""
+
+    guard: str
+    message: str
+    allowed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Differences judged: what would be written, what guards say, and the digest of it all."""
+
+    policy: Policy
+    commit: str | None
+    differences: tuple[Difference, ...]
+    guards: tuple[GuardFinding, ...]
+    desired: int
+    actual: int
+    batches: int
+    ledger: str | None
+    """The ledger file that the plan was made from, or None when there was no ledger."""
+
+    @property
+    def writes(self) -> tuple[Difference, ...]:
+        """The rows that would be set or cleared."""
+        return tuple(row for row in self.differences if row.action in WRITES)
+
+    @property
+    def in_sync(self) -> int:
+        """How many rows of Git the cluster holds as they are."""
+        asked = sum(1 for row in self.differences if row.after is not None)
+        known = sum(1 for row in self.differences if row.kind is Kind.IN_SYNC)
+        return self.desired - asked + known
+
+    @property
+    def refused(self) -> tuple[GuardFinding, ...]:
+        """The guards that nobody let pass."""
+        return tuple(one for one in self.guards if one.allowed is None)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of cluster id, policy and every written (entity, key, before, after).
+
+        The commit is beside it, not inside: a squash merge has another commit and the same digest.
+        """
+        return digest(self.policy, self.writes)
+
+
+def digest(policy: Policy, writes: Sequence[Difference]) -> str:
+    """The digest of a plan, 64 hexadecimal characters; order of rows does not count."""
+    body: dict[str, Any] = {
+        "cluster_id": policy.cluster_id,
+        "policy": {name: value for name, value in policy.as_json().items() if name != "cluster"},
+        "changes": sorted(
+            [row.entity, row.key, _exact(row.before), _exact(row.target)] for row in writes
+        ),
+    }
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _exact(value: float | None) -> str:
+    return "none" if value is None else value.hex()
+
+
+def approves(approved: str, wanted: str) -> bool:
+    """Whether what a person typed names the digest: all of it, or at least its first eight."""
+    typed = approved.strip().lower()
+    return len(typed) >= SHORT and wanted.startswith(typed)
+
+
+def by_risk(row: Difference) -> tuple[int, float, str, str]:
+    """Sort key that puts first what can hurt most: defaults, removals, cuts, raises, new."""
+    if row.action not in WRITES:
+        return (9, 0.0, row.entity, row.key)
+    if Entity.parse(row.entity).has_default:
+        rank = 0
+    elif row.action is Action.CLEAR:
+        rank = 1
+    elif row.before is None:
+        rank = 4
+    else:
+        rank = 2 if change_share(row) < 0 else 3
+    return (rank, change_share(row), row.entity, row.key)
+
+
+def change_share(row: Difference) -> float:
+    """By how many percent the value changes; 0 when there was none or will be none."""
+    if not row.before or row.target is None:
+        return 0.0
+    return (row.target - row.before) / row.before * 100

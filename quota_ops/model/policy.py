@@ -1,0 +1,85 @@
+"""A cluster's policy: what its folder may declare, what is never touched, when guards speak."""
+
+from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
+from typing import Any, Self
+
+from quota_ops.model.entity import CLIENT_ID, IP, USER
+from quota_ops.model.filter import EntityFilter, FilterPart, Match
+
+
+class DriftPolicy(StrEnum):
+    """What a plan does with a row that somebody changed behind Git's back."""
+
+    REPAIR = "repair"
+    ASK = "ask"
+    REPORT = "report"
+
+
+def _any(*types: str) -> EntityFilter:
+    return EntityFilter(tuple(FilterPart(kind, Match.ANY) for kind in types))
+
+
+EVERYTHING = (_any(USER), _any(CLIENT_ID), _any(USER, CLIENT_ID), _any(IP))
+"""The scope of a folder that does not name one: every entity that a broker lets us alter."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardLimits:
+    """Numbers beyond which a guard asks for a person; shares are percent."""
+
+    removals: int = 20
+    removals_share: float = 10.0
+    cut_share: float = 50.0
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Everything that cluster.yaml says, beside the cluster's folder name."""
+
+    cluster: str
+    cluster_id: str
+    connection: str
+    schedule: str | None = None
+    scope: tuple[EntityFilter, ...] = EVERYTHING
+    protect: tuple[EntityFilter, ...] = ()
+    drift: DriftPolicy = DriftPolicy.REPAIR
+    clear_unmanaged: bool = False
+    guards: GuardLimits = field(default_factory=GuardLimits)
+
+    def as_json(self) -> dict[str, Any]:
+        """The policy as JSON values, in one spelling: what the digest and policy.json hold."""
+        return asdict(self) | {
+            "scope": [_filter_json(one) for one in self.scope],
+            "protect": [_filter_json(one) for one in self.protect],
+            "drift": self.drift.value,
+        }
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Self:
+        """The policy that `as_json` wrote; KeyError, TypeError or ValueError when it is not one."""
+        return cls(
+            **{name: values[name] for name in (one.name for one in fields(cls))}
+            | {
+                "scope": tuple(_filter(one) for one in values["scope"]),
+                "protect": tuple(_filter(one) for one in values["protect"]),
+                "drift": DriftPolicy(values["drift"]),
+                "guards": GuardLimits(**values["guards"]),
+            }
+        )
+
+
+def _filter_json(entity_filter: EntityFilter) -> dict[str, Any]:
+    return {
+        part.type: {"match": part.match.name.lower(), "name": part.name}
+        for part in entity_filter.parts
+    }
+
+
+def _filter(values: dict[str, Any]) -> EntityFilter:
+    return EntityFilter(
+        tuple(
+            FilterPart(kind, Match[part["match"].upper()], part["name"])
+            for kind, part in values.items()
+        )
+    )

@@ -1,0 +1,156 @@
+"""The five quota keys, what they limit, and how their numbers are written.
+
+Source of types and ranges: org.apache.kafka.server.config.QuotaConfig and
+org.apache.kafka.controller.ClientQuotaControlManager.
+"""
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from math import isfinite
+
+from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
+
+MAX_EXACT = 2.0**53
+"""Above it a double, which is what the protocol carries, skips whole numbers."""
+MAX_INT = 2_147_483_647.0
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaKey:
+    """One key that Kafka knows: its name, unit, largest value and whether it must be whole."""
+
+    name: str
+    unit: str
+    limits: str
+    types: frozenset[str]
+    whole: bool
+    largest: float
+
+
+_CLIENT = frozenset({USER, CLIENT_ID})
+QUOTA_KEYS = {
+    key.name: key
+    for key in (
+        QuotaKey("producer_byte_rate", "bytes/s", "produced bytes", _CLIENT, True, MAX_EXACT),
+        QuotaKey("consumer_byte_rate", "bytes/s", "fetched bytes", _CLIENT, True, MAX_EXACT),
+        QuotaKey(
+            "request_percentage", "%", "request and network threads", _CLIENT, False, MAX_EXACT
+        ),
+        QuotaKey(
+            "controller_mutation_rate", "mutations/s", "topic changes", _CLIENT, False, MAX_EXACT
+        ),
+        QuotaKey(
+            "connection_creation_rate",
+            "connections/s",
+            "new connections",
+            frozenset({IP}),
+            True,
+            MAX_INT,
+        ),
+    )
+}
+
+BYTE_UNITS = {
+    "B": 1,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+}
+_LIMIT = re.compile(r"(?P<number>(?:0|[1-9][0-9]*)(?:\.[0-9]+)?)(?:\s*(?P<unit>[A-Za-z%/]+))?")
+
+
+def parse_limit(key: QuotaKey, text: str) -> float:
+    """The value, in the key's unit, of a limit as a person writes it: `10 MiB`, `50`.
+
+    ValueError says what is wrong with the text, in words that follow the key's name.
+    """
+    match = _LIMIT.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(
+            f"must be plain decimal digits{_unit_hint(key)}, without sign, exponent or leading zero"
+        )
+    factor = _factor(key, match["unit"])
+    exact = Decimal(match["number"]) * factor
+    if key.whole and exact != exact.to_integral_value():
+        raise ValueError(f"must be a whole number of {key.unit}, {text.strip()} is not")
+    if exact <= 0:
+        raise ValueError("must be greater than 0: Kafka has no quota that blocks")
+    if exact > Decimal(key.largest):
+        raise ValueError(f"must not be above {int(key.largest)}")
+    value = float(exact)
+    if value == 0:
+        raise ValueError("is too small to be told from 0")
+    return value
+
+
+def _factor(key: QuotaKey, unit: str | None) -> int:
+    if unit is None or unit == key.unit:
+        return 1
+    if key.unit == "bytes/s":
+        if unit in BYTE_UNITS:
+            return BYTE_UNITS[unit]
+        raise ValueError(f"has the unit {unit}; the units are {', '.join(BYTE_UNITS)}, per second")
+    raise ValueError(f"is in {key.unit} and takes no other unit, not {unit}")
+
+
+def _unit_hint(key: QuotaKey) -> str:
+    return " with an optional unit such as MiB" if key.unit == "bytes/s" else ""
+
+
+def format_limit(key: str, value: float | None) -> str:
+    """A value with its unit, as people read it: `15 MiB/s`, `25 %`, `none`; exact, never rounded.
+
+    A key that quota-ops does not know is shown as its bare number.
+    """
+    if value is None:
+        return "none"
+    known = QUOTA_KEYS.get(key)
+    if known is None or not isfinite(value):
+        return format_number(value)
+    if known.unit != "bytes/s":
+        return f"{format_number(value)} {known.unit}"
+    number, unit = in_byte_unit(value)
+    return f"{number} {unit}/s"
+
+
+def in_byte_unit(value: float) -> tuple[str, str]:
+    """The number and unit (`10`, `MiB`) that say a count of bytes exactly and shortest."""
+    best = (format_number(value), "B")
+    if value != int(value):
+        return best
+    for unit, factor in BYTE_UNITS.items():
+        whole, rest = divmod(int(value) * 1000, factor)
+        text = format_number(whole / 1000)
+        if rest == 0 and whole >= 1000 and len(text) < len(best[0].replace(",", "")):
+            best = (text, unit)
+    return best
+
+
+def format_number(value: float) -> str:
+    """A number in as few characters as keep it exact: 1048576, 0.1, with commas in thousands."""
+    if not isfinite(value):
+        return str(value)
+    if value == int(value) and abs(value) < MAX_EXACT * 2**10:
+        return f"{int(value):,}"
+    return repr(value)
+
+
+def unalterable(entity: Entity, key: str) -> str | None:
+    """Why a broker would refuse or ignore a change of this stored row, or None when it takes it.
+
+    Source: ClientQuotaControlManager.validateEntity and the key sets per shape.
+    """
+    unknown = [kind for kind in entity.types if kind not in ENTITY_TYPES]
+    if unknown:
+        return f"unknown entity type {unknown[0]}"
+    if IP in entity.types and len(entity.types) > 1:
+        return "an ip together with another type"
+    if key not in QUOTA_KEYS:
+        return "unknown quota key"
+    if not QUOTA_KEYS[key].types.issuperset(entity.types):
+        return "a key of another entity type"
+    return None

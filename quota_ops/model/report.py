@@ -1,0 +1,53 @@
+"""What a report says; the pages in quota_ops/report only lay it out."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from quota_ops.model.outcome import Outcome
+from quota_ops.model.plan import Plan
+from quota_ops.model.verification import BrokerAnswer, RowVerdict
+
+STAGES = ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report")
+
+
+class StageStatus(StrEnum):
+    """How a stage of a run ended."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    FAILED = "failed"
+    NOT_RUN = "not run"
+
+
+class StageResult(NamedTuple):
+    """A stage, how it ended, how long it took, and its message when it did not succeed."""
+
+    stage: str
+    status: StageStatus
+    seconds: float | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One run, ready to be laid out; parts that a run did not come to are None or empty."""
+
+    cluster: str
+    cluster_id: str | None
+    run: str
+    commit: str | None
+    started: str
+    finished: str
+    stages: tuple[StageResult, ...]
+    plan: Plan | None
+    validated: tuple[Outcome, ...]
+    applied: tuple[Outcome, ...]
+    brokers: tuple[BrokerAnswer, ...]
+    verdicts: tuple[RowVerdict, ...]
+    """Only the rows that are not verified."""
+    verified: int
+    """How many rows every answering broker holds as they should be."""
+    versions: tuple[tuple[str, str], ...]
+    writes: bool
+    """Whether the run was one that writes; a drift report is not."""

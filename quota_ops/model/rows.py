@@ -1,0 +1,63 @@
+"""Rows of the tables that stages fill themselves; the fields are the columns, in order."""
+
+from typing import NamedTuple
+
+from quota_ops.model.entity import Entity
+
+
+class DesiredRow(NamedTuple):
+    """A row of DESIRED: a limit that a file asks for."""
+
+    cluster: str
+    entity: str
+    key: str
+    value: float
+    owner: str | None
+    reason: str | None
+    file: str
+    line: int
+
+
+class StoredQuota(NamedTuple):
+    """One key of one entity as a broker describes it; `value` in the key's own unit."""
+
+    entity: Entity
+    key: str
+    value: float
+
+
+class ActualRow(NamedTuple):
+    """A row of ACTUAL: a stored quota, and whether it is ours to write."""
+
+    cluster: str
+    entity: str
+    key: str
+    value: float
+    in_scope: bool
+    hands_off: str | None
+
+
+class LedgerRow(NamedTuple):
+    """A row of LEDGER: what a run of ours put, or was about to put, on the cluster."""
+
+    cluster: str
+    entity: str
+    key: str
+    value: float | None
+    state: str
+    owner: str | None
+    file: str | None
+    commit: str | None
+    run: str
+    at: str
+
+
+class BatchRow(NamedTuple):
+    """A row of BATCHES: one change of one key; `after` None clears it."""
+
+    cluster: str
+    batch: int
+    entity: str
+    key: str
+    before: float | None
+    after: float | None

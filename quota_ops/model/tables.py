@@ -1,0 +1,126 @@
+"""The tables that travel between stages: column names and types as plain data.
+
+`cluster` is Kafka's cluster id everywhere, `entity` is the text of
+`quota_ops.model.entity`, values are in the key's own unit.
+"""
+
+from dataclasses import dataclass
+
+TEXT = "string"
+NUMBER = "double"
+COUNT = "int"
+FLAG = "boolean"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column's name and type (string, double, int, boolean) and whether null may stand in it."""
+
+    name: str
+    type: str
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A named list of columns; its artefact is NAME.parquet in the run folder."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+    @property
+    def file(self) -> str:
+        """The name of the table's file in a run folder."""
+        return f"{self.name}.parquet"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(column.name for column in self.columns)
+
+
+_KEY = (Column("cluster", TEXT), Column("entity", TEXT), Column("key", TEXT))
+
+DESIRED = Table(
+    "desired",
+    (
+        *_KEY,
+        Column("value", NUMBER),
+        Column("owner", TEXT, nullable=True),
+        Column("reason", TEXT, nullable=True),
+        Column("file", TEXT),
+        Column("line", COUNT),
+    ),
+)
+"""What Git says: one row for each limit, with the place that asks for it."""
+
+ACTUAL = Table(
+    "actual",
+    (
+        *_KEY,
+        Column("value", NUMBER),
+        Column("in_scope", FLAG),
+        Column("hands_off", TEXT, nullable=True),
+    ),
+)
+"""What the cluster holds; `hands_off` says why a row is never written (protected, unknown)."""
+
+LEDGER = Table(
+    "ledger",
+    (
+        *_KEY,
+        Column("value", NUMBER, nullable=True),
+        Column("state", TEXT),
+        Column("owner", TEXT, nullable=True),
+        Column("file", TEXT, nullable=True),
+        Column("commit", TEXT, nullable=True),
+        Column("run", TEXT),
+        Column("at", TEXT),
+    ),
+)
+"""The rows that are ours. `state` is `verified`, or `intended` for a write that was about to be
+sent; a null value is an intended clear. A key holds at most one row of each state."""
+
+CLUSTERS = Table(
+    "clusters",
+    (
+        Column("cluster", TEXT),
+        Column("drift", TEXT),
+        Column("clear_unmanaged", FLAG),
+    ),
+)
+"""What decides per cluster: the drift policy, and whether unmanaged rows in scope are cleared."""
+
+DIFFERENCES = Table(
+    "differences",
+    (
+        *_KEY,
+        Column("kind", TEXT),
+        Column("action", TEXT),
+        Column("before", NUMBER, nullable=True),
+        Column("after", NUMBER, nullable=True),
+        Column("verified", NUMBER, nullable=True),
+        Column("owner", TEXT, nullable=True),
+        Column("reason", TEXT, nullable=True),
+        Column("file", TEXT, nullable=True),
+        Column("line", COUNT, nullable=True),
+        Column("commit", TEXT, nullable=True),
+        Column("run", TEXT, nullable=True),
+        Column("at", TEXT, nullable=True),
+        Column("hands_off", TEXT, nullable=True),
+    ),
+)
+"""Each row on which the three sides do not agree: `before` the cluster's value, `after` Git's,
+`verified` the value that the ledger knows; `commit`, `run` and `at` of the ledger's row."""
+
+BATCHES = Table(
+    "batches",
+    (
+        Column("cluster", TEXT),
+        Column("batch", COUNT),
+        *_KEY[1:],
+        Column("before", NUMBER, nullable=True),
+        Column("after", NUMBER, nullable=True),
+    ),
+)
+"""What is sent, in which request: a null `after` clears the key; an entity is in one batch."""
