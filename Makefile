@@ -1,0 +1,70 @@
+# `make help` lists the targets. Every target that needs the environment sets it up first.
+VENV := .venv
+BIN := $(VENV)/bin
+LOCKS := requirements.lock requirements-build.lock
+# Stamps are named by content, so that a fresh clone or a touched file sets nothing up again.
+ENVIRONMENT := $(VENV)/.environment-$(shell (pwd; cat $(LOCKS)) | cksum | cut -d' ' -f1)
+PROJECT := $(VENV)/.project-$(shell cksum < pyproject.toml | cut -d' ' -f1)
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-emit-index-url
+
+# A slow mirror is no failure, and a company has certificates of its own.
+export UV_HTTP_TIMEOUT ?= 180
+export UV_SYSTEM_CERTS ?= true
+
+.PHONY: help setup demo test up down lint bench clean lock
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1 /p' $(MAKEFILE_LIST) | awk '{t=$$1; $$1=""; printf "  make %-7s%s\n", t, $$0}'
+
+setup: $(PROJECT) ## install everything locked in requirements.lock, and the Kafka jars
+	@$(BIN)/python -m quota_ops.sandbox.jars
+
+demo: setup ## bring a real Kafka broker to what desired_state/demo says, step by step
+	@$(BIN)/quota-ops demo
+
+test: setup ## run the whole suite: a real broker, Spark and Airflow
+	@$(BIN)/python -m pytest
+
+up: setup ## start the sandbox broker and Airflow in the background; prints address and login
+	@$(BIN)/quota-ops up
+
+down: setup ## stop what `make up` started
+	@$(BIN)/quota-ops down
+
+lint: setup ## ruff, mypy --strict and the import contracts
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: setup ## measure speed and memory, and keep the results
+	@$(BIN)/python -m tests.benchmarks
+
+clean: ## remove .venv and build output; never runs, ledgers or the Kafka cache
+	@rm -rf $(VENV) build dist .coverage .hypothesis .import_linter_cache .mypy_cache \
+		.pytest_cache .ruff_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+lock: setup ## write the lock files again from pyproject.toml
+	@$(COMPILE) --group build --output-file requirements-build.lock
+	@$(COMPILE) --all-extras --group dev pyproject.toml --output-file requirements.lock
+
+# An interrupted install leaves packages that look whole, so each attempt starts from nothing;
+# what was downloaded is in uv's cache.
+$(ENVIRONMENT):
+	@python=$$(sh scripts/required_tools.sh) && \
+	echo "Setting up $(VENV) with $$python (about 1 GB; a minute the first time)" && \
+	"$$python" -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+		-r requirements-build.lock
+	@$(BIN)/uv pip sync --python $(BIN)/python --require-hashes \
+		--build-constraints requirements-build.lock --require-build-hashes \
+		--preview-features build-dependency-hashes requirements.lock
+	@touch $@
+
+$(PROJECT): $(ENVIRONMENT)
+	@rm -f $(VENV)/.project-*
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
