@@ -30,11 +30,11 @@ entities AS (
 
 sums AS (
   SELECT
-    cluster, entity, only_clears,
-    FLOOR((SUM(keys) OVER earlier - keys) / {max_keys}) AS keys_filled,
-    FLOOR((SUM(bytes) OVER earlier - bytes) / {max_bytes}) AS bytes_filled
+    cluster, entity, keys, bytes,
+    SUM(keys) OVER so_far AS keys_so_far,
+    SUM(bytes) OVER so_far AS bytes_so_far
   FROM entities
-  WINDOW earlier AS (
+  WINDOW so_far AS (
     PARTITION BY cluster ORDER BY only_clears, entity
     ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
   )
@@ -43,7 +43,12 @@ sums AS (
 numbered AS (
   SELECT
     cluster, entity,
-    DENSE_RANK() OVER (PARTITION BY cluster ORDER BY keys_filled, bytes_filled) AS batch
+    DENSE_RANK() OVER (
+      PARTITION BY cluster
+      ORDER BY
+        FLOOR((keys_so_far - keys) / {max_keys}),
+        FLOOR((bytes_so_far - bytes) / {max_bytes})
+    ) AS batch
   FROM sums
 )
 

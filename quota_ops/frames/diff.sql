@@ -16,7 +16,7 @@ WITH ours AS (
     MAX(file) AS file,
     MAX(commit) AS commit,
     MAX(run) AS run,
-    MAX(at) AS at
+    MAX(ledger.at) AS since
   FROM ledger
   GROUP BY cluster, entity, key
 ),
@@ -38,7 +38,7 @@ sides AS (
     d.reason,
     d.file AS asked_in_file, o.file AS known_file,
     d.line,
-    o.commit, o.run, o.at,
+    o.commit, o.run, o.since,
     a.in_scope,
     a.hands_off
   FROM desired AS d
@@ -87,7 +87,7 @@ SELECT
   k.reason,
   COALESCE(k.asked_in_file, k.known_file) AS file,
   k.line,
-  k.commit, k.run, k.at,
+  k.commit, k.run, k.since,
   k.hands_off
 FROM kinds AS k
 INNER JOIN clusters AS c ON k.cluster = c.cluster

@@ -65,7 +65,7 @@ class Difference(NamedTuple):
     line: int | None
     commit: str | None
     run: str | None
-    at: str | None
+    since: str | None
     hands_off: str | None
 
     @property

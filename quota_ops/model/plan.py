@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
@@ -36,6 +36,10 @@ class Plan:
     batches: int
     ledger: str | None
     """The ledger file that the plan was made from, or None when there was no ledger."""
+
+    def judged(self, guards: tuple[GuardFinding, ...]) -> "Plan":
+        """The same plan with what the guards say of it."""
+        return replace(self, guards=guards)
 
     @property
     def writes(self) -> tuple[Difference, ...]:

@@ -60,6 +60,7 @@ BYTE_UNITS = {
     "MiB": 2**20,
     "GiB": 2**30,
 }
+_THOUSANDTHS = 1000
 _LIMIT = re.compile(r"(?P<number>(?:0|[1-9][0-9]*)(?:\.[0-9]+)?)(?:\s*(?P<unit>[A-Za-z%/]+))?")
 
 
@@ -119,15 +120,12 @@ def format_limit(key: str, value: float | None) -> str:
 
 def in_byte_unit(value: float) -> tuple[str, str]:
     """The number and unit (`10`, `MiB`) that say a count of bytes exactly and shortest."""
-    best = (format_number(value), "B")
-    if value != int(value):
-        return best
+    candidates = [(format_number(value), "B")]
     for unit, factor in BYTE_UNITS.items():
-        whole, rest = divmod(int(value) * 1000, factor)
-        text = format_number(whole / 1000)
-        if rest == 0 and whole >= 1000 and len(text) < len(best[0].replace(",", "")):
-            best = (text, unit)
-    return best
+        thousandths, rest = divmod(value * _THOUSANDTHS, factor)
+        if rest == 0 and thousandths >= _THOUSANDTHS:
+            candidates.append((format_number(thousandths / _THOUSANDTHS), unit))
+    return min(candidates, key=lambda one: len(one[0].replace(",", "")))
 
 
 def format_number(value: float) -> str:

@@ -106,12 +106,12 @@ DIFFERENCES = Table(
         Column("line", COUNT, nullable=True),
         Column("commit", TEXT, nullable=True),
         Column("run", TEXT, nullable=True),
-        Column("at", TEXT, nullable=True),
+        Column("since", TEXT, nullable=True),
         Column("hands_off", TEXT, nullable=True),
     ),
 )
 """Each row on which the three sides do not agree: `before` the cluster's value, `after` Git's,
-`verified` the value that the ledger knows; `commit`, `run` and `at` of the ledger's row."""
+`verified` the value that the ledger knows; `commit`, `run` and `since` of the ledger's row."""
 
 BATCHES = Table(
     "batches",

@@ -1,0 +1,54 @@
+"""Bytes in a place, whole or not at all: what every file in the run store is made of.
+
+A place is a path or an fsspec URL. Today only local folders are promised, because the ledger
+needs a create that fails when the file exists, which `link` gives there.
+"""
+
+from uuid import uuid4
+
+from fsspec.core import url_to_fs
+
+from quota_ops.model.errors import InvalidInput
+
+
+def read(place: str) -> bytes:
+    """The bytes of a place; FileNotFoundError when there is nothing."""
+    fs, path = url_to_fs(place)
+    return bytes(fs.cat_file(path))
+
+
+def write(place: str, content: bytes) -> None:
+    """Put bytes in a place, over what was there; a reader sees the old or the new, never a part.
+
+    Raises InvalidInput when the place cannot be written (disk full, no permission).
+    """
+    fs, path = url_to_fs(place)
+    draft = _draft(place, content)
+    fs.mv(draft, path)
+
+
+def create(place: str, content: bytes) -> bool:
+    """Put bytes in a place where nothing was; False, and nothing done, when something is there."""
+    fs, path = url_to_fs(place)
+    draft = _draft(place, content)
+    try:
+        fs.link(draft, path)
+    except FileExistsError:
+        return False
+    finally:
+        fs.rm_file(draft)
+    return True
+
+
+def _draft(place: str, content: bytes) -> str:
+    fs, path = url_to_fs(place)
+    draft = f"{path}.{uuid4().hex}.part"
+    try:
+        fs.makedirs(fs._parent(path), exist_ok=True)  # noqa: SLF001 - fsspec documents it for callers
+        fs.pipe_file(draft, content)
+    except OSError as error:
+        raise InvalidInput(
+            f"{place} cannot be written: {error.strerror or error}",
+            "Nothing was changed by this step. Make room or give another --run-store.",
+        ) from error
+    return str(draft)

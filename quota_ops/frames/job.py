@@ -1,0 +1,59 @@
+"""One diff of one or many runs: read the sides, let an engine decide, write what it says."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from quota_ops import artefact, parquet
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.tables import ACTUAL, BATCHES, CLUSTERS, DESIRED, DIFFERENCES, LEDGER, Table
+
+SIDES = (DESIRED, ACTUAL, LEDGER, CLUSTERS)
+RESULTS = (DIFFERENCES, BATCHES)
+
+
+class Engine(Protocol):
+    """What runs the texts of quota_ops.frames.text over Parquet files."""
+
+    def decide(self, sides: Mapping[Table, Sequence[str]]) -> tuple[pa.Table, pa.Table]:
+        """The tables DIFFERENCES and BATCHES of the union of each side's files."""
+        ...
+
+
+def diff_runs(engine: Engine, folders: Sequence[Path]) -> None:
+    """Leave differences.parquet and batches.parquet in each run folder, all by one job.
+
+    Each folder holds desired, actual, ledger and clusters, of one cluster. Raises InvalidInput
+    when one is missing, is not its table, or two folders hold the same cluster.
+    """
+    clusters = [_cluster(folder) for folder in folders]
+    if len(set(clusters)) != len(clusters):
+        raise InvalidInput("two of the runs are of the same cluster; diff them one by one")
+    sides = {table: [str(folder / table.file) for folder in folders] for table in SIDES}
+    results = engine.decide(sides)
+    for table, rows in zip(RESULTS, results, strict=True):
+        conformed = parquet.conform(table, rows, table.name)
+        for folder, cluster in zip(folders, clusters, strict=True):
+            own = conformed.filter(pc.equal(conformed["cluster"], cluster))
+            artefact.write(str(folder / table.file), parquet.to_bytes(table, own))
+
+
+def _cluster(folder: Path) -> str:
+    """The cluster id of a run folder, its sides held against their schema on the way."""
+    for table in SIDES:
+        place = str(folder / table.file)
+        try:
+            found = parquet.columns(place)
+        except FileNotFoundError:
+            raise InvalidInput(
+                f"{place} is missing: the stage that leaves it has not run"
+            ) from None
+        parquet.check_columns(table, found, place)
+    place = str(folder / CLUSTERS.file)
+    rows = parquet.from_bytes(CLUSTERS, artefact.read(place), place)
+    if rows.num_rows != 1:
+        raise InvalidInput(f"{place} must hold one cluster, it holds {rows.num_rows}")
+    return str(rows["cluster"][0].as_py())

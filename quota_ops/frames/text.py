@@ -1,0 +1,22 @@
+"""The SQL texts, as both engines run them."""
+
+from importlib.resources import files
+
+MAX_KEYS = 5_000
+"""Changed keys in one request: half of what a broker refuses (QuorumController's bound)."""
+MAX_BYTES = 1_048_576
+"""Bytes of records in one request: an eighth of KafkaRaftClient.MAX_BATCH_SIZE_BYTES."""
+
+
+def diff_text() -> str:
+    """Three sides in, `differences` out."""
+    return _read("diff.sql")
+
+
+def batches_text(max_keys: int = MAX_KEYS, max_bytes: int = MAX_BYTES) -> str:
+    """`differences` in, `batches` out; a batch is closed at so many keys or bytes."""
+    return _read("batches.sql").format(max_keys=max_keys, max_bytes=max_bytes)
+
+
+def _read(name: str) -> str:
+    return files("quota_ops.frames").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,144 @@
+"""The ledger: the rows that this repository put on a cluster, as numbered files.
+
+Each file is the whole ledger after one change and is never written again. A change reads the
+last file and creates the next number, which fails when another writer was first: then it reads
+again. So no writer undoes another's rows, and the way back is the file before.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quota_ops import artefact, parquet
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.policy import Policy
+from quota_ops.model.rows import DesiredRow, LedgerRow
+from quota_ops.model.tables import LEDGER
+
+INTENDED = "intended"
+VERIFIED = "verified"
+
+COMMITS_KEPT = 1000
+
+LedgerKey = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """A cluster's ledger at one moment; `file` is None when there has never been one."""
+
+    file: str | None
+    rows: tuple[LedgerRow, ...]
+    policy: dict[str, Any] | None = None
+    """The policy that was last applied, as `Policy.as_json` says it."""
+    commits: tuple[str, ...] = ()
+    """The commits that were applied, the last one last."""
+
+
+Edit = Callable[[dict[LedgerKey, LedgerRow]], None]
+
+
+def read(folder: Path) -> Ledger:
+    """The ledger as its last file holds it.
+
+    Raises InvalidInput when that file does not parse: a damaged ledger is no empty ledger.
+    """
+    number = _last(folder)
+    if number == 0:
+        return Ledger(None, ())
+    place = folder / _name(number)
+    try:
+        table = parquet.from_bytes(LEDGER, artefact.read(str(place)), str(place))
+        notes = parquet.notes(table)
+        return Ledger(
+            place.name,
+            tuple(LedgerRow(*row) for row in parquet.to_rows(table)),
+            json.loads(notes.get("policy", "null")),
+            tuple(json.loads(notes.get("commits", "[]"))),
+        )
+    except (InvalidInput, ValueError) as error:
+        raise InvalidInput(
+            f"the ledger does not parse: {error}",
+            "Nothing was changed. Move the damaged file aside to go on from the file before it.",
+        ) from error
+
+
+def change(
+    folder: Path, edit: Edit, *, policy: Policy | None = None, commit: str | None = None
+) -> str | None:
+    """Apply an edit to the last state and create the next file; its name, None if nothing changed.
+
+    `edit` changes a dictionary of rows by (entity, key, state); it is called again when another
+    writer was first. `policy` and `commit` are noted as the last applied ones. Raises
+    InvalidInput as `read` does.
+    """
+    while True:
+        before = read(folder)
+        rows = {(row.entity, row.key, row.state): row for row in before.rows}
+        edit(rows)
+        after = Ledger(
+            before.file,
+            tuple(rows[key] for key in sorted(rows)),
+            before.policy if policy is None else policy.as_json(),
+            _with(before.commits, commit),
+        )
+        if after == before and before.file is not None:
+            return None
+        name = _name(1 if before.file is None else _number(before.file) + 1)
+        if artefact.create(str(folder / name), _content(after)):
+            return name
+
+
+def _with(commits: tuple[str, ...], commit: str | None) -> tuple[str, ...]:
+    if commit is None or commits[-1:] == (commit,):
+        return commits
+    return (*(one for one in commits if one != commit), commit)[-COMMITS_KEPT:]
+
+
+def _content(ledger: Ledger) -> bytes:
+    return parquet.to_bytes(
+        LEDGER,
+        parquet.from_rows(LEDGER, ledger.rows),
+        {"policy": json.dumps(ledger.policy), "commits": json.dumps(ledger.commits)},
+    )
+
+
+def intend(rows: dict[LedgerKey, LedgerRow], intents: Iterable[LedgerRow]) -> None:
+    """Note writes that are about to be sent; what was verified stays until they are read back."""
+    for row in intents:
+        rows[row.entity, row.key, INTENDED] = row
+
+
+def confirm(rows: dict[LedgerKey, LedgerRow], verified: Iterable[LedgerRow]) -> None:
+    """Note rows that were read back; a row with a null value was read back as absent."""
+    for row in verified:
+        rows.pop((row.entity, row.key, INTENDED), None)
+        if row.value is None:
+            rows.pop((row.entity, row.key, VERIFIED), None)
+        else:
+            rows[row.entity, row.key, VERIFIED] = row
+
+
+def follow(rows: dict[LedgerKey, LedgerRow], desired: Mapping[tuple[str, str], DesiredRow]) -> None:
+    """Let a row's owner and file follow Git; moving it between files is no change of the row."""
+    for (entity, key, state), row in rows.items():
+        asked = desired.get((entity, key))
+        if asked is not None and (row.owner, row.file) != (asked.owner, asked.file):
+            rows[entity, key, state] = row._replace(owner=asked.owner, file=asked.file)
+
+
+def _name(number: int) -> str:
+    return f"{number:08d}.parquet"
+
+
+def _number(name: str) -> int:
+    return int(name.partition(".")[0])
+
+
+def _last(folder: Path) -> int:
+    if not folder.is_dir():
+        return 0
+    names = (one.name for one in folder.glob("*.parquet"))
+    return max((_number(name) for name in names if name[:8].isdigit()), default=0)

@@ -1,0 +1,171 @@
+"""Guards: what a plan must not do without a person's word. Pure; each says why in one line."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from quota_ops.model.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.entity import Entity
+from quota_ops.model.plan import GuardFinding, change_share
+from quota_ops.model.policy import DriftPolicy, Policy
+
+SHARE_COUNTS_FROM = 5
+"""Below so many removals their share says nothing: one of four rows is 25 percent."""
+
+
+class Guard(StrEnum):
+    """The guards' names, as `--allow` takes them."""
+
+    REMOVALS = "removals"
+    """More removals than `guards.removals`, or a larger share of our rows than the policy has."""
+    OWNER_REMOVED = "owner_removed"
+    """All rows of one owner would be cleared."""
+    CUT = "cut"
+    """A limit would fall by more than `guards.cut_share` percent."""
+    DEFAULT_TOUCHED = "default_touched"
+    """A default entity would change: it holds for everyone without a quota of their own."""
+    TAKEOVER = "takeover"
+    """A value that was there before us would be replaced."""
+    CONFLICT = "conflict"
+    """Git and the cluster both moved since the last run."""
+    CHANGED_SINCE = "changed_since"
+    """A row that Git removed was changed on the cluster since we put it there."""
+    DRIFT = "drift"
+    """The policy says `drift: ask`, and somebody changed a row of ours."""
+    POLICY_CHANGED = "policy_changed"
+    """cluster.yaml differs from the policy that was last applied."""
+    WENT_BACK = "went_back"
+    """The ledger has already moved past this commit."""
+    EMPTY_DESIRED = "empty_desired"
+    """Git describes no quota at all, and rows of ours would be cleared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What the ledger knows: rows of ours per owner, the last applied policy, applied commits."""
+
+    owned: int
+    owners: Mapping[str | None, int]
+    policy: Mapping[str, Any] | None
+    commits: tuple[str, ...]
+
+
+def judge(
+    writes: Sequence[Difference],
+    *,
+    policy: Policy,
+    commit: str | None,
+    desired: int,
+    past: Past,
+    allowed: Mapping[str, str],
+) -> tuple[GuardFinding, ...]:
+    """What the guards say of a plan's writes; `allowed` maps a guard to the reason it may pass."""
+    clears = [row for row in writes if row.action is Action.CLEAR]
+    findings = (
+        *_removals(clears, policy, past),
+        *_owners(clears, past),
+        *_cuts(writes, policy),
+        *_by_kind(writes, policy),
+        *_defaults(writes),
+        *_history(writes, policy, commit, past),
+        *([(Guard.EMPTY_DESIRED, "Git describes no quota")] if clears and not desired else []),
+    )
+    return tuple(
+        GuardFinding(guard.value, message, allowed.get(guard.value)) for guard, message in findings
+    )
+
+
+Findings = Iterator[tuple[Guard, str]]
+
+
+def _removals(clears: Sequence[Difference], policy: Policy, past: Past) -> Findings:
+    limits = policy.guards
+    share = 100 * len(clears) / past.owned if past.owned else 0.0
+    if len(clears) > limits.removals:
+        yield Guard.REMOVALS, f"{len(clears)} removals, more than {limits.removals}"
+    elif len(clears) >= SHARE_COUNTS_FROM and share > limits.removals_share:
+        yield (
+            Guard.REMOVALS,
+            f"{len(clears)} of our {past.owned} rows would be cleared, {share:.0f} %: "
+            f"more than {limits.removals_share:g} %",
+        )
+
+
+def _owners(clears: Sequence[Difference], past: Past) -> Findings:
+    lost = Counter(row.owner for row in clears if row.kind is not Kind.UNMANAGED)
+    for owner, rows in sorted(lost.items(), key=str):
+        if owner is not None and rows >= past.owners.get(owner, rows + 1):
+            yield Guard.OWNER_REMOVED, f"every row of {owner} would be cleared ({rows})"
+
+
+def _cuts(writes: Sequence[Difference], policy: Policy) -> Findings:
+    limit = policy.guards.cut_share
+    cuts = [row for row in writes if -change_share(row) > limit]
+    if cuts:
+        yield Guard.CUT, f"{_rows(cuts)} would fall by more than {limit:g} %"
+
+
+def _by_kind(writes: Sequence[Difference], policy: Policy) -> Findings:
+    for kind, guard, words in (
+        (Kind.TAKEOVER, Guard.TAKEOVER, "had another value before us"),
+        (Kind.CONFLICT, Guard.CONFLICT, "moved both in Git and on the cluster"),
+        (Kind.CHANGED_SINCE, Guard.CHANGED_SINCE, "left Git, and changed on the cluster since"),
+        (Kind.DRIFTED, Guard.DRIFT, "changed on the cluster, and the policy says ask"),
+    ):
+        rows = [row for row in writes if row.kind is kind]
+        if rows and (kind is not Kind.DRIFTED or policy.drift is DriftPolicy.ASK):
+            yield guard, f"{_rows(rows)} {words}"
+
+
+def _defaults(writes: Sequence[Difference]) -> Findings:
+    touched = [row for row in writes if Entity.parse(row.entity).has_default]
+    if touched:
+        yield Guard.DEFAULT_TOUCHED, f"{_rows(touched)} would change: a default holds for many"
+
+
+def _history(
+    writes: Sequence[Difference], policy: Policy, commit: str | None, past: Past
+) -> Findings:
+    now = policy.as_json()
+    before = past.policy if past.policy is not None else now
+    changed = sorted(name for name in now if name != "cluster" and now[name] != before.get(name))
+    if changed:
+        yield (
+            Guard.POLICY_CHANGED,
+            f"cluster.yaml changed since it was applied: {', '.join(changed)}",
+        )
+    if writes and commit in past.commits[:-1] and commit != past.commits[-1]:
+        yield (
+            Guard.WENT_BACK,
+            f"commit {str(commit)[:7]} was applied before, and {past.commits[-1][:7]} came after it",
+        )
+
+
+def _rows(rows: Sequence[Difference]) -> str:
+    """The first rows by name and how many more there are."""
+    names = list(dict.fromkeys(f"{row.entity} {row.key}" for row in rows))
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+
+def concerns(guard: str, row: Difference, policy: Policy) -> bool:
+    """Whether a row is one of those that make a guard speak; some guards judge the whole plan."""
+    if row.action not in WRITES:
+        return False
+    match guard:
+        case Guard.REMOVALS | Guard.OWNER_REMOVED | Guard.EMPTY_DESIRED:
+            return row.action is Action.CLEAR
+        case Guard.CUT:
+            return -change_share(row) > policy.guards.cut_share
+        case Guard.DEFAULT_TOUCHED:
+            return Entity.parse(row.entity).has_default
+        case Guard.DRIFT:
+            return row.kind is Kind.DRIFTED
+        case _:
+            return row.kind.value == guard
+
+
+def unknown_guards(names: Iterable[str]) -> tuple[str, ...]:
+    """The names that are no guard's."""
+    return tuple(name for name in names if name not in set(Guard))

@@ -1,0 +1,149 @@
+"""A run's folder: the names of its artefacts, and how each is read and written."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from time import monotonic
+from typing import Any, Self
+
+import pyarrow as pa
+
+from quota_ops import artefact, parquet
+from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
+from quota_ops.model.policy import Policy
+from quota_ops.model.report import StageResult, StageStatus
+from quota_ops.model.rows import BatchRow
+from quota_ops.model.tables import BATCHES, DIFFERENCES, Table
+
+ABOUT = "run.json"
+POLICY = "policy.json"
+DESCRIBED = "described.json"
+PLAN = "plan.json"
+VALIDATED = "validated.json"
+APPLIED = "applied.json"
+VERIFIED = "verification.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """One run's artefacts; every write is whole or not at all."""
+
+    path: Path
+
+    @classmethod
+    def start(cls, path: Path, *, cluster: str, commit: str | None) -> Self:
+        """Say in run.json what run this is, unless an earlier attempt has said it."""
+        folder = cls(path)
+        if not folder.has(ABOUT):
+            folder.write_json(
+                ABOUT,
+                {
+                    "run": path.name,
+                    "cluster": cluster,
+                    "commit": commit,
+                    "started": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+                    "version": version("quota-ops"),
+                },
+            )
+        return folder
+
+    def about(self) -> dict[str, Any]:
+        """What run.json says: run, cluster, commit, started, version."""
+        return self.read_json(ABOUT)
+
+    def policy(self) -> Policy:
+        """The policy that check left."""
+        try:
+            return Policy.from_json(self.read_json(POLICY))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInput(f"{self.path / POLICY} is not a policy: {error!r}") from error
+
+    def has(self, name: str) -> bool:
+        """Whether the artefact is there."""
+        return (self.path / name).exists()
+
+    def write_table(self, table: Table, rows: Sequence[Sequence[Any]]) -> None:
+        """Leave a table's rows as NAME.parquet."""
+        content = parquet.to_bytes(table, parquet.from_rows(table, rows))
+        artefact.write(str(self.path / table.file), content)
+
+    def read_table(self, table: Table) -> pa.Table:
+        """A table that an earlier stage left; InvalidInput when it did not, or is damaged."""
+        return parquet.from_bytes(table, self._read(table.file), str(self.path / table.file))
+
+    def count(self, table: Table) -> int:
+        """How many rows an earlier stage left in a table."""
+        return int(self.read_table(table).num_rows)
+
+    def differences(self) -> tuple[Difference, ...]:
+        """The rows of DIFFERENCES."""
+        rows = parquet.to_rows(self.read_table(DIFFERENCES))
+        return tuple(
+            Difference(*row)._replace(kind=Kind(row[3]), action=Action(row[4])) for row in rows
+        )
+
+    def batches(self) -> dict[int, tuple[BatchRow, ...]]:
+        """The rows of BATCHES by the number of their batch, in order."""
+        batches: dict[int, list[BatchRow]] = {}
+        for row in map(BatchRow._make, parquet.to_rows(self.read_table(BATCHES))):
+            batches.setdefault(row.batch, []).append(row)
+        return {number: tuple(batches[number]) for number in sorted(batches)}
+
+    def write_json(self, name: str, value: Mapping[str, Any]) -> None:
+        """Leave a JSON artefact that people can read."""
+        text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+        artefact.write(str(self.path / name), text.encode())
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        """A JSON artefact that an earlier stage left; InvalidInput when not, or damaged."""
+        try:
+            value = json.loads(self._read(name))
+        except ValueError as error:
+            raise InvalidInput(f"{self.path / name} is not JSON: {error}") from error
+        if not isinstance(value, dict):
+            raise InvalidInput(f"{self.path / name} holds no JSON object")
+        return value
+
+    def write_text(self, name: str, text: str) -> None:
+        """Leave a page for people."""
+        artefact.write(str(self.path / name), text.encode("utf-8", "backslashreplace"))
+
+    def _read(self, name: str) -> bytes:
+        try:
+            return artefact.read(str(self.path / name))
+        except FileNotFoundError:
+            raise InvalidInput(
+                f"{self.path / name} is missing: the stage that leaves it has not run"
+            ) from None
+
+    @contextmanager
+    def stage(self, stage: str) -> Iterator[None]:
+        """Keep how a stage ended and how long it took, whatever it raises."""
+        began = monotonic()
+        status, message = StageStatus.DONE, None
+        try:
+            yield
+        except QuotaOpsError as error:
+            status = StageStatus.REFUSED if isinstance(error, Refused) else StageStatus.FAILED
+            message = str(error)
+            raise
+        except BaseException as error:
+            status, message = StageStatus.FAILED, f"{type(error).__name__}: {error}"
+            raise
+        finally:
+            result = StageResult(stage, status, round(monotonic() - began, 3), message)
+            self.write_json(f"stage-{stage}.json", result._asdict())
+
+    def stage_result(self, stage: str) -> StageResult:
+        """How a stage of this run ended; NOT_RUN when it did not begin."""
+        if not self.has(f"stage-{stage}.json"):
+            return StageResult(stage, StageStatus.NOT_RUN)
+        kept = self.read_json(f"stage-{stage}.json")
+        return StageResult(
+            kept["stage"], StageStatus(kept["status"]), kept["seconds"], kept["message"]
+        )

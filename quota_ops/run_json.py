@@ -1,0 +1,117 @@
+"""Plans, outcomes and verifications as JSON values, and back."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields
+from math import isfinite
+from typing import Any
+
+from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.plan import GuardFinding, Plan
+from quota_ops.model.policy import Policy
+from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
+
+Json = dict[str, Any]
+
+
+def number(value: float | None) -> float | str | None:
+    """A number that JSON can hold; what is not finite becomes its name."""
+    return value if value is None or isfinite(value) else str(value)
+
+
+def _float(value: float | str | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def plan_json(plan: Plan) -> Json:
+    """plan.json: digest first, then what people look for, then every differing row."""
+    return {
+        "digest": plan.digest,
+        "commit": plan.commit,
+        "guards": [asdict(one) for one in plan.guards],
+        "desired": plan.desired,
+        "actual": plan.actual,
+        "batches": plan.batches,
+        "ledger": plan.ledger,
+        "policy": plan.policy.as_json(),
+        "differences": [_difference_json(row) for row in plan.differences],
+    }
+
+
+def _difference_json(row: Difference) -> Json:
+    numbers = {name: number(getattr(row, name)) for name in ("before", "after", "verified")}
+    return row._asdict() | numbers
+
+
+def plan_from_json(values: Mapping[str, Any]) -> tuple[Plan, str]:
+    """The plan that `plan_json` wrote, and the digest that stands in the file."""
+    plan = Plan(
+        policy=Policy.from_json(values["policy"]),
+        commit=values["commit"],
+        differences=tuple(_difference(row) for row in values["differences"]),
+        guards=tuple(GuardFinding(**one) for one in values["guards"]),
+        desired=values["desired"],
+        actual=values["actual"],
+        batches=values["batches"],
+        ledger=values["ledger"],
+    )
+    return plan, values["digest"]
+
+
+def _difference(row: Json) -> Difference:
+    numbers = {name: _float(row[name]) for name in ("before", "after", "verified")}
+    return Difference(
+        **row | numbers | {"kind": Kind(row["kind"]), "action": Action(row["action"])}
+    )
+
+
+def outcomes_json(outcomes: Iterable[Outcome]) -> Json:
+    """What became of each entity, in the order of the batches."""
+    return {"outcomes": [asdict(one) for one in outcomes]}
+
+
+def outcomes_from_json(values: Mapping[str, Any]) -> tuple[Outcome, ...]:
+    """The outcomes that `outcomes_json` wrote."""
+    return tuple(
+        Outcome(**one | {"keys": tuple(one["keys"]), "status": Status(one["status"])})
+        for one in values["outcomes"]
+    )
+
+
+def verification_json(
+    brokers: Iterable[BrokerAnswer], verdicts: Iterable[RowVerdict], verified: int
+) -> Json:
+    """What each broker said, the rows that are not as they should be, and how many are."""
+    return {
+        "verified": verified,
+        "brokers": [asdict(one) for one in brokers],
+        "verdicts": [
+            row._asdict()
+            | {
+                "expected": number(row.expected),
+                "seen": [[broker, number(value)] for broker, value in row.seen],
+            }
+            for row in verdicts
+        ],
+    }
+
+
+def verification_from_json(
+    values: Mapping[str, Any],
+) -> tuple[tuple[BrokerAnswer, ...], tuple[RowVerdict, ...], int]:
+    """The brokers, verdicts and count that `verification_json` wrote."""
+    names = {one.name for one in fields(BrokerAnswer)}
+    brokers = tuple(
+        BrokerAnswer(**{name: one[name] for name in names}) for one in values["brokers"]
+    )
+    verdicts = tuple(
+        RowVerdict(
+            row["entity"],
+            row["key"],
+            _float(row["expected"]),
+            Verdict(row["verdict"]),
+            tuple((broker, _float(value)) for broker, value in row["seen"]),
+        )
+        for row in values["verdicts"]
+    )
+    return brokers, verdicts, values["verified"]

@@ -1,0 +1,73 @@
+"""Where runs and ledgers live: outside every checkout, kept by no clean-up command of ours.
+
+ROOT/runs/CLUSTER/RUN/      one run's artefacts
+ROOT/ledger/CLUSTER_ID/     the rows that are ours, as numbered files
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+from quota_ops.model.errors import InvalidInput
+
+ENVIRONMENT = "QUOTA_OPS_RUN_STORE"
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.+-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class RunStore:
+    """A folder for runs and ledgers; private to whom it belongs."""
+
+    root: Path
+
+    def new_run(self, cluster: str, run: str | None = None) -> Path:
+        """Make the folder of a run; given the name of an earlier one, that run's folder again.
+
+        `run` may be any text, such as Airflow's run id; characters that a path could trip over
+        are replaced.
+        """
+        name = _UNSAFE.sub("_", run) if run else _run_name()
+        folder = self.root / "runs" / _UNSAFE.sub("_", cluster) / name
+        try:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidInput(
+                f"the run store {self.root} cannot be written: {error.strerror}",
+                f"Give a folder that can, by --run-store or {ENVIRONMENT}.",
+            ) from error
+        return folder
+
+    def ledger(self, cluster_id: str) -> Path:
+        """The folder of a cluster's ledger."""
+        return self.root / "ledger" / _UNSAFE.sub("_", cluster_id)
+
+
+def find_run_store(place: str | None = None) -> RunStore:
+    """The run store that an option, the environment or the user's own folder names, in this order.
+
+    Raises InvalidInput for a place inside a Git checkout, where a clean-up could take it away.
+    """
+    from platformdirs import user_state_path  # noqa: PLC0415 - only where no place was named
+
+    named = place or os.environ.get(ENVIRONMENT)
+    root = Path(named).expanduser().absolute() if named else user_state_path("quota-ops") / "store"
+    if checkout := _checkout(root):
+        raise InvalidInput(
+            f"the run store {root} lies inside the Git checkout {checkout}",
+            "Runs and ledgers must outlive a checkout: give a folder elsewhere, "
+            f"by --run-store or {ENVIRONMENT}.",
+        )
+    return RunStore(root)
+
+
+def _checkout(root: Path) -> Path | None:
+    real = root.resolve()
+    return next((one for one in (real, *real.parents) if (one / ".git").exists()), None)
+
+
+def _run_name() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{uuid4().hex[:4]}"

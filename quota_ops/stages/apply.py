@@ -1,0 +1,190 @@
+"""apply: look again, note the intent, send batch after batch, keep what became of each entity."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+
+from quota_ops import ledger
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.alteration import alterations
+from quota_ops.model.errors import ClusterTrouble, InvalidInput, NoAnswer, Refused
+from quota_ops.model.outcome import DONE, Outcome, Status
+from quota_ops.model.plan import Plan, approves
+from quota_ops.model.progress import SILENT, Progress
+from quota_ops.model.rows import BatchRow, LedgerRow
+from quota_ops.run_folder import APPLIED, PLAN, RunFolder
+from quota_ops.run_json import outcomes_from_json, outcomes_json, plan_from_json
+from quota_ops.stages.outcomes import all_of, outcomes_of
+from quota_ops.stages.plan import refuse_unless_passed
+from quota_ops.stages.settle import UNSETTLED, Held, held_by, settle
+
+PAUSE = 30.0
+"""Seconds between two answers after which the cluster is described again before going on."""
+
+
+def run(
+    folder: RunFolder,
+    cluster: Cluster,
+    ledger_folder: Path,
+    approved: str,
+    progress: Progress = SILENT,
+) -> tuple[Outcome, ...]:
+    """Write what the approved plan says; leave an outcome file per batch, then applied.json.
+
+    `approved` is the digest as the approver names it. Called again after a crash, it goes on:
+    what the cluster already holds is not sent again. Raises Refused when the digest does not
+    match, a guard was not let pass, or any entity did not end as planned; ClusterTrouble when
+    the cluster was lost.
+    """
+    with folder.stage("apply"):
+        plan = approved_plan(folder, approved)
+        batches = folder.batches()
+        _hold_against_plan(plan, batches)
+        held = held_by(cluster.describe())
+        _intend(folder, plan, held, ledger_folder)
+        outcomes, trouble = _send_all(folder, cluster, batches, held, progress)
+        folder.write_json(APPLIED, outcomes_json(outcomes))
+        _raise_unless_done(outcomes, trouble)
+        return outcomes
+
+
+def approved_plan(folder: RunFolder, approved: str) -> Plan:
+    """The run's plan, its digest computed anew and held against file and approval."""
+    try:
+        plan, written = plan_from_json(folder.read_json(PLAN))
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(f"{folder.path / PLAN} is not a plan: {error!r}") from error
+    if plan.digest != written:
+        raise Refused(
+            f"{folder.path / PLAN} was changed after it was written: its rows give the digest "
+            f"{plan.digest[:8]}, the file says {written[:8]}",
+            "Nothing was written. Make a new plan.",
+        )
+    if not approves(approved, plan.digest):
+        raise Refused(
+            f"the approval is for {approved[:8]}, this plan is {plan.digest[:8]}",
+            "Nothing was written. Look at the plan again, then approve its digest.",
+        )
+    if plan.policy != folder.policy():
+        raise Refused("policy.json is not the policy of the plan", "Make a new plan.")
+    refuse_unless_passed(plan)
+    return plan
+
+
+def _hold_against_plan(plan: Plan, batches: Mapping[int, Iterable[BatchRow]]) -> None:
+    sent = sorted((r.entity, r.key, r.before, r.after) for rows in batches.values() for r in rows)
+    planned = sorted((row.entity, row.key, row.before, row.target) for row in plan.writes)
+    if sent != planned:
+        raise Refused("batches.parquet does not hold the rows of the plan", "Make a new plan.")
+
+
+def _intend(folder: RunFolder, plan: Plan, held: Held, ledger_folder: Path) -> None:
+    about = folder.about()
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    intents = [
+        LedgerRow(
+            row.cluster,
+            row.entity,
+            row.key,
+            row.target,
+            ledger.INTENDED,
+            row.owner,
+            row.file,
+            about["commit"],
+            about["run"],
+            now,
+        )
+        for row in plan.writes
+        if held.get((row.entity, row.key)) in {row.before, row.target}
+    ]
+    ledger.change(ledger_folder, lambda rows: ledger.intend(rows, intents))
+
+
+def _send_all(
+    folder: RunFolder,
+    cluster: Cluster,
+    batches: Mapping[int, tuple[BatchRow, ...]],
+    held: Held,
+    progress: Progress,
+) -> tuple[tuple[Outcome, ...], ClusterTrouble | None]:
+    """Every entity's outcome, and the trouble that ended the sending before its end."""
+    outcomes: list[Outcome] = []
+    trouble: ClusterTrouble | None = None
+    heard = monotonic()
+    for number, rows in batches.items():
+        if trouble is not None:
+            outcomes += all_of(number, rows, Status.NOT_SENT, trouble.message)
+            continue
+        try:
+            if monotonic() - heard > PAUSE:
+                held = held_by(cluster.describe())
+            batch, held = _send(cluster, number, rows, held)
+        except ClusterTrouble as error:
+            trouble = error
+            batch = all_of(number, rows, Status.NOT_SENT, error.message)
+        batch = _keep(folder, number, batch)
+        outcomes += batch
+        heard = monotonic()
+        progress.applied(number, len(batches), batch)
+        if any(one.status is Status.UNKNOWN for one in batch):
+            trouble = NoAnswer("an earlier batch was left unknown")
+    return tuple(outcomes), trouble
+
+
+def _keep(folder: RunFolder, number: int, batch: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
+    """Leave a batch's outcomes; what an earlier attempt of this run wrote stays accepted."""
+    name = f"batch-{number:04d}.json"
+    earlier = outcomes_from_json(folder.read_json(name)) if folder.has(name) else ()
+    batch = tuple(_earlier(one, earlier) for one in batch)
+    folder.write_json(name, outcomes_json(batch))
+    return batch
+
+
+def _send(
+    cluster: Cluster, number: int, rows: tuple[BatchRow, ...], held: Held
+) -> tuple[tuple[Outcome, ...], Held]:
+    """Send what the cluster does not hold yet; the outcomes, and what it held when last asked."""
+    already = [row for row in rows if held.get((row.entity, row.key)) == row.after]
+    stale = [row for row in rows if held.get((row.entity, row.key)) not in {row.before, row.after}]
+    to_send = [row for row in rows if row not in set(already) | set(stale)]
+    outcomes = (
+        *all_of(number, already, Status.ALREADY, None),
+        *all_of(number, stale, Status.STALE, "changed since the plan was made"),
+    )
+    if not to_send:
+        return outcomes, held
+    try:
+        answered = outcomes_of(number, to_send, cluster.apply(alterations(to_send)))
+    except NoAnswer as error:
+        answered = all_of(number, to_send, Status.UNKNOWN, error.message)
+    unknown = {o.entity for o in answered if o.status is Status.UNKNOWN or o.error in UNSETTLED}
+    if unknown:
+        unsettled = [row for row in to_send if row.entity in unknown]
+        settled, held = settle(cluster, number, unsettled, held)
+        answered = (*(one for one in answered if one.entity not in unknown), *settled)
+    return (*outcomes, *answered), held
+
+
+def _earlier(now: Outcome, earlier: Iterable[Outcome]) -> Outcome:
+    """An entity that an earlier attempt of this run wrote was accepted, not there before."""
+    if now.status is not Status.ALREADY:
+        return now
+    same = (one for one in earlier if (one.entity, one.keys) == (now.entity, now.keys))
+    return next((one for one in same if one.status is Status.ACCEPTED), now)
+
+
+def _raise_unless_done(outcomes: Iterable[Outcome], trouble: ClusterTrouble | None) -> None:
+    left = [one for one in outcomes if one.status not in DONE]
+    if trouble is not None and not any(one.status is Status.UNKNOWN for one in left):
+        raise trouble
+    if not left:
+        return
+    lines = "\n".join(
+        f"  {one.entity}  {one.status}: {' '.join(filter(None, (one.error, one.message)))}"
+        for one in left
+    )
+    message = f"{len(left)} entities did not end as planned:\n{lines}"
+    if any(one.status is Status.UNKNOWN for one in left):
+        raise Refused(message, "Run again: what arrived is recognised, the rest is sent.")
+    raise Refused(message, "The others were written. Plan again to see where these stand.")

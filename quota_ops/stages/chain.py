@@ -1,0 +1,112 @@
+"""The stages of one run in a row, in one process: what the command line calls."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.errors import QuotaOpsError
+from quota_ops.model.progress import SILENT, Progress
+from quota_ops.run_folder import PLAN, RunFolder
+from quota_ops.run_store import RunStore
+from quota_ops.stages import apply, check, describe, diff, plan, report, validate, verify
+
+READ_ONLY = ("check", "describe", "diff", "plan", "validate")
+CHAINS = {
+    "diff": READ_ONLY[:3],
+    "plan": READ_ONLY,
+    "validate": READ_ONLY,
+    "apply": (*READ_ONLY, "apply"),
+    "verify": ("check", "describe", "verify"),
+    "report": (*READ_ONLY, "report"),
+    "reconcile": (*READ_ONLY, "apply", "verify", "report"),
+}
+"""The stages that each command runs on a cluster. Only `apply` and `reconcile` write to it."""
+
+STILL_RUN = {
+    "plan": {"validate", "report"},
+    "apply": {"verify", "report"},
+}
+"""What runs although a stage failed: the broker speaks beside the guards, and what was written
+is read back. A report is written in any case."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run and all that its stages need; `connect` is called when a stage needs the cluster."""
+
+    folder: RunFolder
+    cluster_folder: Path
+    store: RunStore
+    connect: Callable[[], Cluster]
+    engine: str = diff.EMBEDDED
+    allow: Mapping[str, str] = field(default_factory=dict)
+    approve: str | None = None
+    """The approved digest; None approves the plan that this very run has just made."""
+    progress: Progress = SILENT
+
+    @property
+    def ledger(self) -> Path:
+        """The ledger of this run's cluster."""
+        return self.store.ledger(self.folder.policy().cluster_id)
+
+
+def _check(run: Run) -> None:
+    check.run(run.folder, run.cluster_folder)
+
+
+def _describe(run: Run) -> None:
+    describe.run(run.folder, run.connect(), run.ledger)
+
+
+def _diff(run: Run) -> None:
+    diff.run([run.folder], run.engine)
+
+
+def _plan(run: Run) -> None:
+    plan.run(run.folder, run.allow)
+
+
+def _validate(run: Run) -> None:
+    validate.run(run.folder, run.connect())
+
+
+def _apply(run: Run) -> None:
+    approved = run.approve or run.folder.read_json(PLAN)["digest"]
+    apply.run(run.folder, run.connect(), run.ledger, approved, run.progress)
+
+
+def _verify(run: Run) -> None:
+    verify.run(run.folder, run.connect(), run.ledger, run.progress)
+
+
+def _report(run: Run) -> None:
+    report.run(run.folder)
+
+
+STAGES: Mapping[str, Callable[[Run], None]] = {
+    "check": _check,
+    "describe": _describe,
+    "diff": _diff,
+    "plan": _plan,
+    "validate": _validate,
+    "apply": _apply,
+    "verify": _verify,
+    "report": _report,
+}
+
+
+def run_stages(run: Run, stages: Sequence[str]) -> None:
+    """Run stages in order; the first error is raised when those that still run have run."""
+    error: QuotaOpsError | None = None
+    still: set[str] = set(stages)
+    for stage in stages:
+        if stage not in still:
+            continue
+        try:
+            STAGES[stage](run)
+        except QuotaOpsError as raised:
+            error = error or raised
+            still &= STILL_RUN.get(stage, {"report"})
+    if error is not None:
+        raise error

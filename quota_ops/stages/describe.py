@@ -1,0 +1,61 @@
+"""describe: everything the cluster holds, beside what the ledger knows of it at that moment."""
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from quota_ops import ledger
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.entity import Entity
+from quota_ops.model.filter import Match, any_accepts
+from quota_ops.model.policy import Policy
+from quota_ops.model.quota import unalterable
+from quota_ops.model.rows import ActualRow, StoredQuota
+from quota_ops.model.tables import ACTUAL, CLUSTERS, LEDGER
+from quota_ops.run_folder import DESCRIBED, RunFolder
+
+
+def run(folder: RunFolder, cluster: Cluster, ledger_folder: Path) -> int:
+    """Leave actual, ledger and clusters; how many rows the cluster holds.
+
+    The ledger is read first: a row that a run of ours writes in between then looks like
+    somebody else's, never the other way round.
+    """
+    with folder.stage("describe"):
+        policy = folder.policy()
+        known = ledger.read(ledger_folder)
+        stored = cluster.describe()
+        folder.write_table(ACTUAL, sorted(_rows(policy, stored)))
+        folder.write_table(LEDGER, known.rows)
+        verified = any(row.state == ledger.VERIFIED for row in known.rows)
+        clears = policy.clear_unmanaged and verified
+        folder.write_table(CLUSTERS, [(policy.cluster_id, policy.drift.value, clears)])
+        folder.write_json(
+            DESCRIBED,
+            {
+                "at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+                "brokers": [f"{one.id} {one.host}:{one.port}" for one in cluster.brokers],
+                "ledger": known.file,
+                "applied_policy": known.policy,
+                "applied_commits": known.commits,
+            },
+        )
+        return len(stored)
+
+
+def _rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[ActualRow]:
+    wide = {
+        tuple(part.type for part in one.parts)
+        for one in policy.scope
+        if all(part.match is Match.ANY for part in one.parts)
+    }
+    narrow = [one for one in policy.scope if any(p.match is not Match.ANY for p in one.parts)]
+    last: Entity | None = None
+    text, in_scope, protected = "", False, False
+    for entity, key, value in stored:
+        if entity is not last:
+            last, text = entity, entity.text
+            in_scope = entity.types in wide or any_accepts(narrow, entity)
+            protected = any_accepts(policy.protect, entity)
+        hands_off = "protected" if protected else unalterable(entity, key)
+        yield ActualRow(policy.cluster_id, text, key, value, in_scope, hands_off)

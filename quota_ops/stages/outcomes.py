@@ -1,0 +1,47 @@
+"""Rows and answers matched to outcomes, one per entity."""
+
+from collections.abc import Iterable
+
+from quota_ops.model.outcome import EntityAnswer, Outcome, Status
+from quota_ops.model.rows import BatchRow
+
+
+def outcomes_of(
+    batch: int, rows: Iterable[BatchRow], answers: Iterable[EntityAnswer]
+) -> tuple[Outcome, ...]:
+    """A batch's outcomes, each answer matched by its entity: brokers answer in hash order.
+
+    An entity without an answer is UNKNOWN.
+    """
+    by_entity = {answer.entity.text: answer for answer in answers}
+    return tuple(
+        _outcome(batch, entity, keys, by_entity.get(entity))
+        for entity, keys in _by_entity(rows).items()
+    )
+
+
+def _outcome(
+    batch: int, entity: str, keys: tuple[str, ...], answer: EntityAnswer | None
+) -> Outcome:
+    if answer is None:
+        return Outcome(batch, entity, keys, Status.UNKNOWN, message="no answer for this entity")
+    status = Status.ACCEPTED if answer.code == 0 else Status.REFUSED
+    error = None if answer.code == 0 else answer.name
+    return Outcome(batch, entity, keys, status, answer.code, error, answer.message or None)
+
+
+def all_of(
+    batch: int, rows: Iterable[BatchRow], status: Status, message: str | None
+) -> tuple[Outcome, ...]:
+    """The same outcome for every entity of these rows."""
+    return tuple(
+        Outcome(batch, entity, keys, status, message=message)
+        for entity, keys in _by_entity(rows).items()
+    )
+
+
+def _by_entity(rows: Iterable[BatchRow]) -> dict[str, tuple[str, ...]]:
+    keys: dict[str, list[str]] = {}
+    for row in rows:
+        keys.setdefault(row.entity, []).append(row.key)
+    return {entity: tuple(names) for entity, names in keys.items()}

@@ -1,0 +1,82 @@
+"""plan: the differences judged, and given a digest that an approval can name."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from quota_ops.ledger import VERIFIED
+from quota_ops.model.errors import InvalidInput, Refused
+from quota_ops.model.guards import Guard, Past, judge, unknown_guards
+from quota_ops.model.plan import Plan, by_risk
+from quota_ops.model.rows import LedgerRow
+from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
+from quota_ops.parquet import to_rows
+from quota_ops.run_folder import DESCRIBED, PLAN, RunFolder
+from quota_ops.run_json import plan_json
+
+
+def run(folder: RunFolder, allow: Mapping[str, str] | None = None) -> Plan:
+    """Leave plan.json, what can hurt most first.
+
+    `allow` maps a guard's name to the reason why it may pass. Raises Refused, after the plan is
+    written, when a guard spoke that nobody let pass.
+    """
+    with folder.stage("plan"):
+        allowed = allow or {}
+        _check_names(allowed)
+        policy, commit = folder.policy(), folder.about()["commit"]
+        differences = tuple(sorted(folder.differences(), key=by_risk))
+        desired = folder.count(DESIRED)
+        plan = Plan(
+            policy=policy,
+            commit=commit,
+            differences=differences,
+            guards=(),
+            desired=desired,
+            actual=folder.count(ACTUAL),
+            batches=len(folder.batches()),
+            ledger=folder.read_json(DESCRIBED)["ledger"],
+        )
+        guards = judge(
+            plan.writes,
+            policy=policy,
+            commit=commit,
+            desired=desired,
+            past=_past(folder),
+            allowed=allowed,
+        )
+        plan = plan.judged(guards)
+        folder.write_json(PLAN, plan_json(plan))
+        refuse_unless_passed(plan)
+        return plan
+
+
+def refuse_unless_passed(plan: Plan) -> None:
+    """Raise Refused when a guard spoke that nobody let pass."""
+    if plan.refused:
+        said = "; ".join(f"{one.guard}: {one.message}" for one in plan.refused)
+        options = " ".join(f"--allow {one.guard}" for one in plan.refused)
+        raise Refused(
+            f"{len(plan.refused)} guard(s) ask for a person: {said}",
+            f"To let the plan pass: {options} --reason TEXT. Nothing was written.",
+        )
+
+
+def _check_names(allowed: Mapping[str, str]) -> None:
+    if unknown := unknown_guards(allowed):
+        raise InvalidInput(
+            f"{', '.join(unknown)} is not a guard", f"The guards are {', '.join(Guard)}."
+        )
+    if nameless := [guard for guard, reason in allowed.items() if not reason.strip()]:
+        raise InvalidInput(f"--allow {nameless[0]} needs a reason", "Add --reason TEXT.")
+
+
+def _past(folder: RunFolder) -> Past:
+    rows = map(LedgerRow._make, to_rows(folder.read_table(LEDGER)))
+    owners = Counter(row.owner for row in rows if row.state == VERIFIED)
+    described = folder.read_json(DESCRIBED)
+    return Past(
+        owned=owners.total(),
+        owners=owners,
+        policy=described["applied_policy"],
+        commits=tuple(described["applied_commits"]),
+    )

@@ -1,0 +1,74 @@
+"""Settling what is unknown: a write without an answer is asked about, then sent once more."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay
+from tenacity import wait_exponential as wait_longer_each_time
+
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.alteration import alterations
+from quota_ops.model.errors import ClusterTrouble
+from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.rows import BatchRow, StoredQuota
+from quota_ops.stages.outcomes import all_of, outcomes_of
+
+Held = Mapping[tuple[str, str], float]
+"""What a cluster holds, by (entity, key)."""
+
+UNSETTLED = frozenset({"REQUEST_TIMED_OUT", "NOT_CONTROLLER", "UNKNOWN_SERVER_ERROR"})
+"""Answers that do not say whether the write happened. Source: AlterClientQuotasRequest."""
+
+PATIENCE = 15.0
+"""Seconds that a cluster is given to answer again."""
+
+
+def held_by(stored: Iterable[StoredQuota]) -> Held:
+    """Described rows by the text of their entity, and their key."""
+    return {(entity.text, key): value for entity, key, value in stored}
+
+
+def settle(
+    cluster: Cluster, batch: int, rows: Sequence[BatchRow], held: Held
+) -> tuple[tuple[Outcome, ...], Held]:
+    """Find out what became of rows whose write got no answer; what did not arrive is sent again.
+
+    Sending again is safe: an alteration says what shall be, not by how much. Rows that stay
+    unknown are UNKNOWN, with the reason.
+    """
+    try:
+        seen = _describe(cluster)
+        left = _missing(rows, seen)
+        answers = outcomes_of(batch, left, cluster.apply(alterations(left))) if left else ()
+    except ClusterTrouble as error:
+        return all_of(batch, rows, Status.UNKNOWN, error.message), held
+    again = {one.entity: one for one in answers}
+    arrived = all_of(batch, rows, Status.ACCEPTED, "settled by describing")
+    return (
+        tuple(_named(again.get(one.entity, one)) for one in arrived),
+        seen,
+    )
+
+
+def _named(one: Outcome) -> Outcome:
+    """An answer that still does not say what happened is UNKNOWN, not refused."""
+    if one.error not in UNSETTLED:
+        return one
+    return Outcome(
+        one.batch, one.entity, one.keys, Status.UNKNOWN, one.code, one.error, one.message
+    )
+
+
+def _missing(rows: Iterable[BatchRow], held: Held) -> list[BatchRow]:
+    return [row for row in rows if held.get((row.entity, row.key)) != row.after]
+
+
+def _describe(cluster: Cluster) -> Held:
+    for attempt in Retrying(
+        retry=retry_if_exception_type(ClusterTrouble),
+        wait=wait_longer_each_time(multiplier=0.2, max=2),
+        stop=stop_after_delay(PATIENCE),
+        reraise=True,
+    ):
+        with attempt:
+            return held_by(cluster.describe())
+    raise AssertionError

@@ -1,0 +1,37 @@
+"""validate: every batch asked of the broker with validate-only, before the first write."""
+
+from collections.abc import Iterable
+
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.alteration import alterations
+from quota_ops.model.errors import Refused
+from quota_ops.model.outcome import Outcome, Status
+from quota_ops.run_folder import VALIDATED, RunFolder
+from quota_ops.run_json import outcomes_json
+from quota_ops.stages.outcomes import outcomes_of
+
+
+def run(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
+    """Leave validated.json; Refused, naming every refusal and its line, when there is one."""
+    with folder.stage("validate"):
+        outcomes = tuple(
+            outcome
+            for number, rows in folder.batches().items()
+            for outcome in outcomes_of(number, rows, cluster.validate(alterations(rows)))
+        )
+        folder.write_json(VALIDATED, outcomes_json(outcomes))
+        refusals = [one for one in outcomes if one.status is not Status.ACCEPTED]
+        if refusals:
+            raise Refused(
+                f"the broker refuses {len(refusals)} of {len(outcomes)} entities:\n"
+                + "\n".join(_lines(folder, refusals)),
+                "Nothing was written. Mend the YAML lines above.",
+            )
+        return outcomes
+
+
+def _lines(folder: RunFolder, refusals: Iterable[Outcome]) -> Iterable[str]:
+    asked_by = {row.entity: row.source for row in folder.differences() if row.source}
+    for one in refusals:
+        place = asked_by.get(one.entity, "the cluster")
+        yield f"  {place}  {one.entity}  {one.error or one.status}: {one.message}"

@@ -1,0 +1,188 @@
+"""verify: read back from every broker until all agree or a deadline passes; write the ledger."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic, sleep
+
+from quota_ops import ledger
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.difference import Action, Difference
+from quota_ops.model.errors import ClusterTrouble, Refused
+from quota_ops.model.outcome import DONE, Status
+from quota_ops.model.progress import SILENT, Progress
+from quota_ops.model.rows import DesiredRow, LedgerRow
+from quota_ops.model.tables import DESIRED
+from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict, behind
+from quota_ops.parquet import to_rows
+from quota_ops.run_folder import APPLIED, VERIFIED, RunFolder
+from quota_ops.run_json import outcomes_from_json, verification_json
+from quota_ops.stages.settle import Held, held_by
+
+Targets = Mapping[tuple[str, str], float | None]
+"""What shall hold, by (entity, key); None for a key that shall be absent."""
+
+FIRST_WAIT, LONGEST_WAIT = 0.02, 2.0
+"""Seconds between two rounds: they double from the first to the longest."""
+
+
+def deadline(rows: int) -> float:
+    """How many seconds brokers are given to show `rows` stored values.
+
+    Metadata is applied at a cost that grows with the state: milliseconds on a small cluster,
+    half a minute after 100,000 changes.
+    """
+    return 10.0 + rows / 1000
+
+
+def run(
+    folder: RunFolder, cluster: Cluster, ledger_folder: Path, progress: Progress = SILENT
+) -> tuple[RowVerdict, ...]:
+    """Leave verification.json; the rows that are not as they should be.
+
+    In a run that applied, rows that every answering broker holds enter the ledger as verified.
+    Raises Refused when a row differs or a broker does not answer by the deadline.
+    """
+    with folder.stage("verify"):
+        differences = folder.differences() if folder.has("differences.parquet") else ()
+        desired = {
+            (row.entity, row.key): row
+            for row in map(DesiredRow._make, to_rows(folder.read_table(DESIRED)))
+        }
+        targets = _targets(folder, desired, differences)
+        held, brokers = _ask(cluster, targets, progress)
+        verdicts = tuple(_verdicts(targets, held))
+        wrong = {(one.entity, one.key) for one in verdicts}
+        if folder.has(APPLIED) and held:
+            verified = {row: value for row, value in targets.items() if row not in wrong}
+            _record(folder, ledger_folder, verified, desired, differences)
+        count = len(targets) - len(verdicts)
+        folder.write_json(VERIFIED, verification_json(brokers, verdicts, count))
+        _raise_unless_agreed(brokers, verdicts)
+        return verdicts
+
+
+def _targets(
+    folder: RunFolder,
+    desired: Mapping[tuple[str, str], DesiredRow],
+    differences: Iterable[Difference],
+) -> dict[tuple[str, str], float | None]:
+    """Every row that this run asked for, less those that it left alone and said so."""
+    targets: dict[tuple[str, str], float | None] = {key: row.value for key, row in desired.items()}
+    left = _left_alone(folder)
+    for row in differences:
+        key = (row.entity, row.key)
+        if row.action is Action.REPORT or key in left:
+            targets.pop(key, None)
+        elif row.action in {Action.CLEAR, Action.FORGET}:
+            targets[key] = None
+    return targets
+
+
+def _left_alone(folder: RunFolder) -> set[tuple[str, str]]:
+    if not folder.has(APPLIED):
+        return set()
+    return {
+        (one.entity, key)
+        for one in outcomes_from_json(folder.read_json(APPLIED))
+        if one.status not in {*DONE, Status.UNKNOWN}
+        for key in one.keys
+    }
+
+
+def _ask(
+    cluster: Cluster, targets: Targets, progress: Progress
+) -> tuple[dict[int, Held], tuple[BrokerAnswer, ...]]:
+    """Ask each broker by its id until it holds every target or time is up."""
+    until = monotonic() + deadline(len(targets))
+    held: dict[int, Held] = {}
+    answers = {
+        one.id: BrokerAnswer(one.id, f"{one.host}:{one.port}", 0, None) for one in cluster.brokers
+    }
+    wait = FIRST_WAIT
+    while True:
+        for broker, answer in answers.items():
+            if not answer.agrees:
+                answers[broker] = _ask_one(cluster, answer, targets, held)
+        left = until - monotonic()
+        progress.asked(tuple(answers.values()), max(left, 0.0))
+        if left <= 0 or all(answer.agrees for answer in answers.values()):
+            return held, tuple(answers.values())
+        sleep(min(wait, left))
+        wait = min(wait * 2, LONGEST_WAIT)
+
+
+def _ask_one(
+    cluster: Cluster, last: BrokerAnswer, targets: Targets, held: dict[int, Held]
+) -> BrokerAnswer:
+    try:
+        held[last.broker] = held_by(cluster.describe(last.broker))
+    except ClusterTrouble as error:
+        held.pop(last.broker, None)
+        return BrokerAnswer(last.broker, last.address, last.asked + 1, None, error.message)
+    lag = len(behind(targets, held[last.broker]))
+    return BrokerAnswer(last.broker, last.address, last.asked + 1, lag)
+
+
+def _verdicts(targets: Targets, held: Mapping[int, Held]) -> Iterable[RowVerdict]:
+    if not held:
+        for (entity, key), value in targets.items():
+            yield RowVerdict(entity, key, value, Verdict.UNANSWERED)
+        return
+    wrong: dict[tuple[str, str], list[tuple[int, float | None]]] = {}
+    for broker, values in held.items():
+        for row in behind(targets, values):
+            wrong.setdefault(row, []).append((broker, values.get(row)))
+    for (entity, key), seen in sorted(wrong.items()):
+        yield RowVerdict(entity, key, targets[entity, key], Verdict.DIFFERS, tuple(seen))
+
+
+def _record(
+    folder: RunFolder,
+    ledger_folder: Path,
+    verified: Targets,
+    desired: Mapping[tuple[str, str], DesiredRow],
+    differences: Iterable[Difference],
+) -> None:
+    """Write what was read back to the ledger, and the policy and commit that it belongs to."""
+    about, policy = folder.about(), folder.policy()
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    rows = []
+    for difference in differences:
+        key = (difference.entity, difference.key)
+        if key in verified:
+            asked = desired.get(key)
+            rows.append(
+                LedgerRow(
+                    policy.cluster_id,
+                    *key,
+                    verified[key],
+                    ledger.VERIFIED,
+                    asked.owner if asked else None,
+                    asked.file if asked else None,
+                    about["commit"],
+                    about["run"],
+                    now,
+                )
+            )
+
+    def edit(known: dict[ledger.LedgerKey, LedgerRow]) -> None:
+        ledger.confirm(known, rows)
+        ledger.follow(known, desired)
+
+    ledger.change(ledger_folder, edit, policy=policy, commit=about["commit"])
+
+
+def _raise_unless_agreed(brokers: Iterable[BrokerAnswer], verdicts: tuple[RowVerdict, ...]) -> None:
+    silent = [one for one in brokers if one.error is not None]
+    said = [f"broker {one.broker} at {one.address} did not answer: {one.error}" for one in silent]
+    said += [
+        f"broker {one.broker} at {one.address} holds {one.behind} rows otherwise"
+        for one in brokers
+        if one.behind
+    ]
+    if said:
+        raise Refused(
+            f"the cluster does not hold what it should: {'; '.join(said)}",
+            f"{len(verdicts)} rows differ; they are in the report. Plan again to see why.",
+        )

@@ -1,0 +1,25 @@
+"""Diff one or many runs on Spark: `spark-submit diff_quotas.py RUN_FOLDER...`."""
+
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from quota_ops.frames.job import diff_runs
+from quota_ops.frames.spark import SparkEngine
+from quota_ops.model.errors import QuotaOpsError
+
+
+def main(folders: list[str]) -> None:
+    """Leave differences and batches in each run folder; master and memory are spark-submit's."""
+    spark = SparkSession.builder.appName("quota-ops diff").getOrCreate()
+    try:
+        diff_runs(SparkEngine(spark), [Path(folder) for folder in folders])
+    except QuotaOpsError as error:
+        sys.exit(f"{error}")
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
