@@ -1,0 +1,113 @@
+"""cluster.yaml: a cluster's policy, and the places of what it protects."""
+
+import re
+from typing import Any, NamedTuple
+
+import yaml
+
+from quota_ops.desired.cron import read_schedule
+from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_value
+from quota_ops.desired.names import read_filter_part
+from quota_ops.desired.scalars import Misread, read_flag, read_percent, read_text, read_whole, show
+from quota_ops.desired.shapes import CLUSTER_FILE, FILTER, GUARDS
+from quota_ops.desired.source import Source
+from quota_ops.model.entity import IP
+from quota_ops.model.filter import EntityFilter
+from quota_ops.model.policy import DriftPolicy, GuardLimits, Policy
+
+CLUSTER_YAML = "cluster.yaml"
+CONNECTION = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+class ClusterFile(NamedTuple):
+    """A cluster's policy, the node of its id, and where each filter of `protect` stands."""
+
+    policy: Policy
+    source: Source
+    id_node: yaml.Node
+    protect: dict[EntityFilter, str]
+
+
+def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterFile | None:
+    """The policy of the folder `cluster`; None, and problems, where it is not clear."""
+    before = len(source.problems)
+    fields = read_fields(source, root, CLUSTER_FILE) or {}
+    values: dict[str, Any] = {
+        name: read_value(source, fields[name], read)
+        for name, read in _READERS.items()
+        if name in fields
+    }
+    protect = _read_filters(source, fields["protect"]) if "protect" in fields else {}
+    if "scope" in fields:
+        values["scope"] = tuple(_read_filters(source, fields["scope"]))
+        if fields["scope"].value.value == []:
+            remedy = "To allow every entity, leave it out."
+            source.refuse(fields["scope"].name, "scope allows nothing.", remedy)
+    if "guards" in fields:
+        values["guards"] = _read_guards(source, fields["guards"])
+    if len(source.problems) > before:
+        return None
+    policy = Policy(cluster=cluster, protect=tuple(protect), **values)
+    return ClusterFile(policy, source, fields["cluster_id"].value, protect)
+
+
+def _read_cluster_id(field: str, node: yaml.Node) -> str:
+    text = read_text(field, node)
+    if not text.isprintable() or " " in text:
+        raise Misread(f"{show(text)} is no cluster id.", "kafka-cluster.sh cluster-id prints it.")
+    return text
+
+
+def _read_connection(field: str, node: yaml.Node) -> str:
+    text = read_text(field, node)
+    if not CONNECTION.fullmatch(text):
+        raise Misread(
+            f"{show(text)} is not a connection's name: letters, digits, '.', '_' and '-'.",
+            "Addresses and secrets stay outside Git, in the file that the name stands for.",
+        )
+    return text
+
+
+def _read_drift(field: str, node: yaml.Node) -> DriftPolicy:
+    text = read_text(field, node)
+    if text not in list(DriftPolicy):
+        raise Misread(
+            f"{show(text)} is no {field} policy.", f"Write one of {', '.join(DriftPolicy)}."
+        )
+    return DriftPolicy(text)
+
+
+_READERS = {
+    "cluster_id": _read_cluster_id,
+    "connection": _read_connection,
+    "schedule": read_schedule,
+    "drift": _read_drift,
+    "clear_unmanaged": read_flag,
+}
+
+
+def _read_guards(source: Source, field: FieldNodes) -> GuardLimits:
+    fields = read_fields(source, field.value, GUARDS, field.place) or {}
+    numbers: dict[str, Any] = {
+        name: read_value(source, number, read_whole if name == "removals" else read_percent)
+        for name, number in fields.items()
+    }
+    return GuardLimits(**numbers)
+
+
+def _read_filters(source: Source, field: FieldNodes) -> dict[EntityFilter, str]:
+    """Each filter of a list, and its place."""
+    filters: dict[EntityFilter, str] = {}
+    for item in read_items(source, field):
+        fields = read_fields(source, item, FILTER)
+        if fields is None:
+            continue
+        if not item.value:
+            source.refuse(item, "This entry names nobody.", "Such as {user: any}.")
+        if IP in fields and len(fields) > 1:
+            remedy = "Kafka stores no such entity: write two entries."
+            source.refuse(fields[IP].name, "ip stands beside another type.", remedy)
+        parts = [read_value(source, part, read_filter_part) for part in fields.values()]
+        known = EntityFilter(tuple(part for part in parts if part is not None))
+        filters.setdefault(known, source.place(item))
+    return filters

@@ -1,0 +1,62 @@
+"""The files of a cluster's folder: YAML is read, Markdown is left alone, the rest is refused."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from quota_ops.desired.cluster_file import CLUSTER_YAML
+from quota_ops.desired.source import unread
+from quota_ops.model.problem import Problem
+
+_YAML = (".yaml", ".yml")
+_MARKDOWN = ".md"
+_GIT = ".git"
+"""Git's own files (.gitkeep, .gitattributes) say nothing about quotas."""
+
+
+def list_quotas_files(folder: Path, problems: list[Problem]) -> tuple[Path, ...]:
+    """The quotas files below a cluster's folder in order of their names, without cluster.yaml.
+
+    What is neither YAML nor Markdown is a problem, because a quota in a misnamed file would read
+    as removed.
+    """
+    found = _walk(folder, problems)
+    return tuple(path for path in sorted(found, key=str) if path != folder / CLUSTER_YAML)
+
+
+def _walk(folder: Path, problems: list[Problem]) -> Iterator[Path]:
+    try:
+        entries = list(os.scandir(folder))
+    except OSError as error:
+        problems.append(unread(str(folder), f"The folder cannot be read: {error.strerror}."))
+        return
+    for entry in entries:
+        if entry.name.startswith(_GIT):
+            continue
+        path = folder / entry.name
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(path, problems)
+        elif (wrong := _what_is_wrong(entry)) is not None:
+            problems.append(unread(_shown(path), *wrong))
+        elif not entry.name.endswith(_MARKDOWN):
+            yield path
+
+
+def _what_is_wrong(entry: os.DirEntry[str]) -> tuple[str, str] | None:
+    """Why a file is no part of a desired state, and what to do; None when it may be one."""
+    if entry.is_symlink():
+        return "A link: a review would not show what it leads to.", "Put the file itself here."
+    if not entry.is_file():
+        return "This is not a plain file.", "Remove it."
+    if not entry.name.isprintable():
+        return "The file's name holds what cannot be shown.", "Rename it."
+    if not entry.name.endswith((*_YAML, _MARKDOWN)):
+        remedy = "Name it .yaml if it holds quotas, else move it out of this folder."
+        return "The file is neither YAML nor Markdown.", remedy
+    return None
+
+
+def _shown(path: Path) -> str:
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(path)
+    )

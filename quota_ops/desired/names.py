@@ -1,0 +1,93 @@
+"""The names of entities: any text that the protocol carries, an address in its one spelling."""
+
+from ipaddress import IPv6Address, ip_address, ip_network
+
+import yaml
+
+from quota_ops.desired.scalars import Misread, is_plain, read_text, says_nothing, show
+from quota_ops.desired.shapes import ANY, DEFAULT
+from quota_ops.model.entity import DEFAULT_TEXT, IP, MAX_NAME_BYTES
+from quota_ops.model.filter import FilterPart, Match
+
+_DEFAULT = f"{{{DEFAULT}: true}}"
+
+
+def read_part(kind: str, node: yaml.Node) -> tuple[str, str | None]:
+    """A part of an entity, its name None for the default; Misread when it is neither."""
+    if isinstance(node, yaml.MappingNode):
+        _read_default(kind, node)
+        return kind, None
+    name = _read_text(kind, node)
+    if kind == IP:
+        _require_canonical(name)
+    return kind, name
+
+
+def read_filter_part(kind: str, node: yaml.Node) -> FilterPart:
+    """A part of a filter; an address may be spelled as the cluster spells it."""
+    if isinstance(node, yaml.MappingNode):
+        _read_default(kind, node)
+        return FilterPart(kind, Match.DEFAULT)
+    name = _read_text(kind, node)
+    return FilterPart(kind, Match.ANY) if name == ANY else FilterPart(kind, Match.EXACT, name)
+
+
+def _read_default(kind: str, node: yaml.MappingNode) -> None:
+    pairs = [(name.value, value.value, is_plain(value)) for name, value in node.value]
+    if pairs != [(DEFAULT, "true", True)]:
+        raise Misread(f"{kind} must be a name or {_DEFAULT}.", "With a space after the colon.")
+
+
+def _read_text(kind: str, node: yaml.Node) -> str:
+    try:
+        name = read_text(kind, node)
+    except Misread as wrong:
+        if not says_nothing(node):
+            raise
+        quote = f"{wrong.remedy} " if wrong.remedy else ""
+        raise Misread(wrong.message, f"{quote}For the default write {kind}: {_DEFAULT}.") from None
+    if name == DEFAULT_TEXT and is_plain(node):
+        raise Misread(
+            f"{name} is how Kafka's tools print the default.",
+            f'Write {kind}: {_DEFAULT}; a name that reads so needs quotes: "{name}".',
+        )
+    _require_length(kind, name)
+    return name
+
+
+def _require_length(kind: str, name: str) -> None:
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        raise Misread(f"{kind} holds half of a character.", "Write it whole.") from None
+    if size > MAX_NAME_BYTES:
+        raise Misread(
+            f"{kind} {show(name)} has {size:,} bytes; Kafka's protocol carries {MAX_NAME_BYTES:,}."
+        )
+
+
+def _require_canonical(name: str) -> None:
+    """Refuse what Kafka would resolve, or store beside the address as another entity.
+
+    Source: ClientQuotaControlManager.validateEntity calls InetAddress.getByName and stores the
+    name as it came, so `::1` and `0:0:0:0:0:0:0:1` are two entities that overwrite each other.
+    """
+    try:
+        address = ip_address(name)
+    except ValueError:
+        raise Misread(f"{show(name)} is not an IP address.", _instead(name)) from None
+    if isinstance(address, IPv6Address):
+        if address.scope_id is not None:
+            raise Misread(f"{name} has a zone, which only its own machine knows.", "Leave it out.")
+        if address.ipv4_mapped is not None:
+            raise Misread(f"{name} is an IPv4 address.", f"Write {address.ipv4_mapped}.")
+    if str(address) != name:
+        raise Misread(f"{name} is not the shortest spelling.", f"Write {address}.")
+
+
+def _instead(name: str) -> str:
+    try:
+        ip_network(name, strict=False)
+    except ValueError:
+        return "Write one as digits: brokers may resolve a host name differently, or not at all."
+    return "Kafka limits single addresses and the default, no ranges."

@@ -1,0 +1,124 @@
+"""A quotas file: its owner, and for whom it asks which limits."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import yaml
+
+from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_value
+from quota_ops.desired.names import read_part
+from quota_ops.desired.scalars import Misread, read_text, says_nothing
+from quota_ops.desired.shapes import LIMITS, QUOTA, QUOTAS_FILE, UNLIMITED
+from quota_ops.desired.source import Source
+from quota_ops.model.entity import ENTITY_TYPES, IP, Entity
+from quota_ops.model.quota import QUOTA_KEYS, parse_limit
+
+
+class Limit(NamedTuple):
+    """A limit of one key, in the key's unit, and the line that asks for it."""
+
+    key: str
+    value: float
+    line: int
+
+
+class Quota(NamedTuple):
+    """What a file asks for one entity; `node` is the place to point at."""
+
+    source: Source
+    node: yaml.Node
+    entity: Entity
+    limits: tuple[Limit, ...]
+    owner: str | None
+    reason: str | None
+
+    def refuse(self, message: str, remedy: str) -> None:
+        """Add a problem that points at the entity."""
+        self.source.refuse(self.node, message, remedy)
+
+
+def read_quotas(source: Source, root: yaml.Node) -> Iterator[Quota]:
+    """The quotas of a file, without those whose entity has a problem."""
+    fields = read_fields(source, root, QUOTAS_FILE)
+    if fields is None:
+        return
+    owner = read_value(source, fields.get("owner"), _read_note)
+    if "quotas" in fields:
+        for item in read_items(source, fields["quotas"]):
+            quota = _read_quota(source, item, owner)
+            if quota is not None:
+                yield quota
+
+
+def _read_quota(source: Source, node: yaml.Node, owner: str | None) -> Quota | None:
+    fields = read_fields(source, node, QUOTA)
+    if fields is None:
+        return None
+    types = [kind for kind in ENTITY_TYPES if kind in fields]
+    limits = _read_limits(source, fields["limits"], types) if "limits" in fields else ()
+    reason = read_value(source, fields.get("reason"), _read_note)
+    if not types and len(fields) == len(node.value):
+        remedy = "Add user, client-id or ip, such as user: alice or user: {default: true}."
+        source.refuse(node, "This quota names nobody.", remedy)
+    entity = _read_entity(source, [fields[kind] for kind in types])
+    if entity is None:
+        return None
+    return Quota(source, fields[types[0]].name, entity, limits, owner, reason)
+
+
+def _read_note(field: str, node: yaml.Node) -> str:
+    return read_text(field, node).strip()
+
+
+def _read_entity(source: Source, fields: list[FieldNodes]) -> Entity | None:
+    parts = [read_value(source, field, read_part) for field in fields]
+    together = {field.name.value: field.name for field in fields}
+    if IP in together and len(together) > 1:
+        remedy = "Kafka limits connections by address alone: make it a quota of its own."
+        source.refuse(together[IP], "ip stands beside another type.", remedy)
+        return None
+    names = [part for part in parts if part is not None]
+    return Entity.of(dict(names)) if names and len(names) == len(parts) else None
+
+
+def _read_limits(source: Source, field: FieldNodes, types: list[str]) -> tuple[Limit, ...]:
+    fields = read_fields(source, field.value, LIMITS, field.place)
+    if fields is None:
+        return ()
+    if not field.value.value:
+        remedy = f"Write at least one, such as {QUOTA.fields['limits'].example}."
+        source.refuse(field.value, "limits is empty.", remedy)
+    limits = []
+    for key, limit in fields.items():
+        if not QUOTA_KEYS[key].types.issuperset(types):
+            _refuse_key(source, limit, types)
+        value = read_value(source, limit, _read_limit)
+        if value is not None:
+            limits.append(Limit(key, value, limit.name.start_mark.line + 1))
+    return tuple(limits)
+
+
+def _refuse_key(source: Source, limit: FieldNodes, types: list[str]) -> None:
+    fitting = [key.name for key in QUOTA_KEYS.values() if key.types.issuperset(types)]
+    if fitting:  # else the types do not go together, which is said at the entity
+        message = f"{limit.name.value} does not apply to {' and '.join(types)}."
+        source.refuse(limit.name, message, f"What applies: {', '.join(fitting)}.")
+
+
+def _read_limit(key: str, node: yaml.Node) -> float:
+    if not isinstance(node, yaml.ScalarNode):
+        raise Misread(f"{key} must be one number.")
+    if says_nothing(node):
+        raise Misread(f"{key} is empty.", "To set no limit, leave the key out.")
+    if node.value == UNLIMITED:
+        raise Misread(f"{UNLIMITED} is reserved for a later version.", "Leave the key out for now.")
+    try:
+        return _parse(key, node.value)
+    except ValueError as error:
+        raise Misread(f"{key} {error}.") from None
+
+
+@lru_cache(maxsize=4096)
+def _parse(key: str, text: str) -> float:
+    return parse_limit(QUOTA_KEYS[key], text)

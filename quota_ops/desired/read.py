@@ -1,0 +1,151 @@
+"""A cluster's desired state: its policy and one row for each limit, or every problem at once."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from quota_ops.desired.borders import Borders
+from quota_ops.desired.cluster_file import CLUSTER_YAML, ClusterFile, read_cluster_file
+from quota_ops.desired.files import list_quotas_files
+from quota_ops.desired.nodes import garbage_collector_off, read_document
+from quota_ops.desired.quotas_file import Quota, read_quotas
+from quota_ops.desired.shapes import CLUSTER_FILE
+from quota_ops.desired.source import unread
+from quota_ops.model.entity import Entity
+from quota_ops.model.errors import InvalidDesiredState, InvalidInput
+from quota_ops.model.policy import Policy
+from quota_ops.model.problem import Problem
+from quota_ops.model.rows import DesiredRow
+
+_LEAST = f"""At the least {CLUSTER_YAML} says
+    cluster_id: {CLUSTER_FILE.fields["cluster_id"].example}
+    connection: {CLUSTER_FILE.fields["connection"].example}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """What a cluster's folder says: the policy, the rows of DESIRED, and how many files it has."""
+
+    policy: Policy
+    rows: tuple[DesiredRow, ...]
+    files: int
+
+
+def read_cluster(folder: Path) -> Desired:
+    """Read a cluster's folder whole.
+
+    Raises InvalidDesiredState with every problem of every file: one unreadable file stops the
+    cluster, because a vanished file must not read as "remove that team's quotas". InvalidInput
+    when there is no such folder.
+    """
+    if not folder.is_dir():
+        beside = ", ".join(path.name for path in _clusters_in(folder.parent))
+        remedy = f"The clusters beside it: {beside}." if beside else None
+        raise InvalidInput(f"{folder} is not a folder.", remedy)
+    problems: list[Problem] = []
+    with garbage_collector_off():
+        cluster = _read_cluster_file(folder, problems)
+        paths = list_quotas_files(folder, problems)
+        quotas = [quota for path in paths for quota in _read_quotas_file(path, folder, problems)]
+        _refuse_twice(quotas)
+        if cluster is not None:
+            _refuse_untouchable(quotas, cluster)
+        files = len(paths) + 1
+        if cluster is None or problems:
+            limits = sum(len(quota.limits) for quota in quotas)
+            raise InvalidDesiredState(problems, files=files, quotas=limits)
+        return Desired(cluster.policy, tuple(_rows(quotas, cluster.policy.cluster_id)), files)
+
+
+def read_policy(folder: Path) -> Policy:
+    """Read a cluster's cluster.yaml alone; InvalidDesiredState with its problems."""
+    problems: list[Problem] = []
+    cluster = _read_cluster_file(folder, problems)
+    if cluster is None:
+        raise InvalidDesiredState(problems, files=1, quotas=0)
+    return cluster.policy
+
+
+def find_clusters(desired_state: Path) -> tuple[Path, ...]:
+    """The clusters' folders, in order of their names: those that hold a cluster.yaml.
+
+    Raises InvalidDesiredState when two of them are one cluster; what is wrong inside a folder is
+    left for its own check to say. InvalidInput when there is no such folder.
+    """
+    if not desired_state.is_dir():
+        remedy = "Name one with --desired-state; quota-ops init writes one."
+        raise InvalidInput(f"{desired_state} is not a folder.", remedy)
+    folders = _clusters_in(desired_state)
+    problems: list[Problem] = []
+    first: dict[str, ClusterFile] = {}
+    for folder in folders:
+        found: list[Problem] = []
+        cluster = _read_cluster_file(folder, found)
+        if cluster is None:
+            continue
+        known = first.setdefault(cluster.policy.cluster_id, cluster)
+        if known is not cluster:
+            place = known.source.place(known.id_node)
+            message = f"{cluster.policy.cluster_id} is already the cluster of {place}."
+            cluster.source.refuse(cluster.id_node, message, "Keep one folder for a cluster.")
+            problems += found
+    if problems:
+        raise InvalidDesiredState(problems, files=len(folders), quotas=0)
+    return folders
+
+
+def _clusters_in(desired_state: Path) -> tuple[Path, ...]:
+    return tuple(sorted(path.parent for path in desired_state.glob(f"*/{CLUSTER_YAML}")))
+
+
+def _read_cluster_file(folder: Path, problems: list[Problem]) -> ClusterFile | None:
+    path = folder / CLUSTER_YAML
+    if not path.exists():
+        problems.append(unread(str(path), "The file is missing.", _LEAST))
+        return None
+    document = read_document(path, CLUSTER_YAML, problems)
+    return None if document is None else read_cluster_file(*document, folder.resolve().name)
+
+
+def _read_quotas_file(path: Path, folder: Path, problems: list[Problem]) -> Iterator[Quota]:
+    document = read_document(path, path.relative_to(folder).as_posix(), problems)
+    return iter(()) if document is None else read_quotas(*document)
+
+
+def _refuse_twice(quotas: Iterable[Quota]) -> None:
+    first: dict[Entity, Quota] = {}
+    for quota in quotas:
+        known = first.setdefault(quota.entity, quota)
+        if known is not quota:
+            place = known.source.place(known.node)
+            quota.refuse(f"{quota.entity} is already described at {place}.", "Keep one of them.")
+
+
+def _refuse_untouchable(quotas: Iterable[Quota], cluster: ClusterFile) -> None:
+    policy = cluster.policy
+    scope, protect = Borders(policy.scope), Borders(policy.protect)
+    for quota in quotas:
+        if scope.meets(quota.entity) is None:
+            allowed = ", ".join(one.text for one in policy.scope)
+            message = f"{quota.entity} is outside the scope of {policy.cluster}."
+            quota.refuse(message, f"{cluster.source.file} allows {allowed}.")
+        protected = protect.meets(quota.entity)
+        if protected is not None:
+            message = f"{quota.entity} is protected at {cluster.protect[protected]}."
+            quota.refuse(message, "Remove it here, or there.")
+
+
+def _rows(quotas: Iterable[Quota], cluster: str) -> Iterator[DesiredRow]:
+    for quota in quotas:
+        entity = quota.entity.text
+        for limit in quota.limits:
+            yield DesiredRow(
+                cluster,
+                entity,
+                limit.key,
+                limit.value,
+                quota.owner,
+                quota.reason,
+                quota.source.name,
+                limit.line,
+            )

@@ -1,0 +1,95 @@
+"""Scalars as they are written: text that every YAML reader takes for text, flags, numbers."""
+
+import json
+import re
+
+import yaml
+
+_LONGEST_SHOWN = 60
+
+
+class Misread(ValueError):
+    """A value that cannot be read, what is wrong with it, and how to mend it."""
+
+    def __init__(self, message: str, remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+
+# What YAML 1.1 (https://yaml.org/type) or the core schema of YAML 1.2 make of a plain scalar.
+_NOT_TEXT = re.compile(
+    r"""
+      (?P<nothing> ~ | null | )
+    | (?P<true_or_false> y | n | yes | no | on | off | true | false )
+    | (?P<a_date> \d{4}-\d\d?-\d\d? (?: [Tt\s].* )? )
+    | (?P<a_number>
+          [-+]? (?: \d | \.\d ) [\d_]* (?: \.[\d_]* )? (?: e[-+]?\d+ )?
+        | [-+]? \d[\d_]* (?: :[0-5]?\d )+ (?: \.[\d_]* )?
+        | [-+]? 0x[\da-f_]+ | 0o[0-7]+ | [-+]? 0b[01_]+
+        | [-+]? \.inf | \.nan )
+    | (?P<an_instruction> << | = )
+    """,
+    re.VERBOSE | re.IGNORECASE | re.ASCII,
+)
+_NOTHING = frozenset({"", "~", "null"})
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,8}")
+_DECIMAL = re.compile(r"(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,9})?")
+_FLAGS = {"true": True, "false": False}
+
+
+def is_plain(node: yaml.Node) -> bool:
+    """Whether this is a scalar without quotes; PyYAML's two loaders say so by None and ''."""
+    return isinstance(node, yaml.ScalarNode) and not node.style
+
+
+def says_nothing(node: yaml.Node) -> bool:
+    """Whether this is a scalar that is left empty, or one of YAML's words for that."""
+    return isinstance(node, yaml.ScalarNode) and node.value.lower() in _NOTHING
+
+
+def read_text(field: str, node: yaml.Node) -> str:
+    """A text that is not empty; Misread when some YAML reader would take it for something else."""
+    if not isinstance(node, yaml.ScalarNode):
+        raise Misread(f"{field} must be one text, no list and no mapping.")
+    text: str = node.value
+    if not text:
+        raise Misread(f"{field} is empty.")
+    if is_plain(node) and (other := _NOT_TEXT.fullmatch(text)) is not None:
+        raise Misread(
+            f"{text} is {str(other.lastgroup).replace('_', ' ')} to some YAML readers, not text.",
+            f"Put it in quotes: {field}: {json.dumps(text)}.",
+        )
+    return text
+
+
+def read_flag(field: str, node: yaml.Node) -> bool:
+    """`true` or `false`, without quotes; Misread for anything else."""
+    if is_plain(node) and node.value in _FLAGS:
+        return _FLAGS[node.value]
+    raise Misread(f"{field} must be true or false.", "Without quotes, in small letters.")
+
+
+def read_whole(field: str, node: yaml.Node) -> int:
+    """A whole number from 0, in plain digits without quotes; Misread for anything else."""
+    return int(_digits(field, node, _WHOLE, "a whole number in plain digits"))
+
+
+def read_percent(field: str, node: yaml.Node) -> float:
+    """A number from 0 to 100, in plain digits without quotes or sign; Misread for others."""
+    value = float(_digits(field, node, _DECIMAL, "a number of percent in plain digits"))
+    if value > 100:  # noqa: PLR2004 - a percentage
+        raise Misread(f"{field} must not be above 100.")
+    return value
+
+
+def _digits(field: str, node: yaml.Node, pattern: re.Pattern[str], what: str) -> str:
+    if is_plain(node) and pattern.fullmatch(node.value):
+        return str(node.value)
+    raise Misread(f"{field} must be {what}.", f"Such as {field}: 20.")
+
+
+def show(text: str) -> str:
+    """A text of unknown content on one harmless line, as it is where that is possible."""
+    short = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    return short if short.isprintable() and short.strip() == short else json.dumps(short)

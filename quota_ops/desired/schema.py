@@ -1,0 +1,123 @@
+"""JSON Schemas (2020-12) of both files, for editors and for programs that write desired state.
+
+They come from the tables that the reader works from and agree with it as far as a schema can
+see: it knows nothing of other files, of lines, or of how a scalar was written.
+"""
+
+from typing import Any
+
+import yaml
+
+from quota_ops.desired.cluster_file import CONNECTION
+from quota_ops.desired.cron import PRESETS
+from quota_ops.desired.shapes import (
+    CLUSTER_FILE,
+    DEFAULT,
+    FILTER,
+    GUARDS,
+    LIMITS,
+    QUOTA,
+    QUOTAS_FILE,
+    Shape,
+)
+from quota_ops.model.entity import CLIENT_ID, IP, MAX_NAME_BYTES, USER
+from quota_ops.model.policy import DriftPolicy, GuardLimits
+from quota_ops.model.quota import BYTE_UNITS, QUOTA_KEYS, QuotaKey
+
+Schema = dict[str, Any]
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_TEXT = {"type": "string", "minLength": 1}
+_DEFAULT_PART = {
+    "type": "object",
+    "properties": {DEFAULT: {"const": True}},
+    "required": [DEFAULT],
+    "additionalProperties": False,
+}
+_NAME = {"anyOf": [_TEXT | {"maxLength": MAX_NAME_BYTES}, _DEFAULT_PART]}
+_ADDRESS = {"anyOf": [{"type": "string", "pattern": r"^[0-9a-f]*[.:][0-9a-f.:]+$"}, _DEFAULT_PART]}
+
+
+def quotas_schema() -> Schema:
+    """The JSON Schema of a quotas file."""
+    return {
+        "$schema": _DRAFT,
+        "title": "Kafka client quotas of one team",
+        **_object(QUOTAS_FILE, {"owner": _TEXT, "quotas": {"type": "array", "items": _quota()}}),
+    }
+
+
+def cluster_schema() -> Schema:
+    """The JSON Schema of cluster.yaml."""
+    entity_filter = _object(FILTER, dict.fromkeys(FILTER.fields, _NAME)) | {
+        "minProperties": 1,
+        "if": {"required": [IP]},
+        "then": {"maxProperties": 1},
+    }
+    percent = {"type": "number", "minimum": 0, "maximum": 100}
+    guards = {"removals": {"type": "integer", "minimum": 0}}
+    guards |= {"removals_share": percent, "cut_share": percent}
+    limits = GuardLimits()
+    types: dict[str, Schema] = {
+        "cluster_id": {"type": "string", "pattern": r"^\S+$"},
+        "connection": {"type": "string", "pattern": f"^{CONNECTION.pattern}$"},
+        "schedule": {"type": "string", "pattern": rf"^({'|'.join(PRESETS)}|\S+(\s+\S+){{4}})$"},
+        "scope": {"type": "array", "items": entity_filter, "minItems": 1},
+        "protect": {"type": "array", "items": entity_filter},
+        "drift": {"enum": [str(policy) for policy in DriftPolicy], "default": "repair"},
+        "clear_unmanaged": {"type": "boolean", "default": False},
+        "guards": _object(
+            GUARDS,
+            {name: schema | {"default": getattr(limits, name)} for name, schema in guards.items()},
+        ),
+    }
+    return {"$schema": _DRAFT, "title": "A Kafka cluster's policy", **_object(CLUSTER_FILE, types)}
+
+
+def _object(shape: Shape, types: dict[str, Schema]) -> Schema:
+    schema: Schema = {
+        "type": "object",
+        "properties": {
+            name: {"description": field.description, **types[name]}
+            | {"examples": [yaml.safe_load(field.example)]}
+            for name, field in shape.fields.items()
+        },
+        "additionalProperties": False,
+    }
+    return schema | ({"required": list(shape.required)} if shape.required else {})
+
+
+def _quota() -> Schema:
+    limits = _object(LIMITS, {name: _limit(key) for name, key in QUOTA_KEYS.items()})
+    types: dict[str, Schema] = {
+        USER: _NAME,
+        CLIENT_ID: _NAME,
+        IP: _ADDRESS,
+        "limits": limits | {"minProperties": 1},
+        "reason": _TEXT,
+    }
+    return _object(QUOTA, types) | {
+        "anyOf": [{"required": [kind]} for kind in (USER, CLIENT_ID, IP)],
+        "if": {"required": [IP]},
+        "then": {"properties": {USER: False, CLIENT_ID: False, "limits": _keys_of(IP)}},
+        "else": {"properties": {"limits": _keys_of(USER)}},
+    }
+
+
+def _keys_of(kind: str) -> Schema:
+    keys = [key.name for key in QUOTA_KEYS.values() if kind in key.types]
+    return {"propertyNames": {"enum": keys}}
+
+
+def _limit(key: QuotaKey) -> Schema:
+    units = "|".join([key.unit, *(BYTE_UNITS if key.unit == "bytes/s" else ())])
+    number = {"type": "integer", "minimum": 1} if key.whole else {"type": "number"}
+    return {
+        "anyOf": [
+            number | {"exclusiveMinimum": 0, "maximum": int(key.largest)},
+            {
+                "type": "string",
+                "pattern": rf"^(?=.*[1-9])(0|[1-9][0-9]*)(\.[0-9]+)?(\s*({units}))?$",
+            },
+        ]
+    }

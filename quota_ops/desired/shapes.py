@@ -1,0 +1,150 @@
+"""The mappings that people write: their fields, what those mean, and an example of each.
+
+The reader and the JSON Schemas both work from these tables.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from quota_ops.model.entity import CLIENT_ID, IP, USER
+from quota_ops.model.quota import QUOTA_KEYS
+
+DEFAULT = "default"
+ANY = "any"
+UNLIMITED = "unlimited"
+
+
+class Field(NamedTuple):
+    """A field: what it means, and an example of its value as YAML."""
+
+    description: str
+    example: str
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A mapping: what it and its names are called, its fields, and which must be there."""
+
+    title: str
+    noun: str
+    fields: Mapping[str, Field]
+    required: tuple[str, ...] = ()
+    reserved: frozenset[str] = frozenset()
+
+    @property
+    def takes(self) -> str:
+        """The fields, as a sentence that follows what is wrong."""
+        return f"Known here: {', '.join(self.fields)}."
+
+
+QUOTAS_FILE = Shape(
+    "A quotas file",
+    "a field of a quotas file",
+    {
+        "owner": Field("The team that answers for these quotas; reports name it.", "payments"),
+        "quotas": Field(
+            "The quotas: each says for whom, and which limits.",
+            "[{user: alice, limits: {producer_byte_rate: 10 MiB}}]",
+        ),
+    },
+    required=("owner", "quotas"),
+    reserved=frozenset({"profile", "budget"}),
+)
+
+QUOTA = Shape(
+    "A quota",
+    "a field of a quota",
+    {
+        USER: Field(
+            "The user, as Kafka authenticates it, without 'User:'; {default: true} is every user"
+            " that has no quota of its own.",
+            "alice",
+        ),
+        CLIENT_ID: Field(
+            "The client.id that a program gives itself; with user, that user's clients of this"
+            " id; {default: true} is every client id that has no quota of its own.",
+            "billing-app",
+        ),
+        IP: Field(
+            "The address that connections come from, IPv4 or IPv6 in its shortest form; never"
+            " with user or client-id; {default: true} is every address without one of its own.",
+            "10.20.0.7",
+        ),
+        "limits": Field(
+            "The limits, each a number in the key's unit.", "{producer_byte_rate: 10 MiB}"
+        ),
+        "reason": Field("Why, for whoever reads the plan or the report.", "card settlement"),
+    },
+    required=("limits",),
+    reserved=frozenset({"profile", "budget", "until"}),
+)
+
+LIMITS = Shape(
+    "limits",
+    "a quota key",
+    {
+        key.name: Field(
+            f"{key.limits.capitalize()}, in bytes per second; units up to GiB.", "10 MiB"
+        )
+        if key.unit == "bytes/s"
+        else Field(f"{key.limits.capitalize()}, in {key.unit}.", "50")
+        for key in QUOTA_KEYS.values()
+    },
+)
+
+CLUSTER_FILE = Shape(
+    "cluster.yaml",
+    "a field of cluster.yaml",
+    {
+        "cluster_id": Field(
+            "Kafka's own id of the cluster: no other cluster is ever written.",
+            "MkU3OEVBNTcwNTJENDM2Qg",
+        ),
+        "connection": Field(
+            "The name of a connection; its hosts and secrets stay outside Git.", "demo"
+        ),
+        "schedule": Field(
+            "When Airflow reconciles the cluster, as cron writes it (UTC); without it, only when"
+            " somebody triggers it.",
+            '"*/30 * * * *"',
+        ),
+        "scope": Field(
+            "Which entities this folder may declare; without it, all of them.",
+            "[{user: any}, {user: any, client-id: any}]",
+        ),
+        "protect": Field(
+            "Entities that are never set and never cleared, as the cluster spells them.",
+            "[{user: kafka-operator}]",
+        ),
+        "drift": Field(
+            "What a plan does with a row that somebody changed behind Git's back.", "repair"
+        ),
+        "clear_unmanaged": Field(
+            "Whether quotas in scope that Git does not know are cleared, after one verified run.",
+            "false",
+        ),
+        "guards": Field("The numbers beyond which a plan asks for a person.", "{removals: 20}"),
+    },
+    required=("cluster_id", "connection"),
+    reserved=frozenset({"ledger", "profile", "budget"}),
+)
+
+GUARDS = Shape(
+    "guards",
+    "a guard's number",
+    {
+        "removals": Field("How many rows one plan may remove.", "20"),
+        "removals_share": Field("How many percent of the rows one plan may remove.", "10"),
+        "cut_share": Field("By how many percent one plan may cut a limit.", "50"),
+    },
+)
+
+FILTER = Shape(
+    "An entry of scope or protect",
+    "an entity type",
+    {
+        kind: Field(f"{ANY}, a name, or {{default: true}}; {ANY} takes the default too.", ANY)
+        for kind in (USER, CLIENT_ID, IP)
+    },
+)
