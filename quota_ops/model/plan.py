@@ -13,6 +13,8 @@ from quota_ops.model.policy import Policy
 SHORT = 8
 """How many characters of a digest people are shown; as many are enough to approve it."""
 
+_ASKED = frozenset({Kind.PENDING, Kind.TAKEOVER})
+
 
 @dataclass(frozen=True, slots=True)
 class GuardFinding:
@@ -45,6 +47,14 @@ class Plan:
     def writes(self) -> tuple[Difference, ...]:
         """The rows that would be set or cleared."""
         return tuple(row for row in self.differences if row.action in WRITES)
+
+    @property
+    def differs(self) -> bool:
+        """Whether the cluster is not what Git says, or holds rows of ours that Git dropped."""
+        return any(
+            row.action in WRITES or row.is_drift or row.kind in _ASKED
+            for row in self.differences
+        )
 
     @property
     def in_sync(self) -> int:

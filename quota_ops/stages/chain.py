@@ -9,7 +9,7 @@ from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.run_folder import PLAN, RunFolder
 from quota_ops.run_store import RunStore
-from quota_ops.stages import apply, check, describe, diff, plan, report, validate, verify
+from quota_ops.stages import apply, check, describe, diff, plan, validate, verify
 
 READ_ONLY = ("check", "describe", "diff", "plan", "validate")
 CHAINS = {
@@ -22,6 +22,9 @@ CHAINS = {
     "reconcile": (*READ_ONLY, "apply", "verify", "report"),
 }
 """The stages that each command runs on a cluster. Only `apply` and `reconcile` write to it."""
+
+RESUMED = ("apply", "verify", "report")
+"""What `reconcile` still has to do for a plan that was made earlier."""
 
 STILL_RUN = {
     "plan": {"validate", "report"},
@@ -81,6 +84,8 @@ def _verify(run: Run) -> None:
 
 
 def _report(run: Run) -> None:
+    from quota_ops.stages import report  # noqa: PLC0415 - templates, which other stages do not need
+
     report.run(run.folder)
 
 

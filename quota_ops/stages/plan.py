@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from quota_ops.ledger import VERIFIED
-from quota_ops.model.errors import InvalidInput, Refused
+from quota_ops.model.errors import GuardsRefused, InvalidInput
 from quota_ops.model.guards import Guard, Past, judge, unknown_guards
 from quota_ops.model.plan import Plan, by_risk
 from quota_ops.model.rows import LedgerRow
@@ -17,8 +17,8 @@ from quota_ops.run_json import plan_json
 def run(folder: RunFolder, allow: Mapping[str, str] | None = None) -> Plan:
     """Leave plan.json, what can hurt most first.
 
-    `allow` maps a guard's name to the reason why it may pass. Raises Refused, after the plan is
-    written, when a guard spoke that nobody let pass.
+    `allow` maps a guard's name to the reason why it may pass. Raises GuardsRefused, after the plan
+    is written, when a guard spoke that nobody let pass.
     """
     with folder.stage("plan"):
         allowed = allow or {}
@@ -51,12 +51,12 @@ def run(folder: RunFolder, allow: Mapping[str, str] | None = None) -> Plan:
 
 
 def refuse_unless_passed(plan: Plan) -> None:
-    """Raise Refused when a guard spoke that nobody let pass."""
+    """Raise GuardsRefused when a guard spoke that nobody let pass."""
     if plan.refused:
         said = "; ".join(f"{one.guard}: {one.message}" for one in plan.refused)
         options = " ".join(f"--allow {one.guard}" for one in plan.refused)
-        raise Refused(
-            f"{len(plan.refused)} guard(s) ask for a person: {said}",
+        raise GuardsRefused(
+            f"guards ask for a person: {said}",
             f"To let the plan pass: {options} --reason TEXT. Nothing was written.",
         )
 

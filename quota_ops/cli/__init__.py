@@ -1,0 +1,97 @@
+"""The command line: one command per stage, and the few beside them; no logic."""
+
+import json
+import sys
+from importlib import import_module
+from itertools import pairwise
+from typing import Any
+
+import click
+
+from quota_ops.model.errors import QuotaOpsError
+
+COMMANDS = {
+    "check": "stages",
+    "describe": "describe",
+    "diff": "stages",
+    "plan": "stages",
+    "validate": "stages",
+    "apply": "stages",
+    "verify": "stages",
+    "report": "stages",
+    "reconcile": "stages",
+    "init": "start",
+    "schema": "start",
+    "sandbox": "sandbox",
+}
+"""Each command and the module of this package that has it, in the order of `--help`."""
+
+
+class Commands(click.Group):
+    """Imports a command when it is asked for, so that `--help` and `check` start at once."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Give the commands in the order in which people meet them."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Give one command, or None, for which click suggests its neighbours."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"quota_ops.cli.{COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; what a person can mend is told without a traceback."""
+        try:
+            return super().invoke(ctx)
+        except QuotaOpsError as error:
+            tell(error)
+            ctx.exit(error.exit_code)
+
+
+def tell(error: QuotaOpsError) -> None:
+    """Say an error on stderr: red on a terminal, and as JSON when `--format json` was asked."""
+    if _wants_json():
+        said = {"error": error.message, "remedy": error.remedy, "exit_code": error.exit_code}
+        click.echo(json.dumps(said), err=True)
+        return
+    from quota_ops.report.wording import shown
+
+    first, *rest = [shown(line) for line in str(error).split("\n")]
+    click.secho(first, err=True, fg="red")
+    for line in rest:
+        click.echo(line, err=True)
+
+
+def _wants_json() -> bool:
+    arguments = sys.argv[1:]
+    return "--format=json" in arguments or any(
+        pair == ("--format", "json") for pair in pairwise(arguments)
+    )
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="""\b
+Start here:
+  quota-ops demo                  a real broker, a real run, two minutes
+  quota-ops init my-quotas        a repository of your own
+  quota-ops check                 is the YAML right?
+  quota-ops plan CLUSTER          what would change? (the broker is asked, nothing is written)
+  quota-ops reconcile CLUSTER     make the cluster what Git says, and read it back
+
+\b
+Exit codes: 0 done, 1 refused or unknown, 2 invalid input, 3 cluster trouble,
+4 differences exist (only with --detailed-exitcode).""",
+)
+@click.version_option(package_name="quota-ops", prog_name="quota-ops")
+def main() -> None:
+    """Keep the client quotas of Apache Kafka clusters in Git.
+
+    CLUSTER is a folder under --desired-state (default ./desired_state).
+    """

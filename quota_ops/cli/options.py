@@ -1,0 +1,112 @@
+"""Options that commands share, and what they mean."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from quota_ops.model.errors import InvalidInput
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+cluster_argument = click.argument("cluster")
+
+desired_state = click.option(
+    "--desired-state",
+    type=click.Path(path_type=Path),
+    default=Path("desired_state"),
+    show_default=True,
+    envvar="QUOTA_OPS_DESIRED_STATE",
+    help="The folder whose sub-folders are clusters.",
+)
+output_format = click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="text for people, json for machines.",
+)
+run_store = click.option(
+    "--run-store",
+    metavar="FOLDER",
+    help="Where runs and ledgers are kept.  [env: QUOTA_OPS_RUN_STORE; default: in your home]",
+)
+connection = click.option(
+    "--connection",
+    "connection_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A connection file, in place of the one that cluster.yaml's name resolves to.",
+)
+engine = click.option(
+    "--engine",
+    type=click.Choice(["embedded", "spark"]),
+    default="embedded",
+    show_default=True,
+    help="What runs the diff: DuckDB in this process, or Spark.",
+)
+commit = click.option(
+    "--commit", help="The commit to record.  [default: that of the desired state's checkout]"
+)
+run = click.option(
+    "--run",
+    "run_folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Run just this stage, on the run folder of an earlier command.",
+)
+detailed_exitcode = click.option(
+    "--detailed-exitcode", is_flag=True, help="Exit with 4 when differences exist."
+)
+
+
+def allowing(command: Command) -> Command:
+    """Add --allow and --reason."""
+    command = click.option("--reason", help="Why the guards may be passed; it is recorded.")(
+        command
+    )
+    return click.option(
+        "--allow",
+        multiple=True,
+        metavar="GUARD",
+        help="Let a guard pass; may be repeated. Needs --reason.",
+    )(command)
+
+
+def allowed(allow: tuple[str, ...], reason: str | None) -> dict[str, str]:
+    """The guards that may pass, each with the reason; InvalidInput without one."""
+    if allow and not (reason or "").strip():
+        raise InvalidInput(f"--allow {allow[0]} needs a reason", "Add --reason TEXT.")
+    return dict.fromkeys(allow, reason or "")
+
+
+def find_cluster(cluster: str, desired_state: Path) -> Path:
+    """The folder of a cluster: its name under --desired-state, or a path to it."""
+    for folder in (desired_state / cluster, Path(cluster)):
+        if folder.is_dir():
+            return folder
+    there = sorted(one.parent.name for one in desired_state.glob("*/cluster.y*ml"))
+    raise InvalidInput(
+        f"there is no cluster {cluster!r} in {desired_state}",
+        f"The clusters there: {', '.join(there)}."
+        if there
+        else "Give --desired-state, or write a repository of your own: quota-ops init.",
+    )
+
+
+def find_commit(given: str | None, folder: Path) -> str | None:
+    """The commit to record: as given, else that of the folder's checkout, else None."""
+    if given:
+        return given
+    try:
+        found = subprocess.run(
+            ["git", "-C", str(folder), "rev-parse", "HEAD"],  # noqa: S607 - the user's own git
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return found.stdout.strip() or None

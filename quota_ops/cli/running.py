@@ -1,0 +1,101 @@
+"""One run from the command line: its folder, its connection, its stages, and what it came to."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.cli.show import TEXT, progress, show_run
+from quota_ops.kafka.cluster import Cluster, open_cluster
+from quota_ops.kafka.connection import find_connection
+from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
+from quota_ops.run_folder import ABOUT, RunFolder
+from quota_ops.run_store import RunStore, find_run_store
+from quota_ops.stages.chain import CHAINS, RESUMED, Run, run_stages
+
+DIFFERENCES_EXIST = 4
+
+
+def run_command(
+    name: str,
+    *,
+    cluster: str | None,
+    desired_state: Path,
+    connection_file: Path | None,
+    run_store: str | None,
+    run_folder: Path | None,
+    commit: str | None,
+    engine: str,
+    allow: tuple[str, ...],
+    reason: str | None,
+    output: str,
+    detailed_exitcode: bool,
+    approve: str | None = None,
+) -> None:
+    """Run a command's stages in a new run folder, or the one it names on an earlier run's."""
+    if (cluster is None) == (run_folder is None):
+        raise InvalidInput(f"{name} takes a CLUSTER or --run", f"See quota-ops {name} --help.")
+    allowed = options.allowed(allow, reason)
+    store = find_run_store(run_store)
+    if run_folder is not None:
+        cluster_folder = Path()
+        folder, stages = _resume(name, run_folder, approve)
+    else:
+        cluster_folder = options.find_cluster(str(cluster), desired_state)
+        folder, stages = _start(store, cluster_folder, commit), CHAINS[name]
+    error: QuotaOpsError | None = None
+    with _connection(folder, connection_file) as connect, progress(output) as told:
+        run = Run(
+            folder=folder,
+            cluster_folder=cluster_folder,
+            store=store,
+            connect=connect,
+            engine=engine,
+            allow=allowed,
+            approve=approve,
+            progress=told,
+        )
+        try:
+            run_stages(run, stages)
+        except QuotaOpsError as raised:
+            error = raised
+    shown = show_run(name, folder, output)
+    if isinstance(error, GuardsRefused) and output == TEXT:
+        raise click.exceptions.Exit(error.exit_code)  # the screen has just said it
+    if error is not None:
+        raise error
+    if detailed_exitcode and shown.plan is not None and shown.plan.differs:
+        raise click.exceptions.Exit(DIFFERENCES_EXIST)
+
+
+def _start(store: RunStore, cluster_folder: Path, commit: str | None) -> RunFolder:
+    name = cluster_folder.resolve().name
+    found = options.find_commit(commit, cluster_folder)
+    return RunFolder.start(store.new_run(name), cluster=name, commit=found)
+
+
+def _resume(name: str, path: Path, approve: str | None) -> tuple[RunFolder, Sequence[str]]:
+    folder = RunFolder(path)
+    if not folder.has(ABOUT):
+        raise InvalidInput(f"{path} is no run folder: it has no {ABOUT}")
+    stages: Sequence[str] = RESUMED if name == "reconcile" else (name,)
+    if "apply" in stages and approve is None:
+        raise InvalidInput(f"{name} --run needs --approve DIGEST", "It names the plan.")
+    return folder, stages
+
+
+@contextmanager
+def _connection(folder: RunFolder, connection_file: Path | None) -> Iterator[Callable[[], Cluster]]:
+    """What opens the run's cluster at its first call, and closes it at the end."""
+    with ExitStack() as stack:
+
+        @cache
+        def connect() -> Cluster:
+            policy = folder.policy()
+            found = find_connection(policy.connection, file=connection_file)
+            return stack.enter_context(open_cluster(found, cluster_id=policy.cluster_id))
+
+        yield connect

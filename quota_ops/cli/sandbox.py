@@ -1,0 +1,72 @@
+"""The sandbox: a real Kafka on this machine."""
+
+import json
+from typing import Any
+
+import click
+
+from quota_ops.cli.options import output_format
+from quota_ops.model.errors import ClusterTrouble
+
+
+@click.group(
+    epilog="""\b
+Examples:
+  quota-ops sandbox start
+  quota-ops plan demo
+  quota-ops sandbox stop"""
+)
+def sandbox() -> None:
+    """Start, look at or stop a real Kafka broker on this machine (loopback only).
+
+    While it runs, the connection name `demo` resolves to it. Needs Java 17.
+    """
+
+
+@sandbox.command()
+@output_format
+def start(output: str) -> None:
+    """Start the broker in the background; ready when it answers."""
+    from quota_ops.sandbox.demo_cluster import start_sandbox
+
+    if output == "text":
+        click.echo("starting Kafka on this machine ...", err=True)
+    _tell(start_sandbox(), output)
+
+
+@sandbox.command()
+@output_format
+def status(output: str) -> None:
+    """Say whether the broker runs, and where; exit code 3 when it does not."""
+    from quota_ops.sandbox.demo_cluster import sandbox_status
+
+    found = sandbox_status()
+    _tell(found, output)
+    if not found.running:
+        raise click.exceptions.Exit(ClusterTrouble.exit_code)
+
+
+@sandbox.command()
+def stop() -> None:
+    """Stop the broker; its data stays for the next start."""
+    from quota_ops.sandbox.demo_cluster import stop_sandbox
+
+    click.echo("stopped" if stop_sandbox() else "it was not running")
+
+
+def _tell(found: Any, output: str) -> None:
+    node = found.node
+    said = {
+        "running": found.running,
+        "bootstrap": node.address() if found.running else None,
+        "cluster_id": node.cluster_id if node else None,
+        "pid": node.pid if found.running else None,
+        "connection": str(found.connection),
+        "log": str(node.log) if node else None,
+    }
+    if output != "text":
+        click.echo(json.dumps(said))
+        return
+    for name, value in said.items():
+        if value is not None:
+            click.echo(f"{name.replace('_', ' '):11} {'yes' if value is True else value}")

@@ -1,0 +1,62 @@
+"""What a run says when it is over: screens for people, the report's JSON for machines."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from quota_ops.model.progress import SILENT, Progress
+from quota_ops.model.report import Report
+from quota_ops.report import screens
+from quota_ops.report.screen import Screen, line, plain
+from quota_ops.run_folder import RunFolder
+from quota_ops.stages.read_report import read_report
+
+TEXT = "text"
+MOST = 200
+"""Rows that a screen lists; the report has them all."""
+
+
+def show(screen: Screen) -> None:
+    """Lay a screen out: in colour on a terminal, plain in a pipe."""
+    if not sys.stdout.isatty():
+        click.echo(plain(screen), nl=False)
+        return
+    from quota_ops.report.terminal import show as in_colour
+
+    in_colour(screen)
+
+
+def show_run(command: str, folder: RunFolder, output: str) -> Report:
+    """Show what a run came to, and give it back."""
+    report = read_report(folder)
+    if output != TEXT:
+        from quota_ops.report.data import as_json
+
+        click.echo(as_json(report))
+        return report
+    if command in {"diff", "plan", "validate", "apply", "reconcile", "report"}:
+        show(screens.plan_screen(report, most=None if command == "diff" else MOST))
+    if report.applied:
+        show(screens.apply_screen(report))
+    if report.brokers:
+        show(screens.verify_screen(report))
+    page = folder.path / "report.html"
+    if page.exists():
+        show((screens.finished_line(report, str(page)),))
+    elif command != "verify":
+        show((line(f"run: {folder.path}"),))
+    return report
+
+
+@contextmanager
+def progress(output: str) -> Iterator[Progress]:
+    """Tell how far apply and verify are: on a terminal as bars, in a pipe not at all."""
+    if output != TEXT or not sys.stderr.isatty():
+        yield SILENT
+        return
+    from quota_ops.report.terminal import progress as on_a_terminal
+
+    with on_a_terminal() as told:
+        yield told

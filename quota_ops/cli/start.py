@@ -1,0 +1,71 @@
+"""Commands for beginners: a repository of one's own, and the schemas for an editor."""
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+import click
+
+from quota_ops.model.errors import InvalidInput
+
+STARTER = {
+    "desired_state/$cluster/cluster.yaml": "cluster.yaml",
+    "desired_state/$cluster/team.yaml": "team.yaml",
+    "dags/quota_ops_dags.py": "quota_ops_dags.py.txt",
+    ".airflowignore": "airflowignore",
+    ".gitignore": "gitignore",
+    "README.md": "README.md",
+}
+"""What `init` writes, and the template that it is made from."""
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops init my-quotas
+  quota-ops init my-quotas --cluster payments --cluster-id MkU3OEVBNTcwNTJENDM2Qg"""
+)
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--cluster", default="main", show_default=True, help="The cluster's name.")
+@click.option(
+    "--cluster-id",
+    default="REPLACE-WITH-THE-CLUSTER-ID",
+    help="Kafka's own id of the cluster, as `kafka-cluster.sh cluster-id` prints it.",
+)
+def init(folder: Path, cluster: str, cluster_id: str) -> None:
+    """Write a repository of your own: desired state, DAG file, first steps.
+
+    Writes nothing when one of its files is there already.
+    """
+    values = {"cluster": cluster, "cluster_id": cluster_id, "folder": folder.name}
+    texts = {
+        folder / Template(path).substitute(values): Template(
+            files("quota_ops.cli").joinpath("starter", template).read_text(encoding="utf-8")
+        ).substitute(values)
+        for path, template in STARTER.items()
+    }
+    if there := [path for path in texts if path.exists()]:
+        raise InvalidInput(f"{there[0]} is there already; nothing was written")
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        click.echo(f"  {path}")
+    click.echo(
+        f"\nNext: cd {folder}, put your cluster's id into cluster.yaml, then quota-ops check"
+    )
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops schema quotas > quotas.schema.json
+  quota-ops schema cluster"""
+)
+@click.argument("kind", type=click.Choice(["quotas", "cluster"]), default="quotas")
+def schema(kind: str) -> None:
+    """Print the JSON Schema of quota files or of cluster.yaml, for editors."""
+    from quota_ops.desired.schema import cluster_schema, quotas_schema
+
+    made = quotas_schema() if kind == "quotas" else cluster_schema()
+    click.echo(json.dumps(made, indent=2))
