@@ -1,0 +1,90 @@
+"""The sandbox that a person starts and stops: one broker in the background, known as `demo`."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from platformdirs import user_state_path
+
+from quota_ops.sandbox.broker import start_broker
+from quota_ops.sandbox.config import BrokerConfig
+from quota_ops.sandbox.connection_file import (
+    check_ours,
+    connection_file,
+    remove_connection,
+    write_connection,
+)
+from quota_ops.sandbox.jars import DEFAULT_VERSION, Progress
+from quota_ops.sandbox.node import RunningNode, last_known
+
+DEMO = "demo"
+DEMO_CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SandboxStatus:
+    """The sandbox: its folder, its connection file, and its node, None before the first start.
+
+    `started` says that this very call started it.
+    """
+
+    home: Path
+    connection: Path
+    node: RunningNode | None
+    started: bool = False
+
+    @property
+    def running(self) -> bool:
+        """Whether the broker's process is there."""
+        return self.node is not None and self.node.alive
+
+
+def sandbox_status() -> SandboxStatus:
+    """Return what is known of the sandbox, without touching it."""
+    chosen = os.environ.get("QUOTA_OPS_SANDBOX")
+    home = (Path(chosen) if chosen else user_state_path("quota-ops") / "sandbox").resolve()
+    node = last_known(home / "node-1")
+    return SandboxStatus(home=home, connection=connection_file(DEMO), node=node)
+
+
+def start_sandbox(
+    *,
+    cluster_id: str = DEMO_CLUSTER_ID,
+    version: str = DEFAULT_VERSION,
+    progress: Progress = lambda _done, _all: None,
+) -> SandboxStatus:
+    """Start the sandbox in the background and write its connection file; leave it if it runs.
+
+    Its data is kept from one start to the next. Raises InvalidInput when the connection file is
+    somebody's own, MissingTool without Java or jars, ClusterTrouble when Kafka does not start.
+    """
+    with _only_one_at_a_time() as status:
+        if status.running:
+            return status
+        check_ours(status.connection)
+        config = BrokerConfig(cluster_id=cluster_id, version=version)
+        broker = start_broker(config, status.home, detached=True, progress=progress)
+        write_connection(status.connection, broker.bootstrap())
+        return replace(status, node=broker.nodes[0], started=True)
+
+
+def stop_sandbox() -> bool:
+    """Stop the sandbox and remove its connection file; return whether it was running."""
+    with _only_one_at_a_time() as status:
+        running = status.running
+        if status.node:
+            status.node.stop()
+        remove_connection(status.connection)
+        return running
+
+
+@contextmanager
+def _only_one_at_a_time() -> Iterator[SandboxStatus]:
+    home = sandbox_status().home
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield sandbox_status()

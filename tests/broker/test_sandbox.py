@@ -1,0 +1,177 @@
+"""The sandbox is a real Kafka that answers, tells why when it cannot, and leaves nothing behind."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quota_ops.model.errors import ClusterTrouble, InvalidInput
+from quota_ops.sandbox import broker as broker_module
+from quota_ops.sandbox.broker import RunningBroker, start_broker
+from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
+from quota_ops.sandbox.demo_cluster import (
+    DEMO_CLUSTER_ID,
+    sandbox_status,
+    start_sandbox,
+    stop_sandbox,
+)
+from quota_ops.sandbox.node import last_known
+from quota_ops.sandbox.ready import describes, listens
+
+PARENT = """\
+import sys, time
+from pathlib import Path
+from quota_ops.sandbox.broker import start_broker
+from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
+start_broker(BrokerConfig(cluster_id=random_cluster_id()), Path(sys.argv[1]))
+print(flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A sandbox of the test's own, stopped at its end."""
+    monkeypatch.setenv("QUOTA_OPS_SANDBOX", str(tmp_path / "sandbox"))
+    monkeypatch.setenv("QUOTA_OPS_CONNECTIONS", str(tmp_path / "connections"))
+    yield tmp_path / "sandbox"
+    stop_sandbox()
+
+
+def test_a_broker_describes_when_it_is_returned(broker: RunningBroker) -> None:
+    """What start_broker returns is ready: it answers a describe at once, on loopback alone."""
+    assert broker.bootstrap().startswith("127.0.0.1:")
+    assert describes(broker.bootstrap(), nodes=1)
+
+
+def test_changed_quotas_are_not_logged_at_length(broker: RunningBroker) -> None:
+    """The log holds the start and its end, and neither every setting nor every quota."""
+    log = broker.log.read_text()
+    assert "Kafka Server started" in log
+    assert len(log.splitlines()) < 400
+
+
+def test_a_killed_parent_leaves_no_orphan(tmp_path: Path) -> None:
+    """SIGKILL to the parent ends the broker too, within seconds."""
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path)], stdout=subprocess.PIPE)
+    assert parent.stdout
+    assert parent.stdout.readline() == b"\n"
+    node = last_known(tmp_path / "node-1")
+    assert node
+    assert node.alive
+    parent.kill()
+    parent.communicate()
+    deadline = time.monotonic() + 20
+    while node.alive and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not node.alive
+
+
+def test_a_taken_port_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When another process takes a chosen port before Kafka does, other ports are chosen."""
+    choose = broker_module.free_ports
+    config = BrokerConfig(cluster_id=random_cluster_id())
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        first = choose(config)
+        collision = {1: {**first[1], "PLAINTEXT": taken.getsockname()[1]}}
+        choices = iter([collision, first])
+        monkeypatch.setattr(broker_module, "free_ports", lambda _config: next(choices))
+        with start_broker(config, tmp_path) as running:
+            assert running.nodes[0].ports == first[1]
+    assert "Address already in use" in running.log.with_name("broker.log.previous").read_text()
+
+
+def test_a_broker_that_does_not_start_shows_its_log(tmp_path: Path) -> None:
+    """The error ends with Kafka's own last words and names the file that has the rest."""
+    config = BrokerConfig(
+        cluster_id=random_cluster_id(), properties={"metric.reporters": "no.Such"}
+    )
+    with pytest.raises(ClusterTrouble) as error:
+        start_broker(config, tmp_path)
+    log = tmp_path / "node-1" / "broker.log"
+    assert str(log) in error.value.message
+    assert "no.Such" in error.value.message
+    node = last_known(tmp_path / "node-1")
+    assert node
+    assert not node.alive
+
+
+def test_settings_that_kafka_refuses_are_told(tmp_path: Path) -> None:
+    """What StorageTool says before the first start reaches the person, without Java's stack."""
+    config = BrokerConfig(cluster_id=random_cluster_id(), properties={"num.io.threads": "-1"})
+    with pytest.raises(ClusterTrouble) as error:
+        start_broker(config, tmp_path)
+    assert "Invalid value -1 for configuration num.io.threads" in error.value.message
+    assert "\tat " not in error.value.message
+
+
+def test_the_data_of_another_cluster_is_left_alone(tmp_path: Path) -> None:
+    """A folder that holds another cluster's data is named instead of being started under its id."""
+    meta = tmp_path / "node-1" / "data" / "meta.properties"
+    meta.parent.mkdir(parents=True)
+    meta.write_text("cluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id=1\n")
+    with pytest.raises(InvalidInput, match="holds the data of another cluster"):
+        start_broker(BrokerConfig(cluster_id=random_cluster_id()), tmp_path)
+
+
+def test_three_nodes_are_one_cluster(tmp_path: Path) -> None:
+    """Three nodes form one cluster in which each describes, until one of them is stopped."""
+    config = BrokerConfig(cluster_id=random_cluster_id(), nodes=3)
+    with start_broker(config, tmp_path) as running:
+        assert describes(running.bootstrap(), nodes=3)
+        running.nodes[2].stop()
+        assert [node.alive for node in running.nodes] == [True, True, False]
+    assert not any(node.alive for node in running.nodes)
+
+
+def test_the_sandbox_starts_once_and_stops(home: Path) -> None:
+    """It runs in the background under its id and name; a second start leaves it as it is."""
+    assert sandbox_status().node is None
+    first = start_sandbox()
+    again = start_sandbox()
+    assert first.started
+    assert not again.started
+    assert first.node == again.node == sandbox_status().node
+    assert first.node
+    assert first.node.cluster_id == DEMO_CLUSTER_ID
+    assert sandbox_status().running
+    assert f"bootstrap.servers={first.node.address()}\n" in first.connection.read_text()
+    assert first.node.folder == home / "node-1"
+
+    assert stop_sandbox()
+    assert not stop_sandbox()
+    assert not sandbox_status().running
+    assert not listens(first.node.ports["PLAINTEXT"])
+    assert not first.connection.exists()
+
+
+def test_after_a_reboot_it_starts_again(home: Path) -> None:
+    """The id of a process that is gone is no obstacle, also when it is another process's now."""
+    first = start_sandbox()
+    assert first.node
+    first.node.stop()
+    state = home / "node-1" / "node.json"
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"pid": os.getpid()}))
+    assert not sandbox_status().running
+    second = start_sandbox()
+    assert second.started
+    assert second.running
+
+
+def test_a_connection_of_ones_own_stops_the_start(home: Path) -> None:
+    """Where the name demo is a person's own connection, nothing is started."""
+    connection = sandbox_status().connection
+    connection.parent.mkdir()
+    connection.write_text("bootstrap.servers=kafka-1:9094\n")
+    with pytest.raises(InvalidInput, match="a connection of your own"):
+        start_sandbox()
+    assert not (home / "node-1").exists()
+    assert connection.read_text() == "bootstrap.servers=kafka-1:9094\n"

@@ -1,0 +1,75 @@
+"""A broker's configuration follows from its value alone."""
+
+import base64
+
+from quota_ops.sandbox.config import BrokerConfig, random_cluster_id, server_properties
+
+COMMON = """\
+inter.broker.listener.name=PLAINTEXT
+log.dirs=data
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+"""
+
+
+def test_every_node_knows_every_voter() -> None:
+    """Each node listens on its own ports and names the controller of every node."""
+    config = BrokerConfig(cluster_id="MkU3OEVBNTcwNTJENDM2Qg", nodes=2)
+    ports = {1: {"PLAINTEXT": 11, "CONTROLLER": 12}, 2: {"PLAINTEXT": 21, "CONTROLLER": 22}}
+    expected = f"""\
+process.roles=broker,controller
+node.id=2
+controller.listener.names=CONTROLLER
+controller.quorum.voters=1@127.0.0.1:12,2@127.0.0.1:22
+listeners=PLAINTEXT://127.0.0.1:21,CONTROLLER://127.0.0.1:22
+advertised.listeners=PLAINTEXT://127.0.0.1:21
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+{COMMON}"""
+    assert server_properties(config, 2, ports) == expected
+
+
+def test_logins_an_authorizer_and_further_properties() -> None:
+    """A SASL listener gets the logins, super users turn the authorizer on, our own settings win."""
+    config = BrokerConfig(
+        cluster_id="MkU3OEVBNTcwNTJENDM2Qg",
+        listeners={"SASL": "SASL_PLAINTEXT", "TLS": "SSL"},
+        users={"admin": "a", "none": "n\\n"},
+        super_users=("admin",),
+        properties={"quota.window.num": "3"},
+    )
+    ports = {1: {"PLAINTEXT": 1, "SASL": 2, "TLS": 3, "CONTROLLER": 4}}
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    expected = f"""\
+process.roles=broker,controller
+node.id=1
+controller.listener.names=CONTROLLER
+controller.quorum.voters=1@127.0.0.1:4
+listeners=PLAINTEXT://127.0.0.1:1,SASL://127.0.0.1:2,TLS://127.0.0.1:3,CONTROLLER://127.0.0.1:4
+advertised.listeners=PLAINTEXT://127.0.0.1:1,SASL://127.0.0.1:2,TLS://127.0.0.1:3
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL,CONTROLLER:PLAINTEXT
+{COMMON}\
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl.sasl.enabled.mechanisms=PLAIN
+listener.name.sasl.plain.sasl.jaas.config={module} required user_admin="a" user_none="n\\\\n";
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:ANONYMOUS;User:admin
+quota.window.num=3
+"""
+    assert server_properties(config, 1, ports) == expected
+
+
+def test_passwords_are_not_shown() -> None:
+    """A configuration that ends up in a message or a log does not carry its passwords along."""
+    config = BrokerConfig(cluster_id="x", users={"admin": "hidden"}, properties={"a": "hidden"})
+    assert "hidden" not in repr(config)
+
+
+def test_cluster_ids_are_what_kafka_takes() -> None:
+    """An id is 16 bytes in 22 characters, differs each time, and never reads as an option."""
+    ids = {random_cluster_id() for _ in range(500)}
+    assert len(ids) == 500
+    assert {len(base64.urlsafe_b64decode(each + "==")) for each in ids} == {16}
+    assert not [each for each in ids if len(each) != 22 or each.startswith("-")]

@@ -1,0 +1,149 @@
+"""Only jars with the pinned SHA-256 are used; missing and damaged ones are fetched again, once."""
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from quota_ops.model.errors import InvalidInput, MissingTool
+from quota_ops.sandbox.jars import DEFAULT_VERSION, kafka_jars
+from quota_ops.sandbox.pins import pins_of
+
+JAR = "re2j-1.8.jar"
+
+
+@pytest.fixture(scope="session")
+def good_jars() -> Path:
+    """The jars of the real cache, as set-up fetched them."""
+    return kafka_jars()
+
+
+@pytest.fixture
+def cache(tmp_path: Path, good_jars: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own, filled; returns the folder of the jars."""
+    folder = tmp_path / "cache" / "kafka" / DEFAULT_VERSION
+    shutil.copytree(good_jars, folder)
+    monkeypatch.setenv("QUOTA_OPS_CACHE", str(tmp_path / "cache"))
+    return folder
+
+
+def put_repository(folder: Path, jars: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put a java on the PATH that fetches by copying `jars`; returns its list of calls.
+
+    With no folder to copy it fails in words of its own, as Ivy does without a network.
+    """
+    java, calls = folder / "bin" / "java", folder / "calls"
+    java.parent.mkdir()
+    java.write_text(
+        "#!/bin/sh\n"
+        """[ "$1" = -version ] && { echo 'openjdk version "17"' >&2; exit; }\n"""
+        f"echo fetch >> {calls}\n"
+        f"cp -r {jars} jars || {{ echo 'SERVER ERROR: no route to host'; exit 1; }}\n"
+    )
+    java.chmod(0o755)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(java.parent), prepend=":")
+    calls.touch()
+    return calls
+
+
+def test_whole_jars_need_no_java(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where every jar is as pinned nothing is fetched, so neither Java nor a network is needed."""
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    assert kafka_jars() == cache
+
+
+@pytest.mark.parametrize("damage", ["changed", "missing", "all gone"])
+def test_damage_is_mended(
+    cache: Path, tmp_path: Path, good_jars: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    """A changed, a missing or no jar at all: fetched again once, and nothing else is left there."""
+    calls = put_repository(tmp_path, good_jars, monkeypatch)
+    if damage == "changed":
+        (cache / JAR).write_bytes(b"another jar")
+    elif damage == "missing":
+        (cache / JAR).unlink()
+    else:
+        shutil.rmtree(tmp_path / "cache")
+    with ThreadPoolExecutor(4) as callers:
+        found = [callers.submit(kafka_jars) for _ in range(4)]
+    assert {each.result() for each in found} == {cache}
+    assert (cache / JAR).read_bytes() == (good_jars / JAR).read_bytes()
+    assert calls.read_text() == "fetch\n"
+    assert {each.name for each in cache.parent.iterdir()} == {".lock", DEFAULT_VERSION}
+
+
+def test_progress_counts_to_the_end(
+    cache: Path, tmp_path: Path, good_jars: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waits is told how many of the jars are there; the last word is all of them."""
+    put_repository(tmp_path, good_jars, monkeypatch)
+    (cache / JAR).unlink()
+    seen: list[tuple[int, int]] = []
+    kafka_jars(progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (46, 46)
+    assert seen == sorted(seen)
+
+
+def test_a_repository_that_serves_other_bytes_is_refused(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What arrives with another SHA-256 is named and never reaches the cache."""
+    other = tmp_path / "other"
+    shutil.copytree(cache, other)
+    (other / JAR).write_bytes(b"another jar")
+    put_repository(tmp_path, other, monkeypatch)
+    shutil.rmtree(cache)
+    with pytest.raises(MissingTool) as error:
+        kafka_jars()
+    assert error.value.message == (
+        "1 jars of Apache Kafka 4.3.1 arrived with another SHA-256 than the pinned one: "
+        "re2j-1.8.jar."
+    )
+    assert {each.name for each in cache.parent.iterdir()} == {".lock"}
+
+
+def test_a_failed_fetch_is_told_in_ivys_words(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a network the error carries what Ivy said and what to do."""
+    put_repository(tmp_path, tmp_path / "nowhere", monkeypatch)
+    (cache / JAR).unlink()
+    with pytest.raises(MissingTool) as error:
+        kafka_jars()
+    assert error.value.message.startswith("Apache Kafka 4.3.1 could not be fetched; Ivy says:\n")
+    assert error.value.message.endswith("SERVER ERROR: no route to host")
+    assert error.value.remedy == (
+        "The jars come from Maven Central: check the network, then call again."
+    )
+
+
+def test_a_cache_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no cache can be made the error names the folder and the variable that moves it."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("QUOTA_OPS_CACHE", str(tmp_path / "file"))
+    with pytest.raises(InvalidInput) as error:
+        kafka_jars()
+    assert str(error.value) == (
+        f"Kafka's jars cannot be kept in {tmp_path}/file/kafka/4.3.1: Not a directory.\n"
+        "  Set QUOTA_OPS_CACHE to a folder that can be written."
+    )
+
+
+def test_a_version_without_pins_is_named() -> None:
+    """A Kafka version that the sandbox does not know is invalid input, with those it knows."""
+    with pytest.raises(InvalidInput) as error:
+        kafka_jars("0.8")
+    assert str(error.value) == ("There is no sandbox for Apache Kafka 0.8.\n  Known: 4.3.1")
+
+
+def test_the_pins_are_whole() -> None:
+    """Every jar that Ivy is told to fetch has a checksum, and the log settings have their file."""
+    pins = pins_of(DEFAULT_VERSION)
+    assert pins.ivy.read_text().count("<dependency ") == len(pins.checksums) == 46
+    assert {len(digest) for digest in pins.checksums.values()} == {64}
+    assert pins.log_settings.name == "log4j2.properties"

@@ -1,0 +1,82 @@
+"""Java is found, or named as missing with the command that installs it."""
+
+from pathlib import Path
+
+import pytest
+
+from quota_ops.model.errors import MissingTool
+from quota_ops.sandbox.java import find_java
+
+
+def put_java(folder: Path, says: str) -> Path:
+    """Put a program named java in a folder; it answers any arguments with the given line."""
+    folder.mkdir(parents=True)
+    java = folder / "java"
+    java.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+    java.chmod(0o755)
+    return java
+
+
+@pytest.fixture
+def only_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is the whole PATH, on a machine without JAVA_HOME."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    return tmp_path / "bin"
+
+
+@pytest.mark.parametrize("version", ["17", "17.0.15", "21.0.4", "25-ea"])
+def test_a_new_enough_java_is_taken(only_here: Path, version: str) -> None:
+    """Java 17 and whatever came after it will do."""
+    java = put_java(only_here, f'openjdk version "{version}" 2025-04-15')
+    assert find_java() == str(java)
+
+
+def test_java_home_goes_before_the_path(
+    only_here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where JAVA_HOME is set, its java counts, as for pyspark."""
+    put_java(only_here, 'openjdk version "21"')
+    chosen = put_java(tmp_path / "jdk" / "bin", 'openjdk version "17"')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    assert find_java() == str(chosen)
+
+
+@pytest.mark.usefixtures("only_here")
+def test_no_java_names_the_command() -> None:
+    """Without Java the message says so, and how to install it on Debian, Ubuntu and macOS."""
+    with pytest.raises(MissingTool) as error:
+        find_java()
+    assert str(error.value) == (
+        "Java 17 or newer is needed; the PATH has none.\n"
+        "  Debian, Ubuntu: sudo apt-get install default-jre-headless\n"
+        "  macOS: brew install openjdk@21 && "
+        'export JAVA_HOME="$(brew --prefix openjdk@21)/libexec/openjdk.jdk/Contents/Home"'
+    )
+    assert error.value.exit_code == 2
+
+
+def test_a_java_home_without_java_is_named(
+    only_here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wrong JAVA_HOME is an error that names it, although the PATH has a Java."""
+    put_java(only_here, 'openjdk version "17"')
+    monkeypatch.setenv("JAVA_HOME", "/no/jdk")
+    with pytest.raises(MissingTool, match=r"JAVA_HOME \(/no/jdk\) has none"):
+        find_java()
+
+
+@pytest.mark.parametrize(
+    ("says", "found"),
+    [
+        ('openjdk version "11.0.2" 2019-01-15', 'is version "11.0.2"'),
+        ('java version "1.8.0_392"', 'is version "1.8.0_392"'),
+        ("No Java runtime present", "is one that does not tell its version"),
+    ],
+)
+def test_an_old_java_is_named(only_here: Path, says: str, found: str) -> None:
+    """A Java before 17, or what only looks like one, is named with its path and version."""
+    java = put_java(only_here, says)
+    with pytest.raises(MissingTool) as error:
+        find_java()
+    assert error.value.message == f"Java 17 or newer is needed; {java} {found}."

@@ -1,0 +1,63 @@
+"""A launched process ends with its parent, however that ends; a detached one lives on."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from quota_ops.sandbox import launch
+from quota_ops.sandbox.node import RunningNode, mark_of
+
+PARENT = """\
+import subprocess, sys, time
+pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
+launched = subprocess.Popen(sys.argv[1:], **pipes)
+print(launched.stdout.readline().decode(), flush=True)
+time.sleep(60)
+"""
+
+
+def start(mode: str, folder: Path) -> tuple[subprocess.Popen[str], RunningNode]:
+    """Start a parent that launches a sleeper, in a process group of its own."""
+    sleeper = [sys.executable, "-c", "import time; time.sleep(60)", mark_of(folder)]
+    launcher = [sys.executable, launch.__file__, mode, str(folder / "log"), *sleeper]
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, *launcher],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert parent.stdout
+    pid = int(parent.stdout.readline())
+    node = RunningNode(id=1, cluster_id="c", version="v", pid=pid, ports={}, folder=folder)
+    return parent, node
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_the_process_ends_with_its_parents_group(
+    tmp_path: Path, signal_number: signal.Signals
+) -> None:
+    """Killing the parent's whole group leaves no orphan: the pipe's end reaches the launcher."""
+    parent, node = start("attached", tmp_path)
+    assert node.alive
+    os.killpg(parent.pid, signal_number)
+    parent.communicate()
+    deadline = time.monotonic() + 10
+    while node.alive and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not node.alive
+
+
+def test_a_detached_process_lives_on(tmp_path: Path) -> None:
+    """What was started to stay outlives its parent, until it is stopped by its id."""
+    parent, node = start("detached", tmp_path)
+    os.killpg(parent.pid, signal.SIGKILL)
+    parent.communicate()
+    time.sleep(0.2)
+    assert node.alive
+    node.stop()
+    assert not node.alive

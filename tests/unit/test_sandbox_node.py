@@ -1,0 +1,81 @@
+"""A node's process is recognised before it is signalled, and gone when stop returns."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quota_ops.sandbox.node import RunningNode, last_known, mark_of, remember
+
+SLEEP = "import time; time.sleep(60)"
+DEAF = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); {SLEEP}"
+
+
+@pytest.fixture
+def started() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """The processes that a test starts; none outlives it."""
+    processes: list[subprocess.Popen[bytes]] = []
+    yield processes
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def node(folder: Path, pid: int) -> RunningNode:
+    """Return a node of one port whose process has the given id."""
+    return RunningNode(
+        id=1, cluster_id="c", version="4.3.1", pid=pid, ports={"PLAINTEXT": 9}, folder=folder
+    )
+
+
+def test_another_process_with_the_old_id_is_not_touched(
+    tmp_path: Path, started: list[subprocess.Popen[bytes]]
+) -> None:
+    """After a reboot the id may be somebody else's: then the node counts as dead."""
+    elsewhere = mark_of(tmp_path / "node-10")
+    started.append(subprocess.Popen([sys.executable, "-c", SLEEP, elsewhere]))
+    stale = node(tmp_path / "node-1", started[0].pid)
+    assert not stale.alive
+    stale.stop()
+    assert started[0].poll() is None
+
+
+def test_a_dead_process_is_dead(tmp_path: Path, started: list[subprocess.Popen[bytes]]) -> None:
+    """A process that ended is not alive, neither before its parent collects it nor after."""
+    started.append(process := subprocess.Popen([sys.executable, "-c", SLEEP, mark_of(tmp_path)]))
+    running = node(tmp_path, process.pid)
+    seen = [running.alive]
+    running.stop()
+    seen.append(running.alive)
+    assert process.wait() == -signal.SIGTERM
+    seen.append(running.alive)
+    assert seen == [True, False, False]
+
+
+def test_a_process_deaf_to_sigterm_is_killed(
+    tmp_path: Path, started: list[subprocess.Popen[bytes]]
+) -> None:
+    """What does not end within the grace is ended by SIGKILL."""
+    command = [sys.executable, "-c", DEAF, mark_of(tmp_path)]
+    started.append(process := subprocess.Popen(command, stdout=subprocess.PIPE))
+    assert process.stdout
+    process.stdout.readline()
+    node(tmp_path, process.pid).stop(grace=0.2)
+    assert process.wait() == -signal.SIGKILL
+
+
+def test_what_was_written_down_is_known_again(tmp_path: Path) -> None:
+    """A later command finds the node as it was started."""
+    remember(node(tmp_path, 4711))
+    assert last_known(tmp_path) == node(tmp_path, 4711)
+
+
+@pytest.mark.parametrize("text", [None, "", '{"id": 1, "pi', "{}", "[]"])
+def test_half_a_state_file_is_no_node(tmp_path: Path, text: str | None) -> None:
+    """Where nothing was started, or a crash cut the file short, there is no node."""
+    if text is not None:
+        (tmp_path / "node.json").write_text(text)
+    assert last_known(tmp_path) is None
