@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.model.errors import ClusterTrouble, InvalidInput
+from quota_ops.kafka.cluster import open_cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.model.errors import ClusterTrouble, InvalidInput, NotAuthorized
+from quota_ops.model.rows import StoredQuota
 from quota_ops.sandbox import broker as broker_module
 from quota_ops.sandbox.broker import RunningBroker, start_broker
 from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
@@ -175,3 +178,21 @@ def test_a_connection_of_ones_own_stops_the_start(home: Path) -> None:
         start_sandbox()
     assert not (home / "node-1").exists()
     assert connection.read_text() == "bootstrap.servers=kafka-1:9094\n"
+
+
+def test_a_secured_broker_tells_its_logins_apart(secured_broker: RunningBroker) -> None:
+    """By its SASL listener admin may describe, and who has no permission may not."""
+
+    def describe_as(user: str) -> tuple[StoredQuota, ...]:
+        text = (
+            f"bootstrap.servers={secured_broker.bootstrap('SASL')}\n"
+            "security.protocol=sasl_plaintext\nsasl.mechanism=PLAIN\n"
+            f"sasl.username={user}\nsasl.password={secured_broker.config.users[user]}\n"
+        )
+        connection = Connection.parse(text, name="secured", source="a test")
+        with open_cluster(connection, cluster_id=secured_broker.config.cluster_id) as cluster:
+            return cluster.describe()
+
+    assert describe_as("admin") == ()
+    with pytest.raises(NotAuthorized):
+        describe_as("none")

@@ -1,0 +1,93 @@
+"""Set-up names what is missing, and how to install it, before it downloads anything."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "required_tools.sh"
+JAVA_17 = "echo 'openjdk version \"17.0.15\" 2025-04-15' >&2"
+NO_PYTHON = """\
+Missing: Python 3.11, 3.12 or 3.13
+  Debian, Ubuntu: sudo apt-get install python3 python3-venv
+  macOS:          brew install python@3.13
+"""
+
+
+def no_java(found: str) -> str:
+    """Return what is said when the Java on the PATH will not do."""
+    home = '"$(brew --prefix openjdk@21)/libexec/openjdk.jdk/Contents/Home"'
+    return f"""\
+Missing: Java 17 or newer (java: {found})
+  Debian, Ubuntu: sudo apt-get install default-jre-headless
+  macOS:          brew install openjdk@21 && export JAVA_HOME={home}
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A PATH of one folder, with the two programs that the script itself needs."""
+    for program in ("sed", "sh"):
+        (tmp_path / program).symlink_to(f"/bin/{program}")
+    return tmp_path
+
+
+def put(path: Path, name: str, does: str) -> None:
+    """Put a program of one shell line on the PATH."""
+    (path / name).write_text(f"#!/bin/sh\n{does}\n")
+    (path / name).chmod(0o755)
+
+
+def run(path: Path) -> tuple[int, str, str]:
+    """Run the script with that PATH; returns its exit code and what it wrote."""
+    done = subprocess.run(
+        ["/bin/sh", str(SCRIPT)],
+        env={"PATH": str(path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_everything_missing_is_named_at_once(path: Path) -> None:
+    """One call is enough to learn of all that is missing."""
+    assert run(path) == (1, "", NO_PYTHON + no_java("not found"))
+
+
+def test_a_fitting_python_is_found_behind_one_that_does_not_fit(path: Path) -> None:
+    """An old python3 or a dead shim is passed over for the python3.NN beside it."""
+    put(path, "python3", "exit 127")
+    put(path, "python3.12", f'exec {sys.executable} "$@"')
+    put(path, "java", JAVA_17)
+    assert run(path) == (0, f"{path}/python3.12\n", "")
+
+
+def test_a_python_without_venv_is_told_its_package(path: Path) -> None:
+    """Debian ships venv apart from Python: its package is named with the version at hand."""
+    block = "import sys; sys.modules['ensurepip'] = None;"
+    put(path, "python3", f'exec {sys.executable} -c "{block} $2"')
+    put(path, "java", JAVA_17)
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    expected = f"""\
+Missing: the venv module of Python {version}
+  Debian, Ubuntu: sudo apt-get install python{version}-venv
+  macOS:          brew install python@{version}
+"""
+    assert run(path) == (1, "", expected)
+
+
+@pytest.mark.parametrize(
+    ("says", "found"),
+    [
+        ('openjdk version "11.0.2" 2019-01-15', "11.0.2"),
+        ('java version "1.8.0_392"', "1.8.0_392"),
+        ("Unable to locate a Java Runtime.", "not found"),
+    ],
+)
+def test_an_old_java_is_named_with_its_version(path: Path, says: str, found: str) -> None:
+    """A Java before 17, or macOS's stand-in for none, will not do."""
+    put(path, "python3", f'exec {sys.executable} "$@"')
+    put(path, "java", f"echo '{says}' >&2")
+    assert run(path) == (1, "", no_java(found))
