@@ -1,0 +1,1 @@
+"""The cluster: connections, and describe, validate and apply over the Kafka protocol."""

@@ -1,0 +1,142 @@
+"""A kafka-python connection to one broker, of which a caller knows whether a request was sent."""
+
+import logging
+import time
+from typing import Any
+
+from kafka.errors import (
+    IncompatibleBrokerVersion,
+    KafkaError,
+    KafkaTimeoutError,
+    RequestTimedOutError,
+    SaslAuthenticationFailedError,
+    UnsupportedSaslMechanismError,
+)
+from kafka.net.compat import KafkaNetClient
+
+from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.preflight import Broker
+from quota_ops.kafka.settings import kafka_python_options
+from quota_ops.model.errors import ClusterTrouble, LoginFailed, Unreachable
+
+_NODE = "bootstrap-0"
+"""The name under which kafka-python knows the one address it is given."""
+_TIMEOUTS = (KafkaTimeoutError, RequestTimedOutError)
+_REFUSALS = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError)
+
+
+class Unanswered(Exception):
+    """A request was sent and no answer came; the text says how it ended."""
+
+
+class _Causes(logging.Handler):
+    """Keeps the first exception that kafka-python logs: what it raises later has no cause."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.first: Exception | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        for value in record.args or ():
+            if isinstance(value, Exception):
+                self.first = self.first or value
+
+
+_causes = _Causes()
+_logger = logging.getLogger("kafka")
+_logger.addHandler(_causes)
+_logger.propagate = False  # a person is told once, and in our words
+_logger.setLevel(logging.WARNING)  # at DEBUG it writes passwords and whole messages
+
+
+class BrokerClient:
+    """One broker, asked by its advertised address; connected when it is first asked.
+
+    `longest` is the longest timeout, in seconds, that it will be asked with. Not for several
+    threads.
+    """
+
+    def __init__(self, connection: Connection, broker: Broker, longest: float) -> None:
+        self._connection = connection
+        self._broker = broker
+        self._longest = longest
+        self._client: KafkaNetClient | None = None
+        self._throttled_until = 0.0
+
+    def ask(self, request: Any, timeout: float) -> Any:
+        """Send a request and return the response, or raise within about `timeout` seconds.
+
+        Raises Unreachable, LoginFailed, ClusterTrouble (the broker does not know the request) when
+        nothing was sent; Unanswered when something was. A throttle that the broker asked for in
+        its last answer is waited for first.
+        """
+        time.sleep(max(0.0, self._throttled_until - time.monotonic()))
+        deadline = time.monotonic() + timeout
+        client = self._connected(timeout)
+        try:
+            left = max(0.0, deadline - time.monotonic())
+            response = client.send_and_receive(_NODE, request, timeout_ms=left * 1000)
+        except IncompatibleBrokerVersion:
+            raise ClusterTrouble(
+                f"{self._told} does not offer {type(request).__name__.removesuffix('Request')}.",
+                "Client quotas need Apache Kafka 2.6 or later, or a service that has these calls.",
+            ) from None
+        except KafkaError as error:
+            self.close()
+            raise Unanswered(f"{self._told} gave no answer: {_reason(error, timeout)}.") from None
+        self._throttled_until = time.monotonic() + response.throttle_time_ms / 1000
+        return response
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    @property
+    def _told(self) -> str:
+        return (
+            f"cluster {self._connection.name}: broker {self._broker.id} at {self._broker.address}"
+        )
+
+    def _connected(self, timeout: float) -> KafkaNetClient:
+        self._drop_if_lost()
+        _causes.first = None
+        if self._client is None:
+            self._client = KafkaNetClient(
+                **{
+                    **kafka_python_options(self._connection.properties),
+                    "bootstrap_servers": self._broker.address,
+                    "receive_message_max_bytes": 2**31 - 1,
+                    # Ours end a request earlier; these only must not be earlier still.
+                    "request_timeout_ms": self._longest * 1000,
+                    "socket_connection_setup_timeout_ms": self._longest * 1000,
+                }
+            )
+        try:
+            self._client.await_ready(_NODE, timeout_ms=timeout * 1000)
+        except KafkaError as error:
+            cause = _causes.first or KafkaTimeoutError(error)
+            self.close()
+            raise self._not_connected(cause, timeout) from None
+        return self._client
+
+    def _drop_if_lost(self) -> None:
+        """Notice that the broker hung up meanwhile; this kafka-python client would not recover."""
+        if self._client is not None:
+            self._client.poll(timeout_ms=0)
+            if not self._client.connected(_NODE):
+                self.close()
+
+    def _not_connected(self, cause: Exception, timeout: float) -> ClusterTrouble:
+        refused = isinstance(cause, _REFUSALS) or "CERTIFICATE" in str(cause)
+        return (LoginFailed if refused else Unreachable)(
+            f"{self._told} cannot be reached: {_reason(cause, timeout)}. Nothing was sent.",
+            "The address is the one that the broker advertises.",
+        )
+
+
+def _reason(cause: Exception, timeout: float) -> str:
+    if isinstance(cause, _TIMEOUTS):
+        return f"timed out after {timeout:.3g} s"
+    return str(cause.args[0]) if cause.args else type(cause).__name__

@@ -1,0 +1,201 @@
+"""One cluster, and the three calls that quota-ops makes: describe, validate and apply."""
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from quota_ops.kafka.acl import ALTER_CONFIGS, DESCRIBE_CONFIGS, not_authorized
+from quota_ops.kafka.broker_client import BrokerClient, Unanswered
+from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.messages import (
+    alter_request,
+    describe_request,
+    entity_answers,
+    error_name,
+    stored_quotas,
+)
+from quota_ops.kafka.preflight import Broker, ClusterDescription, preflight
+from quota_ops.model.alteration import Alteration
+from quota_ops.model.errors import ClusterTrouble, NoAnswer, Unreachable
+from quota_ops.model.outcome import EntityAnswer
+from quota_ops.model.rows import StoredQuota
+
+_CLUSTER_AUTHORIZATION_FAILED = 31
+_SHORTEST_TRY = 0.5
+
+
+@contextmanager
+def open_cluster(
+    connection: Connection, *, cluster_id: str | None, timeout: float = 30.0
+) -> Iterator["Cluster"]:
+    """Connect to a cluster after the preflight, and disconnect at the end of the block.
+
+    `timeout` is in seconds, for each call. Raises what `preflight` raises; WrongCluster when
+    `cluster_id` is given and another cluster answers.
+    """
+    cluster = Cluster(connection, preflight(connection, cluster_id), timeout)
+    try:
+        yield cluster
+    finally:
+        cluster.close()
+
+
+class Cluster:
+    """A reachable cluster: `cluster_id`, its `brokers` in order of id, and the quota calls.
+
+    The calls go to any broker that answers; brokers forward what alters to the controller.
+    """
+
+    def __init__(
+        self, connection: Connection, description: ClusterDescription, timeout: float
+    ) -> None:
+        self.cluster_id = description.cluster_id
+        self.brokers = description.brokers
+        self._connection = connection
+        self._timeout = timeout
+        self._clients: dict[int, BrokerClient] = {}
+        self._by_merit = list(description.brokers)
+
+    def describe(self, broker: int | None = None) -> tuple[StoredQuota, ...]:
+        """Everything that is stored, unknown types and keys too, in one request; unordered.
+
+        With `broker`, what that broker holds, asked once. Without, any broker will do, and a lost
+        connection is tried again within the timeout. An answer may be behind the last alteration.
+        Raises Unreachable, NotAuthorized.
+        """
+        with _collector_paused():
+            request = describe_request()
+            if broker is None:
+                response = self._patiently(request)
+            else:
+                response = self._read(self._broker(broker), request, self._timeout)
+            if response.error_code == _CLUSTER_AUTHORIZATION_FAILED:
+                raise not_authorized(self._connection, DESCRIBE_CONFIGS)
+            if response.error_code != 0:
+                raise ClusterTrouble(
+                    f"cluster {self._connection.name}: the broker could not describe the quotas: "
+                    f"{error_name(response.error_code)} {response.error_message or ''}".strip()
+                )
+            return stored_quotas(response.entries)
+
+    def validate(self, alterations: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
+        """What the controller would answer to each entity; nothing is written.
+
+        It answers only while the controllers have a quorum. A lost connection is tried again.
+        Raises Unreachable, NotAuthorized; ValueError when an entity is named twice.
+        """
+        return self._altered(alterations, self._patiently, validate_only=True)
+
+    def apply(self, alterations: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
+        """Write, and return the controller's answer to each entity, in no order.
+
+        All keys of an entity succeed or fail together. It is sent at most once: NoAnswer says that
+        it was sent and what became of it is unknown; Unreachable that it was not sent. The codes 7
+        (REQUEST_TIMED_OUT) and -1 (UNKNOWN_SERVER_ERROR) on an entity leave it unknown as well.
+        Raises NotAuthorized; ValueError when an entity is named twice.
+        """
+
+        def once(request: Any) -> Any:
+            return self._first_reachable(self._write, request, self._timeout)
+
+        return self._altered(alterations, once, validate_only=False)
+
+    def close(self) -> None:
+        """Close the connections to all brokers."""
+        for client in self._clients.values():
+            client.close()
+
+    def _altered(
+        self,
+        alterations: Sequence[Alteration],
+        ask: Callable[[Any], Any],
+        *,
+        validate_only: bool,
+    ) -> tuple[EntityAnswer, ...]:
+        if not alterations:
+            return ()
+        with _collector_paused():
+            response = ask(alter_request(alterations, validate_only=validate_only))
+            answers = entity_answers(response.entries)
+        if any(answer.code == _CLUSTER_AUTHORIZATION_FAILED for answer in answers):
+            raise not_authorized(self._connection, ALTER_CONFIGS)
+        return answers
+
+    def _patiently(self, request: Any) -> Any:
+        """Ask for what writes nothing, again and again until the timeout."""
+        deadline = time.monotonic() + self._timeout
+
+        def ask() -> Any:
+            left = deadline - time.monotonic()
+            return self._first_reachable(self._read, request, left)
+
+        try:
+            return ask()
+        except Unreachable:
+            left = deadline - time.monotonic() - _SHORTEST_TRY
+            if left <= 0:
+                raise
+            import tenacity  # noqa: PLC0415 - takes longer to import than a broker to answer
+
+            return tenacity.Retrying(
+                retry=tenacity.retry_if_exception_type(Unreachable),
+                wait=tenacity.wait_random_exponential(multiplier=0.1, max=2),
+                stop=tenacity.stop_before_delay(left),
+                reraise=True,
+            )(ask)
+
+    def _first_reachable(
+        self, ask: Callable[[Broker, Any, float], Any], request: Any, limit: float
+    ) -> Any:
+        """Ask brokers until one can be reached; who cannot is asked last from then on."""
+        deadline = time.monotonic() + limit
+        for untried in range(len(self.brokers), 0, -1):
+            try:
+                return ask(self._by_merit[0], request, (deadline - time.monotonic()) / untried)
+            except Unreachable as error:
+                self._by_merit.append(self._by_merit.pop(0))
+                trouble = error
+        raise trouble
+
+    def _read(self, broker: Broker, request: Any, limit: float) -> Any:
+        try:
+            return self._client(broker).ask(request, limit)
+        except Unanswered as error:
+            raise Unreachable(f"{error} Nothing was changed.") from None
+
+    def _write(self, broker: Broker, request: Any, limit: float) -> Any:
+        try:
+            return self._client(broker).ask(request, limit)
+        except Unanswered as error:
+            raise NoAnswer(
+                f"{error} The alteration was sent, and what became of it is unknown.",
+                "What was committed shows when the cluster is described.",
+            ) from None
+
+    def _client(self, broker: Broker) -> BrokerClient:
+        if broker.id not in self._clients:
+            self._clients[broker.id] = BrokerClient(self._connection, broker, self._timeout)
+        return self._clients[broker.id]
+
+    def _broker(self, number: int) -> Broker:
+        for broker in self.brokers:
+            if broker.id == number:
+                return broker
+        known = ", ".join(str(broker.id) for broker in self.brokers)
+        raise Unreachable(
+            f"cluster {self._connection.name}: broker {number} is not among its brokers: {known}."
+        )
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Decoding makes many objects and no garbage; looking for some takes longer than decoding."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,144 @@
+"""A connection: how to reach one cluster, and as whom; it stays outside of Git."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn, Self
+
+from quota_ops.kafka.connection_file import Line, read_lines
+from quota_ops.kafka.settings import DEFAULTS, SETTINGS
+from quota_ops.model.errors import InvalidInput
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_EXAMPLE = """\
+    bootstrap.servers=kafka-1:9094,kafka-2:9094
+    security.protocol=sasl_ssl
+    sasl.mechanism=SCRAM-SHA-512
+    sasl.username=svc-quota
+    sasl.password=${env:KAFKA_PASSWORD}
+    ssl.ca.location=/etc/kafka/ca.pem"""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """The settings of one cluster, resolved; `repr` shows no value, and it is never pickled.
+
+    `source` is the file as a person would type it, or words for where else the text came from.
+    """
+
+    name: str
+    source: str
+    lines: Mapping[str, Line] = field(repr=False)
+
+    @classmethod
+    def parse(cls, text: str, *, name: str, source: str, folder: Path | None = None) -> Self:
+        """Read a connection file's text; InvalidInput names the line that is not as it must be.
+
+        `folder` is what relative paths are relative to: the current folder when there is none.
+        """
+        connection = cls(name, source, read_lines(text, source=source, folder=folder or Path()))
+        connection._check()
+        return connection
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The settings by librdkafka's names, secrets included, what is left out by default too."""
+        return {**DEFAULTS, **{name: line.value for name, line in self.lines.items()}}
+
+    @property
+    def protocol(self) -> str:
+        """The security.protocol, in lower case."""
+        return self.properties["security.protocol"]
+
+    @property
+    def principal(self) -> str:
+        """The Kafka principal that the brokers see, as far as it can be known from here.
+
+        Source: DefaultKafkaPrincipalBuilder.
+        """
+        if "sasl" in self.protocol:
+            return f"User:{self.properties['sasl.username']}"
+        if "ssl.certificate.location" in self.lines:
+            return f"User:<the subject of {self.properties['ssl.certificate.location']}>"
+        return "User:ANONYMOUS"
+
+    def place(self, setting: str) -> str:
+        """Where a setting is written, `demo.properties:3`, or that it is not."""
+        return self.lines[setting].place if setting in self.lines else f"not set in {self.source}"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a connection holds secrets, so it is not pickled; find it again by name")
+
+    def _check(self) -> None:
+        if "bootstrap.servers" not in self.lines:
+            raise InvalidInput(f"{self.source}: bootstrap.servers is missing.")
+        for name, line in self.lines.items():
+            layer = SETTINGS[name].layer
+            if layer is not None and layer not in self.protocol.split("_"):
+                raise InvalidInput(
+                    f"{line.place}: {name} has no effect with security.protocol={self.protocol}.",
+                    f"Remove it, or set the security.protocol that uses {layer.upper()}.",
+                )
+        if "sasl" in self.protocol:
+            self._need("sasl.mechanism", "sasl.username", "sasl.password")
+        if self.lines.keys() & {"ssl.certificate.location", "ssl.key.location", "ssl.key.password"}:
+            self._need("ssl.certificate.location", "ssl.key.location")
+
+    def _need(self, *names: str) -> None:
+        missing = [name for name in names if name not in self.lines]
+        if missing:
+            raise InvalidInput(
+                f"{self.source}: {' and '.join(missing)} missing: "
+                f"security.protocol={self.protocol} needs {', '.join(names)}."
+            )
+
+
+def connections_folder() -> Path:
+    """The folder of the connection files: QUOTA_OPS_CONNECTIONS, or the user's configuration."""
+    if chosen := os.environ.get("QUOTA_OPS_CONNECTIONS"):
+        return Path(chosen)
+    from platformdirs import user_config_path  # noqa: PLC0415 - only where no folder was named
+
+    return user_config_path("quota-ops") / "connections"
+
+
+def find_connection(name: str, *, file: Path | None = None) -> Connection:
+    """Find a connection by name, and read it.
+
+    The first of these counts: `file`; the file whose path is in QUOTA_OPS_CONNECTION_NAME;
+    NAME.properties in `connections_folder()`. Raises InvalidInput when there is none, or when it
+    cannot be read.
+    """
+    if not _NAME.fullmatch(name):
+        raise InvalidInput(
+            f"{name!r} cannot be the name of a connection.", "Use letters, digits, '.', '_', '-'."
+        )
+    if file is not None:
+        return _read(name, file, "given as --connection")
+    variable = "QUOTA_OPS_CONNECTION_" + re.sub(r"[^A-Z0-9]", "_", name.upper())
+    if path := os.environ.get(variable):
+        return _read(name, Path(path), f"named by ${variable}")
+    usual = connections_folder() / f"{name}.properties"
+    if usual.exists():
+        return _read(name, usual, "of that name")
+    raise InvalidInput(
+        f"there is no connection {name}. Looked at:\n"
+        "    --connection FILE  not given\n"
+        f"    ${variable}  not set\n"
+        f"    {usual}  does not exist",
+        f"Write that file, for example:\n{_EXAMPLE}",
+    )
+
+
+def _read(name: str, file: Path, why: str) -> Connection:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InvalidInput(f"connection {name}: {file} is not UTF-8.") from None
+    except OSError as error:
+        raise InvalidInput(
+            f"connection {name}: cannot read {file}, {why}: {error.strerror}."
+        ) from None
+    return Connection.parse(text, name=name, source=str(file), folder=file.parent)

@@ -1,0 +1,123 @@
+"""Reads a connection file: `name=value` lines in librdkafka's names, `#` before comments.
+
+`${env:NAME}` and `${file:PATH}` stand for the content of an environment variable or a file, so
+that the secret is elsewhere. A relative path is relative to the folder of the file. A message
+names the place and the setting, never a value.
+"""
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+from quota_ops.kafka.settings import ALIASES, JAVA_NAMES, SETTINGS, Setting
+from quota_ops.model.errors import InvalidInput
+
+_REFERENCE = re.compile(r"\$\{(?P<kind>[^:}]*):?(?P<target>[^}]*)\}")
+_SECURITY = ("sasl.", "ssl.", "security.", "enable.ssl.", "https.")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A setting's value, where it was written, and the `${...}` in it, if there are any."""
+
+    value: str = field(repr=False)
+    place: str
+    reference: str | None = None
+
+
+def read_lines(text: str, *, source: str, folder: Path) -> dict[str, Line]:
+    """The settings of a connection file by name, in its order.
+
+    Raises InvalidInput at the first line that is no setting, sets something twice, is not known
+    or not implemented, or refers to a variable or file that is not there.
+    """
+    lines: dict[str, Line] = {}
+    for number, written in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+        place = f"{source}:{number}"
+        if not written.strip() or written.lstrip().startswith("#"):
+            continue
+        name, equals, value = (part.strip() for part in written.partition("="))
+        if not equals:
+            raise InvalidInput(
+                f"{place}: not a setting.", "Write name=value, or # before a comment."
+            )
+        setting = _known(name, place)
+        if setting.name in lines:
+            _refuse(place, setting, f"is set already at {lines[setting.name].place}")
+        lines[setting.name] = _line(setting, value, place, folder)
+    return lines
+
+
+def _known(name: str, place: str) -> Setting:
+    setting = SETTINGS.get(ALIASES.get(name, name))
+    if setting is not None:
+        return setting
+    if name in JAVA_NAMES:
+        raise InvalidInput(
+            f"{place}: {name} is a name of Kafka's Java clients; librdkafka's are needed here.",
+            f"Write {JAVA_NAMES[name]}.",
+        )
+    from difflib import get_close_matches  # noqa: PLC0415 - only where something is wrong
+
+    near = get_close_matches(name, [*SETTINGS, *ALIASES], n=1, cutoff=0.75)
+    hint = f"Did you mean {near[0]}?" if near else f"What can be set: {', '.join(SETTINGS)}."
+    if name.startswith(_SECURITY):
+        raise InvalidInput(
+            f"{place}: {name} is a security setting that quota-ops does not know, "
+            "so it connects nowhere rather than ignore it.",
+            hint,
+        )
+    raise InvalidInput(f"{place}: {name} is not a setting of a connection.", hint)
+
+
+def _line(setting: Setting, written: str, place: str, folder: Path) -> Line:
+    def content(reference: re.Match[str]) -> str:
+        kind, target = reference["kind"], reference["target"]
+        if kind == "env" and target:
+            return _variable(setting, target, place)
+        if kind == "file" and target:
+            return _content(setting, folder / target, place)
+        _refuse(place, setting, f"holds {reference[0]}; known are ${{env:NAME}} and ${{file:PATH}}")
+
+    value = _REFERENCE.sub(content, written)
+    if not value:
+        _refuse(place, setting, "has no value")
+    if setting.choices:
+        value = _choice(setting, value, place)
+    if setting.is_file:
+        value = str(_existing(setting, folder / value, place))
+    references = " ".join(match[0] for match in _REFERENCE.finditer(written))
+    return Line(value, place, references or None)
+
+
+def _variable(setting: Setting, name: str, place: str) -> str:
+    if name not in os.environ:
+        _refuse(place, setting, f"needs the environment variable {name}, which is not set")
+    return os.environ[name]
+
+
+def _content(setting: Setting, file: Path, place: str) -> str:
+    try:
+        return _existing(setting, file, place).read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        _refuse(place, setting, f"needs the file {file}, which cannot be read: {reason}")
+
+
+def _existing(setting: Setting, file: Path, place: str) -> Path:
+    if not file.is_file():
+        _refuse(place, setting, f"needs the file {file}, which does not exist")
+    return file
+
+
+def _choice(setting: Setting, value: str, place: str) -> str:
+    chosen = [choice for choice in setting.choices if choice.casefold() == value.casefold()]
+    if not chosen:
+        _refuse(place, setting, f"must be one of {', '.join(setting.choices)}")
+    return chosen[0]
+
+
+def _refuse(place: str, setting: Setting, what: str) -> NoReturn:
+    raise InvalidInput(f"{place}: {setting.name} {what}.")

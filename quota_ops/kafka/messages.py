@@ -1,0 +1,90 @@
+"""The quota requests and answers of the Kafka protocol, to and from the model's values.
+
+Tuples stand for kafka-python's message objects, which take six times as long to build.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kafka.errors import kafka_errors
+from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
+
+from quota_ops.model.alteration import Alteration
+from quota_ops.model.entity import MAX_NAME_BYTES, Entity
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.outcome import EntityAnswer
+from quota_ops.model.rows import StoredQuota
+
+
+def describe_request() -> Any:
+    """A DescribeClientQuotas for everything: no component, not strict."""
+    return DescribeClientQuotasRequest(components=[], strict=False)
+
+
+def alter_request(alterations: Sequence[Alteration], *, validate_only: bool) -> Any:
+    """An AlterClientQuotas; None clears a key.
+
+    Raises ValueError when an entity is in it twice, because Kafka would do the first and refuse
+    both (ClientQuotaControlManager); InvalidInput when a name is longer than the protocol carries,
+    because the broker would hang up instead of answering.
+    """
+    if len({alteration.entity for alteration in alterations}) < len(alterations):
+        raise ValueError("an entity stands twice in one request")
+    _check_names(alterations)
+    return AlterClientQuotasRequest(
+        entries=[
+            (
+                list(alteration.entity.parts),
+                [(key, value or 0.0, value is None) for key, value in alteration.changes],
+            )
+            for alteration in alterations
+        ],
+        validate_only=validate_only,
+    )
+
+
+def stored_quotas(entries: Iterable[Any]) -> tuple[StoredQuota, ...]:
+    """The described entries as rows, in the broker's order, which means nothing."""
+    return tuple(
+        StoredQuota(entity, value.key, value.value)
+        for entry in entries
+        for entity in (_entity(entry),)
+        for value in entry.values
+    )
+
+
+def entity_answers(entries: Iterable[Any]) -> tuple[EntityAnswer, ...]:
+    """The answers to an alteration, in the broker's order, which is not the request's."""
+    return tuple(
+        EntityAnswer(
+            _entity(entry), entry.error_code, error_name(entry.error_code), entry.error_message
+        )
+        for entry in entries
+    )
+
+
+def error_name(code: int) -> str:
+    """Kafka's name of an error code, `INVALID_REQUEST`; a new one is `UNKNOWN` and its number."""
+    if code == 0:
+        return "NONE"
+    return str(kafka_errors[code].message) if code in kafka_errors else f"UNKNOWN_{code}"
+
+
+def _entity(entry: Any) -> Entity:
+    return Entity.of({part.entity_type: part.entity_name for part in entry.entity})
+
+
+def _check_names(alterations: Iterable[Alteration]) -> None:
+    for alteration in alterations:
+        for kind, name in alteration.entity.parts:
+            if name is None:
+                continue
+            try:
+                size = len(name.encode())
+            except UnicodeEncodeError:
+                raise InvalidInput(f"{kind} {name!a}: not a text that UTF-8 can hold.") from None
+            if size > MAX_NAME_BYTES:
+                raise InvalidInput(
+                    f"{kind} {name[:40]!r}...: the name takes {size:,} bytes; "
+                    f"Kafka's protocol carries at most {MAX_NAME_BYTES:,}."
+                )

@@ -1,0 +1,131 @@
+"""Before anything else: whether the cluster can be reached, whether it is the right one.
+
+confluent-kafka does this, because librdkafka's log says within milliseconds why a connection
+fails; kafka-python, which carries the quota calls, says only that it could not connect.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.failures import Failure, cause_of, facts_of
+from quota_ops.kafka.settings import confluent_options
+from quota_ops.model.errors import ClusterTrouble, InvalidInput, Unreachable, WrongCluster
+
+_DEADLINE = 4.5
+_SILENCE = 3.0
+_SECOND_THOUGHTS = 0.5
+"""How long a failure that may pass is watched: a host has several addresses, a port opens."""
+
+
+class Broker(NamedTuple):
+    """A broker of the cluster and the address that it advertises."""
+
+    id: int
+    host: str
+    port: int
+
+    @property
+    def address(self) -> str:
+        """`host:port`, an IPv6 host in brackets."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDescription:
+    """What a cluster says of itself; the brokers in order of their ids."""
+
+    cluster_id: str
+    brokers: tuple[Broker, ...]
+
+
+class _Log:
+    """Takes librdkafka's log lines, the only place that has the cause of every failure."""
+
+    def __init__(self) -> None:
+        self.failures: list[Failure] = []
+
+    def log(self, _level: int, _format: str, _facility: str, _client: str, text: str) -> None:
+        """Keep a line if it tells of a failed connection: `[thrd:NAME]: ADDRESS/...`."""
+        failure = Failure.parse(text.partition("]: ")[2])
+        if failure is not None:
+            self.failures.append(failure)
+
+
+def preflight(connection: Connection, cluster_id: str | None) -> ClusterDescription:
+    """Ask a cluster for its id and brokers; every failure is named within five seconds.
+
+    Raises Unreachable, LoginFailed, InvalidInput (a certificate that cannot be read), and
+    WrongCluster when `cluster_id` is given and another cluster answers.
+    """
+    found = _describe_cluster(connection)
+    if cluster_id is not None and found.cluster_id != cluster_id:
+        raise WrongCluster(
+            f"cluster {connection.name}: expected the cluster {cluster_id}, but "
+            f"{connection.properties['bootstrap.servers']} belongs to {found.cluster_id}.",
+            f"Check bootstrap.servers ({connection.place('bootstrap.servers')}) and cluster_id "
+            "in cluster.yaml. Nothing was read or changed.",
+        )
+    return found
+
+
+def _describe_cluster(connection: Connection) -> ClusterDescription:
+    log = _Log()
+    options: dict[str, str | int | float | bool] = {
+        **confluent_options(connection.properties),
+        "socket.connection.setup.timeout.ms": int(_SILENCE * 1000),
+        "reconnect.backoff.ms": 50,
+        "enable.metrics.push": False,
+    }
+    try:
+        client = AdminClient(options, logger=log)
+    except KafkaException as error:
+        raise InvalidInput(
+            f"{connection.source}: librdkafka does not accept this connection: "
+            f"{error.args[0].str()}."
+        ) from None
+    try:
+        answer = client.describe_cluster(request_timeout=_DEADLINE)
+        _wait(connection, client, answer, log)
+        description = answer.result()
+    finally:
+        del client  # closes the connections and ends librdkafka's threads
+    brokers = sorted(Broker(node.id, node.host, node.port) for node in description.nodes)
+    if not brokers:
+        raise _trouble(connection, [])
+    return ClusterDescription(description.cluster_id, tuple(brokers))
+
+
+def _wait(connection: Connection, client: Any, answer: Any, log: _Log) -> None:
+    started = time.monotonic()
+    servers = len(set(connection.properties["bootstrap.servers"].split(",")))
+    while not answer.done():
+        client.poll(0.01)
+        if _hopeless(log.failures, servers, time.monotonic() - started):
+            break
+    if not answer.done() or answer.exception() is not None:
+        raise _trouble(connection, log.failures)
+
+
+def _hopeless(failures: list[Failure], servers: int, waited: float) -> bool:
+    """Whether every address to start from has failed, for a reason that will not pass."""
+    tried = {failure.address: failure for failure in failures if failure.broker is None}
+    return len(tried) >= servers and (
+        waited > _SECOND_THOUGHTS or not any(cause_of(failure).passes for failure in tried.values())
+    )
+
+
+def _trouble(connection: Connection, failures: list[Failure]) -> ClusterTrouble:
+    if not failures:
+        return Unreachable(
+            f"cluster {connection.name}: {connection.properties['bootstrap.servers']} takes "
+            f"connections, but told of no live broker within {_DEADLINE:g} seconds.",
+            "Brokers that start, or that have lost their controllers, answer like that.",
+        )
+    # What the cluster advertises fails last; a wrong password says more than a silent neighbour.
+    telling = [one for one in failures if not cause_of(one).passes] or failures
+    return cause_of(telling[-1]).describe(telling[-1], facts_of(connection))
