@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from quota_ops.desired.scalars import show
 from quota_ops.desired.source import Source, read_source
 from quota_ops.model.problem import Problem
 
@@ -145,7 +146,7 @@ def _refuse_hidden(source: Source) -> bool:
     found = False
     for event in yaml.parse(source.text, LOADER):
         if isinstance(event, yaml.AliasEvent):
-            message = f"*{event.anchor} is an alias."
+            message = f"*{show(str(event.anchor))} is an alias."
             remedy = "Write the values out, so that a review shows every limit that changes."
         elif getattr(event, "tag", None) is not None:
             message = "A YAML tag stands here."

@@ -8,11 +8,14 @@ import yaml
 
 from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_value
 from quota_ops.desired.names import read_part
-from quota_ops.desired.scalars import Misread, read_text, says_nothing
+from quota_ops.desired.scalars import Misread, read_text, says_nothing, show
 from quota_ops.desired.shapes import LIMITS, QUOTA, QUOTAS_FILE, UNLIMITED
 from quota_ops.desired.source import Source
 from quota_ops.model.entity import ENTITY_TYPES, IP, Entity
 from quota_ops.model.quota import QUOTA_KEYS, parse_limit
+
+_LONGEST_NUMBER = 40
+"""More digits than a double holds; longer texts are not worth a long message."""
 
 
 class Limit(NamedTuple):
@@ -113,6 +116,8 @@ def _read_limit(key: str, node: yaml.Node) -> float:
         raise Misread(f"{key} is empty.", "To set no limit, leave the key out.")
     if node.value == UNLIMITED:
         raise Misread(f"{UNLIMITED} is reserved for a later version.", "Leave the key out for now.")
+    if len(node.value) > _LONGEST_NUMBER:
+        raise Misread(f"{key} must be one number, not {show(node.value)}.")
     try:
         return _parse(key, node.value)
     except ValueError as error:

@@ -57,8 +57,8 @@ def read_text(field: str, node: yaml.Node) -> str:
         raise Misread(f"{field} is empty.")
     if is_plain(node) and (other := _NOT_TEXT.fullmatch(text)) is not None:
         raise Misread(
-            f"{text} is {str(other.lastgroup).replace('_', ' ')} to some YAML readers, not text.",
-            f"Put it in quotes: {field}: {json.dumps(text)}.",
+            f"{show(text)} is {str(other.lastgroup).replace('_', ' ')} to some YAML readers.",
+            f'Put it in quotes: {field}: "{show(text)}".',
         )
     return text
 

@@ -80,7 +80,7 @@ def read_source(path: Path, name: str, problems: list[Problem]) -> Source | None
     try:
         source = Source(file, name, data.decode("utf-8-sig"), problems)
     except UnicodeDecodeError as error:
-        _refuse_byte(Source(file, name, data.decode(errors="replace"), problems), error)
+        _refuse_byte(Source(file, name, data.decode("utf-8-sig", "replace"), problems), error)
         return None
     return None if _refuse_invisible(source) else source
 

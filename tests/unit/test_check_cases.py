@@ -1,0 +1,142 @@
+"""check by cases: what files say, and every problem in them with its place and its remedy."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from quota_ops.desired import nodes
+from quota_ops.desired.nodes import read_document
+from quota_ops.desired.read import read_cluster
+from quota_ops.desired.scalars import is_plain
+from quota_ops.desired.schema import cluster_schema, quotas_schema
+from quota_ops.model.errors import InvalidDesiredState
+from quota_ops.model.problem import Problem
+
+CASES = tuple(
+    pytest.param(case, id=f"{path.stem}: {case['case']}")
+    for path in sorted((Path(__file__).parents[1] / "cases" / "check").glob("*.yaml"))
+    for case in yaml.safe_load(path.read_text("utf-8"))
+)
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+CLUSTER_YAML = f"cluster_id: {CLUSTER_ID}\nconnection: demo\n"
+
+
+def files_of(case: Any) -> dict[str, str]:
+    """The files of a case, with a cluster.yaml unless the case says that there is none."""
+    files = {"cluster.yaml": CLUSTER_YAML} | case["files"]
+    return {name: text for name, text in files.items() if text is not None}
+
+
+@pytest.fixture(name="folder")
+def _folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    return folder
+
+
+def write(folder: Path, case: Any) -> None:
+    """Write the files of a case as they are, line ends included."""
+    for name, text in files_of(case).items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(text.encode())
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """What check says of a folder, in the words of the cases."""
+    try:
+        desired = read_cluster(folder)
+    except InvalidDesiredState as error:
+        return {"problems": [describe(problem, folder) for problem in error.problems]}
+    return {"rows": [list(row[1:]) for row in desired.rows]}
+
+
+def describe(problem: Problem, folder: Path) -> Any:
+    """A problem as a text, or as what is underlined and the text."""
+    text = f"{problem.place} {problem.message}"
+    text = f"{text} {problem.remedy}" if problem.remedy else text
+    text = text.replace(f"{folder}/", "")
+    if problem.excerpt is None:
+        return text
+    start = problem.column - 1
+    return {problem.excerpt[start : start + problem.length]: text}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_folder_gives_its_rows_or_every_problem(case: Any, folder: Path) -> None:
+    """A folder gives all its rows, or every problem with place, underlined text and remedy."""
+    write(folder, case)
+
+    expected = {name: case[name] for name in ("rows", "problems") if name in case}
+    assert expected == read(folder)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_pure_loader_reads_the_same(
+    case: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without libyaml the same rows are read and the same files are refused."""
+    write(folder, case)
+    expected = read(folder)
+    monkeypatch.setattr(nodes, "LOADER", nodes.flat(yaml.BaseLoader))
+
+    found = read(folder)
+
+    if "rows" in case:
+        assert expected == found
+    else:
+        assert set(map(_file_and_line, expected["problems"])) == set(
+            map(_file_and_line, found["problems"])
+        )
+
+
+def _file_and_line(described: Any) -> tuple[str, ...]:
+    text = described if isinstance(described, str) else next(iter(described.values()))
+    return tuple(text.split(":")[:2])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_schemas_agree_with_check(case: Any, folder: Path) -> None:
+    """A schema refuses a file in each case that check refuses, but for what it cannot see.
+
+    Those cases say `schema: blind`; a file that is not even YAML counts as refused.
+    """
+    write(folder, case)
+    valid = True
+    for path in (*folder.rglob("*.yaml"), *folder.rglob("*.yml")):
+        document = read_document(path, path.name, [])
+        schema = cluster_schema() if path.name == "cluster.yaml" else quotas_schema()
+        valid &= document is not None and Draft202012Validator(schema).is_valid(
+            as_an_editor_reads(document.root)
+        )
+
+    assert valid == ("rows" in case or case.get("schema") == "blind")
+
+
+CORE_SCHEMA: tuple[tuple[str, Callable[[str], Any]], ...] = (
+    (r"null|Null|NULL|~|", lambda _: None),
+    (r"true|True|TRUE|false|False|FALSE", lambda text: text.lower() == "true"),
+    (r"[-+]?[0-9]+", int),
+    (r"0o[0-7]+|0x[0-9a-fA-F]+", lambda text: int(text, 0)),
+    (r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", float),
+    (r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", lambda text: float(text.replace(".", ""))),
+)
+"""How YAML 1.2 reads a plain scalar (https://yaml.org/spec/1.2.2, 10.3.2)."""
+
+
+def as_an_editor_reads(node: yaml.Node) -> Any:
+    """A node as the value that a JSON Schema is shown."""
+    if isinstance(node, yaml.MappingNode):
+        return {str(name.value): as_an_editor_reads(value) for name, value in node.value}
+    if isinstance(node, yaml.SequenceNode):
+        return [as_an_editor_reads(item) for item in node.value]
+    if is_plain(node):
+        for pattern, make in CORE_SCHEMA:
+            if re.fullmatch(pattern, node.value):
+                return make(node.value)
+    return node.value

@@ -1,0 +1,93 @@
+"""cluster.yaml as a policy, and what a policy protects at the size of a real cluster."""
+
+from pathlib import Path
+
+import pytest
+
+from quota_ops.desired.read import read_policy
+from quota_ops.model.entity import CLIENT_ID, IP, USER
+from quota_ops.model.errors import InvalidDesiredState
+from quota_ops.model.filter import EntityFilter, FilterPart, Match
+from quota_ops.model.policy import DriftPolicy, GuardLimits, Policy
+
+
+def policy_of(folder: Path, text: str) -> Policy:
+    """The policy that a cluster.yaml of this text gives to a cluster named demo."""
+    cluster = folder / "demo"
+    cluster.mkdir(exist_ok=True)
+    (cluster / "cluster.yaml").write_text(text)
+    return read_policy(cluster)
+
+
+def test_the_least_that_a_cluster_yaml_says(tmp_path: Path) -> None:
+    """Whatever is not said is the policy's own default."""
+    found = policy_of(tmp_path, "cluster_id: abc\nconnection: demo\n")
+
+    assert Policy(cluster="demo", cluster_id="abc", connection="demo") == found
+
+
+def test_everything_that_a_cluster_yaml_says(tmp_path: Path) -> None:
+    """Every field of cluster.yaml reaches the policy."""
+    found = policy_of(
+        tmp_path,
+        """\
+cluster_id: MkU3OEVBNTcwNTJENDM2Qg
+connection: demo-1.eu
+schedule: "0 6-18/2 * jan MON-FRI"
+scope:
+  - {user: any}
+  - {client-id: any, user: alice}
+  - {ip: {default: true}}
+protect:
+  - user: kafka-operator
+  - ip: broker-1.example.com
+drift: ask
+clear_unmanaged: true
+guards: {removals: 3, removals_share: 2.5, cut_share: 100}
+""",
+    )
+
+    expected = Policy(
+        cluster="demo",
+        cluster_id="MkU3OEVBNTcwNTJENDM2Qg",
+        connection="demo-1.eu",
+        schedule="0 6-18/2 * jan MON-FRI",
+        scope=(
+            EntityFilter((FilterPart(USER, Match.ANY),)),
+            EntityFilter(
+                (FilterPart(CLIENT_ID, Match.ANY), FilterPart(USER, Match.EXACT, "alice"))
+            ),
+            EntityFilter((FilterPart(IP, Match.DEFAULT),)),
+        ),
+        protect=(
+            EntityFilter((FilterPart(USER, Match.EXACT, "kafka-operator"),)),
+            EntityFilter((FilterPart(IP, Match.EXACT, "broker-1.example.com"),)),
+        ),
+        drift=DriftPolicy.ASK,
+        clear_unmanaged=True,
+        guards=GuardLimits(removals=3, removals_share=2.5, cut_share=100.0),
+    )
+    assert expected == found
+
+
+@pytest.mark.parametrize("schedule", ["@daily", "*/30 * * * *", "0 0 1 1 0", "15,45 9-17 * * 1-5"])
+def test_schedules_that_airflow_takes(tmp_path: Path, schedule: str) -> None:
+    """Presets and five fields are taken as they are written."""
+    found = policy_of(tmp_path, f'cluster_id: a\nconnection: b\nschedule: "{schedule}"\n')
+
+    assert schedule == found.schedule
+
+
+def test_a_policy_alone_says_only_its_own_problems(tmp_path: Path) -> None:
+    """read_policy raises for cluster.yaml and does not look at the teams' files."""
+    with pytest.raises(InvalidDesiredState) as caught:
+        policy_of(tmp_path, "connection: demo\n")
+    (tmp_path / "demo" / "team.yaml").write_text("[")
+
+    assert [
+        (
+            f"{tmp_path}/demo/cluster.yaml:1:1  cluster_id is missing."
+            " Add cluster_id: MkU3OEVBNTcwNTJENDM2Qg."
+        )
+    ] == [str(problem) for problem in caught.value.problems]
+    assert policy_of(tmp_path, "cluster_id: abc\nconnection: demo\n").cluster_id == "abc"

@@ -1,0 +1,169 @@
+"""check for any input: names come back as they were written, and what it takes a schema takes."""
+
+import gc
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from quota_ops.desired import nodes
+from quota_ops.desired.borders import Borders
+from quota_ops.desired.nodes import garbage_collector_off
+from quota_ops.desired.read import read_cluster
+from quota_ops.desired.scalars import Misread, read_text
+from quota_ops.desired.schema import quotas_schema
+from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
+from quota_ops.model.errors import InvalidDesiredState
+from quota_ops.model.filter import EntityFilter, FilterPart, Match, any_accepts
+from quota_ops.model.quota import QUOTA_KEYS, parse_limit
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
+ENTITIES = (
+    st.fixed_dictionaries({}, optional={USER: NAMES | st.none(), CLIENT_ID: NAMES | st.none()})
+    .filter(bool)
+    .map(Entity.of)
+)
+QUOTAS = Draft202012Validator(quotas_schema())
+
+
+def entities_of(text: str) -> list[str]:
+    """The entities that a quotas file asks for."""
+    with tempfile.TemporaryDirectory() as root:
+        folder = Path(root)
+        (folder / "cluster.yaml").write_text("cluster_id: a\nconnection: b\n")
+        (folder / "team.yaml").write_bytes(text.encode())
+        return [row.entity for row in read_cluster(folder).rows]
+
+
+def quoted(name: str | None) -> str:
+    """A name in double quotes with every escape that YAML has, or the default."""
+    if name is None:
+        return "{default: true}"
+    return yaml.safe_dump(name, default_style='"', width=10_000).strip()
+
+
+@given(st.lists(ENTITIES, unique=True, max_size=5))
+def test_any_name_in_quotes_is_read_as_it_is(entities: list[Entity]) -> None:
+    """Entities of any names, written in quotes, are read as the same entities."""
+    text = "owner: a\nquotas:\n"
+    for entity in entities:
+        fields = "".join(f"{kind}: {quoted(name)}, " for kind, name in entity.parts)
+        text += f"  - {{{fields}limits: {{request_percentage: 1}}}}\n"
+
+    assert entities_of(text if entities else f"{text}  []") == [one.text for one in entities]
+
+
+DEMO = (Path(__file__).parents[2] / "desired_state/demo/payments.yaml").read_text("utf-8")
+PIECES = st.sampled_from(
+    (*"*[]{}#%@'\"\\\0\x85\ufeff\r\t\n🚀", "&a ", "*a", "!!x ", ": ", "- ", "---\n", "? ", "<<: *a")
+)
+
+
+@given(st.lists(st.tuples(st.integers(0, len(DEMO)), st.integers(0, 40), PIECES), max_size=5))
+def test_any_edit_gives_rows_or_problems_inside_the_file(edits: list[tuple[int, int, str]]) -> None:
+    """However a file is broken, check says so, at places that an editor can go to."""
+    text = DEMO
+    for start, length, piece in edits:
+        text = text[:start] + piece + text[start + length :]
+    try:
+        entities_of(text)
+    except InvalidDesiredState as error:
+        lines = re.split("\r\n|\n|\r", text)
+        for problem in error.problems:
+            assert problem.column <= len(lines[problem.line - 1]) + 1
+
+
+@given(st.text("0123456789_:.-+eExXobnyNaOf~=< tTulrsI", min_size=1, max_size=12))
+def test_what_a_yaml_reader_resolves_must_be_quoted(text: str) -> None:
+    """A plain scalar that PyYAML itself resolves to something else is never taken for text."""
+    resolver = yaml.SafeLoader("")
+    tag = resolver.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
+    if tag != resolver.DEFAULT_SCALAR_TAG:
+        with pytest.raises(Misread):
+            read_text("user", yaml.ScalarNode("", text, style=None))
+    assert read_text("user", yaml.ScalarNode("", text, style='"')) == text
+
+
+@given(
+    st.sampled_from(sorted(QUOTA_KEYS)),
+    st.from_regex(r"[0-9]{1,18}(\.[0-9]{1,3})?( ?(B|kB|MiB|GB|%|bytes/s))?", fullmatch=True),
+)
+def test_a_schema_takes_every_limit_that_check_takes(key: str, text: str) -> None:
+    """A limit that check reads is valid to the schema, in quotes and as a number."""
+    try:
+        value = parse_limit(QUOTA_KEYS[key], text)
+    except ValueError:
+        return
+    name = {"ip": "10.0.0.1"} if IP in QUOTA_KEYS[key].types else {"user": "a"}
+    for limit in (text, value):
+        QUOTAS.validate({"owner": "a", "quotas": [name | {"limits": {key: limit}}]})
+
+
+FILTERS = st.lists(
+    st.builds(
+        lambda parts: EntityFilter(tuple(parts.values())),
+        st.fixed_dictionaries(
+            {},
+            optional={
+                kind: st.sampled_from(
+                    [
+                        FilterPart(kind, Match.ANY),
+                        FilterPart(kind, Match.DEFAULT),
+                        FilterPart(kind, Match.EXACT, "a"),
+                        FilterPart(kind, Match.EXACT, "b"),
+                    ]
+                )
+                for kind in (USER, CLIENT_ID)
+            },
+        ).filter(bool),
+    )
+)
+FEW_NAMES = st.sampled_from(["a", "b", "c", None])
+
+
+@given(FILTERS, st.dictionaries(st.sampled_from([USER, CLIENT_ID]), FEW_NAMES, min_size=1))
+def test_borders_are_the_filters_themselves(
+    filters: list[EntityFilter], names: dict[str, str | None]
+) -> None:
+    """An entity meets a border exactly when one of the filters accepts it."""
+    entity = Entity.of(names)
+
+    met = Borders(filters).meets(entity)
+
+    assert (met is not None) == any_accepts(filters, entity)
+    assert met is None or met.accepts(entity)
+
+
+@pytest.mark.parametrize("switch", [gc.enable, gc.disable])
+def test_the_garbage_collector_is_left_as_it_was(switch: Callable[[], None]) -> None:
+    """The collector is off while files are read, and afterwards as it was before."""
+    before = gc.isenabled()
+    try:
+        switch()
+        with garbage_collector_off():
+            assert not gc.isenabled()
+        assert gc.isenabled() == (switch is gc.enable)
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+def test_half_a_character_is_refused_without_libyaml(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lone surrogate, which only the pure loader lets through, is no name."""
+    monkeypatch.setattr(nodes, "LOADER", nodes.flat(yaml.BaseLoader))
+
+    with pytest.raises(InvalidDesiredState, match="user holds half of a character"):
+        entities_of('owner: a\nquotas: [{user: "\\ud83d", limits: {request_percentage: 1}}]\n')
+
+
+def test_deep_nesting_is_refused_without_libyaml(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pure loader, too, stops before Python's recursion does."""
+    monkeypatch.setattr(nodes, "LOADER", nodes.flat(yaml.BaseLoader))
+
+    with pytest.raises(InvalidDesiredState, match="More than 20 levels are nested here"):
+        entities_of("[" * 10_000)
