@@ -1,0 +1,185 @@
+"""What stands in each column of a row: the words are chosen here, each output lays them out."""
+
+from functools import lru_cache
+from math import isfinite
+
+from quota_ops.model.difference import DRIFT_KINDS, WRITES, Action, Difference, Kind
+from quota_ops.model.entity import CLIENT_ID, DEFAULT_TEXT, ENTITY_TYPES, IP, USER, Entity
+from quota_ops.model.outcome import DONE, Outcome, Status
+from quota_ops.model.plan import change_share
+from quota_ops.model.quota import format_limit
+from quota_ops.model.verification import RowVerdict
+from quota_ops.report.standing import ReportRow, Section
+from quota_ops.report.wording import moment, short_commit, shown
+
+KIND_MEANING = {
+    Kind.IN_SYNC: "Git and the cluster agree, and the ledger now knows it",
+    Kind.PENDING: "Git moved, the cluster has not yet",
+    Kind.DRIFTED: "changed on the cluster, not in Git",
+    Kind.TAKEOVER: "the cluster held another value before this repository",
+    Kind.CONFLICT: "changed in Git and on the cluster",
+    Kind.REMOVED: "left Git, still on the cluster",
+    Kind.CHANGED_SINCE: "left Git, then changed on the cluster",
+    Kind.UNMANAGED: "on the cluster, never described in Git",
+    Kind.GONE: "removed from the cluster behind Git's back, and from Git",
+    Kind.CLEARED: "cleared by an earlier run that did not finish",
+}
+_EVERYONE = {USER: "every user", CLIENT_ID: "every client", IP: "every IP address"}
+_OTHERS = {USER: "any other user", CLIENT_ID: "any other client", IP: "any other IP address"}
+_NOUNS = {USER: "user", CLIENT_ID: "client", IP: "IP address"}
+_limit = lru_cache(maxsize=65_536)(format_limit)
+
+
+def kind(row: ReportRow) -> str:
+    """The kind of a difference as a word."""
+    return row.difference.kind.replace("_", " ")
+
+
+def sign(row: ReportRow) -> str:
+    """What happens to a row, as one sign; words beside it say the same."""
+    difference = row.difference
+    if row.section is Section.PERSON:
+        return "⚠"
+    if difference.action is Action.CLEAR:
+        return "✂"
+    if difference.action is not Action.SET:
+        return ""
+    if difference.before is None:
+        return "+"
+    return "↓" if change_share(difference) < 0 else "↑"
+
+
+def now(row: ReportRow) -> str:
+    """The cluster's value before the run, with its unit."""
+    return _limit(row.difference.key, row.difference.before)
+
+
+def then(row: ReportRow) -> str:
+    """What the cluster is to hold: Git's value, `none` for a key that goes, or `stays`."""
+    difference = row.difference
+    if difference.action in WRITES:
+        return _limit(difference.key, difference.target)
+    if difference.after is not None:
+        return _limit(difference.key, difference.after)
+    return "none" if difference.action is Action.FORGET else "stays"
+
+
+def change(row: ReportRow) -> str:
+    """By how much it changes: `+50 %`, `new`, `cleared`; empty when nothing is written."""
+    difference = row.difference
+    if difference.action not in WRITES:
+        return ""
+    if difference.target is None:
+        return "cleared"
+    if difference.before is None:
+        return "new"
+    share = change_share(difference)
+    if not isfinite(share) or share == 0:
+        return "replaced"
+    return f"{share:+,.0f} %" if abs(share) >= 1 else f"{share:+.1g} %"
+
+
+def since(row: ReportRow) -> tuple[str, ...]:
+    """How long the cluster's value has been there, as far as the ledger knows: day and time.
+
+    Of drift only the last time is known at which it was not there yet.
+    """
+    difference = row.difference
+    if not difference.since:
+        return () if difference.before is None else ("before us",)
+    day, _, time = moment(difference.since).partition(" ")
+    return (f"after {day}" if difference.kind in DRIFT_KINDS else day, time)
+
+
+def asked_by(row: ReportRow) -> str:
+    """The line in Git that asks for the row, or the file that did."""
+    difference = row.difference
+    if difference.source is None:
+        return ""
+    if difference.after is not None:
+        return shown(difference.source)
+    until = f", at {short_commit(difference.commit)}" if difference.commit else ""
+    return f"(was {shown(difference.source)}{until})"
+
+
+def touches(difference: Difference) -> str:
+    """Who else a default entity is about: `touches every user`; empty for all others."""
+    if DEFAULT_TEXT not in difference.entity:
+        return ""
+    entity = Entity.parse(difference.entity)
+    whom = ", ".join(f"{noun} {name}".rstrip() for noun, name in people(entity))
+    return f"touches {whom}" if entity.has_default else ""
+
+
+def people(entity: Entity) -> tuple[tuple[str, str], ...]:
+    """The parts of an entity in people's words, the user first: (`user`, `alice`).
+
+    A default has no name: (`any other client`, ``). A name that the entity's text quotes keeps
+    its quotes.
+    """
+    parts = sorted(entity.parts, key=lambda part: (part[0] != USER, part[0]))
+    return tuple(_person(kind, name, alone=len(parts) == 1) for kind, name in parts)
+
+
+def _person(kind: str, name: str | None, *, alone: bool) -> tuple[str, str]:
+    text = Entity(((kind, name),)).text
+    if kind not in ENTITY_TYPES:
+        return "", text
+    if name is None:
+        return (_EVERYONE if alone else _OTHERS)[kind], ""
+    return _NOUNS[kind], text.removeprefix(f"{kind}=")
+
+
+def answer(row: ReportRow, *, read_back: bool) -> str:
+    """What the brokers said of the row; `read_back` says that verify asked them."""
+    if row.verdict is not None:
+        return shown(_seen(row.verdict))
+    if row.applied is not None:
+        said = outcome_words(row.applied)
+        agreed = row.applied.status in DONE and read_back
+        return f"{said}, read back" if agreed else said
+    if row.validated is not None:
+        accepted = row.validated.status is Status.ACCEPTED
+        return "would be accepted" if accepted else outcome_words(row.validated)
+    if row.difference.hands_off:
+        return shown(f"left alone: {row.difference.hands_off}")
+    if row.difference.action is Action.REPORT and row.difference.kind is Kind.DRIFTED:
+        return "only reported, as the policy says"
+    return ""
+
+
+def trouble(row: ReportRow) -> str:
+    """A broker's answer that is not a yes, and the line that asked; empty when it is one."""
+    outcome = row.applied or row.validated
+    if row.verdict is None and (outcome is None or outcome.status in DONE):
+        return ""
+    source = row.difference.source
+    return answer(row, read_back=False) + (f" [{shown(source)}]" if source else "")
+
+
+_STATUS = {
+    Status.ACCEPTED: "accepted",
+    Status.ALREADY: "was already so",
+    Status.REFUSED: "refused",
+    Status.STALE: "left alone, changed since the plan",
+    Status.UNKNOWN: "unknown: no answer came",
+    Status.NOT_SENT: "not sent",
+}
+
+
+def outcome_words(outcome: Outcome) -> str:
+    """A broker's answer with its own message: `refused: Invalid quota value (INVALID_REQUEST)`."""
+    words = _STATUS[outcome.status]
+    if outcome.message:
+        words += f": {outcome.message}"
+    return shown(f"{words} ({outcome.error})" if outcome.error else words)
+
+
+def _seen(verdict: RowVerdict) -> str:
+    held: dict[str, list[str]] = {}
+    for broker, value in verdict.seen:
+        held.setdefault(_limit(verdict.key, value), []).append(str(broker))
+    return (
+        "; ".join(f"broker {', '.join(brokers)} holds {value}" for value, brokers in held.items())
+        or "no broker answered"
+    )

@@ -1,0 +1,106 @@
+"""A report as JSON, for programs."""
+
+import json
+from dataclasses import asdict
+from math import isfinite
+from typing import Any
+
+from quota_ops.model.outcome import Outcome
+from quota_ops.model.plan import Plan
+from quota_ops.model.report import Report
+from quota_ops.report.standing import ReportRow, report_rows, standings
+from quota_ops.report.summary import answer
+
+SCHEMA = 1
+"""Raised when a field goes or changes its meaning; new fields do not raise it."""
+
+ANSWER = ("batch", "status", "code", "error", "message")
+
+
+def as_json(report: Report) -> str:
+    """The report as one JSON object, ASCII only, each row on a line of its own.
+
+    schema          this number
+    cluster, cluster_id, run, commit, started, finished, writes, versions
+    answer          word (Yes, Not yet, No, Unknown) and sentence
+    counts          how many quotas stand where
+    stages          stage, status, seconds, message
+    plan            digest, desired, actual, batches, ledger, guards, policy; null without a plan
+    brokers         broker, address, asked, behind, error
+    rows            sorted by entity and key: the columns of a difference, `target` (what the
+                    cluster is to hold), `standing`, `guarded`, `validated` and `applied` (batch,
+                    status, code, error, message), `verdict` and `seen` ([broker, value] each)
+
+    Numbers are in the key's own unit; NaN, inf and -inf are written as strings.
+    """
+    rows = report_rows(report)
+    head = _head(report, rows)
+    ordered = sorted(rows, key=lambda row: (row.difference.entity, row.difference.key))
+    lines = ",\n  ".join(_dumps(_row(row)) for row in ordered)
+    fields = [f" {_dumps(name)}: {_dumps(value)}" for name, value in head.items()]
+    return "{\n" + ",\n".join([*fields, f' "rows": [\n  {lines}\n ]']) + "\n}\n"
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(value, allow_nan=False)
+
+
+def _number(value: float | None) -> float | str | None:
+    return value if value is None or isfinite(value) else str(value)
+
+
+def _head(report: Report, rows: tuple[ReportRow, ...]) -> dict[str, Any]:
+    said = answer(report, rows)
+    return {
+        "schema": SCHEMA,
+        "cluster": report.cluster,
+        "cluster_id": report.cluster_id,
+        "run": report.run,
+        "commit": report.commit,
+        "started": report.started,
+        "finished": report.finished,
+        "writes": report.writes,
+        "answer": {"word": said.word, "sentence": said.sentence},
+        "counts": {one.name.lower(): number for one, number in standings(report, rows).items()},
+        "verified": report.verified,
+        "stages": [stage._asdict() for stage in report.stages],
+        "plan": None if report.plan is None else _plan(report.plan),
+        "brokers": [asdict(broker) for broker in report.brokers],
+        "versions": dict(report.versions),
+    }
+
+
+def _plan(plan: Plan) -> dict[str, Any]:
+    return {
+        "digest": plan.digest,
+        "desired": plan.desired,
+        "actual": plan.actual,
+        "in_sync": plan.in_sync,
+        "batches": plan.batches,
+        "ledger": plan.ledger,
+        "guards": [asdict(guard) for guard in plan.guards],
+        "policy": plan.policy.as_json(),
+    }
+
+
+def _row(row: ReportRow) -> dict[str, Any]:
+    difference = row.difference
+    numbers = ("before", "after", "verified")
+    seen = row.verdict.seen if row.verdict else ()
+    return {
+        **difference._asdict(),
+        **{name: _number(getattr(difference, name)) for name in numbers},
+        "target": _number(difference.target),
+        "standing": row.standing.name.lower(),
+        "guarded": row.guarded,
+        "validated": _outcome(row.validated),
+        "applied": _outcome(row.applied),
+        "verdict": row.verdict and row.verdict.verdict,
+        "seen": [[broker, _number(value)] for broker, value in seen],
+    }
+
+
+def _outcome(outcome: Outcome | None) -> dict[str, Any] | None:
+    if outcome is None:
+        return None
+    return {name: getattr(outcome, name) for name in ANSWER}

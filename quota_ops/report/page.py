@@ -1,0 +1,121 @@
+"""A report as one HTML page that needs no network, no script and no second file."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from quota_ops.model.report import Report
+from quota_ops.report.page_parts import MEANING, PageRow, bar, choices, page_row, style
+from quota_ops.report.remarks import (
+    NO_LEDGER,
+    allow,
+    broker_answer,
+    broker_words,
+    stage_lines,
+    validated_words,
+)
+from quota_ops.report.standing import Section, Standing, has_applied, report_rows, standings
+from quota_ops.report.summary import answer, stages_not_run, stopped_stages
+from quota_ops.report.template import rendered
+from quota_ops.report.wording import duration, moment
+
+LONG = 500
+"""A table with more rows is folded, on paper too: no browser lays it out in a moment."""
+
+
+class Note(NamedTuple):
+    """Something that a person has to read before the rows; `style` is a CSS class."""
+
+    style: str
+    title: str
+    lines: Sequence[str]
+    command: str = ""
+
+
+class Fold(NamedTuple):
+    """Rows of one standing, folded away."""
+
+    label: str
+    meaning: str
+    rows: Sequence[PageRow]
+
+
+def as_html(report: Report) -> str:
+    """The page: the answer, a bar, what needs a person, what changed, and the rest folded."""
+    rows = report_rows(report)
+    pairs = [(row, page_row(row, read_back=bool(report.brokers))) for row in rows]
+    parts = bar(standings(report, rows))
+    rest = [(row.standing, page) for row, page in pairs if row.section is Section.REST]
+    folds = [
+        Fold(standing.value, MEANING[standing], of)
+        for standing in Standing
+        if (of := [page for one, page in rest if one is standing])
+    ]
+    applied = has_applied(report)
+    return rendered(
+        "report.html",
+        {f"#bar0 .{part.style}": part.quotas for part in parts},
+        report=report,
+        said=answer(report, rows),
+        finished=moment(report.finished),
+        stand=parts,
+        choices=choices([page for _, page in pairs]),
+        headings=headings(applied=applied),
+        notes=list(_notes(report)),
+        person=[page for row, page in pairs if row.section is Section.PERSON],
+        changes_title=Section.CHANGE.heading(applied=applied),
+        changes=[page for row, page in pairs if row.section is Section.CHANGE],
+        remarks=list(_remarks(report)),
+        broker_answer=broker_answer,
+        folds=folds,
+        long=LONG,
+        facts=dict(_facts(report)),
+    )
+
+
+def headings(*, applied: bool) -> tuple[str, ...]:
+    """The headings of the rows' table, in the order of the template's cells."""
+    values = ("before", "after") if applied else ("now", "then")
+    return ("kind", "entity", "key", *values, "change", "since", "asked by", "answer")
+
+
+def _notes(report: Report) -> Iterator[Note]:
+    unsettled = style(Standing.UNSETTLED)
+    for stage in stopped_stages(report):
+        yield Note(unsettled, f"{stage.stage} {stage.status}", stage_lines(stage))
+    if skipped := stages_not_run(report):
+        yield Note(style(Standing.PENDING), "not run", [", ".join(skipped)])
+    for guard in report.plan.refused if report.plan else ():
+        title, command = f"guard {guard.guard}", allow(guard.guard)
+        yield Note(style(Standing.PENDING), title, [guard.message], command)
+    for broker in report.brokers:
+        if not broker.agrees:
+            yield Note(unsettled, broker_words(broker), [])
+
+
+def _remarks(report: Report) -> Iterator[str]:
+    if said := validated_words(report):
+        yield said
+    if report.plan is not None:
+        if report.plan.ledger is None:
+            yield NO_LEDGER
+        for guard in report.plan.guards:
+            if guard.allowed is not None:
+                yield f"Guard {guard.guard} was let through ({guard.allowed}): {guard.message}."
+
+
+def _facts(report: Report) -> Iterator[tuple[str, str]]:
+    plan = report.plan
+    yield "plan", plan.digest if plan else "none was made"
+    yield "commit", report.commit or "unknown"
+    yield "cluster id", report.cluster_id or "unknown"
+    yield "ledger", (plan.ledger if plan else None) or "none"
+    yield "run", report.run
+    yield "times", f"{report.started} to {report.finished}"
+    yield (
+        "stages",
+        ", ".join(
+            f"{one.stage} {one.status if one.seconds is None else duration(one.seconds)}"
+            for one in report.stages
+        ),
+    )
+    yield "versions", ", ".join(f"{name} {version}" for name, version in report.versions)

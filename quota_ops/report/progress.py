@@ -1,0 +1,53 @@
+"""How far apply and verify are, in words; who says them decides how."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from time import monotonic
+
+from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.verification import BrokerAnswer
+from quota_ops.report.remarks import broker_words
+from quota_ops.report.screen import GAP
+from quota_ops.report.wording import counted, shown
+
+Say = Callable[[str, str, int, int], None]
+"""Called with a stage, what it has come to, and how many of its steps are done, of how many."""
+
+_SEEN_AS = {Status.ALREADY: Status.ACCEPTED, Status.STALE: Status.REFUSED}
+
+
+class WordedProgress:
+    """A Progress that puts what it is told into words and hands them on."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._keys: Counter[Status] = Counter()
+
+    def applied(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
+        """Say how many keys were accepted, refused or left unknown so far."""
+        for outcome in outcomes:
+            self._keys[_SEEN_AS.get(outcome.status, outcome.status)] += len(outcome.keys)
+        told = (Status.ACCEPTED, Status.REFUSED, Status.UNKNOWN)
+        numbers = (f"{status} {self._keys[status]:,}" for status in told)
+        self._say("apply", GAP.join((f"batch {batch} of {batches}", *numbers)), batch, batches)
+
+    def asked(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
+        """Say how many brokers agree, what the others answered, and how long they still have."""
+        agree = sum(broker.agrees for broker in brokers)
+        words = [f"{agree} of {counted(len(brokers), 'broker')} agree"]
+        words += [shown(broker_words(broker)) for broker in brokers if not broker.agrees]
+        if agree < len(brokers):
+            words.append(f"{int(seconds_left) // 60:02}:{int(seconds_left) % 60:02} left")
+        self._say("verify", GAP.join(words), agree, len(brokers))
+
+
+def in_lines(write: Callable[[str], object], *, every: float = 10.0) -> WordedProgress:
+    """Progress for a log: a line when a stage begins and ends, and each `every` seconds between."""
+    last = {"apply": float("-inf"), "verify": float("-inf")}
+
+    def say(stage: str, text: str, done: int, total: int) -> None:
+        if done == total or monotonic() - last[stage] >= every:
+            last[stage] = monotonic()
+            write(f"{stage:8} {text}")
+
+    return WordedProgress(say)

@@ -1,0 +1,75 @@
+"""Sentences beside the rows: what the brokers and the guards say of a whole run."""
+
+from quota_ops.model.outcome import DONE
+from quota_ops.model.plan import Plan
+from quota_ops.model.report import Report, StageResult
+from quota_ops.model.verification import BrokerAnswer
+from quota_ops.report.wording import counted, duration
+
+NO_LEDGER = "No ledger of this cluster yet: nothing is cleared before a run was verified."
+MOST_LINES = 8
+
+
+def stage_lines(stage: StageResult) -> list[str]:
+    """Why a stage stopped; of a long list, which the rows tell again, its first and last lines."""
+    lines = [one.strip() for one in (stage.message or "no reason was given").splitlines()]
+    if len(lines) <= MOST_LINES:
+        return lines
+    cut = len(lines) - MOST_LINES + 1
+    return [*lines[: MOST_LINES - 2], f"… {cut:,} more lines", lines[-1]]
+
+
+def validated_words(report: Report) -> str:
+    """What validate-only said, as one sentence: `The broker accepts all 4 (validate-only ...).`.
+
+    Empty where the broker was not asked.
+    """
+    if report.plan is None or not report.validated:
+        return ""
+    batches = report.plan.batches
+    how = f"validate-only, {batches:,} {'batch' if batches == 1 else 'batches'}"
+    seconds = next((one.seconds for one in report.stages if one.stage == "validate"), None)
+    how += f", {duration(seconds)}" if seconds is not None else ""
+    keys = sum(len(one.keys) for one in report.validated)
+    refused = sum(len(one.keys) for one in report.validated if one.status not in DONE)
+    if refused:
+        return f"The broker does not accept {refused:,} of {counted(keys, 'change')} ({how})."
+    return f"The broker accepts all {keys:,} ({how})."
+
+
+def is_accepted(report: Report) -> bool:
+    """Whether validate-only had nothing against any row."""
+    return all(one.status in DONE for one in report.validated)
+
+
+def guards_words(plan: Plan) -> str:
+    """How a person lets the guards pass that nobody let through; empty when there are none."""
+    names = list(dict.fromkeys(guard.guard for guard in plan.refused))
+    if not names:
+        return ""
+    asks = "guard asks" if len(names) == 1 else "guards ask"
+    return (
+        f"{len(names)} {asks} for a person: {', '.join(names)}. "
+        f"Approve in Airflow, or {allow(*names)}."
+    )
+
+
+def allow(*guards: str) -> str:
+    """The options that let guards pass."""
+    return f"{' '.join(f'--allow {name}' for name in guards)} --reason TEXT"
+
+
+def broker_words(broker: BrokerAnswer) -> str:
+    """What one broker said, with its name: `broker 3 is 214 keys behind (asked 6 times)`."""
+    where = "" if broker.behind is not None else f" at {broker.address}"
+    return f"broker {broker.broker}{where} {broker_answer(broker)}"
+
+
+def broker_answer(broker: BrokerAnswer) -> str:
+    """What a broker said: `agrees`, `is 214 keys behind (asked 6 times)`."""
+    if broker.agrees:
+        return "agrees"
+    asked = f"(asked {counted(broker.asked, 'time')})"
+    if broker.behind is None:
+        return f"does not answer {asked}" + (f": {broker.error}" if broker.error else "")
+    return f"is {counted(broker.behind, 'key')} behind {asked}"

@@ -1,0 +1,104 @@
+"""What a person at a terminal reads, as values: lines and tables whose layout comes later.
+
+The words are chosen once (`screens.py`); `plain` lays them out for a pipe with the standard
+library alone, `terminal.py` in colour.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import NamedTuple
+from unicodedata import combining, east_asian_width
+
+from quota_ops.report.wording import shown
+
+GAP = "  "
+WIDEST = 60
+"""A cell that is wider moves only its own row, and not the whole column."""
+
+
+class Tone(Enum):
+    """What a colour would say; the words say it too."""
+
+    PLAIN = auto()
+    STRONG = auto()
+    OK = auto()
+    CHANGE = auto()
+    REFUSAL = auto()
+    CONTEXT = auto()
+
+
+class Span(NamedTuple):
+    """A piece of a line; whatever is not printable in it will be shown escaped."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+
+
+Line = tuple[Span, ...]
+
+
+class Row(NamedTuple):
+    """Cells under the headings, and lines that stand below them, such as a refusal."""
+
+    cells: Line
+    below: tuple[Line, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Headings and rows with a cell for each."""
+
+    headings: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    def texts(self) -> list[tuple[str, ...]]:
+        """The headings and the cells as they are shown."""
+        rows = (tuple(shown(span.text) for span in row.cells) for row in self.rows)
+        return [self.headings, *rows]
+
+
+Screen = Sequence[Line | Table]
+
+
+def line(text: str = "", tone: Tone = Tone.PLAIN) -> Line:
+    """A line of one tone."""
+    return (Span(text, tone),)
+
+
+def width(text: str) -> int:
+    """How many terminal cells a text takes that is shown already; Chinese and its like take two."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text
+    )
+
+
+def widths(texts: Sequence[tuple[str, ...]]) -> tuple[int, ...]:
+    """How many terminal cells each column takes, `WIDEST` at most."""
+    return tuple(min(WIDEST, max(map(width, column))) for column in zip(*texts, strict=True))
+
+
+def plain(screen: Screen) -> str:
+    """The screen as text for a pipe: nothing cut, nothing wrapped, no colour."""
+    return "".join(f"{one.rstrip()}\n" for block in screen for one in _plain(block))
+
+
+def _plain(block: Line | Table) -> Iterator[str]:
+    if not isinstance(block, Table):
+        yield "".join(shown(span.text) for span in block)
+        return
+    headings, *texts = block.texts()
+    wide = widths([headings, *texts])
+    yield _padded(headings, wide)
+    for cells, row in zip(texts, block.rows, strict=True):
+        yield _padded(cells, wide)
+        for one in row.below:
+            yield from _plain(one)
+
+
+def _padded(cells: tuple[str, ...], wide: tuple[int, ...]) -> str:
+    return GAP.join(
+        cell + " " * (most - width(cell)) for cell, most in zip(cells, wide, strict=True)
+    )

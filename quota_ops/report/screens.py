@@ -1,0 +1,125 @@
+"""The screens of the command line, as values that `plain` and `terminal.show` lay out."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from quota_ops.model.errors import InvalidDesiredState, QuotaOpsError
+from quota_ops.model.outcome import DONE
+from quota_ops.model.plan import SHORT, Plan
+from quota_ops.model.report import Report
+from quota_ops.report.excerpt import excerpt
+from quota_ops.report.remarks import (
+    NO_LEDGER,
+    broker_words,
+    guards_words,
+    is_accepted,
+    validated_words,
+)
+from quota_ops.report.row_table import plan_table
+from quota_ops.report.screen import Line, Screen, Span, Tone, line
+from quota_ops.report.standing import ReportRow, Section, Standing, report_rows, standings
+from quota_ops.report.wording import counted, duration, short_commit
+
+
+def error_screen(error: QuotaOpsError) -> Screen:
+    """What went wrong, and below it what to do."""
+    message = [line(one, Tone.REFUSAL) for one in error.message.splitlines()]
+    return (*message, *(line(f"  {one}") for one in (error.remedy or "").splitlines()))
+
+
+def problems_screen(error: InvalidDesiredState) -> Screen:
+    """Every problem of a desired state with its place underlined, and how many there are."""
+    lines: list[Line] = []
+    for problem in error.problems:
+        text = problem.message if problem.remedy is None else f"{problem.message} {problem.remedy}"
+        lines += [(Span(problem.place, Tone.STRONG), Span(f"  {text}")), *excerpt(problem)]
+    files = len({problem.file for problem in error.problems})
+    total = (
+        f"{counted(len(error.problems), 'problem')} in {files} of {counted(error.files, 'file')}"
+        f" ({counted(error.quotas, 'quota')} read)"
+    )
+    return (*lines, line(total, Tone.REFUSAL))
+
+
+def plan_screen(report: Report, *, most: int | None = None) -> Screen:
+    """What a run would change, and what the broker and the guards say of it.
+
+    `most` is how many rows are listed; None lists them all.
+    """
+    plan = report.plan
+    if plan is None:
+        return ()
+    rows = report_rows(report)
+    listed = [row for row in rows if row.section is not Section.REST]
+    said = validated_words(report)
+    left_out = len(listed) - len(listed[:most])
+    return (
+        _heading(report, plan, rows),
+        line(),
+        *plan_table(listed[:most]),
+        *([line(f"  … and {left_out:,} more", Tone.CONTEXT)] if left_out else []),
+        *([line()] if listed else []),
+        *([] if plan.writes else [line("Nothing to change.", Tone.OK)]),
+        *([line(said, Tone.OK if is_accepted(report) else Tone.REFUSAL)] if said else []),
+        *guard_lines(plan),
+    )
+
+
+def _heading(report: Report, plan: Plan, rows: tuple[ReportRow, ...]) -> Line:
+    count = standings(report, rows)
+    numbers = (
+        f"{len(plan.writes):,} to change of {plan.desired:,}, {count[Standing.IN_SYNC]:,} in sync, "
+        f"{count[Standing.UNMANAGED]:,} unmanaged"
+    )
+    return (
+        Span(report.cluster, Tone.STRONG),
+        Span(f" ({plan.policy.cluster_id}) at {short_commit(plan.commit)}", Tone.CONTEXT),
+        Span(f"      plan {plan.digest[:SHORT]}      "),
+        Span(numbers, Tone.CHANGE if plan.writes else Tone.OK),
+    )
+
+
+def guard_lines(plan: Plan) -> Iterator[Line]:
+    """What the guards say and how a person lets them pass; a missing ledger speaks as one."""
+    if plan.ledger is None:
+        yield line(NO_LEDGER)
+    for guard in plan.guards:
+        tone = Tone.REFUSAL if guard.allowed is None else Tone.CONTEXT
+        passed = "" if guard.allowed is None else f" (let through: {guard.allowed})"
+        yield (Span(guard.guard, tone), Span(f": {guard.message}{passed}"))
+    if asks := guards_words(plan):
+        yield line(asks, Tone.REFUSAL)
+
+
+def apply_screen(report: Report) -> Screen:
+    """How many keys met which answer, and below it each row that is unsettled."""
+    keys: Counter[str] = Counter()
+    for outcome in report.applied:
+        keys[outcome.status] += len(outcome.keys)
+    total = ", ".join(f"{number:,} {status.replace('_', ' ')}" for status, number in keys.items())
+    rows = [row for row in report_rows(report) if row.standing is Standing.UNSETTLED]
+    tone = Tone.OK if DONE.issuperset(keys) else Tone.REFUSAL
+    return (line(f"applied: {total or 'nothing'}", tone), *plan_table(rows))
+
+
+def verify_screen(report: Report) -> Screen:
+    """A line for each broker."""
+    return tuple(
+        line(broker_words(one), Tone.OK if one.agrees else Tone.REFUSAL) for one in report.brokers
+    )
+
+
+def finished_line(report: Report, place: str) -> Line:
+    """The last line of a run: what was applied, who agrees, where the report is."""
+    done = [one for one in report.applied if one.status in DONE]
+    keys, entities = sum(len(one.keys) for one in done), len({one.entity for one in done})
+    seconds = duration(sum(one.seconds or 0.0 for one in report.stages))
+    parts = [f"nothing applied in {seconds}"]
+    if keys:
+        noun = "entity" if entities == 1 else "entities"
+        parts = [f"applied {counted(keys, 'key')} on {entities:,} {noun} in {seconds}"]
+    if report.brokers:
+        agree = sum(one.agrees for one in report.brokers)
+        parts.append(f"{agree} of {counted(len(report.brokers), 'broker')} agree")
+    whole = len(done) == len(report.applied) and all(one.agrees for one in report.brokers)
+    return line("; ".join([*parts, f"report: {place}"]), Tone.OK if whole else Tone.REFUSAL)

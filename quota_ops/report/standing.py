@@ -1,0 +1,161 @@
+"""Where each row of a report stands when the run is over."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from quota_ops.model.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.guards import concerns
+from quota_ops.model.outcome import DONE, Outcome, Status
+from quota_ops.model.plan import Plan, by_risk
+from quota_ops.model.report import Report, StageStatus
+from quota_ops.model.verification import RowVerdict
+
+
+class Standing(StrEnum):
+    """What is true of a row at the end of a run, in the order of the bar."""
+
+    IN_SYNC = "in sync"
+    """The cluster holds what Git says, and did before this run."""
+    CHANGED = "changed by this run"
+    """The broker took it, and no broker was seen to hold anything else."""
+    PENDING = "pending"
+    """Waits to be set or cleared."""
+    DRIFTED = "drifted"
+    """Changed on the cluster behind Git's back, and still so."""
+    UNSETTLED = "unsettled"
+    """Refused, stale, unknown, or not read back from every broker."""
+    UNMANAGED = "unmanaged"
+    """On the cluster, and not described in Git."""
+    FORGOTTEN = "forgotten"
+    """Neither in Git nor on the cluster: only the ledger knew it."""
+
+
+class Section(StrEnum):
+    """Where a report shows a row, in the order of reading."""
+
+    PERSON = "Needs a person"
+    CHANGE = "Changed"
+    REST = "Everything else"
+
+    def heading(self, *, applied: bool) -> str:
+        """The heading; a run that wrote nothing only would have changed rows."""
+        return "Would change" if self is Section.CHANGE and not applied else self.value
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRow:
+    """A difference and what became of it: the broker's answers and what was read back.
+
+    `guarded` says that a guard which nobody let pass is about it.
+    """
+
+    difference: Difference
+    standing: Standing
+    validated: Outcome | None = None
+    applied: Outcome | None = None
+    verdict: RowVerdict | None = None
+    guarded: bool = False
+
+    @property
+    def section(self) -> Section:
+        """Whether somebody has to look at it, or it changed (or would), or neither."""
+        return Section.PERSON if self.guarded else _SECTIONS[self.standing]
+
+
+_SECTIONS = dict.fromkeys(Standing, Section.REST) | {
+    Standing.UNSETTLED: Section.PERSON,
+    Standing.DRIFTED: Section.PERSON,
+    Standing.CHANGED: Section.CHANGE,
+    Standing.PENDING: Section.CHANGE,
+}
+
+
+def has_applied(report: Report) -> bool:
+    """Whether apply came to the cluster, even if it found nothing to write there."""
+    ends = {one.stage: one.status for one in report.stages}
+    return bool(report.applied) or ends.get("apply") is StageStatus.DONE
+
+
+@lru_cache(maxsize=1)
+def report_rows(report: Report) -> tuple[ReportRow, ...]:
+    """Every row that differs or that a broker disagrees on, what can hurt most first."""
+    verdicts = {(one.entity, one.key): one for one in report.verdicts}
+    rows = _planned(report, report.plan, verdicts) if report.plan else []
+    cluster = report.cluster_id or ""
+    return (*(_unplanned(cluster, verdict) for verdict in verdicts.values()), *rows)
+
+
+def _planned(
+    report: Report, plan: Plan, verdicts: dict[tuple[str, str], RowVerdict]
+) -> list[ReportRow]:
+    """The rows of a plan; takes their verdicts out of `verdicts`."""
+    applied, validated = _by_row(report.applied), _by_row(report.validated)
+    forgets = report.writes and bool(report.brokers)
+    rows = []
+    for difference in sorted(plan.differences, key=by_risk):
+        place = (difference.entity, difference.key)
+        answers = validated.get(place), applied.get(place), verdicts.pop(place, None)
+        standing = _standing(difference, *answers, forgets=forgets)
+        guarded = any(concerns(one.guard, difference, plan.policy) for one in plan.refused)
+        rows.append(ReportRow(difference, standing, *answers, guarded))
+    return rows
+
+
+def _by_row(outcomes: Iterable[Outcome]) -> dict[tuple[str, str], Outcome]:
+    return {(one.entity, key): one for one in outcomes for key in one.keys}
+
+
+_TROUBLE = frozenset({Status.REFUSED, Status.STALE, Status.UNKNOWN})
+
+
+def _standing(
+    row: Difference,
+    validated: Outcome | None,
+    applied: Outcome | None,
+    verdict: RowVerdict | None,
+    *,
+    forgets: bool,
+) -> Standing:
+    outcome, written = applied or validated, bool(applied and applied.status in DONE)
+    wrong = verdict and (written or row.action not in WRITES)
+    if wrong or (outcome and outcome.status in _TROUBLE):
+        return Standing.UNSETTLED
+    if row.action is Action.FORGET:
+        return Standing.DRIFTED if row.is_drift and not forgets else Standing.FORGOTTEN
+    if row.action not in WRITES:
+        return _REPORTED.get(row.kind, Standing.UNMANAGED)
+    if written:
+        return Standing.CHANGED
+    return Standing.DRIFTED if row.is_drift else Standing.PENDING
+
+
+_REPORTED = {
+    Kind.IN_SYNC: Standing.IN_SYNC,
+    Kind.DRIFTED: Standing.DRIFTED,
+    Kind.CONFLICT: Standing.DRIFTED,
+    Kind.CHANGED_SINCE: Standing.DRIFTED,
+    Kind.TAKEOVER: Standing.PENDING,
+    Kind.PENDING: Standing.PENDING,
+}
+"""Where a row stands that is not written; all others are on the cluster and not in Git."""
+
+
+def _unplanned(cluster: str, verdict: RowVerdict) -> ReportRow:
+    """A row that one broker held as it should be, so that it was no difference, and another not."""
+    held = verdict.expected
+    where = (cluster, verdict.entity, verdict.key, Kind.IN_SYNC, Action.REPORT)
+    difference = Difference(*where, held, held, held, *(None,) * 8)
+    return ReportRow(difference, Standing.UNSETTLED, verdict=verdict)
+
+
+def standings(report: Report, rows: Iterable[ReportRow]) -> dict[Standing, int]:
+    """How many rows stand where, in the order of the bar; each standing is there, 0 or more."""
+    counts = dict.fromkeys(Standing, 0)
+    moved = 0
+    for row in rows:
+        counts[row.standing] += 1
+        moved += row.difference.kind is Kind.IN_SYNC and row.standing is Standing.UNSETTLED
+    counts[Standing.IN_SYNC] = report.plan.in_sync - moved if report.plan else report.verified
+    return counts

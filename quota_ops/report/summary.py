@@ -1,0 +1,137 @@
+"""The answer to "is it as agreed?", in one sentence that every output shares."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from quota_ops.model.report import Report, StageResult, StageStatus
+from quota_ops.model.verification import Verdict
+from quota_ops.report.standing import ReportRow, Standing, report_rows, standings
+from quota_ops.report.wording import counted, shown
+
+
+class Word(StrEnum):
+    """The answer in a word."""
+
+    YES = "Yes"
+    NOT_YET = "Not yet"
+    NO = "No"
+    UNKNOWN = "Unknown"
+
+
+class Answer(NamedTuple):
+    """The word, what it rests on, and what else is worth knowing."""
+
+    word: Word
+    reason: str
+    details: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """All of it as one sentence."""
+        return f"{self.word}: {'; '.join((self.reason, *self.details))}."
+
+
+def summary_sentence(report: Report) -> str:
+    """Whether the cluster is as agreed, and why: one sentence for people."""
+    return answer(report, report_rows(report)).sentence
+
+
+def answer(report: Report, rows: Sequence[ReportRow]) -> Answer:
+    """The answer to "is it as agreed?"; `rows` are the report's own."""
+    count = standings(report, rows)
+    cluster = shown(report.cluster)
+    if report.plan is None and not report.brokers:
+        why = _stop(report) or "no plan was made"
+        return Answer(Word.UNKNOWN, f"{why}, so nothing is known of {cluster}")
+    stop = _stop(report)
+    details = tuple(_details(report, rows, count))
+    more = (stop, *details) if stop else details
+    if number := count[Standing.UNSETTLED]:
+        reason = f"{counted(number, 'quota')} on {cluster} {_is(number)} unsettled"
+        sure = any(_trouble(row) not in _NO_ANSWER for row in rows if _is_unsettled(row))
+        return Answer(Word.NO if sure else Word.UNKNOWN, reason, (_why(rows), *more))
+    if number := count[Standing.DRIFTED]:
+        changed = f"{'was' if number == 1 else 'were'} changed behind Git's back"
+        return Answer(Word.NO, f"{counted(number, 'quota')} on {cluster} {changed}", more)
+    if number := count[Standing.PENDING]:
+        return Answer(Word.NOT_YET, f"{counted(number, 'change')} to make on {cluster}", more)
+    if silent_or_stopped := _silence(report) or stop:
+        return Answer(Word.UNKNOWN, f"{silent_or_stopped} on {cluster}", details)
+    return Answer(Word.YES, f"{cluster} holds what Git says", details)
+
+
+def _details(
+    report: Report, rows: Sequence[ReportRow], count: Mapping[Standing, int]
+) -> Iterator[str]:
+    unsettled, drifted = count[Standing.UNSETTLED], count[Standing.DRIFTED]
+    if drifted and unsettled:
+        yield f"{drifted:,} drifted"
+    if count[Standing.PENDING] and (drifted or unsettled):
+        yield f"{count[Standing.PENDING]:,} pending"
+    if report.plan and (guards := len(report.plan.refused)):
+        yield f"{counted(guards, 'guard')} ask{'s' if guards == 1 else ''} for a person"
+    if count[Standing.CHANGED]:
+        yield f"{counted(count[Standing.CHANGED], 'change')} made by this run"
+    agreed = count[Standing.IN_SYNC] + sum(
+        row.standing is Standing.CHANGED and row.difference.target is not None for row in rows
+    )
+    desired = report.plan.desired if report.plan else report.verified + len(report.verdicts)
+    yield f"{agreed:,} of {counted(desired, 'quota')} in sync"
+    if brokers := len(report.brokers):
+        agree = sum(broker.agrees for broker in report.brokers)
+        yield f"{agree} of {counted(brokers, 'broker')} agree{'s' if agree == 1 else ''}"
+    if unmanaged := count[Standing.UNMANAGED]:
+        yield f"{unmanaged:,} not described in Git"
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _why(rows: Sequence[ReportRow]) -> str:
+    reasons = Counter(_trouble(row) for row in rows if _is_unsettled(row))
+    return ", ".join(f"{number:,} {reason}" for reason, number in sorted(reasons.items()))
+
+
+def _is_unsettled(row: ReportRow) -> bool:
+    return row.standing is Standing.UNSETTLED
+
+
+_NO_ANSWER = frozenset({"unknown", "unanswered"})
+
+
+def _trouble(row: ReportRow) -> str:
+    if row.verdict is not None:
+        return "not read back" if row.verdict.verdict is Verdict.DIFFERS else "unanswered"
+    outcome = row.applied or row.validated
+    return outcome.status.replace("_", " ") if outcome else "unknown"
+
+
+def _silence(report: Report) -> str | None:
+    silent = [str(one.broker) for one in report.brokers if one.behind is None]
+    return f"broker {', '.join(silent)} did not answer" if silent else None
+
+
+def stopped_stages(report: Report) -> tuple[StageResult, ...]:
+    """The stages that failed or were refused; a plan that guards refused says so by its guards."""
+    guarded = {"plan"} if report.plan and report.plan.refused else set()
+    return tuple(one for one in report.stages if _has_stopped(one) and one.stage not in guarded)
+
+
+def stages_not_run(report: Report) -> tuple[str, ...]:
+    """The stages that a failure or a refusal kept from running."""
+    if not any(map(_has_stopped, report.stages)):
+        return ()
+    return tuple(one.stage for one in report.stages if one.status is StageStatus.NOT_RUN)
+
+
+def _has_stopped(stage: StageResult) -> bool:
+    return stage.status in {StageStatus.FAILED, StageStatus.REFUSED}
+
+
+def _stop(report: Report) -> str | None:
+    for stage in stopped_stages(report):
+        return f"{stage.stage} {'failed' if stage.status is StageStatus.FAILED else 'was refused'}"
+    return None

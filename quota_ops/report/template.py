@@ -1,0 +1,62 @@
+"""The templates of the pages: one file each, with style and script inside and nothing to load."""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from quota_ops.report.wording import shown
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def rendered(template: str, weights: Mapping[str, int], **values: Any) -> str:
+    """The page that a template makes of the values; every value is escaped for HTML and shown.
+
+    `weights` are the lengths of the bars' parts, by CSS selector. Style and script are named by
+    their hashes in the page's content security policy, so that nothing else can run.
+    """
+    from markupsafe import Markup  # noqa: PLC0415 - only where a page is made
+
+    lengths = "".join(f"{part}{{flex-grow:{weight}}}" for part, weight in weights.items())
+    style, script = _file("page.css") + lengths, _file("page.js")
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            style=Markup(style),  # noqa: S704 - our own file
+            script=Markup(script),  # noqa: S704 - our own file
+            style_hash=_hash(style),
+            script_hash=_hash(script),
+            **values,
+        )
+    )
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415 - as above
+    from markupsafe import Markup  # noqa: PLC0415 - as above
+
+    def harmless(value: object) -> object:
+        return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+    return Environment(
+        loader=FunctionLoader(_file),
+        autoescape=True,
+        finalize=harmless,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _file(name: str) -> str:
+    return files(__package__).joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,93 @@
+"""Screens and progress in colour, for a terminal; rich obeys NO_COLOR and TERM."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column
+from rich.table import Table as Grid
+from rich.text import Text
+
+from quota_ops.report.progress import WordedProgress
+from quota_ops.report.screen import GAP, Line, Row, Screen, Span, Table, Tone, widths
+from quota_ops.report.wording import shown
+
+NARROWEST = 12
+"""A column is folded down to this many cells before the terminal wraps its rows."""
+
+STYLES = {
+    Tone.PLAIN: "",
+    Tone.STRONG: "bold",
+    Tone.OK: "green",
+    Tone.CHANGE: "yellow",
+    Tone.REFUSAL: "bold red",
+    Tone.CONTEXT: "dim",
+}
+
+
+def console(stream: TextIO) -> Console:
+    """A console that takes text as it is: no markup, no emoji codes, no guessed highlights."""
+    return Console(file=stream, markup=False, emoji=False, highlight=False)
+
+
+def show(screen: Screen, stream: TextIO | None = None) -> None:
+    """Lay a screen out on a terminal as wide as it is; long cells fold within their column."""
+    out = console(stream or sys.stdout)
+    for block in screen:
+        if isinstance(block, Table):
+            _show_table(block, out)
+        else:
+            out.print(_text(block), soft_wrap=True)
+
+
+def _text(line: Line) -> Text:
+    return Text.assemble(*((shown(span.text), STYLES[span.tone]) for span in line))
+
+
+def _show_table(table: Table, out: Console) -> None:
+    wide = fitted(widths(table.texts()), out.width - len(GAP) * len(table.headings))
+    headings = Row(tuple(Span(heading, Tone.CONTEXT) for heading in table.headings))
+    for row in (headings, *table.rows):
+        grid = Grid.grid(padding=(0, len(GAP), 0, 0))
+        for width in wide:
+            grid.add_column(width=width, overflow="fold")
+        grid.add_row(*(_text((cell,)) for cell in row.cells))
+        out.print(grid)
+        for line in row.below:
+            out.print(_text(line), soft_wrap=True)
+
+
+def fitted(wide: tuple[int, ...], room: int) -> tuple[int, ...]:
+    """The widths of columns, the widest made narrower until all fit, or none can be."""
+    fitting = list(wide)
+    while sum(fitting) > room and max(fitting) > NARROWEST:
+        fitting[fitting.index(max(fitting))] -= 1
+    return tuple(fitting)
+
+
+@contextmanager
+def progress(stream: TextIO | None = None) -> Iterator[WordedProgress]:
+    """Progress as a bar for each stage with what it has come to; gone when the work is over."""
+    bars = Progress(
+        TextColumn("{task.description}", markup=False, table_column=Column(min_width=8)),
+        BarColumn(bar_width=16),
+        TextColumn("{task.fields[text]}", markup=False),
+        TimeElapsedColumn(),
+        console=console(stream or sys.stderr),
+        transient=True,
+    )
+    with bars:
+        tasks = {
+            stage: bars.add_task(stage, text="", total=None, start=False, visible=False)
+            for stage in ("apply", "verify")
+        }
+
+        def say(stage: str, text: str, done: int, total: int) -> None:
+            if not bars.tasks[tasks[stage]].started:
+                bars.start_task(tasks[stage])
+            bars.update(tasks[stage], text=text, completed=done, total=total, visible=True)
+
+        yield WordedProgress(say)

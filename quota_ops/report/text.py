@@ -1,0 +1,58 @@
+"""A report as plain text, for a pipe, a log or a mail."""
+
+from collections.abc import Iterator
+
+from quota_ops.model.plan import SHORT
+from quota_ops.model.report import Report
+from quota_ops.report.remarks import stage_lines
+from quota_ops.report.row_table import report_table
+from quota_ops.report.screen import Line, Screen, Tone, line, plain
+from quota_ops.report.screens import guard_lines, verify_screen
+from quota_ops.report.standing import ReportRow, Section, has_applied, report_rows
+from quota_ops.report.summary import answer, stages_not_run, stopped_stages
+from quota_ops.report.wording import moment, short_commit
+
+
+def as_text(report: Report) -> str:
+    """The whole report as text: nothing cut, nothing wrapped, no colour."""
+    return plain(report_screen(report))
+
+
+def report_screen(report: Report) -> Screen:
+    """The answer, what needs a person, what changed, the brokers, then everything else."""
+    rows = report_rows(report)
+    return (
+        line(answer(report, rows).sentence, Tone.STRONG),
+        line(_where(report), Tone.CONTEXT),
+        *_stopped(report),
+        *(guard_lines(report.plan) if report.plan else ()),
+        *_section(Section.PERSON, report, rows),
+        *_section(Section.CHANGE, report, rows),
+        *((line(), line("Brokers", Tone.STRONG)) if report.brokers else ()),
+        *verify_screen(report),
+        *_section(Section.REST, report, rows),
+    )
+
+
+def _where(report: Report) -> str:
+    plan = f", plan {report.plan.digest[:SHORT]}" if report.plan else ""
+    return (
+        f"{report.cluster} ({report.cluster_id or 'unknown cluster id'}) at "
+        f"{short_commit(report.commit)}{plan}, run {report.run}, {moment(report.finished)}"
+    )
+
+
+def _stopped(report: Report) -> Iterator[Line]:
+    for stage in stopped_stages(report):
+        first, *rest = stage_lines(stage)
+        yield line(f"{stage.stage} {stage.status}: {first}", Tone.REFUSAL)
+        yield from (line(f"  {one}") for one in rest)
+    if skipped := stages_not_run(report):
+        yield line(f"not run: {', '.join(skipped)}", Tone.CONTEXT)
+
+
+def _section(section: Section, report: Report, rows: tuple[ReportRow, ...]) -> Screen:
+    shown = [row for row in rows if row.section is section]
+    heading = f"{section.heading(applied=has_applied(report))} ({len(shown):,})"
+    table = report_table(shown, read_back=bool(report.brokers))
+    return (line(), line(heading, Tone.STRONG), *table) if shown else ()

@@ -1,0 +1,53 @@
+"""The words that every output uses for numbers, times and text from outside."""
+
+import json
+from datetime import UTC, datetime
+
+MINUTE = 60
+
+
+def shown(text: str) -> str:
+    """The text as one harmless line: what is not printable stands as its JSON escape.
+
+    That is every control character, terminal escape, line end and direction mark.
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, cut to `most` characters and marked where it is longer."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def counted(number: int, noun: str) -> str:
+    """A count and its noun: `1 quota`, `1,204 quotas`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def moment(at: str | None) -> str:
+    """An ISO 8601 time as people read it, in UTC: `2026-11-21 10:15 UTC`."""
+    if not at:
+        return ""
+    try:
+        time = datetime.fromisoformat(at)
+    except ValueError:
+        return shown(at)
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=UTC)
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def duration(seconds: float) -> str:
+    """A length of time: `31 ms`, `9.8 s`, `2 min 04 s`."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < MINUTE:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds) // MINUTE} min {int(seconds) % MINUTE:02} s"
+
+
+def short_commit(commit: str | None) -> str:
+    """The first seven characters of a commit, as Git shows it."""
+    return shown(commit[:7]) if commit else "unknown commit"
