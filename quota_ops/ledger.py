@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from quota_ops import artefact, parquet
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.policy import Policy
@@ -40,29 +42,45 @@ class Ledger:
 Edit = Callable[[dict[LedgerKey, LedgerRow]], None]
 
 
-def read(folder: Path) -> Ledger:
-    """The ledger as its last file holds it.
+@dataclass(frozen=True, slots=True)
+class LedgerFile:
+    """The last file of a ledger and its table; the name is None when there has never been one."""
+
+    name: str | None
+    table: pa.Table
+
+
+def last(folder: Path) -> LedgerFile:
+    """The last file of a cluster's ledger; an empty table when there has never been one.
 
     Raises InvalidInput when that file does not parse: a damaged ledger is no empty ledger.
     """
     number = _last(folder)
     if number == 0:
-        return Ledger(None, ())
+        return LedgerFile(None, parquet.from_rows(LEDGER, ()))
     place = folder / _name(number)
     try:
-        table = parquet.from_bytes(LEDGER, artefact.read(str(place)), str(place))
-        notes = parquet.notes(table)
-        return Ledger(
-            place.name,
-            tuple(LedgerRow(*row) for row in parquet.to_rows(table)),
-            json.loads(notes.get("policy", "null")),
-            tuple(json.loads(notes.get("commits", "[]"))),
+        return LedgerFile(
+            place.name, parquet.from_bytes(LEDGER, artefact.read(str(place)), str(place))
         )
-    except (InvalidInput, ValueError) as error:
+    except InvalidInput as error:
         raise InvalidInput(
             f"the ledger does not parse: {error}",
             "Nothing was changed. Move the damaged file aside to go on from the file before it.",
         ) from error
+
+
+def read(folder: Path) -> Ledger:
+    """The ledger as its last file holds it; InvalidInput as `last` says."""
+    found = last(folder)
+    rows = tuple(map(LedgerRow._make, parquet.to_rows(found.table)))
+    return Ledger(found.name, rows, *applied(found.table))
+
+
+def applied(table: pa.Table) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+    """The policy that was last applied, and the applied commits, that stand beside the rows."""
+    notes = parquet.notes(table)
+    return json.loads(notes.get("policy", "null")), tuple(json.loads(notes.get("commits", "[]")))
 
 
 def change(

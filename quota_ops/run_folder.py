@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from time import monotonic
 from typing import Any, Self
@@ -47,13 +46,12 @@ class RunFolder:
                     "cluster": cluster,
                     "commit": commit,
                     "started": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-                    "version": version("quota-ops"),
                 },
             )
         return folder
 
     def about(self) -> dict[str, Any]:
-        """What run.json says: run, cluster, commit, started, version."""
+        """What run.json says: run, cluster, commit, started."""
         return self.read_json(ABOUT)
 
     def policy(self) -> Policy:
@@ -69,7 +67,11 @@ class RunFolder:
 
     def write_table(self, table: Table, rows: Sequence[Sequence[Any]]) -> None:
         """Leave a table's rows as NAME.parquet."""
-        content = parquet.to_bytes(table, parquet.from_rows(table, rows))
+        self.write_arrow(table, parquet.from_rows(table, rows))
+
+    def write_arrow(self, table: Table, arrow: pa.Table) -> None:
+        """Leave an Arrow table, and the notes beside its rows, as NAME.parquet."""
+        content = parquet.to_bytes(table, arrow, parquet.notes(arrow))
         artefact.write(str(self.path / table.file), content)
 
     def read_table(self, table: Table) -> pa.Table:
@@ -95,9 +97,9 @@ class RunFolder:
         return {number: tuple(batches[number]) for number in sorted(batches)}
 
     def write_json(self, name: str, value: Mapping[str, Any]) -> None:
-        """Leave a JSON artefact that people can read."""
-        text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
-        artefact.write(str(self.path / name), text.encode())
+        """Leave a JSON artefact that people can read: a field a line, a list's item a line."""
+        lines = ",\n".join(f"{_dumps(field)}: {_lines(one)}" for field, one in value.items())
+        artefact.write(str(self.path / name), f"{{\n{lines}\n}}\n".encode())
 
     def read_json(self, name: str) -> dict[str, Any]:
         """A JSON artefact that an earlier stage left; InvalidInput when not, or damaged."""
@@ -147,3 +149,14 @@ class RunFolder:
         return StageResult(
             kept["stage"], StageStatus(kept["status"]), kept["seconds"], kept["message"]
         )
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _lines(value: object) -> str:
+    if isinstance(value, list) and value:
+        items = ",\n ".join(map(_dumps, value))
+        return f"[\n {items}\n]"
+    return _dumps(value)

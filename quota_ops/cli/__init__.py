@@ -1,5 +1,6 @@
 """The command line: one command per stage, and the few beside them; no logic."""
 
+import gc
 import json
 import sys
 from importlib import import_module
@@ -95,3 +96,4 @@ def main() -> None:
 
     CLUSTER is a folder under --desired-state (default ./desired_state).
     """
+    gc.disable()  # a command ends before a collection pays, and each costs more than it frees

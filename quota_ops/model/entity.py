@@ -35,6 +35,7 @@ class Entity:
         return cls(tuple(sorted(names.items(), key=lambda part: part[0])))
 
     @classmethod
+    @lru_cache(maxsize=65_536)
     def parse(cls, text: str) -> "Entity":
         """Read back what `text` wrote; ValueError when it is nothing that `text` writes."""
         parts: dict[str, str | None] = {}

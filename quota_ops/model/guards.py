@@ -88,8 +88,7 @@ def _removals(clears: Sequence[Difference], policy: Policy, past: Past) -> Findi
     elif len(clears) >= SHARE_COUNTS_FROM and share > limits.removals_share:
         yield (
             Guard.REMOVALS,
-            f"{len(clears)} of our {past.owned} rows would be cleared, {share:.0f} %: "
-            f"more than {limits.removals_share:g} %",
+            f"{len(clears)} of our {past.owned} rows would go, over {limits.removals_share:g} %",
         )
 
 
@@ -139,7 +138,7 @@ def _history(
     if writes and commit in past.commits[:-1] and commit != past.commits[-1]:
         yield (
             Guard.WENT_BACK,
-            f"commit {str(commit)[:7]} was applied before, and {past.commits[-1][:7]} came after it",
+            f"commit {str(commit)[:7]} was applied before, {past.commits[-1][:7]} came after it",
         )
 
 

@@ -52,8 +52,7 @@ class Plan:
     def differs(self) -> bool:
         """Whether the cluster is not what Git says, or holds rows of ours that Git dropped."""
         return any(
-            row.action in WRITES or row.is_drift or row.kind in _ASKED
-            for row in self.differences
+            row.action in WRITES or row.is_drift or row.kind in _ASKED for row in self.differences
         )
 
     @property

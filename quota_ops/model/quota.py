@@ -6,10 +6,11 @@ org.apache.kafka.controller.ClientQuotaControlManager.
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
+from functools import cache
 from math import isfinite
 
-from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
+from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 
 MAX_EXACT = 2.0**53
 """Above it a double, which is what the protocol carries, skips whole numbers."""
@@ -62,6 +63,8 @@ BYTE_UNITS = {
 }
 _THOUSANDTHS = 1000
 _LIMIT = re.compile(r"(?P<number>(?:0|[1-9][0-9]*)(?:\.[0-9]+)?)(?:\s*(?P<unit>[A-Za-z%/]+))?")
+_LONGEST = 40
+_EXACT = Context(prec=2 * _LONGEST)
 
 
 def parse_limit(key: QuotaKey, text: str) -> float:
@@ -70,12 +73,12 @@ def parse_limit(key: QuotaKey, text: str) -> float:
     ValueError says what is wrong with the text, in words that follow the key's name.
     """
     match = _LIMIT.fullmatch(text.strip())
-    if match is None:
+    if match is None or len(match["number"]) > _LONGEST:
         raise ValueError(
             f"must be plain decimal digits{_unit_hint(key)}, without sign, exponent or leading zero"
         )
     factor = _factor(key, match["unit"])
-    exact = Decimal(match["number"]) * factor
+    exact = _EXACT.multiply(Decimal(match["number"]), factor)
     if key.whole and exact != exact.to_integral_value():
         raise ValueError(f"must be a whole number of {key.unit}, {text.strip()} is not")
     if exact <= 0:
@@ -88,12 +91,12 @@ def parse_limit(key: QuotaKey, text: str) -> float:
     return value
 
 
-def _factor(key: QuotaKey, unit: str | None) -> int:
+def _factor(key: QuotaKey, unit: str | None) -> Decimal:
     if unit is None or unit == key.unit:
-        return 1
+        return Decimal(1)
     if key.unit == "bytes/s":
-        if unit in BYTE_UNITS:
-            return BYTE_UNITS[unit]
+        if unit.removesuffix("/s") in BYTE_UNITS:
+            return Decimal(BYTE_UNITS[unit.removesuffix("/s")])
         raise ValueError(f"has the unit {unit}; the units are {', '.join(BYTE_UNITS)}, per second")
     raise ValueError(f"is in {key.unit} and takes no other unit, not {unit}")
 
@@ -137,18 +140,19 @@ def format_number(value: float) -> str:
     return repr(value)
 
 
-def unalterable(entity: Entity, key: str) -> str | None:
+@cache
+def unalterable(types: tuple[str, ...], key: str) -> str | None:
     """Why a broker would refuse or ignore a change of this stored row, or None when it takes it.
 
     Source: ClientQuotaControlManager.validateEntity and the key sets per shape.
     """
-    unknown = [kind for kind in entity.types if kind not in ENTITY_TYPES]
+    unknown = [kind for kind in types if kind not in ENTITY_TYPES]
     if unknown:
         return f"unknown entity type {unknown[0]}"
-    if IP in entity.types and len(entity.types) > 1:
+    if IP in types and len(types) > 1:
         return "an ip together with another type"
     if key not in QUOTA_KEYS:
         return "unknown quota key"
-    if not QUOTA_KEYS[key].types.issuperset(entity.types):
+    if not QUOTA_KEYS[key].types.issuperset(types):
         return "a key of another entity type"
     return None

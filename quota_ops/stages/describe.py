@@ -23,11 +23,11 @@ def run(folder: RunFolder, cluster: Cluster, ledger_folder: Path) -> int:
     """
     with folder.stage("describe"):
         policy = folder.policy()
-        known = ledger.read(ledger_folder)
+        known = ledger.last(ledger_folder)
         stored = cluster.describe()
-        folder.write_table(ACTUAL, sorted(_rows(policy, stored)))
-        folder.write_table(LEDGER, known.rows)
-        verified = any(row.state == ledger.VERIFIED for row in known.rows)
+        folder.write_table(ACTUAL, list(_rows(policy, stored)))
+        folder.write_arrow(LEDGER, known.table)
+        verified = ledger.VERIFIED in known.table["state"].to_pylist()
         clears = policy.clear_unmanaged and verified
         folder.write_table(CLUSTERS, [(policy.cluster_id, policy.drift.value, clears)])
         folder.write_json(
@@ -35,9 +35,7 @@ def run(folder: RunFolder, cluster: Cluster, ledger_folder: Path) -> int:
             {
                 "at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
                 "brokers": [f"{one.id} {one.host}:{one.port}" for one in cluster.brokers],
-                "ledger": known.file,
-                "applied_policy": known.policy,
-                "applied_commits": known.commits,
+                "ledger": known.name,
             },
         )
         return len(stored)
@@ -51,11 +49,12 @@ def _rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[ActualRow]:
     }
     narrow = [one for one in policy.scope if any(p.match is not Match.ANY for p in one.parts)]
     last: Entity | None = None
+    types: tuple[str, ...] = ()
     text, in_scope, protected = "", False, False
     for entity, key, value in stored:
         if entity is not last:
-            last, text = entity, entity.text
-            in_scope = entity.types in wide or any_accepts(narrow, entity)
+            last, text, types = entity, entity.text, entity.types
+            in_scope = types in wide or any_accepts(narrow, entity)
             protected = any_accepts(policy.protect, entity)
-        hands_off = "protected" if protected else unalterable(entity, key)
+        hands_off = "protected" if protected else unalterable(types, key)
         yield ActualRow(policy.cluster_id, text, key, value, in_scope, hands_off)

@@ -3,13 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from quota_ops.ledger import VERIFIED
+from quota_ops.ledger import VERIFIED, applied
 from quota_ops.model.errors import GuardsRefused, InvalidInput
 from quota_ops.model.guards import Guard, Past, judge, unknown_guards
 from quota_ops.model.plan import Plan, by_risk
-from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
-from quota_ops.parquet import to_rows
 from quota_ops.run_folder import DESCRIBED, PLAN, RunFolder
 from quota_ops.run_json import plan_json
 
@@ -71,12 +69,8 @@ def _check_names(allowed: Mapping[str, str]) -> None:
 
 
 def _past(folder: RunFolder) -> Past:
-    rows = map(LedgerRow._make, to_rows(folder.read_table(LEDGER)))
-    owners = Counter(row.owner for row in rows if row.state == VERIFIED)
-    described = folder.read_json(DESCRIBED)
-    return Past(
-        owned=owners.total(),
-        owners=owners,
-        policy=described["applied_policy"],
-        commits=tuple(described["applied_commits"]),
-    )
+    table = folder.read_table(LEDGER)
+    states, owners = table["state"].to_pylist(), table["owner"].to_pylist()
+    owned = Counter(owner for state, owner in zip(states, owners, strict=True) if state == VERIFIED)
+    policy, commits = applied(table)
+    return Past(owned=owned.total(), owners=owned, policy=policy, commits=commits)

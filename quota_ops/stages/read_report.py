@@ -1,8 +1,6 @@
 """A run's artefacts as a report; parts that are missing or damaged are left out, never made up."""
 
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
-from platform import python_version
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome
@@ -13,8 +11,8 @@ from quota_ops.run_folder import APPLIED, DESCRIBED, PLAN, POLICY, VALIDATED, VE
 from quota_ops.run_json import outcomes_from_json, plan_from_json, verification_from_json
 
 
-def read_report(folder: RunFolder) -> Report:
-    """What a run has left so far."""
+def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -> Report:
+    """What a run has left so far; `versions` are those of the programs that made it."""
     about = folder.about()
     brokers, verdicts, verified = (
         verification_from_json(folder.read_json(VERIFIED)) if folder.has(VERIFIED) else ((), (), 0)
@@ -33,7 +31,7 @@ def read_report(folder: RunFolder) -> Report:
         brokers=brokers,
         verdicts=verdicts,
         verified=verified,
-        versions=_versions(),
+        versions=versions,
         writes=folder.has(APPLIED),
     )
 
@@ -65,13 +63,3 @@ def _unjudged(folder: RunFolder) -> Plan | None:
 
 def _outcomes(folder: RunFolder, name: str) -> tuple[Outcome, ...]:
     return outcomes_from_json(folder.read_json(name)) if folder.has(name) else ()
-
-
-def _versions() -> tuple[tuple[str, str], ...]:
-    found = [("python", python_version())]
-    for package in ("quota-ops", "kafka-python", "confluent-kafka", "duckdb", "pyspark"):
-        try:
-            found.append((package, version(package)))
-        except PackageNotFoundError:
-            continue
-    return tuple(found)

@@ -1,5 +1,8 @@
 """report: all that a run left, laid out for people; written also when a stage before it failed."""
 
+from importlib.metadata import PackageNotFoundError, version
+from platform import python_version
+
 from quota_ops.model.report import Report
 from quota_ops.report.data import as_json
 from quota_ops.report.markdown import as_markdown
@@ -19,7 +22,17 @@ PAGES = {
 def run(folder: RunFolder) -> Report:
     """Leave report.json, .md, .txt and .html, whatever the run came to."""
     with folder.stage("report"):
-        report = read_report(folder)
+        report = read_report(folder, _versions())
         for name, lay_out in PAGES.items():
             folder.write_text(name, lay_out(report))
         return report
+
+
+def _versions() -> tuple[tuple[str, str], ...]:
+    found = [("python", python_version())]
+    for package in ("quota-ops", "kafka-python", "confluent-kafka", "duckdb", "pyspark"):
+        try:
+            found.append((package, version(package)))
+        except PackageNotFoundError:
+            continue
+    return tuple(found)
