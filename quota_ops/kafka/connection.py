@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn, Self
@@ -82,17 +82,17 @@ class Connection:
                     f"Remove it, or set the security.protocol that uses {layer.upper()}.",
                 )
         if "sasl" in self.protocol:
-            self._need("sasl.mechanism", "sasl.username", "sasl.password")
-        if self.lines.keys() & {"ssl.certificate.location", "ssl.key.location", "ssl.key.password"}:
-            self._need("ssl.certificate.location", "ssl.key.location")
+            login = ("sasl.mechanism", "sasl.username", "sasl.password")
+            self._need(login, f"security.protocol={self.protocol} needs {', '.join(login)}")
+        if "ssl.certificate.location" in self.lines:
+            self._need(("ssl.key.location",), "ssl.certificate.location needs it")
+        if self.lines.keys() & {"ssl.key.location", "ssl.key.password"}:
+            self._need(("ssl.certificate.location",), "the key is of no use without it")
 
-    def _need(self, *names: str) -> None:
+    def _need(self, names: Sequence[str], why: str) -> None:
         missing = [name for name in names if name not in self.lines]
         if missing:
-            raise InvalidInput(
-                f"{self.source}: {' and '.join(missing)} missing: "
-                f"security.protocol={self.protocol} needs {', '.join(names)}."
-            )
+            raise InvalidInput(f"{self.source}: {' and '.join(missing)} missing: {why}.")
 
 
 def connections_folder() -> Path:
