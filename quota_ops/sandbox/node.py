@@ -16,6 +16,7 @@ from quota_ops.sandbox.config import PLAIN, Ports
 LOG = "broker.log"
 _STATE = "node.json"
 _TAIL_LINES = 20
+_GLANCES = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,10 +99,15 @@ def mark_of(folder: Path) -> str:
 
 def _command_line(pid: int) -> str:
     """Return a process's arguments; empty when it is gone, or dead and not yet collected."""
-    if Path("/proc/self/cmdline").exists():
-        try:
-            return os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes())
-        except OSError:
-            return ""
-    ps = [shutil.which("ps") or "ps", "-ww", "-o", "command=", "-p", str(pid)]
-    return subprocess.run(ps, capture_output=True, text=True, check=False).stdout
+    if not Path("/proc/self/cmdline").exists():
+        ps = [shutil.which("ps") or "ps", "-ww", "-o", "command=", "-p", str(pid)]
+        return subprocess.run(ps, capture_output=True, text=True, check=False).stdout
+    with suppress(OSError):
+        for _ in range(_GLANCES):
+            if arguments := Path(f"/proc/{pid}/cmdline").read_bytes():
+                return os.fsdecode(arguments)
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            if state == "Z":
+                break
+            time.sleep(0.001)  # it is just being started: its arguments come a moment later
+    return ""
