@@ -2,6 +2,7 @@
 
 import logging
 import time
+from copy import copy
 from typing import Any
 
 from kafka.errors import (
@@ -38,8 +39,8 @@ class _Causes(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         for value in record.args or ():
-            if isinstance(value, Exception):
-                self.first = self.first or value
+            if isinstance(value, Exception) and self.first is None:
+                self.first = copy(value)  # without its traceback, which holds the connection
 
 
 _causes = _Causes()

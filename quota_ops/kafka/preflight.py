@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.failures import Failure, cause_of, facts_of
-from quota_ops.kafka.settings import confluent_options
+from quota_ops.kafka.settings import SETTINGS, confluent_options
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, Unreachable, WrongCluster
 
 _DEADLINE = 4.5
@@ -84,10 +84,7 @@ def _describe_cluster(connection: Connection) -> ClusterDescription:
     try:
         client = AdminClient(options, logger=log)
     except KafkaException as error:
-        raise InvalidInput(
-            f"{connection.source}: librdkafka does not accept this connection: "
-            f"{error.args[0].str()}."
-        ) from None
+        raise _unusable(connection, error.args[0].str()) from None
     try:
         answer = client.describe_cluster(request_timeout=_DEADLINE)
         _wait(connection, client, answer, log)
@@ -98,6 +95,14 @@ def _describe_cluster(connection: Connection) -> ClusterDescription:
     if not brokers:
         raise _trouble(connection, [])
     return ClusterDescription(description.cluster_id, tuple(brokers))
+
+
+def _unusable(connection: Connection, words: str) -> InvalidInput:
+    """The error for `Failed to create admin client: ssl.key.location failed: error:...`."""
+    name, _, why = words.partition("client: ")[2].partition(" failed: ")
+    if name in SETTINGS:
+        return InvalidInput(f"{connection.place(name)}: {name} cannot be used: {why}.")
+    return InvalidInput(f"{connection.source}: librdkafka does not take it: {words}.")
 
 
 def _wait(connection: Connection, client: Any, answer: Any, log: _Log) -> None:

@@ -1,0 +1,178 @@
+"""A broker with a listener of every kind, certificates made for it, and ports that are none."""
+
+import ipaddress
+import socket
+import socketserver
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Self
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from kafka.admin import KafkaAdminClient, UserScramCredentialUpsertion
+
+from quota_ops.sandbox.broker import start_broker
+from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
+
+USER, PASSWORD, KEY_PASSWORD = "svc-quota", "s3cr3t", "k3y"
+LISTENERS = {
+    "SASL": "SASL_PLAINTEXT",
+    "TLS": "SSL",
+    "SASL_TLS": "SASL_SSL",
+    "MUTUAL_TLS": "SSL",
+}
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+
+
+@dataclass(frozen=True)
+class Listeners:
+    """Addresses by the kind of what listens there, and the folder of the certificates."""
+
+    cluster_id: str
+    folder: Path
+    addresses: Mapping[str, str]
+
+
+@pytest.fixture(scope="session")
+def listeners(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listeners]:
+    """One broker behind a listener of every kind, and addresses where there is no broker."""
+    folder = tmp_path_factory.mktemp("certificates")
+    make_certificates(folder)
+    config = BrokerConfig(
+        cluster_id=random_cluster_id(),
+        listeners=LISTENERS,
+        users={USER: PASSWORD},
+        properties={
+            "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+            "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+            "listener.name.sasl.scram-sha-256.sasl.jaas.config": SCRAM,
+            "listener.name.sasl_tls.sasl.enabled.mechanisms": "SCRAM-SHA-512",
+            "listener.name.sasl_tls.scram-sha-512.sasl.jaas.config": SCRAM,
+            "listener.name.mutual_tls.ssl.client.auth": "required",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(folder / "broker.pem"),
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(folder / "ca.pem"),
+        },
+    )
+    with start_broker(config, tmp_path_factory.mktemp("listeners")) as running, Decoys() as decoys:
+        add_scram_user(running.bootstrap())
+        addresses = {name: running.nodes[0].address(name) for name in config.protocols}
+        addresses["TLS_BY_NAME"] = addresses["TLS"].replace("127.0.0.1", "localhost")
+        addresses |= decoys.addresses
+        addresses["NOBODY_AND_SASL"] = f"{addresses['NOBODY']},{addresses['SASL']}"
+        addresses["NOBODY_AND_PLAINTEXT"] = f"{addresses['NOBODY']},{addresses['PLAINTEXT']}"
+        yield Listeners(config.cluster_id, folder, addresses)
+
+
+class WebServer(socketserver.BaseRequestHandler):
+    """Answers everybody as a web server answers what it does not understand."""
+
+    def handle(self) -> None:
+        """Say so and hang up."""
+        self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+class Decoys:
+    """Ports of this machine behind which there is no broker."""
+
+    def __init__(self) -> None:
+        self._silent = socket.create_server(("127.0.0.1", 0))
+        self._closed = socket.socket()  # bound, so that nobody else takes it
+        self._closed.bind(("127.0.0.1", 0))
+        self._web = socketserver.TCPServer(("127.0.0.1", 0), WebServer)
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """SILENT takes connections, NOBODY does not, HTTP speaks another protocol."""
+        return {
+            "SILENT": f"127.0.0.1:{self._silent.getsockname()[1]}",
+            "NOBODY": f"127.0.0.1:{self._closed.getsockname()[1]}",
+            "HTTP": f"127.0.0.1:{self._web.server_address[1]}",
+            "NOWHERE": "no-such-host.invalid:9092",
+        }
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._web.serve_forever, kwargs={"poll_interval": 0.05}).start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._web.shutdown()
+        self._web.server_close()
+        self._silent.close()
+        self._closed.close()
+
+
+def add_scram_user(bootstrap: str) -> None:
+    """Give the user its SCRAM credentials, which a broker keeps in its metadata."""
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):  # Kafka takes one of a user at a time
+        admin.alter_user_scram_credentials(
+            [UserScramCredentialUpsertion(USER, mechanism, PASSWORD)]
+        )
+    admin.close()
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate and its private key."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+
+def make_certificates(folder: Path) -> None:
+    """Write two authorities, and what they signed: broker, client (its key locked), stranger."""
+    authority, other = issue("authority"), issue("other authority")
+    broker, client = issue("broker", authority), issue(USER, authority)
+    stranger = issue("stranger", other)
+    texts = {
+        "ca.pem": pem(authority),
+        "other-ca.pem": pem(other),
+        "broker.pem": key_pem(broker) + pem(broker),
+        "client.pem": pem(client),
+        "client.key": key_pem(client, KEY_PASSWORD),
+        "stranger.pem": pem(stranger),
+        "stranger.key": key_pem(stranger),
+    }
+    for name, text in texts.items():
+        (folder / name).write_bytes(text)
+
+
+def issue(name: str, by: Certificate | None = None) -> Certificate:
+    """Make a certificate for 127.0.0.1 alone, or an authority when nobody issues it."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(by.certificate.subject if by else subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=by is None, path_length=None), critical=True)
+        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+    )
+    return Certificate(builder.sign(by.key if by else key, hashes.SHA256()), key)
+
+
+def pem(issued: Certificate) -> bytes:
+    """The certificate as a PEM text."""
+    return issued.certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def key_pem(issued: Certificate, password: str | None = None) -> bytes:
+    """The private key as a PEM text, locked by a password if there is one."""
+    lock: serialization.KeySerializationEncryption = serialization.NoEncryption()
+    if password is not None:
+        lock = serialization.BestAvailableEncryption(password.encode())
+    pkcs8 = serialization.PrivateFormat.PKCS8
+    return issued.key.private_bytes(serialization.Encoding.PEM, pkcs8, lock)

@@ -1,0 +1,167 @@
+"""Connections to a real broker: every way in works, every way to fail is named in time."""
+
+import gc
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from quota_ops.kafka.cluster import Cluster, open_cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.preflight import Broker, ClusterDescription, preflight
+from quota_ops.model.errors import (
+    ClusterTrouble,
+    InvalidInput,
+    LoginFailed,
+    QuotaOpsError,
+    WrongCluster,
+)
+from tests.broker.conftest import KEY_PASSWORD, PASSWORD, USER, Listeners
+
+FAILURES = yaml.safe_load(
+    (Path(__file__).parents[1] / "cases/connection/failures.yaml").read_text("utf-8")
+)
+LOGIN = {"sasl.username": USER, "sasl.password": PASSWORD}
+TLS = {"ssl.ca.location": "ca.pem"}
+CERTIFICATE = {
+    "ssl.certificate.location": "client.pem",
+    "ssl.key.location": "client.key",
+    "ssl.key.password": KEY_PASSWORD,
+}
+WAYS_IN: dict[str, dict[str, str]] = {
+    "PLAINTEXT": {},
+    "NOBODY_AND_PLAINTEXT": {},
+    "SASL": {"security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN", **LOGIN},
+    "SASL by SCRAM": {
+        "security.protocol": "sasl_plaintext",
+        "sasl.mechanism": "SCRAM-SHA-256",
+        **LOGIN,
+    },
+    "TLS": {"security.protocol": "ssl", **TLS},
+    "TLS_BY_NAME": {
+        "security.protocol": "ssl",
+        **TLS,
+        "ssl.endpoint.identification.algorithm": "none",
+    },
+    "SASL_TLS": {
+        "security.protocol": "sasl_ssl",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        **LOGIN,
+        **TLS,
+    },
+    "MUTUAL_TLS": {"security.protocol": "ssl", **TLS, **CERTIFICATE},
+}
+
+
+def connect(listeners: Listeners, address: str, settings: Mapping[str, str]) -> Connection:
+    """Read a connection file, demo.properties, with an address and settings."""
+    lines = {"bootstrap.servers": address, **settings}
+    text = "\n".join(f"{name}={value}" for name, value in lines.items())
+    return Connection.parse(
+        text.replace("${FOLDER}", str(listeners.folder)),
+        name="demo",
+        source="demo.properties",
+        folder=listeners.folder,
+    )
+
+
+@pytest.mark.parametrize("way", WAYS_IN)
+def test_every_way_in(way: str, listeners: Listeners, capfd: pytest.CaptureFixture[str]) -> None:
+    """Both clients come in by each kind of listener, as its settings say, without a word."""
+    name = way.partition(" ")[0]
+    connection = connect(listeners, listeners.addresses[name], WAYS_IN[way])
+    with open_cluster(connection, cluster_id=listeners.cluster_id) as cluster:
+        assert cluster.describe() == ()
+        assert cluster.cluster_id == listeners.cluster_id
+        advertised = name.removesuffix("_BY_NAME").removeprefix("NOBODY_AND_")
+        assert [(one.id, one.address) for one in cluster.brokers] == [
+            (1, listeners.addresses[advertised])
+        ]
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("case", FAILURES, ids=lambda case: case["case"])
+def test_every_failure_is_named(
+    case: Any,
+    listeners: Listeners,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Each failure has its class and its words within five seconds; nothing else is said."""
+    monkeypatch.setenv("WRONG_PASSWORD", "wr0ng")
+    address = listeners.addresses[case["listener"]]
+    connection = connect(listeners, address, case.get("settings", {}))
+    started = time.monotonic()
+    with pytest.raises(QuotaOpsError) as error, open_cluster(connection, cluster_id=None):
+        pass
+    assert time.monotonic() - started < 5
+    words = case["message"].replace("${ADDRESS}", address)
+    words = words.replace("${SASL}", listeners.addresses["SASL"])
+    assert str(error.value) == words.replace("${FOLDER}", str(listeners.folder))
+    assert type(error.value).__name__ == case["error"]
+    assert "wr0ng" not in str(error.value)
+    assert capfd.readouterr() == ("", "")
+    assert caplog.records == []
+
+
+def test_a_key_that_cannot_be_unlocked(listeners: Listeners) -> None:
+    """A key whose password is another is a mistake in the file, told in OpenSSL's words."""
+    settings = WAYS_IN["MUTUAL_TLS"] | {"ssl.key.password": "wr0ng"}
+    with pytest.raises(InvalidInput) as error:
+        preflight(connect(listeners, listeners.addresses["MUTUAL_TLS"], settings), None)
+    assert error.value.message.startswith("demo.properties:5: ssl.key.location cannot be used: ")
+    assert "wr0ng" not in str(error.value)
+
+
+def test_another_cluster_is_recognised(listeners: Listeners) -> None:
+    """Where another cluster answers, both ids are named before anything is asked of it."""
+    address = listeners.addresses["PLAINTEXT"]
+    with pytest.raises(WrongCluster) as error:
+        preflight(connect(listeners, address, {}), "MkU3OEVBNTcwNTJENDM2Qg")
+    assert str(error.value) == (
+        "cluster demo: expected the cluster MkU3OEVBNTcwNTJENDM2Qg, but "
+        f"{address} belongs to {listeners.cluster_id}.\n"
+        "  Check bootstrap.servers (demo.properties:1) and cluster_id in cluster.yaml. "
+        "Nothing was read or changed."
+    )
+
+
+def at(listeners: Listeners, name: str, settings: Mapping[str, str]) -> Cluster:
+    """A cluster of which preflight said that its broker 1 is at an address of the listeners."""
+    host, _, port = listeners.addresses[name].partition(":")
+    description = ClusterDescription(listeners.cluster_id, (Broker(1, host, int(port)),))
+    connection = connect(listeners, listeners.addresses[name], settings)
+    return Cluster(connection, description, timeout=5.0)
+
+
+@pytest.mark.filterwarnings("ignore:unclosed <ssl.SSLSocket:ResourceWarning")
+def test_trust_that_is_lost_after_the_preflight(listeners: Listeners) -> None:
+    """A certificate that was replaced meanwhile is named, and not tried again."""
+    cluster = at(listeners, "TLS", {"security.protocol": "ssl", "ssl.ca.location": "other-ca.pem"})
+    started = time.monotonic()
+    with pytest.raises(LoginFailed) as error:
+        cluster.describe()
+    assert time.monotonic() - started < 1
+    assert error.value.message.startswith(
+        f"cluster demo: broker 1 at {listeners.addresses['TLS']} cannot be reached: "
+        "Handshake failed: [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: "
+    )
+    del error
+    gc.collect()  # kafka-python leaves a socket behind when a handshake fails
+
+
+def test_a_server_without_these_calls(listeners: Listeners) -> None:
+    """Where a server does not offer a call, the call is named, and not tried again."""
+    cluster = at(listeners, "CONTROLLER", {})
+    with pytest.raises(ClusterTrouble) as error:
+        cluster.describe()
+    cluster.close()
+    assert str(error.value) == (
+        f"cluster demo: broker 1 at {listeners.addresses['CONTROLLER']} does not offer "
+        "DescribeClientQuotas.\n"
+        "  Client quotas need Apache Kafka 2.6 or later, or a service that has these calls."
+    )

@@ -1,0 +1,243 @@
+"""What is lost on the way: what may be asked again is, and a write is sent at most once."""
+
+import gc
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from quota_ops.kafka.cluster import Cluster, open_cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.preflight import Broker, ClusterDescription
+from quota_ops.model.alteration import Alteration
+from quota_ops.model.entity import Entity
+from quota_ops.model.errors import NoAnswer, Unreachable
+from quota_ops.model.outcome import EntityAnswer
+from quota_ops.model.rows import StoredQuota
+from quota_ops.sandbox.broker import RunningBroker, start_broker
+from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
+from quota_ops.sandbox.node import RunningNode
+
+ALICE = Entity.of({"user": "alice"})
+KEY = "producer_byte_rate"
+LIMIT = (Alteration(ALICE, ((KEY, 1.0),)),)
+CLEAR = (Alteration(ALICE, ((KEY, None),)),)
+LIMITED = (StoredQuota(ALICE, KEY, 1.0),)
+ACCEPTED = (EntityAnswer(ALICE, 0, "NONE", None),)
+
+
+# kafka-python leaves a socket behind when a connection cannot be opened.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")
+
+
+@pytest.fixture(autouse=True)
+def _collect() -> Iterator[None]:
+    yield
+    gc.collect()
+
+
+class Wire:
+    """A TCP connection to a broker that a test can cut."""
+
+    def __init__(self, target: str) -> None:
+        host, _, port = target.partition(":")
+        self._target = (host, int(port))
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._ends: list[socket.socket] = []
+        self._carriers = [threading.Thread(target=self._accept)]
+        self._carriers[0].start()
+        self.port: int = self._server.getsockname()[1]
+        self.cut_at: str | None = None
+
+    def cut(self) -> None:
+        """Hang up, on both sides."""
+        for end in self._ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def remove(self) -> None:
+        """Hang up, and take no more connections."""
+        with suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)
+        self.cut()
+        for carrier in self._carriers:
+            carrier.join()
+        for end in (self._server, *self._ends):
+            end.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._server.accept()
+                self._ends.append(near)
+                far = socket.create_connection(self._target)
+                self._ends.append(far)
+                for ends in (("request", near, far), ("answer", far, near)):
+                    self._carriers.append(threading.Thread(target=self._carry, args=ends))
+                    self._carriers[-1].start()
+
+    def _carry(self, what: str, source: socket.socket, to: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65_536):
+                if self.cut_at == what:
+                    self.cut()
+                to.sendall(data)
+
+
+@pytest.fixture(name="wire")
+def _wire(broker: RunningBroker) -> Iterator[Wire]:
+    wire = Wire(broker.bootstrap())
+    yield wire
+    wire.remove()
+
+
+@pytest.fixture(name="cluster")
+def _cluster(wire: Wire, broker: RunningBroker) -> Iterator[Cluster]:
+    """The shared broker at the end of a wire, with a connection that has been used."""
+    description = ClusterDescription(broker.config.cluster_id, (Broker(1, "127.0.0.1", wire.port),))
+    cluster = Cluster(demo(f"127.0.0.1:{wire.port}"), description, timeout=2.0)
+    assert cluster.describe() == ()
+    yield cluster
+    cluster.close()
+    with open_cluster(demo(broker.bootstrap()), cluster_id=None) as direct:
+        direct.apply(CLEAR)
+        wait_for(direct, ())
+
+
+def demo(servers: str) -> Connection:
+    """A connection without login."""
+    return Connection.parse(f"bootstrap.servers={servers}", name="demo", source="demo.properties")
+
+
+def wait_for(cluster: Cluster, stored: tuple[StoredQuota, ...]) -> None:
+    """Describe until the cluster holds what it should, ten seconds at most."""
+    deadline = time.monotonic() + 10
+    while (seen := cluster.describe()) != stored and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert seen == stored
+
+
+@contextmanager
+def frozen(*nodes: RunningNode) -> Iterator[None]:
+    """Brokers that take connections and do nothing."""
+    for node in nodes:
+        node.send(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for node in nodes:
+            node.send(signal.SIGCONT)
+
+
+def test_an_idle_connection_that_was_closed_is_opened_again(cluster: Cluster, wire: Wire) -> None:
+    """A broker may hang up on the idle; the next call notices before it sends anything."""
+    for alter in (cluster.validate, cluster.apply, cluster.apply):
+        wire.cut()
+        time.sleep(0.05)
+        assert alter(LIMIT) == ACCEPTED
+    wait_for(cluster, LIMITED)
+
+
+@pytest.mark.parametrize("what", ["request", "answer"])
+def test_a_write_without_an_answer_is_unknown(what: str, cluster: Cluster, wire: Wire) -> None:
+    """Whether the request or its answer was lost cannot be told, so it is not sent again."""
+    wire.cut_at = what
+    with pytest.raises(NoAnswer) as error:
+        cluster.apply(LIMIT)
+    assert str(error.value) == (
+        f"cluster demo: broker 1 at 127.0.0.1:{wire.port} gave no answer: socket disconnected. "
+        "The alteration was sent, and what became of it is unknown.\n"
+        "  What was committed shows when the cluster is described."
+    )
+    wire.cut_at = None
+    wait_for(cluster, LIMITED if what == "answer" else ())
+
+
+def test_reading_is_tried_again(cluster: Cluster, wire: Wire) -> None:
+    """A describe or validate whose connection breaks is answered when the wire holds again."""
+    for call, answer in ((cluster.describe, ()), (partial(cluster.validate, LIMIT), ACCEPTED)):
+        wire.cut_at = "answer"
+        threading.Timer(0.3, setattr, (wire, "cut_at", None)).start()
+        assert call() == answer
+
+
+def test_reading_ends_in_time(cluster: Cluster, wire: Wire) -> None:
+    """What stays out of reach is given up within the timeout; a write at once, as not sent."""
+    wire.remove()
+    words = f"cluster demo: broker 1 at 127.0.0.1:{wire.port} cannot be reached: 111 ECONNREFUSED."
+    for call, least, most in (
+        (partial(cluster.apply, LIMIT), 0.0, 0.5),
+        (partial(cluster.describe, 1), 0.0, 0.5),
+        (cluster.describe, 0.5, 2.5),
+    ):
+        started = time.monotonic()
+        with pytest.raises(Unreachable) as error:
+            call()
+        assert least <= time.monotonic() - started < most
+        assert error.value.message == f"{words} Nothing was sent."
+
+
+def test_a_frozen_broker_leaves_a_write_unknown(cluster: Cluster, broker: RunningBroker) -> None:
+    """A broker that takes the request and is silent may still do it: here it does, later."""
+    with frozen(broker.nodes[0]), pytest.raises(NoAnswer) as error:
+        cluster.apply(LIMIT)
+    assert "gave no answer: timed out after 2 s" in error.value.message
+    wait_for(cluster, LIMITED)
+
+
+def test_a_broker_that_froze_before_is_unreachable(broker: RunningBroker) -> None:
+    """Where a connection is opened and nothing comes, nothing was sent: not unknown."""
+    with open_cluster(demo(broker.bootstrap()), cluster_id=None, timeout=1.0) as cluster:
+        with frozen(broker.nodes[0]):
+            for call in (
+                partial(cluster.apply, LIMIT),
+                cluster.describe,
+                partial(cluster.describe, 1),
+            ):
+                with pytest.raises(Unreachable) as error:
+                    call()
+                assert str(error.value) == (
+                    f"cluster demo: broker 1 at {broker.bootstrap()} cannot be reached: "
+                    "timed out after 1 s. Nothing was sent.\n"
+                    "  The address is the one that the broker advertises."
+                )
+        wait_for(cluster, ())
+
+
+def test_three_brokers(tmp_path: Path) -> None:
+    """Each is asked by its id; who fails is named; the others answer; no quorum is no answer."""
+    config = BrokerConfig(cluster_id=random_cluster_id(), nodes=3)
+    with (
+        start_broker(config, tmp_path) as running,
+        open_cluster(demo(running.bootstrap()), cluster_id=None, timeout=1.5) as cluster,
+    ):
+        assert [broker.id for broker in cluster.brokers] == [1, 2, 3]
+        assert cluster.apply(LIMIT) == ACCEPTED
+        for number in (1, 2, 3):
+            deadline = time.monotonic() + 10
+            while cluster.describe(number) != LIMITED and time.monotonic() < deadline:
+                time.sleep(0.02)
+            assert cluster.describe(number) == LIMITED
+        with pytest.raises(Unreachable) as error:
+            cluster.describe(4)
+        assert str(error.value) == "cluster demo: broker 4 is not among its brokers: 1, 2, 3."
+
+        with frozen(running.nodes[0], running.nodes[1]):
+            with pytest.raises(Unreachable) as error:
+                cluster.describe(1)
+            assert error.value.message == (
+                f"cluster demo: broker 1 at {running.nodes[0].address()} gave no answer: "
+                "timed out after 1.5 s. Nothing was changed."
+            )
+            assert cluster.describe(3) == LIMITED
+            assert cluster.describe() == LIMITED
+            with pytest.raises(Unreachable):
+                cluster.validate(LIMIT)
+            with pytest.raises(NoAnswer):
+                cluster.apply(CLEAR)

@@ -1,0 +1,108 @@
+"""Four logins of different rights: what each may do, and what it is told when it may not."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+
+import pytest
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    KafkaAdminClient,
+    ResourcePattern,
+    ResourceType,
+)
+
+from quota_ops.kafka.cluster import Cluster, open_cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.model.alteration import Alteration
+from quota_ops.model.entity import Entity
+from quota_ops.model.errors import NotAuthorized
+from quota_ops.model.outcome import EntityAnswer
+from quota_ops.sandbox.broker import RunningBroker
+
+ALICE = Entity.of({"user": "alice"})
+CLEAR = (Alteration(ALICE, (("producer_byte_rate", None),)),)
+ACCEPTED = (EntityAnswer(ALICE, 0, "NONE", None),)
+Login = Callable[[str], AbstractContextManager[Cluster]]
+
+
+@pytest.fixture(name="login", scope="module")
+def _login(secured_broker: RunningBroker) -> Iterator[Login]:
+    """What opens the cluster as a user: writer may alter, reader describe, none nothing."""
+    servers = secured_broker.bootstrap("SASL")
+    rights = [
+        ACL(
+            f"User:{user}",
+            "*",
+            operation,
+            ACLPermissionType.ALLOW,
+            ResourcePattern(ResourceType.CLUSTER, "kafka-cluster"),
+        )
+        for user, operation in (
+            ("writer", ACLOperation.ALTER_CONFIGS),
+            ("reader", ACLOperation.DESCRIBE_CONFIGS),
+        )
+    ]
+    admin = KafkaAdminClient(bootstrap_servers=secured_broker.bootstrap())
+    assert admin.create_acls(rights)["failed"] == []
+
+    def login(user: str) -> AbstractContextManager[Cluster]:
+        text = (
+            f"bootstrap.servers={servers}\n"
+            "security.protocol=sasl_plaintext\nsasl.mechanism=PLAIN\n"
+            f"sasl.username={user}\nsasl.password={secured_broker.config.users[user]}\n"
+        )
+        connection = Connection.parse(text, name="demo", source="a test")
+        return open_cluster(connection, cluster_id=secured_broker.config.cluster_id)
+
+    yield login
+    admin.delete_acls(rights)
+    admin.close()
+
+
+def refusal(servers: str, user: str, call: str, operation: str) -> str:
+    """What a user is told who lacks an operation."""
+    return (
+        f"cluster demo: User:{user} may not {call} client quotas: it needs {operation} on the "
+        "resource Cluster. Nothing was changed.\n"
+        "  An administrator grants it by:\n"
+        f"    kafka-acls.sh --bootstrap-server {servers} --command-config ADMIN.properties "
+        f"--add --allow-principal User:{user} --operation {operation} --cluster"
+    )
+
+
+@pytest.mark.parametrize("user", ["admin", "writer"])
+def test_who_may_alter_may_do_everything(user: str, login: Login) -> None:
+    """AlterConfigs on the cluster is enough for all three calls."""
+    with login(user) as cluster:
+        assert cluster.describe() == ()
+        assert cluster.describe(1) == ()
+        assert cluster.validate(CLEAR) == ACCEPTED
+        assert cluster.apply(CLEAR) == ACCEPTED
+
+
+def test_who_may_describe_may_not_alter(login: Login, secured_broker: RunningBroker) -> None:
+    """With DescribeConfigs alone a describe is answered; to validate needs what apply needs."""
+    words = refusal(secured_broker.bootstrap("SASL"), "reader", "alter", "AlterConfigs")
+    with login("reader") as cluster:
+        assert cluster.describe() == ()
+        for alter in (cluster.validate, cluster.apply):
+            with pytest.raises(NotAuthorized) as error:
+                alter(CLEAR)
+            assert str(error.value) == words
+
+
+def test_who_may_nothing_is_told_what_is_missing(
+    login: Login, secured_broker: RunningBroker
+) -> None:
+    """Without a permission the login holds, and each call names the operation that it lacks."""
+    servers = secured_broker.bootstrap("SASL")
+    with login("none") as cluster:
+        for number in (None, 1):
+            with pytest.raises(NotAuthorized) as error:
+                cluster.describe(number)
+            assert str(error.value) == refusal(servers, "none", "describe", "DescribeConfigs")
+        with pytest.raises(NotAuthorized) as error:
+            cluster.validate(CLEAR)
+        assert str(error.value) == refusal(servers, "none", "alter", "AlterConfigs")
