@@ -1,0 +1,32 @@
+"""The DAGs of a repository of quotas: the only room that knows Airflow.
+
+A DAG file needs two lines of it:
+
+    from quota_ops.airflow import build_dags
+    globals().update(build_dags(Path(__file__).parents[1] / "desired_state"))
+"""
+
+from pathlib import Path
+
+from airflow.sdk import DAG
+
+from quota_ops.airflow.drift import drift_dag
+from quota_ops.airflow.reconcile import reconcile_dag
+
+
+def build_dags(
+    desired_state: Path, run_store: str | None = None, drift_schedule: str | None = "0 * * * *"
+) -> dict[str, DAG]:
+    """One reconcile DAG for each cluster, one drift DAG for all, by their ids.
+
+    A cluster is a folder of `desired_state` with a cluster.yaml, which is all that is read here: a
+    DAG file parses in milliseconds however many quotas there are. One that does not parse still
+    gives its DAG, unscheduled, whose check says what is wrong. `run_store` is where runs and
+    ledgers live, the environment's QUOTA_OPS_RUN_STORE when it is None; `drift_schedule` is cron,
+    in UTC.
+    """
+    folders = sorted(one.parent for one in desired_state.resolve().glob("*/cluster.yaml"))
+    dags = [reconcile_dag(folder, run_store) for folder in folders]
+    if folders:
+        dags.append(drift_dag(folders, run_store, drift_schedule))
+    return {dag.dag_id: dag for dag in dags}

@@ -1,0 +1,24 @@
+"""What every DAG of ours has in common."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.sdk import DAG
+
+from quota_ops.airflow.endings import RETRIES
+
+TASK_ARGUMENTS = {"owner": "quota-ops", "execution_timeout": timedelta(minutes=30), **RETRIES}
+
+
+def one_at_a_time(dag_id: str, *, schedule: str | None, **more: Any) -> DAG:
+    """A DAG whose runs follow one another, none of them late, and none without an end."""
+    return DAG(
+        dag_id,
+        schedule=schedule,
+        start_date=datetime(2026, 1, 1, tzinfo=UTC),
+        catchup=False,
+        max_active_runs=1,
+        dagrun_timeout=timedelta(hours=2),
+        default_args=TASK_ARGUMENTS,
+        **more,
+    )

@@ -1,0 +1,59 @@
+"""How a task ends whose stage did not succeed: said in its log, tried again where that helps."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
+
+from quota_ops.model.errors import ClusterTrouble, NoAnswer, QuotaOpsError, Unreachable
+
+
+class SparkFailed(ClusterTrouble):
+    """The Spark job failed; a Spark cluster may be back at the next try."""
+
+
+MAY_PASS = (Unreachable, NoAnswer, SparkFailed)
+"""What another try may mend; every other error of ours needs a person."""
+
+
+class Ended(SystemExit):
+    """A stage's error, said already: of a task that exits Airflow prints no traceback."""
+
+    def __init__(self, error: QuotaOpsError) -> None:
+        super().__init__(error.exit_code)
+        self.error = error
+
+    def __str__(self) -> str:
+        return str(self.error)
+
+
+class EndedForNow(Ended):
+    """One of MAY_PASS."""
+
+
+RETRIES: dict[str, Any] = {
+    "retries": 3,
+    "retry_delay": timedelta(seconds=20),
+    "retry_exponential_backoff": 2.0,
+    "max_retry_delay": timedelta(minutes=5),
+    "retry_policy": ExceptionRetryPolicy(
+        [
+            RetryRule(EndedForNow, RetryAction.RETRY, reason="it may pass"),
+            RetryRule(Ended, RetryAction.FAIL, reason="another try would end the same"),
+        ]
+    ),
+}
+"""Arguments of every task: by an error's class whether it is tried again, later each time."""
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """Around or as a decorator of what a task does: errors meant for people are told as such."""
+    try:
+        yield
+    except QuotaOpsError as error:
+        logging.getLogger(__name__).error("%s", error)  # noqa: TRY400 - a message, no traceback
+        raise (EndedForNow if isinstance(error, MAY_PASS) else Ended)(error) from None

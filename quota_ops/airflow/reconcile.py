@@ -1,0 +1,80 @@
+"""The reconcile DAG of one cluster: the eight stages, a task each."""
+
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import DAG, Param, TriggerRule
+
+from quota_ops.airflow import tasks
+from quota_ops.airflow.dag import one_at_a_time
+from quota_ops.airflow.runs import dag_name
+from quota_ops.airflow.spark import SparkDiff
+from quota_ops.desired.read import read_policy
+from quota_ops.model.errors import InvalidDesiredState
+from quota_ops.model.guards import Guard
+
+PARAMS = {
+    "allow": Param(
+        [],
+        type="array",
+        items={"type": "string", "enum": [guard.value for guard in Guard]},
+        examples=[guard.value for guard in Guard],
+        title="Guards to let pass",
+        description="A plan that a guard refused says its name. Needs a reason.",
+    ),
+    "reason": Param(
+        "", type="string", title="Reason", description="Why they may pass; it is recorded."
+    ),
+}
+
+ABOUT = """\
+Makes the client quotas of **{cluster}** what `{folder}` says, and reads them back.
+
+check, describe and diff find what differs. plan judges it: when a guard refuses, look at its log
+or the report, and trigger the DAG with the guard's name in `allow` and why in `reason`.
+validate asks the broker, and any refusal ends the run before its first write.
+apply writes, verify reads back from every broker.
+
+report runs always and is red when the run did not succeed: the report itself is written then too,
+its path is the last line of the log, and it says which task to look at. Clearing a task is safe at
+any time: what the cluster already holds is not sent again.
+{trouble}"""
+
+
+def reconcile_dag(folder: Path, run_store: str | None) -> DAG:
+    """The DAG that makes a cluster what its folder says, on the schedule of its cluster.yaml.
+
+    A cluster.yaml that does not parse gives the DAG without a schedule; its check says why.
+    """
+    schedule, trouble = None, ""
+    try:
+        schedule = read_policy(folder).schedule
+    except InvalidDesiredState as invalid:
+        trouble = f"\n**Not scheduled: cluster.yaml does not parse.**\n\n```\n{invalid}\n```\n"
+    with one_at_a_time(
+        f"reconcile_{dag_name(folder.name)}",
+        description=f"Makes the quotas of {folder.name} what Git says",
+        doc_md=ABOUT.format(cluster=folder.name, folder=folder, trouble=trouble),
+        schedule=schedule,
+        tags={"quota-ops", folder.name},
+        params=PARAMS,
+    ) as dag:
+        _chain(str(folder), run_store)
+    return dag
+
+
+def _chain(folder: str, run_store: str | None) -> None:
+    """The stages in a row.
+
+    validate speaks beside a guard that refused; apply needs both. verify runs when apply was
+    begun, however that ended; report in any case.
+    """
+    begun, always = TriggerRule.ONE_DONE, TriggerRule.ALL_DONE
+    check, describe = tasks.check(folder, run_store), tasks.describe(folder, run_store)
+    diff = SparkDiff(task_id="diff", cluster_folders=[folder], run_store=run_store)
+    plan: Any = tasks.plan(folder, run_store)
+    validate = tasks.validate.override(trigger_rule=begun)(folder, run_store)
+    apply = tasks.apply(folder, run_store, approved=plan)
+    verify = tasks.verify.override(trigger_rule=begun)(folder, run_store)
+    report = tasks.report.override(trigger_rule=always)(folder, run_store)
+    check >> describe >> diff >> plan >> validate >> apply >> verify >> report

@@ -1,0 +1,89 @@
+"""The run folder of a DAG run: the same for every task and every try, found by name alone."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airflow.sdk import get_current_context
+
+from quota_ops.commit import find_commit
+from quota_ops.model.errors import InvalidInput
+from quota_ops.run_store import ENVIRONMENT, RunStore, find_run_store
+
+if TYPE_CHECKING:
+    from quota_ops.kafka.cluster import Cluster
+    from quota_ops.run_folder import RunFolder
+    from quota_ops.stages.chain import Run
+
+
+def dag_name(name: str) -> str:
+    """A folder's name as a part of a DAG's id, which takes fewer characters."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", name)
+
+
+def store_of(run_store: str | None) -> RunStore:
+    """The run store that the DAG file or the environment names.
+
+    Raises InvalidInput when neither does: a worker's home is no place for a ledger.
+    """
+    if not (run_store or os.environ.get(ENVIRONMENT)):
+        raise InvalidInput(
+            "no run store is named, so there is no place for runs and ledgers",
+            f"Set {ENVIRONMENT} on every worker, or give build_dags(run_store=...): one folder "
+            "that all workers share.",
+        )
+    return find_run_store(run_store)
+
+
+def run_name() -> str:
+    """The name of the current DAG run in the run store, of DAG and run id."""
+    context = get_current_context()
+    return re.sub(r"[^A-Za-z0-9_.+-]", "_", f"{context['dag'].dag_id}__{context['run_id']}")
+
+
+def run_folder(cluster_folder: str, run_store: str | None) -> "RunFolder":
+    """The folder of this DAG run for a cluster, made by whichever task comes first."""
+    from quota_ops.run_folder import RunFolder
+
+    folder = Path(cluster_folder)
+    path = store_of(run_store).new_run(folder.name, run_name())
+    return RunFolder.start(path, cluster=folder.name, commit=_commit(folder))
+
+
+def _commit(folder: Path) -> str | None:
+    """The version of the DAG bundle that this run is pinned to, else the checkout's commit."""
+    bundle = getattr(get_current_context()["ti"], "bundle_instance", None)
+    return getattr(bundle, "version", None) or find_commit(folder)
+
+
+@contextmanager
+def this_run(
+    cluster_folder: str,
+    run_store: str | None,
+    allow: Mapping[str, str] | None = None,
+    approve: str | None = None,
+) -> Iterator["Run"]:
+    """This DAG run as the stages take it; the cluster is connected to when a stage asks for it."""
+    from quota_ops.airflow.connection import find_connection
+    from quota_ops.kafka.cluster import open_cluster
+    from quota_ops.stages.chain import Run
+
+    folder = run_folder(cluster_folder, run_store)
+    with ExitStack() as stack:
+
+        def connect() -> "Cluster":
+            policy = folder.policy()
+            connection = find_connection(policy.connection)
+            return stack.enter_context(open_cluster(connection, cluster_id=policy.cluster_id))
+
+        yield Run(
+            folder=folder,
+            cluster_folder=Path(cluster_folder),
+            store=store_of(run_store),
+            connect=connect,
+            allow=allow or {},
+            approve=approve,
+        )

@@ -1,0 +1,97 @@
+"""The diff of a DAG run: one Spark job over its run folders, by spark-submit."""
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk.exceptions import AirflowException, AirflowSkipException
+
+from quota_ops.airflow.connection import find
+from quota_ops.airflow.endings import SparkFailed, plainly
+from quota_ops.airflow.runs import run_folder
+from quota_ops.model.errors import MissingTool
+from quota_ops.model.report import StageStatus
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+SPARK = "quota_ops_spark"
+"""The Airflow connection of the Spark master; without one, Spark runs inside the task."""
+LOCAL = '{"conn_type": "spark", "host": "local[*]"}'
+
+
+class SparkDiff(SparkSubmitOperator):
+    """Runs spark_jobs/diff_quotas.py over the folders of this run whose cluster was described.
+
+    Skipped when there is none.
+    """
+
+    def __init__(
+        self, *, cluster_folders: Sequence[str], run_store: str | None, **options: Any
+    ) -> None:
+        super().__init__(
+            application=str(_origin("spark_jobs.diff_quotas")),
+            spark_binary=str(_origin("pyspark").parent / "bin" / "spark-submit"),
+            conn_id=SPARK,
+            name="quota-ops diff",
+            **options,
+        )
+        self.cluster_folders = cluster_folders
+        self.run_store = run_store
+
+    def execute(self, context: "Context") -> None:
+        """Leave differences and batches in every folder, by one job."""
+        with plainly(), ExitStack() as stages:
+            folders = [run_folder(one, self.run_store) for one in self.cluster_folders]
+            reached = [
+                one for one in folders if one.stage_result("describe").status is StageStatus.DONE
+            ]
+            if not reached:
+                raise AirflowSkipException("no cluster was described")
+            for folder in reached:
+                stages.enter_context(folder.stage("diff"))
+            paths = [one.path for one in reached]
+            self.application_args = [str(path) for path in paths]
+            self.conf = _settings(paths)
+            _prepare_process()
+            try:
+                super().execute(context)
+            except AirflowException as error:
+                raise SparkFailed("the Spark job failed; what it said stands above") from error
+
+
+def _origin(module: str) -> Path:
+    """The file of an installed module, which is not imported."""
+    spec = find_spec(module)
+    if spec is None or spec.origin is None:
+        raise MissingTool(f"{module} is not installed", "Install quota-ops[airflow].")
+    return Path(spec.origin)
+
+
+def _settings(folders: Sequence[Path]) -> dict[str, str]:
+    """Spark's settings, by the size of what is compared."""
+    from quota_ops.frames.spark import jvm_options
+
+    return {
+        "spark.driver.extraJavaOptions": jvm_options(folders),
+        "spark.driver.memory": "2g",
+        "spark.log.level": "WARN",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+
+
+def _prepare_process() -> None:
+    """Let spark-submit find this very Python; on this machine alone, listen on loopback alone."""
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    connection = find(SPARK)
+    if connection is None:
+        os.environ[f"AIRFLOW_CONN_{SPARK.upper()}"] = LOCAL
+    if connection is None or str(connection.host).startswith("local"):
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"

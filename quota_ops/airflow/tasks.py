@@ -1,0 +1,122 @@
+"""What the tasks do: one stage each, on the run folder of their DAG run."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import get_current_context, task
+
+from quota_ops.airflow.endings import plainly
+from quota_ops.airflow.runs import this_run
+from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
+
+if TYPE_CHECKING:
+    from quota_ops.stages.chain import Run
+
+
+@task
+@plainly()
+def check(cluster_folder: str, run_store: str | None) -> str:
+    """Read the cluster's YAML, and say every problem at once; gives the run's folder."""
+    with this_run(cluster_folder, run_store) as run:
+        check_cluster(run)
+        return str(run.folder.path)
+
+
+@task
+@plainly()
+def describe(cluster_folder: str, run_store: str | None) -> None:
+    """Read everything that the cluster holds, and what the ledger knows of it."""
+    with this_run(cluster_folder, run_store) as run:
+        run_stage("describe", run)
+
+
+@task
+@plainly()
+def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | None = None) -> str:
+    """Judge the differences; gives the plan's digest, unless a guard asks for a person."""
+    from quota_ops.run_folder import PLAN
+
+    allow, reason = (params or {})["allow"], (params or {})["reason"]
+    allowed = dict.fromkeys(allow, reason)
+    with this_run(cluster_folder, run_store, allow=allowed) as run, run.folder.stage("plan"):
+        if allow and not reason.strip():
+            raise InvalidInput(
+                f"the param allow names {', '.join(allow)}, and reason is empty",
+                "Trigger the DAG again and say why: it is recorded. Nothing was written.",
+            )
+        try:
+            run_stage("plan", run)
+        except GuardsRefused as refused:
+            raise Refused(
+                refused.message,
+                "Nothing was written. To let the plan pass, trigger the DAG with the guards in "
+                "the param allow, and why in reason.",
+            ) from None
+        return str(run.folder.read_json(PLAN)["digest"])
+
+
+@task
+@plainly()
+def validate(cluster_folder: str, run_store: str | None) -> None:
+    """Ask the broker whether it would accept every change (validate-only)."""
+    with this_run(cluster_folder, run_store) as run:
+        run_stage("validate", run)
+
+
+@task
+@plainly()
+def apply(cluster_folder: str, run_store: str | None, approved: str) -> None:
+    """Write what the approved plan says; a try after a crash goes on where it stopped."""
+    with this_run(cluster_folder, run_store, approve=approved) as run:
+        run_stage("apply", run)
+
+
+@task
+@plainly()
+def verify(cluster_folder: str, run_store: str | None) -> None:
+    """Read back from every broker what was asked for, and write it to the ledger."""
+    with this_run(cluster_folder, run_store) as run:
+        run_stage("verify", run)
+
+
+@task
+@plainly()
+def report(cluster_folder: str, run_store: str | None) -> str:
+    """Write the report whatever the run came to, then fail if a task before it did."""
+    with this_run(cluster_folder, run_store) as run:
+        run_stage("report", run)
+        page = run.folder.path / "report.html"
+    refuse_unless_done(page)
+    return str(page)
+
+
+def refuse_unless_done(page: Path) -> None:
+    """Raise QuotaOpsError when another task of this DAG run did not succeed; it says which."""
+    context = get_current_context()
+    ti, run_id = context["ti"], context["run_id"]
+    states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[run_id])[run_id]
+    others = {name: state for name, state in states.items() if name != ti.task_id}
+    unsuccessful = [f"{name} {state}" for name, state in others.items() if state != "success"]
+    if unsuccessful:
+        failed = [one for one in unsuccessful if one.endswith(" failed")]
+        raise QuotaOpsError(
+            f"the run did not succeed: {', '.join(failed or unsuccessful)}",
+            f"This task did: the report is {page}",
+        )
+
+
+def check_cluster(run: "Run") -> None:
+    """Check a cluster, and that no folder beside it is the same cluster."""
+    from quota_ops.desired.read import find_clusters
+
+    with run.folder.stage("check"):
+        find_clusters(run.cluster_folder.parent)
+        run_stage("check", run)
+
+
+def run_stage(name: str, run: "Run") -> None:
+    """Run a stage; that the cluster could not be reached is kept as its end too."""
+    from quota_ops.stages.chain import STAGES
+
+    with run.folder.stage(name):
+        STAGES[name](run)

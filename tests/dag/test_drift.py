@@ -1,0 +1,98 @@
+"""The drift DAG on real brokers: every cluster is reported, and none is written to."""
+
+import json
+
+import pytest
+
+from quota_ops.model.report import StageStatus
+from quota_ops.sandbox.broker import RunningBroker
+from tests.dag.conftest import ALICE, DagRun, Quotas, Repository
+
+pytestmark = pytest.mark.timeout(120)
+
+
+def overview(run: DagRun) -> str:
+    """The text of the overview of all clusters, after a look that the pages are there too."""
+    (folder,) = (run.store / "fleet").iterdir()
+    assert sorted(one.name for one in folder.iterdir()) == [
+        "report.html",
+        "report.md",
+        "report.txt",
+    ]
+    return (folder / "report.txt").read_text()
+
+
+def connect(monkeypatch: pytest.MonkeyPatch, name: str, host: str, port: int) -> None:
+    """Define an Airflow connection to a broker without logins."""
+    conn = json.dumps({"conn_type": "kafka", "host": host, "port": port})
+    monkeypatch.setenv(f"AIRFLOW_CONN_QUOTA_OPS_{name.upper()}", conn)
+
+
+def test_some_clusters_cannot_be_looked_at(
+    demo: Repository,
+    quotas: Quotas,
+    secured_broker: RunningBroker,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One Spark job compares all that answered; who did not is reported, and the run is red."""
+    quotas.set({"user=alice producer_byte_rate": 7, "user=mallory producer_byte_rate": 9})
+    host, port = secured_broker.bootstrap().split(":")
+    connect(monkeypatch, "second", host, int(port))
+    demo.cluster("second", cluster_id=secured_broker.config.cluster_id, payments=ALICE)
+    connect(monkeypatch, "gone", "127.0.0.1", 1)
+    demo.cluster("gone", cluster_id="AAAAAAAAAAAAAAAAAAAAAA", payments=ALICE)
+    demo.cluster("broken", cluster_id="BBBBBBBBBBBBBBBBBBBBBB", payments="owner: payments\n")
+    held = quotas.held()
+
+    run = demo.run("drift")
+
+    assert run.state == "failed"
+    assert run.tasks == {
+        "describe[0]": "failed",
+        "describe[1]": "success",
+        "describe[2]": "failed",
+        "describe[3]": "success",
+        "diff": "success",
+        **{f"report[{number}]": "success" for number in range(4)},
+        "overview": "failed",
+    }
+    assert (run.tries["describe[0]"], run.tries["describe[2]"]) == (1, 4)
+    assert run.names["describe[2]"] == "gone"
+    text = overview(run)
+    assert "gone" in text
+    assert "no broker at 127.0.0.1:1" in text
+    assert "broken" in text
+    assert "payments.yaml" in text
+    ends = {name: run.folder(name).stage_result("diff").status for name in ("demo", "second")}
+    assert ends == {"demo": StageStatus.DONE, "second": StageStatus.DONE}
+    assert all(run.folder(name).has("report.html") for name in ("demo", "second", "gone", "broken"))
+    assert quotas.held() == held
+    assert not (demo.store / "ledger").exists()
+
+
+@pytest.mark.usefixtures("embedded")
+def test_drift_alone_leaves_the_run_green(demo: Repository, quotas: Quotas) -> None:
+    """What differs is told, with the guard that a reconcile would meet; the DAG run succeeds."""
+    quotas.set({"user=alice producer_byte_rate": 7})
+    run = demo.run("drift")
+    assert run.state == "success"
+    assert set(run.tasks.values()) == {"success"}
+    assert run.folder().stage_result("plan").status is StageStatus.REFUSED
+    assert run.folder().stage_result("apply").status is StageStatus.NOT_RUN
+    assert "takeover" in (run.folder().path / "report.txt").read_text()
+    assert quotas.held() == {"user=alice producer_byte_rate": 7.0}
+
+
+def test_no_cluster_answers(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a cluster to compare there is no Spark job; the overview says why, and is red."""
+    connect(monkeypatch, "gone", "127.0.0.1", 1)
+    repository.cluster("gone", cluster_id="AAAAAAAAAAAAAAAAAAAAAA", payments=ALICE)
+    run = repository.run("drift")
+    assert run.state == "failed"
+    assert run.tasks == {
+        "describe[0]": "failed",
+        "diff": "skipped",
+        "report[0]": "success",
+        "overview": "failed",
+    }
+    assert "no broker at 127.0.0.1:1" in overview(run)

@@ -1,0 +1,134 @@
+"""What Airflow finds in a DAG file, without a database: ids, order, rules, schedules, params."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, ValidationError
+
+from quota_ops.model.guards import Guard
+from tests.dag.conftest import ALICE, Repository
+
+PARSE = """
+import sys, time
+from pathlib import Path
+from quota_ops.airflow import build_dags
+build_dags(Path(sys.argv[1]))
+began = time.process_time()
+dags = build_dags(Path(sys.argv[1]))
+seconds = time.process_time() - began
+heavy = {"pyspark", "pyarrow", "duckdb", "kafka", "confluent_kafka"} & sys.modules.keys()
+print(len(dags), seconds, *heavy)
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """A repository of two clusters, one of which does not parse."""
+    repository = Repository(tmp_path)
+    repository.cluster("demo", cluster_id="AAAAAAAAAAAAAAAAAAAAAA", payments=ALICE)
+    with (tmp_path / "desired_state" / "demo" / "cluster.yaml").open("a") as file:
+        file.write('schedule: "*/30 * * * *"\n')
+    repository.cluster("odd one", cluster_id="[")
+    return repository
+
+
+def shape(dag: Any) -> dict[str, tuple[str, list[str]]]:
+    """Each task's trigger rule, and what comes after it."""
+    return {
+        task.task_id: (task.trigger_rule.value, sorted(task.downstream_task_ids))
+        for task in dag.tasks
+    }
+
+
+def test_the_dags_of_a_repository(repository: Repository) -> None:
+    """A reconcile DAG per cluster, also for one that does not parse, and one drift DAG."""
+    dags = repository.dags()
+    schedules: dict[str, Any] = {name: dag.schedule for name, dag in dags.items()}
+    assert schedules == {
+        "reconcile_demo": "*/30 * * * *",
+        "reconcile_odd_one": None,
+        "drift": "0 * * * *",
+    }
+    assert all(dag.max_active_runs == 1 and not dag.catchup for dag in dags.values())
+    assert "cluster.yaml does not parse" in str(dags["reconcile_odd_one"].doc_md)
+
+
+def test_the_order_of_reconcile(repository: Repository) -> None:
+    """The eight stages in a row; what is approved goes from plan to apply."""
+    assert shape(repository.dags()["reconcile_demo"]) == {
+        "check": ("all_success", ["describe"]),
+        "describe": ("all_success", ["diff"]),
+        "diff": ("all_success", ["plan"]),
+        "plan": ("all_success", ["apply", "validate"]),
+        "validate": ("one_done", ["apply"]),
+        "apply": ("all_success", ["verify"]),
+        "verify": ("one_done", ["report"]),
+        "report": ("all_done", []),
+    }
+
+
+def test_the_order_of_drift(repository: Repository) -> None:
+    """Every cluster described and reported, one diff for all; nothing there writes."""
+    assert shape(repository.dags()["drift"]) == {
+        "describe": ("all_success", ["diff"]),
+        "diff": ("all_done", ["report"]),
+        "report": ("all_done", ["overview"]),
+        "overview": ("all_done", []),
+    }
+
+
+def test_every_task_ends_some_time_and_uses_no_pool(repository: Repository) -> None:
+    """A task in a pool that nobody made would wait for ever, and say nothing."""
+    tasks = [task for dag in repository.dags().values() for task in dag.tasks]
+    assert {task.pool for task in tasks} == {"default_pool"}
+    assert all(task.execution_timeout for task in tasks)
+
+
+@pytest.mark.parametrize("allow", [["takeover"], [guard.value for guard in Guard], []])
+def test_guards_that_may_be_allowed(repository: Repository, allow: list[str]) -> None:
+    """The param takes every guard there is."""
+    Draft202012Validator(_schema(repository)).validate(allow)
+
+
+@pytest.mark.parametrize("allow", [["everything"], "takeover", [1]])
+def test_no_guard(repository: Repository, allow: object) -> None:
+    """Anything else is refused by Airflow before a run begins."""
+    with pytest.raises(ValidationError):
+        Draft202012Validator(_schema(repository)).validate(allow)
+
+
+def _schema(repository: Repository) -> dict[str, Any]:
+    return dict(repository.dags()["reconcile_demo"].params.get_param("allow").schema)
+
+
+def test_an_empty_repository_has_no_dags(tmp_path: Path) -> None:
+    """Where no cluster is, there is nothing to run and no error."""
+    assert Repository(tmp_path).dags() == {}
+
+
+def test_a_dag_file_parses_in_milliseconds(tmp_path: Path) -> None:
+    """Some 3 for each cluster (here a limit of 20), however many quotas; no heavy import."""
+    repository = Repository(tmp_path)
+    for number in range(20):
+        repository.cluster(f"c{number}", cluster_id=f"{number:022}", payments="not read: here")
+    parsed = subprocess.run(
+        [sys.executable, "-c", PARSE, str(tmp_path / "desired_state")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    dags, seconds, *heavy = parsed.stdout.split()
+    assert (dags, heavy) == ("21", [])
+    assert float(seconds) < 0.4
+
+
+def test_our_own_dags() -> None:
+    """The DAG file of this repository gives the DAGs of its desired state."""
+    from airflow.dag_processing.dagbag import DagBag
+
+    bag = DagBag(dag_folder=Path(__file__).parents[2] / "dags")
+    assert bag.import_errors == {}
+    assert set(bag.dags) == {"reconcile_demo", "drift"}

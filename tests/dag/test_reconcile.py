@@ -1,0 +1,129 @@
+"""Each ending of the reconcile DAG, on a real broker: every task's state, and what was written."""
+
+import json
+from typing import Any
+
+import pytest
+
+from quota_ops.desired import names
+from quota_ops.kafka.cluster import Cluster
+from tests.dag.conftest import ALICE, DagRun, Quotas, Repository
+
+DONE = dict.fromkeys(
+    ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report"), "success"
+)
+NOT_APPLIED = {"apply": "upstream_failed", "verify": "skipped", "report": "failed"}
+ALICE_HAS_1000 = {"user=alice producer_byte_rate": 1000.0}
+
+
+def said(run: DagRun, stage: str) -> str:
+    """What a stage of the run said when it did not succeed."""
+    return str(run.folder().stage_result(stage).message)
+
+
+def test_done(demo: Repository, quotas: Quotas) -> None:
+    """A run brings the broker to what Git says, its diff a real spark-submit."""
+    run = demo.run("reconcile_demo")
+    assert (run.state, run.tasks) == ("success", DONE)
+    assert quotas.held() == ALICE_HAS_1000
+    assert list((demo.store / "ledger").iterdir())
+
+
+@pytest.mark.usefixtures("embedded")
+def test_nothing_to_do(demo: Repository, quotas: Quotas) -> None:
+    """A run that finds nothing to write still verifies and reports, and succeeds."""
+    quotas.set(ALICE_HAS_1000)
+    run = demo.run("reconcile_demo")
+    assert (run.state, run.tasks) == ("success", DONE)
+    assert run.folder().batches() == {}
+    assert run.folder().read_json("verification.json")["verified"] == 1
+
+
+@pytest.mark.usefixtures("embedded")
+def test_refused_by_a_guard(demo: Repository, quotas: Quotas) -> None:
+    """The broker is still asked, nothing is written, and a person's word lets the next run pass."""
+    quotas.set({"user=alice producer_byte_rate": 900})
+    run = demo.run("reconcile_demo")
+    assert (run.state, run.tasks) == ("failed", DONE | {"plan": "failed"} | NOT_APPLIED)
+    assert "takeover" in said(run, "plan")
+    assert quotas.held() == {"user=alice producer_byte_rate": 900.0}
+
+    run = demo.run("reconcile_demo", allow=["takeover"], reason="agreed with payments")
+    assert (run.state, run.tasks) == ("success", DONE)
+    assert quotas.held() == ALICE_HAS_1000
+
+
+@pytest.mark.usefixtures("embedded")
+def test_a_guard_without_a_reason(demo: Repository) -> None:
+    """Letting a guard pass without saying why is refused."""
+    run = demo.run("reconcile_demo", allow=["takeover"])
+    assert (run.state, run.tasks) == ("failed", DONE | {"plan": "failed"} | NOT_APPLIED)
+    assert "reason is empty" in said(run, "plan")
+
+
+@pytest.mark.usefixtures("embedded")
+def test_refused_by_the_broker(
+    demo: Repository, quotas: Quotas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A refusal at validate ends the run before its first write; it is not tried again."""
+    monkeypatch.setattr(names, "_require_canonical", lambda _name: None)  # what check would catch
+    broken = "{owner: net, quotas: [{ip: nowhere.invalid, limits: {connection_creation_rate: 5}}]}"
+    (demo.root / "desired_state" / "demo" / "net.yaml").write_text(broken)
+    run = demo.run("reconcile_demo")
+    assert (run.state, run.tasks) == ("failed", DONE | {"validate": "failed"} | NOT_APPLIED)
+    assert "not a valid IP or resolvable host" in said(run, "validate")
+    assert run.tries["validate"] == 1
+    assert quotas.held() == {}
+
+
+@pytest.mark.usefixtures("embedded")
+def test_stale_row(demo: Repository, quotas: Quotas, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that changed after the plan is left alone, the others are written and verified."""
+    bob = ALICE.replace("alice", "bob")
+    (demo.root / "desired_state" / "demo" / "search.yaml").write_text(bob)
+    validate = Cluster.validate
+
+    def then_changed(cluster: Cluster, alterations: Any) -> Any:
+        answers = validate(cluster, alterations)
+        quotas.set({"user=bob producer_byte_rate": 5})
+        return answers
+
+    monkeypatch.setattr(Cluster, "validate", then_changed)
+    run = demo.run("reconcile_demo")
+    assert (run.state, run.tasks) == ("failed", DONE | {"apply": "failed", "report": "failed"})
+    assert "user=bob  stale" in said(run, "apply")
+    assert quotas.held() == ALICE_HAS_1000 | {"user=bob producer_byte_rate": 5.0}
+    assert run.folder().read_json("verification.json")["verified"] == 1
+
+
+@pytest.mark.usefixtures("embedded")
+def test_broker_gone(demo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster that does not answer is asked again, three times; the report says so."""
+    gone = json.dumps({"conn_type": "kafka", "host": "127.0.0.1", "port": 1})
+    monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_DEMO", gone)
+    run = demo.run("reconcile_demo")
+    skipped = dict.fromkeys(("diff", "plan"), "upstream_failed") | {"validate": "skipped"}
+    assert run.state == "failed"
+    assert run.tasks == DONE | {"describe": "failed"} | skipped | NOT_APPLIED
+    assert run.tries["describe"] == 4
+    assert "127.0.0.1:1" in said(run, "describe")
+
+
+@pytest.mark.usefixtures("embedded")
+def test_invalid_yaml(demo: Repository) -> None:
+    """A problem in the YAML ends the run at check, with file and line; one try is enough."""
+    (demo.root / "desired_state" / "demo" / "payments.yaml").write_text("owner: payments\n")
+    run = demo.run("reconcile_demo")
+    assert run.state == "failed"
+    assert run.tasks["check"] == "failed"
+    assert run.tries["check"] == 1
+    assert "payments.yaml:1" in said(run, "check")
+
+
+def test_a_cluster_file_that_does_not_parse(demo: Repository) -> None:
+    """Its DAG is there, without a schedule, and its check says what is wrong."""
+    (demo.root / "desired_state" / "demo" / "cluster.yaml").write_text("cluster_id: [\n")
+    assert demo.dags()["reconcile_demo"].schedule is None
+    run = demo.run("reconcile_demo")
+    assert (run.state, run.tasks["check"], run.tasks["report"]) == ("failed", "failed", "failed")
+    assert "cluster.yaml:" in said(run, "check")
