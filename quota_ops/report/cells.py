@@ -8,7 +8,7 @@ from quota_ops.model.entity import CLIENT_ID, DEFAULT_TEXT, ENTITY_TYPES, IP, US
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.plan import change_share
 from quota_ops.model.quota import format_limit
-from quota_ops.model.verification import RowVerdict
+from quota_ops.model.verification import RowVerdict, Verdict
 from quota_ops.report.standing import ReportRow, Section
 from quota_ops.report.wording import moment, short_commit, shown
 
@@ -150,11 +150,20 @@ def answer(row: ReportRow, *, read_back: bool) -> str:
 
 def trouble(row: ReportRow) -> str:
     """A broker's answer that is not a yes, and the line that asked; empty when it is one."""
-    outcome = row.applied or row.validated
-    if row.verdict is None and (outcome is None or outcome.status in DONE):
+    if not trouble_word(row):
         return ""
     source = row.difference.source
     return answer(row, read_back=False) + (f" [{shown(source)}]" if source else "")
+
+
+def trouble_word(row: ReportRow) -> str:
+    """The same in two words at most: `refused`, `not read back`."""
+    if row.verdict is not None:
+        return "not read back" if row.verdict.verdict is Verdict.DIFFERS else "unanswered"
+    outcome = row.applied or row.validated
+    if outcome is None or outcome.status in DONE:
+        return ""
+    return outcome.status.replace("_", " ")
 
 
 _STATUS = {

@@ -57,9 +57,10 @@ def fitting(rows: Iterable[str], total: int, others: Iterable[str]) -> list[str]
 
 def code(text: str) -> str:
     """The text in a code span whose fence is longer than any run of backticks inside."""
-    text = shortened(shown(text), LONGEST)
+    text = shortened(shown(text), LONGEST) or " "
     fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
-    pad = " " if text[:1] in {"`", " ", ""} or text[-1:] in {"`", " "} else ""
+    # CommonMark takes a space from both ends, unless there is nothing but spaces.
+    pad = " " if text.strip(" ") and {text[0], text[-1]} & {"`", " "} else ""
     return f"{fence}{pad}{text}{pad}{fence}"
 
 

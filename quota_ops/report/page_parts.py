@@ -25,6 +25,7 @@ class PageRow(NamedTuple):
     owner: str
     asked_by: str
     answer: str
+    trouble: str
 
 
 class BarPart(NamedTuple):
@@ -69,7 +70,8 @@ def page_row(row: ReportRow, *, read_back: bool) -> PageRow:
         since=cells.since(row),
         owner=difference.owner or "",
         asked_by=cells.asked_by(row),
-        answer=cells.answer(row, read_back=read_back),
+        answer=cells.trouble_word(row) or cells.answer(row, read_back=read_back),
+        trouble=cells.trouble(row),
     )
 
 

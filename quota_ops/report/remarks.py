@@ -12,7 +12,7 @@ MOST_LINES = 8
 
 def stage_lines(stage: StageResult) -> list[str]:
     """Why a stage stopped; of a long list, which the rows tell again, its first and last lines."""
-    lines = [one.strip() for one in (stage.message or "no reason was given").splitlines()]
+    lines = [one.strip() for one in (stage.message or "no reason was given").split("\n")]
     if len(lines) <= MOST_LINES:
         return lines
     cut = len(lines) - MOST_LINES + 1

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from quota_ops.model.errors import InvalidDesiredState, QuotaOpsError
+from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.outcome import DONE
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.report import Report
@@ -19,12 +19,6 @@ from quota_ops.report.row_table import plan_table
 from quota_ops.report.screen import Line, Screen, Span, Tone, line
 from quota_ops.report.standing import ReportRow, Section, Standing, report_rows, standings
 from quota_ops.report.wording import counted, duration, short_commit
-
-
-def error_screen(error: QuotaOpsError) -> Screen:
-    """What went wrong, and below it what to do."""
-    message = [line(one, Tone.REFUSAL) for one in error.message.splitlines()]
-    return (*message, *(line(f"  {one}") for one in (error.remedy or "").splitlines()))
 
 
 def problems_screen(error: InvalidDesiredState) -> Screen:

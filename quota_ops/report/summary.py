@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from quota_ops.model.report import Report, StageResult, StageStatus
-from quota_ops.model.verification import Verdict
+from quota_ops.report.cells import trouble_word
 from quota_ops.report.standing import ReportRow, Standing, report_rows, standings
 from quota_ops.report.wording import counted, shown
 
@@ -50,7 +50,7 @@ def answer(report: Report, rows: Sequence[ReportRow]) -> Answer:
     more = (stop, *details) if stop else details
     if number := count[Standing.UNSETTLED]:
         reason = f"{counted(number, 'quota')} on {cluster} {_is(number)} unsettled"
-        sure = any(_trouble(row) not in _NO_ANSWER for row in rows if _is_unsettled(row))
+        sure = any(trouble_word(row) not in _NO_ANSWER for row in rows if _is_unsettled(row))
         return Answer(Word.NO if sure else Word.UNKNOWN, reason, (_why(rows), *more))
     if number := count[Standing.DRIFTED]:
         changed = f"{'was' if number == 1 else 'were'} changed behind Git's back"
@@ -91,7 +91,7 @@ def _is(number: int) -> str:
 
 
 def _why(rows: Sequence[ReportRow]) -> str:
-    reasons = Counter(_trouble(row) for row in rows if _is_unsettled(row))
+    reasons = Counter(trouble_word(row) for row in rows if _is_unsettled(row))
     return ", ".join(f"{number:,} {reason}" for reason, number in sorted(reasons.items()))
 
 
@@ -100,13 +100,6 @@ def _is_unsettled(row: ReportRow) -> bool:
 
 
 _NO_ANSWER = frozenset({"unknown", "unanswered"})
-
-
-def _trouble(row: ReportRow) -> str:
-    if row.verdict is not None:
-        return "not read back" if row.verdict.verdict is Verdict.DIFFERS else "unanswered"
-    outcome = row.applied or row.validated
-    return outcome.status.replace("_", " ") if outcome else "unknown"
 
 
 def _silence(report: Report) -> str | None:

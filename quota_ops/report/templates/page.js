@@ -1,9 +1,10 @@
 "use strict";
 (() => {
   const form = document.querySelector("form");
-  const rows = [...document.querySelectorAll(".rows tbody tr")];
+  const rows = [...document.querySelectorAll("tr[data-kind]")];
   const found = form.querySelector("output");
-  const texts = rows.map((row) => row.textContent.toLowerCase());
+  const below = rows.map((row) => row.nextElementSibling?.matches(".trouble") ? row.nextElementSibling : null);
+  const texts = rows.map((row, at) => (row.textContent + (below[at]?.textContent ?? "")).toLowerCase());
   const chosen = (row, name) => {
     const wanted = form.elements[name].value;
     return wanted === "" || row.dataset[name] === wanted;
@@ -16,6 +17,7 @@
       const hit = words.every((word) => texts[at].includes(word))
         && chosen(row, "owner") && chosen(row, "kind") && chosen(row, "key");
       row.hidden = !hit;
+      if (below[at]) below[at].hidden = !hit;
       hits += hit;
     });
     for (const part of document.querySelectorAll(".rows")) {

@@ -1,0 +1,254 @@
+"""The page in a real browser: by eye, by keyboard, on paper, without script, without network."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect
+
+from quota_ops.report import fleet
+from quota_ops.report.page import LONG, as_html
+from tests.browser.chromium import EXECUTABLE, chromium
+from tests.browser.screenshot import PICTURE, take
+from tests.browser.showcase import SHOWCASE
+from tests.unit.report_sample import PLANNED, many_changes
+from tests.unit.test_report_hostile import HARM, report_of
+
+pytestmark = pytest.mark.skipif(EXECUTABLE is None, reason="Chromium is not installed")
+
+ROWS = "tr[data-kind]"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for all pages."""
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The showcase's page as a file."""
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(as_html(SHOWCASE), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def heard() -> list[str]:
+    """What the page asked of the network and said to the console."""
+    return []
+
+
+@pytest.fixture
+def page(browser: Browser, page_file: Path, heard: list[str]) -> Iterator[Page]:
+    """The showcase's page, open."""
+    tab = listened(browser.new_context(), heard)
+    tab.goto(page_file.as_uri())
+    heard.remove(page_file.as_uri())
+    yield tab
+    tab.context.close()
+
+
+def listened(context: BrowserContext, heard: list[str]) -> Page:
+    """A new tab whose requests, console messages and errors are kept."""
+
+    def keep(message: ConsoleMessage) -> None:
+        heard.append(message.text)
+
+    tab = context.new_page()
+    tab.on("request", lambda request: heard.append(request.url))
+    tab.on("console", keep)
+    tab.on("pageerror", lambda error: heard.append(error.message))
+    return tab
+
+
+def entities(page: Page) -> Locator:
+    """The entities of the rows that are to be seen."""
+    return page.locator(f"{ROWS}:visible td:nth-child(2) code")
+
+
+def test_the_page_asks_nobody_and_complains_of_nothing(page: Page, heard: list[str]) -> None:
+    """No request leaves the page, and its own policy stops nothing that it needs."""
+    page.get_by_role("searchbox").fill("alice")
+    expect(page.locator("output")).to_have_text("2 of 11 rows")
+
+    assert heard == []
+
+
+def test_search(page: Page) -> None:
+    """Words narrow all tables at once; folded rows that match come out, the rest goes."""
+    search = page.get_by_role("searchbox")
+
+    search.fill("ALICE payments")
+    expect(entities(page)).to_have_text(["client-id=<default>,user=alice", "user=alice"])
+    expect(page.locator("output")).to_have_text("2 of 11 rows")
+
+    search.fill("grafana")
+    expect(entities(page)).to_have_text(["user=grafana"])
+    expect(page.locator("output")).to_have_text("1 of 11 rows")
+
+    search.fill("may not exceed")
+    expect(entities(page)).to_have_text(["user=clickstream"])
+    expect(page.locator("output")).to_have_text("1 of 11 rows")
+    assert page.locator(".trouble:visible").count() == 1
+
+    search.fill("")
+    expect(page.locator("output")).to_be_empty()
+    expect(entities(page)).to_have_count(7)
+
+
+def test_filters(page: Page) -> None:
+    """Owner, kind and key narrow the rows, together and with the search."""
+    page.get_by_label("owner").select_option("platform")
+    expect(page.locator("output")).to_have_text("2 of 11 rows")
+    page.get_by_label("kind").select_option("drifted")
+    expect(entities(page)).to_have_text(["user=<default>"])
+    expect(page.locator("output")).to_have_text("1 of 11 rows")
+
+    page.get_by_role("button", name="Clear").click()
+    expect(page.locator("output")).to_be_empty()
+    page.get_by_label("key", exact=True).select_option("connection_creation_rate")
+    expect(entities(page)).to_have_text(["ip=10.20.0.7"])
+    expect(page.locator("output")).to_have_text("1 of 11 rows")
+
+
+def test_keyboard(page: Page) -> None:
+    """A slash goes to the search, Escape clears it, Enter opens what is folded."""
+    page.keyboard.press("/")
+    page.keyboard.type("mirror")
+    expect(page.locator("output")).to_have_text("1 of 11 rows")
+    page.keyboard.press("Escape")
+    expect(page.locator("output")).to_be_empty()
+
+    page.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(entities(page).last).to_have_text("user=mirror")
+
+
+def test_without_script(browser: Browser, page_file: Path) -> None:
+    """Everything can be read without script; what would need it is not there."""
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(page_file.as_uri())
+
+    assert page.locator("form").is_visible() is False
+    expect(entities(page)).to_have_count(7)
+    page.locator("summary").click()
+    expect(entities(page)).to_have_count(11)
+    context.close()
+
+
+def test_on_paper(page: Page) -> None:
+    """Print is dark on light, without controls, and unfolds what is folded."""
+    page.emulate_media(media="print", color_scheme="dark")
+
+    assert page.locator("form").is_visible() is False
+    expect(entities(page)).to_have_count(11)
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert paper == "rgb(255, 255, 255)"
+    assert page.pdf().startswith(b"%PDF")
+
+
+CONTRAST = """() => {
+  const luminance = (colour) => {
+    const parts = colour.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255)
+      .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+  };
+  const behind = (element) => {
+    for (; element; element = element.parentElement) {
+      const colour = getComputedStyle(element).backgroundColor;
+      if (colour !== "rgba(0, 0, 0, 0)") return colour;
+    }
+  };
+  const texts = [...document.querySelectorAll("body *:not(script, option)")]
+    .filter((one) => [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()));
+  return Math.min(...texts.map((one) => {
+    const [a, b] = [luminance(getComputedStyle(one).color), luminance(behind(one))];
+    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  }));
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contrast(page: Page, scheme: str) -> None:
+    """Every text can be read, in the light and in the dark: 4.5 to 1, WCAG's AA."""
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+
+    assert page.evaluate(CONTRAST) >= 4.5
+
+
+@pytest.mark.parametrize("width", [360, 800, 1100, 1600])
+def test_no_width_scrolls_sideways(page: Page, width: int) -> None:
+    """The page fits a phone and a wall."""
+    page.set_viewport_size({"width": width, "height": 800})
+
+    scrolls = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(scrolls) == 0
+
+
+def test_parts_of_the_bar_are_as_long_as_their_counts(page: Page) -> None:
+    """The bar does not lie, and says in words what it shows."""
+    widths = page.locator(".bar i").evaluate_all("all => all.map(one => one.offsetWidth)")
+
+    assert [round(10 * width / widths[0]) for width in widths] == [10, 1, 0, 1]
+    assert page.locator(".bar").get_attribute("aria-label") == (
+        "54 in sync, 5 changed by this run, 2 unsettled, 4 unmanaged"
+    )
+
+
+def test_hostile_names_do_nothing(browser: Browser, tmp_path: Path, heard: list[str]) -> None:
+    """A page and an overview full of names that mean harm run nothing and ask nobody."""
+    reports = [(name, report_of(name)) for name in HARM.values()]
+    pages = [*(as_html(report) for _, report in reports), fleet.as_html(reports)]
+    path, context = tmp_path / "hostile.html", browser.new_context()
+    tab = listened(context, heard)
+    for html in pages:
+        path.write_text(html, encoding="utf-8")
+        tab.goto(path.as_uri())
+    context.close()
+
+    assert heard == [path.as_uri()] * len(pages)
+
+
+def test_a_page_of_many_rows_is_searched(browser: Browser, tmp_path: Path) -> None:
+    """Thousands of rows are found although they were folded."""
+    path = tmp_path / "many.html"
+    path.write_text(as_html(many_changes(4 * LONG)), encoding="utf-8")
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(path.as_uri())
+
+    expect(entities(page)).to_have_count(0)
+    page.get_by_role("searchbox").fill("user=user-1999")
+    expect(entities(page)).to_have_text(["user=user-1999"])
+    expect(page.locator("output")).to_have_text(f"1 of {4 * LONG} rows")
+    context.close()
+
+
+def test_overview_of_clusters(browser: Browser, tmp_path: Path, heard: list[str]) -> None:
+    """The overview's rows are searched over all clusters."""
+    path = tmp_path / "fleet.html"
+    clusters = (("demo", PLANNED), ("orders-eu", SHOWCASE), ("staging", "no broker answers"))
+    path.write_text(fleet.as_html(clusters), encoding="utf-8")
+    context = browser.new_context()
+    page = listened(context, heard)
+    page.goto(path.as_uri())
+
+    page.get_by_role("searchbox").fill("clickstream")
+    expect(page.locator("output")).to_have_text("1 of 4 rows")
+    expect(entities(page)).to_have_text(["user=clickstream"])
+    assert heard == [path.as_uri()]
+    context.close()
+
+
+def test_the_picture_in_the_readme_can_be_taken(
+    browser: Browser, page_file: Path, tmp_path: Path
+) -> None:
+    """The picture is a small PNG, and a new one is as large as the one that is kept."""
+    take(browser, page_file, tmp_path / "report.png")
+
+    taken, kept = (tmp_path / "report.png").read_bytes(), PICTURE.read_bytes()
+    assert taken[:24] == kept[:24]
+    assert len(kept) < 200_000

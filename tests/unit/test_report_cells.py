@@ -1,0 +1,146 @@
+"""The words in each column of a row."""
+
+from dataclasses import replace
+from math import inf, nan
+
+import pytest
+
+from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.entity import Entity
+from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.verification import RowVerdict, Verdict
+from quota_ops.report import cells
+from quota_ops.report.standing import ReportRow, Standing
+from tests.unit.report_sample import (
+    AGREED,
+    ALICE_OTHERS,
+    ALICE_RAISED,
+    DEFAULT_RAISED,
+    ETL_REMOVED,
+    LEGACY,
+    OPERATOR,
+    difference,
+)
+
+
+def row_of(one: Difference, **more: object) -> ReportRow:
+    """A row that stands nowhere in particular."""
+    return replace(ReportRow(one, Standing.PENDING), **more)  # type: ignore[arg-type]
+
+
+GONE = difference({"user": "x"}, "k", (Kind.GONE, Action.FORGET), None, None, **AGREED)
+
+
+@pytest.mark.parametrize(
+    ("one", "words"),
+    [
+        (DEFAULT_RAISED, ("↓", "100 %", "25 %", "-75 %", "after 2026-11-14 10:00 UTC")),
+        (ETL_REMOVED, ("✂", "20 MiB/s", "none", "cleared", "2026-11-14 10:00 UTC")),
+        (ALICE_RAISED, ("↑", "10 MiB/s", "15 MiB/s", "+50 %", "2026-11-14 10:00 UTC")),
+        (ALICE_OTHERS, ("+", "none", "20 MB/s", "new", "")),
+        (LEGACY, ("", "5 MiB/s", "stays", "", "before us")),
+        (GONE, ("", "none", "none", "", "after 2026-11-14 10:00 UTC")),
+        (
+            ALICE_RAISED._replace(before=nan),
+            ("↑", "nan", "15 MiB/s", "replaced", "2026-11-14 10:00 UTC"),
+        ),
+        (
+            DEFAULT_RAISED._replace(before=inf),
+            ("↑", "inf", "25 %", "replaced", "after 2026-11-14 10:00 UTC"),
+        ),
+        (
+            DEFAULT_RAISED._replace(before=25.0, after=25.1),
+            ("↑", "25 %", "25.1 %", "+0.4 %", "after 2026-11-14 10:00 UTC"),
+        ),
+        (
+            DEFAULT_RAISED._replace(action=Action.REPORT),
+            ("", "100 %", "25 %", "", "after 2026-11-14 10:00 UTC"),
+        ),
+    ],
+)
+def test_values(one: Difference, words: tuple[str, ...]) -> None:
+    """Now, then, change and since say what happens to the value, with units and zones."""
+    row = row_of(one)
+
+    assert (
+        cells.sign(row),
+        cells.now(row),
+        cells.then(row),
+        cells.change(row),
+        " ".join(cells.since(row)),
+    ) == words
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ({"user": None}, "every user"),
+        ({"client-id": None}, "every client"),
+        ({"ip": "10.0.0.1"}, "IP address 10.0.0.1"),
+        ({"user": "alice", "client-id": None}, "user alice, any other client"),
+        ({"user": None, "client-id": "app"}, "any other user, client app"),
+        ({"user": "a b"}, 'user "a b"'),
+        ({"zone": None}, "zone=<default>"),
+    ],
+)
+def test_people(names: dict[str, str | None], words: str) -> None:
+    """An entity is said in people's words, the user first; an unknown type as Kafka has it."""
+    said = cells.people(Entity.of(names))
+
+    assert ", ".join(f"{noun} {name}".strip() for noun, name in said) == words
+
+
+@pytest.mark.parametrize(
+    ("one", "words"),
+    [
+        (ALICE_RAISED, "payments.yaml:8"),
+        (ETL_REMOVED, "(was etl.yaml, at 9c0ffee)"),
+        (ETL_REMOVED._replace(commit=None), "(was etl.yaml)"),
+        (LEGACY, ""),
+    ],
+)
+def test_asked_by(one: Difference, words: str) -> None:
+    """A row names the line in Git that asks for it, or the file that did."""
+    assert cells.asked_by(row_of(one)) == words
+
+
+REFUSED = Outcome(1, "user=alice", ("k",), Status.REFUSED, 44, "POLICY_VIOLATION", "No.")
+ACCEPTED = Outcome(1, "user=alice", ("k",), Status.ACCEPTED)
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (row_of(ALICE_RAISED), ""),
+        (row_of(ALICE_RAISED, validated=ACCEPTED), "would be accepted"),
+        (row_of(ALICE_RAISED, validated=REFUSED), "refused: No. (POLICY_VIOLATION)"),
+        (row_of(ALICE_RAISED, validated=ACCEPTED, applied=ACCEPTED), "accepted, read back"),
+        (row_of(ALICE_RAISED, applied=replace(ACCEPTED, status=Status.NOT_SENT)), "not sent"),
+        (
+            row_of(
+                ALICE_RAISED,
+                applied=ACCEPTED,
+                verdict=RowVerdict(
+                    "user=alice",
+                    "producer_byte_rate",
+                    1.0,
+                    Verdict.DIFFERS,
+                    ((1, None), (2, 2.0**20), (3, None)),
+                ),
+            ),
+            "broker 1, 3 holds none; broker 2 holds 1 MiB/s",
+        ),
+        (
+            row_of(ALICE_RAISED, verdict=RowVerdict("user=alice", "k", 1.0, Verdict.UNANSWERED)),
+            "no broker answered",
+        ),
+        (row_of(OPERATOR), "left alone: protected by cluster.yaml"),
+        (
+            row_of(DEFAULT_RAISED._replace(action=Action.REPORT)),
+            "only reported, as the policy says",
+        ),
+    ],
+)
+def test_answer(row: ReportRow, words: str) -> None:
+    """The last thing that a broker said of a row is what is told."""
+    assert cells.answer(row, read_back=True) == words

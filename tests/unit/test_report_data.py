@@ -1,0 +1,118 @@
+"""The report for programs."""
+
+import json
+from dataclasses import replace
+from math import inf, nan
+
+from quota_ops.report.data import as_json
+from tests.unit.report_sample import ALICE_RAISED, DIFFERENCES, FAILED, PLAN, TROUBLED
+
+
+def test_head() -> None:
+    """A program finds the answer, the counts and what every broker said."""
+    report = json.loads(as_json(TROUBLED))
+
+    assert list(report) == [
+        "schema",
+        "cluster",
+        "cluster_id",
+        "run",
+        "commit",
+        "started",
+        "finished",
+        "writes",
+        "answer",
+        "counts",
+        "verified",
+        "stages",
+        "plan",
+        "brokers",
+        "versions",
+        "rows",
+    ]
+    assert (report["schema"], report["answer"]["word"], report["counts"]) == (
+        1,
+        "No",
+        {
+            "in_sync": 409,
+            "changed": 1,
+            "pending": 0,
+            "drifted": 0,
+            "unsettled": 3,
+            "unmanaged": 2,
+            "forgotten": 0,
+        },
+    )
+    assert report["brokers"][3] == {
+        "broker": 4,
+        "address": "kafka-4:9094",
+        "asked": 6,
+        "behind": None,
+        "error": "timed out",
+    }
+
+
+def test_row() -> None:
+    """A row carries its difference, where it stands, and each answer to it."""
+    rows = {row["entity"]: row for row in json.loads(as_json(TROUBLED))["rows"]}
+
+    assert rows["user=alice"] == {
+        "cluster": "MkU3OEVBNTcwNTJENDM2Qg",
+        "entity": "user=alice",
+        "key": "producer_byte_rate",
+        "kind": "pending",
+        "action": "set",
+        "before": 10485760.0,
+        "after": 15728640.0,
+        "verified": 10485760.0,
+        "owner": "payments",
+        "reason": "card settlement",
+        "file": "payments.yaml",
+        "line": 8,
+        "commit": "9c0ffee1d2",
+        "run": "2026-11-14T10-00-00Z",
+        "since": "2026-11-14T10:00:09Z",
+        "hands_off": None,
+        "target": 15728640.0,
+        "standing": "unsettled",
+        "guarded": False,
+        "validated": {
+            "batch": 1,
+            "status": "accepted",
+            "code": 0,
+            "error": None,
+            "message": None,
+        },
+        "applied": {"batch": 1, "status": "accepted", "code": 0, "error": None, "message": None},
+        "verdict": "differs",
+        "seen": [[3, 10485760.0]],
+    }
+
+
+def test_rows_have_one_order() -> None:
+    """Two reports of the same rows are the same text, however the rows came."""
+    turned = replace(TROUBLED, plan=replace(PLAN, differences=DIFFERENCES[::-1]))
+
+    assert json.loads(as_json(turned))["rows"] == json.loads(as_json(TROUBLED))["rows"]
+
+
+def test_numbers_that_json_lacks_are_strings() -> None:
+    """NaN and infinity, which brokers before 4.4 store, do not break a strict parser."""
+    rows = (ALICE_RAISED._replace(before=nan), ALICE_RAISED._replace(before=inf, key="k"))
+
+    text = as_json(replace(TROUBLED, plan=replace(PLAN, differences=rows)))
+
+    parsed = json.loads(text, parse_constant=refuse)
+    assert [row["before"] for row in parsed["rows"]] == ["inf", "nan"]
+
+
+def refuse(name: str) -> None:
+    """Refuse a constant that is not JSON."""
+    raise AssertionError(name)
+
+
+def test_a_failed_run() -> None:
+    """Without a plan there are no rows, and the plan is null."""
+    report = json.loads(as_json(FAILED))
+
+    assert (report["plan"], report["rows"], report["answer"]["word"]) == (None, [], "Unknown")

@@ -1,0 +1,77 @@
+"""The overview of many clusters."""
+
+from quota_ops.report import fleet
+from tests.unit.report_reader import Page
+from tests.unit.report_sample import APPLIED, FAILED, PLANNED, TROUBLED
+
+FLEET = (
+    ("prod-eu", APPLIED),
+    ("demo", PLANNED),
+    ("prod-us", TROUBLED),
+    ("staging", "no broker answers\n  at kafka-1:9094"),
+    ("lab", FAILED),
+)
+
+
+def test_sentence() -> None:
+    """One sentence counts the clusters by their answer, the worst first."""
+    assert fleet.fleet_sentence(FLEET) == "5 clusters: 2 not as agreed, 2 unknown, 1 as agreed."
+    assert fleet.fleet_sentence(()) == "0 clusters: nothing to compare."
+
+
+def test_text() -> None:
+    """Every cluster has a line, one that was not reached says why, and drifted rows follow."""
+    lines = fleet.as_text(FLEET).splitlines()
+
+    assert lines[2:9] == [
+        "cluster  as agreed  in sync  pending  drifted  unsettled  unmanaged  why",
+        (
+            "demo     No         409      3        1        0          2          "
+            "1 quota on demo was changed behind Git's back"
+        ),
+        (
+            "prod-us  No         409      0        0        3          2          "
+            "3 quotas on prod-us are unsettled"
+        ),
+        (
+            "lab      Unknown                                                     "
+            "describe failed, so nothing is known of lab"
+        ),
+        (
+            "staging  Unknown                                                     "
+            "no broker answers at kafka-1:9094"
+        ),
+        (
+            "prod-eu  Yes        409      0        0        0          2          "
+            "prod-eu holds what Git says"
+        ),
+        "",
+    ]
+    assert [line for line in lines if "needs a person" in line] == [
+        "demo: needs a person (2)",
+        "prod-us: needs a person (3)",
+    ]
+
+
+def test_markdown() -> None:
+    """The overview can be pasted: one table, what came from outside in code spans."""
+    assert fleet.as_markdown(FLEET).splitlines()[::3] == [
+        "**quota-ops · 5 clusters: 2 not as agreed, 2 unknown, 1 as agreed.**",
+        "|-|-|-|-|-|-|-|-|",
+        "| `lab` | Unknown |  |  |  |  |  | `describe failed, so nothing is known of lab` |",
+    ]
+
+
+def test_page() -> None:
+    """Every cluster has its section, the worst first."""
+    page = Page(fleet.as_html(FLEET))
+
+    assert page.said("h1", "h2") == [
+        "5 clusters: 2 not as agreed, 2 unknown, 1 as agreed.",
+        "demo",
+        "prod-us",
+        "lab",
+        "staging",
+        "prod-eu",
+    ]
+    assert page.elements["tr", "data-owner", "data-kind", "data-key"] == 5

@@ -1,0 +1,219 @@
+"""Names and messages that mean harm, in every output."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from io import StringIO
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from quota_ops.model.entity import Entity
+from quota_ops.model.errors import InvalidDesiredState
+from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.plan import GuardFinding
+from quota_ops.model.problem import Problem
+from quota_ops.model.report import Report
+from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
+from quota_ops.report import fleet
+from quota_ops.report.data import as_json
+from quota_ops.report.markdown import as_markdown
+from quota_ops.report.page import as_html
+from quota_ops.report.progress import in_lines
+from quota_ops.report.screen import Screen, plain
+from quota_ops.report.screens import plan_screen, problems_screen, verify_screen
+from quota_ops.report.terminal import show
+from quota_ops.report.text import as_text, report_screen
+from quota_ops.report.wording import shown
+from tests.unit.report_reader import Page
+from tests.unit.report_sample import (
+    ALICE_RAISED,
+    DIFFERENCES,
+    OPERATOR,
+    PLAN,
+    PLANNED,
+    TROUBLED,
+    stages,
+)
+
+HARM = {
+    "script": "<script>alert(1)</script>",
+    "attribute": "\" onmouseover=alert(1) x='",
+    "end of style": "</style></td><img src=x>",
+    "template": "{{ 7 * 7 }}{% raw %}",
+    "entity": "&lt;b&gt;&#64;",
+    "pipe": "a|b\\|c",
+    "backticks": "``` `a` ```",
+    "mention": "@org/team",
+    "reference": "#1 org/repo#2 GH-3",
+    "link": "[a](http://example.org) http://example.org www.example.org a@example.org",
+    "markup": "**a** _b_ ~~c~~ ![d](e) # f",
+    "newline": "a\r\n\n- b\n# c",
+    "escape": "\x1b[2J\x1b]0;title\x07\x9b31m",
+    "bidi": "a\u202eb\u2066c\u2028d",
+    "formula": "=cmd|' /C calc'!A0",
+    "surrogate": "a\ud800b",
+    "nothing": " ",
+}
+
+
+def one_line(name: str) -> str:
+    """A message of one line: its line ends are kept as lines, and these tests count lines."""
+    return name.replace("\n", " ")
+
+
+def report_of(name: str) -> Report:
+    """A report in which a person, a broker and a file said `name` wherever they can."""
+    said: dict[str, Any] = {
+        "owner": name,
+        "reason": name,
+        "file": name,
+        "commit": name,
+        "run": name,
+    }
+    row = ALICE_RAISED._replace(**said, since=name)
+    rows = (
+        row._replace(entity=Entity.of({"user": name}).text, key=name),
+        row._replace(entity=Entity.of({"user": None, name: name}).text),
+        *DIFFERENCES[:2],
+        OPERATOR._replace(hands_off=name),
+    )
+    return replace(
+        TROUBLED,
+        cluster=name,
+        cluster_id=name,
+        run=name,
+        commit=name,
+        started=name,
+        stages=tuple(
+            one._replace(message=one_line(name)) for one in stages(apply="failed", verify="not run")
+        ),
+        plan=replace(
+            PLAN,
+            commit=name,
+            differences=rows,
+            guards=(GuardFinding("cut", name), GuardFinding("conflict", name, allowed=name)),
+            ledger=name,
+        ),
+        applied=(Outcome(1, rows[0].entity, (name,), Status.REFUSED, 44, name, name),),
+        brokers=(BrokerAnswer(1, name, 2, 1), BrokerAnswer(2, name, 2, None, name)),
+        verdicts=(
+            RowVerdict(
+                Entity.of({"user": name}).text, f"{name} key", 1.0, Verdict.DIFFERS, ((1, None),)
+            ),
+        ),
+        versions=((name, name),),
+    )
+
+
+NAMES = [pytest.param(name, id=kind) for kind, name in HARM.items()]
+HARMLESS = report_of("plain")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_html(name: str) -> None:
+    """The page has the elements and attributes that it has for a plain name, and no more."""
+    html = as_html(report_of(name))
+
+    page, plain_page = Page(html), Page(as_html(HARMLESS))
+    assert page.elements == plain_page.elements
+    assert all(line.isprintable() for line in html.split("\n"))
+    assert shown(name).split() == [] or " ".join(shown(name).split()) in page.said("dd")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fleet_html(name: str) -> None:
+    """The overview of clusters has no element that came from a name or an error."""
+    page = Page(fleet.as_html(((name, report_of(name)), ("b", name))))
+
+    assert page.elements == Page(fleet.as_html((("a", HARMLESS), ("b", "plain")))).elements
+
+
+def tokens(markdown: str) -> Iterator[Token]:
+    """The parts of a Markdown text as GitHub reads it."""
+    for token in MarkdownIt("gfm-like", {"html": True, "linkify": True}).parse(markdown):
+        yield token
+        yield from token.children or ()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_markdown(name: str) -> None:
+    """What came from outside is code: no link, mention, reference, markup or HTML came from it."""
+    markdown = as_markdown(report_of(name))
+    overview = fleet.as_markdown(((name, report_of(name)), ("b", name)))
+
+    outside = [token.content for token in tokens(markdown + overview) if token.type == "text"]
+    assert {token.type for token in tokens(markdown)} <= {
+        token.type for token in tokens(as_markdown(HARMLESS))
+    }
+    assert {token.content for token in tokens(markdown) if "html" in token.type} <= {"<br>"}
+    assert not re.search(r"[@#\[\]<>`|]|http|www", "".join(outside))
+    assert shown(name) in {
+        token.content for token in tokens(markdown) if token.type == "code_inline"
+    }
+
+
+def screens_of(name: str) -> list[Screen]:
+    """Every screen that shows something from outside."""
+    report = report_of(name)
+    problem = Problem(name, 1, 2, name, name, name * 3, 4)
+    return [
+        plan_screen(report),
+        verify_screen(report),
+        report_screen(report),
+        problems_screen(InvalidDesiredState([problem], files=1, quotas=1)),
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pipe(name: str) -> None:
+    """Plain text holds no character that a terminal obeys, and no line that a name has made."""
+    for screen, harmless in zip(screens_of(name), screens_of("plain"), strict=True):
+        lines = plain(screen).split("\n")
+
+        assert all(line.isprintable() for line in lines)
+        assert len(lines) == len(plain(harmless).split("\n"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal receives colours and no other command."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    stream = StringIO()
+    for screen in screens_of(name):
+        show(screen, stream)
+
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()).split("\n")
+    assert all(line.isprintable() for line in lines)
+    assert "\x1b[2J" not in stream.getvalue()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_progress(name: str) -> None:
+    """What a broker said on the way is one harmless line as well."""
+    lines: list[str] = []
+    in_lines(lines.append).asked(report_of(name).brokers, 1.0)
+
+    assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_json(name: str) -> None:
+    """JSON keeps every name as it is, and its text is plain ASCII."""
+    text = as_json(report_of(name))
+
+    assert text.isascii()
+    assert json.loads(text)["cluster"] == name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_long_names_do_not_hide_rows(name: str) -> None:
+    """A name of the longest that Kafka takes leaves the others to be seen."""
+    long = (name * 32_767)[:32_767]
+
+    assert len(as_markdown(report_of(long))) < 65_536
+    assert "old-etl" in as_markdown(report_of(long))
+    assert "old-etl" in as_text(replace(PLANNED, cluster=long))

@@ -1,0 +1,124 @@
+"""The comment on a pull request."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from quota_ops.model.outcome import Status
+from quota_ops.report.markdown import LIMIT, as_markdown, cell, code
+from quota_ops.report.wording import shown
+from tests.unit.report_sample import (
+    ALICE_RAISED,
+    APPLIED,
+    FAILED,
+    PLAN,
+    PLANNED,
+    TROUBLED,
+    answered,
+)
+
+GITHUB = MarkdownIt("gfm-like")
+
+
+def test_comment_on_a_plan() -> None:
+    """A reviewer sees what would change, what needs approval and how, and the broker's word."""
+    assert (
+        as_markdown(PLANNED)
+        == """\
+**quota-ops · No: 1 quota on `demo` was changed behind Git's back** · plan `b998bfb3` · \
+commit `a1b2c3d`
+
+3 pending; 1 guard asks for a person; 409 of 412 quotas in sync; 2 not described in Git.
+
+| | entity | key | now → then | owner |
+|-|-|-|-|-|
+| ⚠ | every user | `request_percentage` | 100 % → **25 %** (\N{MINUS SIGN}75 %) | `platform` |
+| ⚠ | user `alice`, any other client | `consumer_byte_rate` | none → **20 MB/s** | `payments` |
+| ✂ | client `old-etl` | `consumer_byte_rate` | 20 MiB/s → **none** | `etl` |
+| ↑ | user `alice` | `producer_byte_rate` | 10 MiB/s → **15 MiB/s** (+50 %) | `payments` |
+
+⚠ Guard `default_touched`: `user=<default> request_percentage would change: a default holds for \
+many`; let it pass with `--allow default_touched --reason TEXT`.
+
+The broker accepts all 4 (validate-only, 1 batch, 31 ms).
+"""
+    )
+
+
+def test_comment_on_a_troubled_run() -> None:
+    """Refusals stand in their rows, stages that stopped and brokers that lag have lines."""
+    lines = as_markdown(TROUBLED).splitlines()
+
+    assert [line for line in lines if "<br>" in line or line.startswith(("⚠", "**apply"))] == [
+        (
+            "| ⚠ | user `alice`, any other client | `consumer_byte_rate` | none → **20 MB/s**<br>"
+            "`unknown: no answer came [payments.yaml:12]` | `payments` |"
+        ),
+        (
+            "| ⚠ | client `old-etl` | `consumer_byte_rate` | 20 MiB/s → **none**<br>"
+            "`refused: Quotas of etl are frozen. (POLICY_VIOLATION) [etl.yaml]` | `etl` |"
+        ),
+        (
+            "| ⚠ | user `alice` | `producer_byte_rate` | 10 MiB/s → **15 MiB/s** (+50 %)<br>"
+            "`broker 3 holds 10 MiB/s [payments.yaml:8]` | `payments` |"
+        ),
+        "**apply refused**: `no reason was given`",
+        "⚠ `broker 3 is 1 key behind (asked 6 times)`",
+        "⚠ `broker 4 at kafka-4:9094 does not answer (asked 6 times): timed out`",
+    ]
+
+
+def test_comment_on_a_failed_run() -> None:
+    """A run that did not come to the cluster is not shown as one with nothing to do."""
+    assert as_markdown(FAILED).splitlines() == [
+        (
+            "**quota-ops · Unknown: describe failed, so nothing is known of `demo`** · "
+            "commit `a1b2c3d`"
+        ),
+        "",
+        "",
+        (
+            "**describe failed**: `cluster demo: no broker answers at kafka-1:9094 "
+            "(timed out after 5 s).`<br>`Check bootstrap.servers and the network.`"
+        ),
+        "",
+        "Not run: diff, plan, validate, apply, verify.",
+    ]
+
+
+@pytest.mark.parametrize("rows", [5, 20_000])
+def test_a_comment_fits(rows: int) -> None:
+    """GitHub takes the comment of any run; it says how many rows it leaves out."""
+    changes = tuple(
+        ALICE_RAISED._replace(entity=f"user=user-{number}", owner="x" * 40_000)
+        for number in range(rows)
+    )
+    report = replace(
+        APPLIED,
+        plan=replace(PLAN, differences=changes),
+        applied=answered(Status.ACCEPTED, *changes),
+    )
+
+    lines = as_markdown(report).splitlines()
+
+    listed = sum(line.startswith("| ↑") for line in lines)
+    assert sum(len(line) + 1 for line in lines) <= LIMIT
+    left_out = [f"… and {rows - listed:,} more; the report has them all."]
+    assert [line for line in lines if "more;" in line] == (left_out if rows > listed else [])
+
+
+@given(st.text(max_size=200) | st.text("`|\\ a\n<@#*_[]!&:/.", max_size=50))
+def test_a_code_span_holds_any_text(text: str) -> None:
+    """Whatever is put into a cell comes out of GitHub's Markdown as that text and nothing else."""
+    document = f"|a|b|\n|-|-|\n|{cell(text)}|{code('b')}|\n"
+
+    inlines = [one.children or [] for one in GITHUB.parse(document) if one.type == "inline"]
+
+    expected = [[("code_inline", shown(text))]] if text else [[]]
+    assert [[(one.type, one.content) for one in children] for children in inlines[2:]] == [
+        *expected,
+        [("code_inline", "b")],
+    ]

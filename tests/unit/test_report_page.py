@@ -1,0 +1,129 @@
+"""The page, read without a browser."""
+
+import re
+from base64 import b64encode
+from hashlib import sha256
+
+import pytest
+
+from quota_ops.model.report import Report
+from quota_ops.report.page import LONG, as_html
+from tests.unit.report_reader import Page
+from tests.unit.report_sample import APPLIED, FAILED, PLANNED, TROUBLED, many_changes
+
+REPORTS = {"planned": PLANNED, "applied": APPLIED, "troubled": TROUBLED, "failed": FAILED}
+
+
+def test_page_of_a_plan() -> None:
+    """The page says the answer, the bar, what needs a person, what would change, and the rest."""
+    page = Page(as_html(PLANNED))
+
+    assert page.said("h1", "h2", "li", "summary", "th")[:15] == [
+        "1 quota on demo was changed behind Git's back.",
+        "in sync",
+        "pending",
+        "drifted",
+        "unmanaged",
+        "Needs a person",
+        "kind",
+        "entity",
+        "key",
+        "now",
+        "then",
+        "change",
+        "since",
+        "asked by",
+        "answer",
+    ]
+    assert page.said("summary") == ["2 unmanaged"]
+
+
+def test_rows_of_a_page() -> None:
+    """Beside each row stand now, then, since when, who asked and where, and the answer."""
+    html = as_html(APPLIED)
+
+    rows = [Page(row).texts for row in re.findall("<tr data.*?</tr>", html)]
+
+    assert [text for _, text in rows[0]] == [
+        "↓",
+        "drifted",
+        "user=<default>",
+        "touches every user; fair share",
+        "request_percentage",
+        "100 %",
+        "25 %",
+        "\N{MINUS SIGN}75 %",
+        "after 2026-11-14",
+        "10:00 UTC",
+        "platform",
+        "platform.yaml:5",
+        "accepted, read back",
+    ]
+
+
+def test_foot_of_a_page() -> None:
+    """The foot holds what an audit asks for."""
+    page = Page(as_html(TROUBLED))
+
+    assert dict(zip(page.said("dt"), page.said("dd"), strict=True)) == {
+        "plan": "b998bfb33a85b91be3a0fefb6b659723026a2a10d5c7af5deadaf09f1d529936",
+        "commit": "a1b2c3d4e5f6",
+        "cluster id": "MkU3OEVBNTcwNTJENDM2Qg",
+        "ledger": "000007.parquet",
+        "run": "2026-11-21T10-15-00Z",
+        "times": "2026-11-21T10:15:00Z to 2026-11-21T10:15:04Z",
+        "stages": ", ".join(f"{stage.stage} 31 ms" for stage in TROUBLED.stages),
+        "versions": "quota-ops 0.1.0, Kafka 4.3.1",
+    }
+
+
+def test_a_failed_run_has_a_page() -> None:
+    """What failed, why, what to do and what did not run stand where one looks first."""
+    page = Page(as_html(FAILED))
+
+    assert page.said("h1", "h2", "li", "p", "b")[2:] == [
+        "Unknown.",
+        "describe failed, so nothing is known of demo.",
+        "Needs a person",
+        "describe failed",
+        "cluster demo: no broker answers at kafka-1:9094 (timed out after 5 s).",
+        "Check bootstrap.servers and the network.",
+        "not run",
+        "diff, plan, validate, apply, verify",
+    ]
+
+
+@pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
+def test_only_our_own_style_and_script_may_run(report: Report) -> None:
+    """The policy names the hashes of what is inside, and nothing is loaded from anywhere."""
+    html = as_html(report)
+
+    inside = re.findall(r"<(?:style|script)>(.*?)</(?:style|script)>", html, re.DOTALL)
+    hashes = [b64encode(sha256(text.encode()).digest()).decode() for text in inside]
+    assert re.findall(r'http-equiv="Content-Security-Policy" content="(.*?)"', html) == [
+        (
+            f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
+            "img-src data:; base-uri 'none'; form-action 'none'"
+        )
+    ]
+    assert re.findall(r"""(?:src|href|url|@import)\s*[=(]\s*["']?([^"')\s]+)""", html) == ["data:,"]
+
+
+@pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
+def test_the_page_can_be_read_aloud(report: Report) -> None:
+    """Landmarks, one first heading, and every table's headings say that they head columns."""
+    elements = Page(as_html(report)).elements
+
+    assert {name: elements[name,] for name in ("header", "main", "footer", "h1")} == dict.fromkeys(
+        ("header", "main", "footer", "h1"), 1
+    )
+    assert elements["th",] == 0
+    assert elements["html", "lang"] == 1
+
+
+def test_a_long_table_is_folded() -> None:
+    """A page of many changes opens at once: the rows are there, and laid out when asked for."""
+    html = as_html(many_changes(LONG + 1))
+
+    assert Page(html).said("summary")[0] == f"{LONG + 1} rows"
+    assert html.count("<tr data") == LONG + 1

@@ -1,0 +1,231 @@
+"""What the command line says, laid out for a pipe."""
+
+from dataclasses import replace
+
+import pytest
+
+from quota_ops.model.errors import InvalidDesiredState
+from quota_ops.model.problem import Problem
+from quota_ops.model.report import Report
+from quota_ops.report.screen import Row, Span, Table, plain
+from quota_ops.report.screens import (
+    apply_screen,
+    finished_line,
+    plan_screen,
+    problems_screen,
+    verify_screen,
+)
+from quota_ops.report.text import as_text
+from tests.unit.report_sample import APPLIED, FAILED, PLAN, PLANNED, TROUBLED
+
+PLAN_LINES = """\
+demo (MkU3OEVBNTcwNTJENDM2Qg) at a1b2c3d      plan b998bfb3      \
+4 to change of 412, 409 in sync, 2 unmanaged
+
+   kind     entity                          key                 now       then      change   \
+asked by
+!  drifted  user=<default>                  request_percentage  100 %     25 %      -75 %    \
+platform.yaml:5  (touches every user)
+!  pending  client-id=<default>,user=alice  consumer_byte_rate  none      20 MB/s   new      \
+payments.yaml:12  (touches user alice, any other client)
+   removed  client-id=old-etl               consumer_byte_rate  20 MiB/s  none      cleared  \
+(was etl.yaml, at 9c0ffee)
+   pending  user=alice                      producer_byte_rate  10 MiB/s  15 MiB/s  +50 %    \
+payments.yaml:8
+
+The broker accepts all 4 (validate-only, 1 batch, 31 ms).
+default_touched: user=<default> request_percentage would change: a default holds for many
+1 guard asks for a person: default_touched. Approve in Airflow, or --allow default_touched \
+--reason TEXT.
+"""
+
+
+def test_plan() -> None:
+    """A plan lists what can hurt most first, marks what a guard holds, and says what to do."""
+    assert plain(plan_screen(PLANNED)) == PLAN_LINES
+
+
+def test_a_long_plan_says_how_much_it_leaves_out() -> None:
+    """A cut list never looks whole."""
+    lines = plain(plan_screen(PLANNED, most=1)).splitlines()
+
+    assert next(line for line in lines if "user=" in line).startswith("!  drifted")
+    assert "  … and 3 more" in lines
+
+
+def test_a_plan_with_nothing_to_do_says_so() -> None:
+    """An empty table is no answer."""
+    nothing = replace(PLANNED, plan=replace(PLAN, differences=(), ledger=None), validated=())
+
+    assert plain(plan_screen(nothing)).splitlines()[1:] == [
+        "",
+        "Nothing to change.",
+        "No ledger of this cluster yet: nothing is cleared before a run was verified.",
+    ]
+
+
+def test_a_run_without_a_plan_has_no_plan_screen() -> None:
+    """A run that failed early leaves the word to its error."""
+    assert plain(plan_screen(FAILED)) == ""
+
+
+def test_refusals_stand_under_their_rows() -> None:
+    """A refusal is told in the broker's words with the line that asked for it."""
+    assert (
+        plain(apply_screen(TROUBLED)).splitlines()[0] == "applied: 2 accepted, 1 refused, 1 unknown"
+    )
+    assert [line.strip() for line in plain(apply_screen(TROUBLED)).splitlines()[3::2]] == [
+        "unknown: no answer came [payments.yaml:12]",
+        "refused: Quotas of etl are frozen. (POLICY_VIOLATION) [etl.yaml]",
+        "broker 3 holds 10 MiB/s [payments.yaml:8]",
+    ]
+
+
+def test_verify_names_each_broker() -> None:
+    """A broker that lags or is silent is named with what it said."""
+    assert plain(verify_screen(TROUBLED)).splitlines() == [
+        "broker 1 agrees",
+        "broker 2 agrees",
+        "broker 3 is 1 key behind (asked 6 times)",
+        "broker 4 at kafka-4:9094 does not answer (asked 6 times): timed out",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("report", "words"),
+    [
+        (
+            APPLIED,
+            "applied 4 keys on 4 entities in 248 ms; 3 of 3 brokers agree; report: report.html",
+        ),
+        (
+            TROUBLED,
+            "applied 2 keys on 2 entities in 248 ms; 2 of 4 brokers agree; report: report.html",
+        ),
+        (PLANNED, "nothing applied in 248 ms; report: report.html"),
+    ],
+)
+def test_last_line(report: Report, words: str) -> None:
+    """A run ends with what it did and where to read more."""
+    assert plain((finished_line(report, "report.html"),)) == f"{words}\n"
+
+
+def test_problems() -> None:
+    """Every problem has its place, its line underlined, and its remedy."""
+    error = InvalidDesiredState(
+        [
+            Problem("b.yaml", 31, 5, "user=indexer is already described.", "Keep one."),
+            Problem(
+                "a.yaml",
+                14,
+                14,
+                "producer_byterate is not a quota key.",
+                "Did you mean producer_byte_rate?",
+                "    limits: {producer_byterate: 10 MiB}",
+                17,
+            ),
+        ],
+        files=5,
+        quotas=412,
+    )
+
+    assert plain(problems_screen(error)) == (
+        "a.yaml:14:14  producer_byterate is not a quota key. Did you mean producer_byte_rate?\n"
+        "    14 |     limits: {producer_byterate: 10 MiB}\n"
+        "                      ^^^^^^^^^^^^^^^^^\n"
+        "b.yaml:31:5  user=indexer is already described. Keep one.\n"
+        "2 problems in 2 of 5 files (412 quotas read)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("excerpt", "column", "length", "shown", "under"),
+    [
+        ("owner:\tx", 7, 1, "owner:\\tx", "      ^^"),
+        ("日本: x", 5, 1, "日本: x", "      ^"),
+        ("a: \x1b[2J", 4, 4, "a: \\u001b[2J", "   ^^^^^^^^^"),
+        ("a:", 3, 1, "a:", "  ^"),
+        ("x" * 500, 400, 3, "…" + "x" * 150 + "…", " " * 61 + "^^^"),
+    ],
+)
+def test_underline(excerpt: str, column: int, length: int, shown: str, under: str) -> None:
+    """The mark stands under the place as it is shown: wide, escaped, or cut out of a long line."""
+    problem = Problem("a.yaml", 7, column, "Wrong.", None, excerpt, length)
+    error = InvalidDesiredState([problem], files=1, quotas=0)
+
+    lines = plain(problems_screen(error)).splitlines()
+
+    assert lines[1:3] == [f"     7 | {shown}", f"         {under}"]
+
+
+def test_columns_line_up_with_wide_names() -> None:
+    """Chinese and combining characters take the room that a terminal gives them."""
+    cells = [("日本", "1"), ("e\u0301", "2"), ("plain", "3"), ("x" * 70, "4")]
+    table = Table(("name", "n"), tuple(Row(tuple(map(Span, row))) for row in cells))
+
+    assert plain((table,)).splitlines() == [
+        "name" + " " * 58 + "n",
+        "日本" + " " * 58 + "1",
+        "e\u0301" + " " * 61 + "2",
+        "plain" + " " * 57 + "3",
+        "x" * 70 + "  4",
+    ]
+
+
+def test_report_as_text() -> None:
+    """The text report says everything in the order of reading; nothing failed goes unsaid."""
+    lines = as_text(TROUBLED).splitlines()
+
+    assert [line for line in lines if not line.startswith((" ", "!"))] == [
+        (
+            "No: 3 quotas on demo are unsettled; 1 not read back, 1 refused, 1 unknown; apply was "
+            "refused; 1 change made by this run; 410 of 412 quotas in sync; 2 of 4 brokers agree; "
+            "2 not described in Git."
+        ),
+        (
+            "demo (MkU3OEVBNTcwNTJENDM2Qg) at a1b2c3d, plan b998bfb3, run 2026-11-21T10-15-00Z, "
+            "2026-11-21 10:15 UTC"
+        ),
+        "apply refused: no reason was given",
+        "verify failed: no reason was given",
+        "",
+        "Needs a person (3)",
+        "",
+        "Changed (1)",
+        "",
+        "Brokers",
+        "broker 1 agrees",
+        "broker 2 agrees",
+        "broker 3 is 1 key behind (asked 6 times)",
+        "broker 4 at kafka-4:9094 does not answer (asked 6 times): timed out",
+        "",
+        "Everything else (2)",
+    ]
+
+
+def test_a_failed_run_as_text() -> None:
+    """A run that did not come to the cluster says why, what to do, and what did not run."""
+    assert as_text(FAILED) == (
+        "Unknown: describe failed, so nothing is known of demo.\n"
+        "demo (unknown cluster id) at a1b2c3d, run 2026-11-21T10-15-00Z, 2026-11-21 10:15 UTC\n"
+        "describe failed: cluster demo: no broker answers at kafka-1:9094 (timed out after 5 s).\n"
+        "  Check bootstrap.servers and the network.\n"
+        "not run: diff, plan, validate, apply, verify\n"
+    )
+
+
+def test_long_lists_of_refusals_are_told_by_their_ends() -> None:
+    """A stage's message of a thousand lines does not bury the report, and says that it is cut."""
+    message = "\n".join(
+        ["the broker refuses 999:", *(f"  {at}" for at in range(999)), "Mend them."]
+    )
+    stages = (PLANNED.stages[0]._replace(status=FAILED.stages[1].status, message=message),)
+
+    lines = as_text(replace(FAILED, stages=stages)).splitlines()[2:]
+
+    assert lines == [
+        "check failed: the broker refuses 999:",
+        *(f"  {at}" for at in range(5)),
+        "  … 994 more lines",
+        "  Mend them.",
+    ]

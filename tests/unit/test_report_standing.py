@@ -1,0 +1,178 @@
+"""Where each row stands at the end of a run, and the sentence that answers for all."""
+
+from dataclasses import replace
+
+import pytest
+
+from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.outcome import Status
+from quota_ops.model.report import Report, StageStatus
+from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
+from quota_ops.report.standing import Section, Standing, report_rows, standings
+from quota_ops.report.summary import summary_sentence
+from tests.unit.report_sample import (
+    ALICE_RAISED,
+    APPLIED,
+    BROKERS,
+    FAILED,
+    LEGACY,
+    PLAN,
+    PLANNED,
+    TROUBLED,
+    answered,
+    difference,
+    stages,
+)
+
+
+def one_row(kind: Kind, action: Action, before: float | None, after: float | None) -> Difference:
+    """A difference of the one user that these tests need."""
+    return difference({"user": "alice"}, "producer_byte_rate", (kind, action), before, after)
+
+
+SET = one_row(Kind.PENDING, Action.SET, 1.0, 2.0)
+REPAIR = one_row(Kind.DRIFTED, Action.SET, 1.0, 2.0)
+GONE = one_row(Kind.GONE, Action.FORGET, None, None)
+
+
+def report_of(row: Difference, **more: object) -> Report:
+    """A report about one row."""
+    changes = {"plan": replace(PLAN, differences=(row,)), "validated": (), **more}
+    return replace(PLANNED, **changes)  # type: ignore[arg-type]
+
+
+DIFFERS = (RowVerdict(SET.entity, SET.key, 2.0, Verdict.DIFFERS, ((1, 1.0),)),)
+
+
+@pytest.mark.parametrize(
+    ("report", "standing", "section"),
+    [
+        (report_of(SET), Standing.PENDING, Section.CHANGE),
+        (report_of(REPAIR), Standing.DRIFTED, Section.PERSON),
+        (report_of(SET, applied=answered(Status.ACCEPTED, SET)), Standing.CHANGED, Section.CHANGE),
+        (
+            report_of(REPAIR, applied=answered(Status.ALREADY, SET)),
+            Standing.CHANGED,
+            Section.CHANGE,
+        ),
+        (report_of(SET, applied=answered(Status.STALE, SET)), Standing.UNSETTLED, Section.PERSON),
+        (report_of(SET, applied=answered(Status.UNKNOWN, SET)), Standing.UNSETTLED, Section.PERSON),
+        (report_of(SET, applied=answered(Status.NOT_SENT, SET)), Standing.PENDING, Section.CHANGE),
+        (
+            report_of(SET, validated=answered(Status.REFUSED, SET)),
+            Standing.UNSETTLED,
+            Section.PERSON,
+        ),
+        (
+            report_of(SET, applied=answered(Status.ACCEPTED, SET), verdicts=DIFFERS),
+            Standing.UNSETTLED,
+            Section.PERSON,
+        ),
+        (report_of(SET, verdicts=DIFFERS), Standing.PENDING, Section.CHANGE),
+        (
+            report_of(one_row(Kind.DRIFTED, Action.REPORT, 1.0, 2.0)),
+            Standing.DRIFTED,
+            Section.PERSON,
+        ),
+        (
+            report_of(one_row(Kind.TAKEOVER, Action.REPORT, 1.0, 2.0)),
+            Standing.PENDING,
+            Section.CHANGE,
+        ),
+        (report_of(one_row(Kind.IN_SYNC, Action.RECORD, 2.0, 2.0)), Standing.IN_SYNC, Section.REST),
+        (report_of(LEGACY), Standing.UNMANAGED, Section.REST),
+        (report_of(GONE), Standing.DRIFTED, Section.PERSON),
+        (report_of(GONE, brokers=BROKERS, writes=True), Standing.FORGOTTEN, Section.REST),
+        (
+            report_of(one_row(Kind.CLEARED, Action.FORGET, None, None)),
+            Standing.FORGOTTEN,
+            Section.REST,
+        ),
+    ],
+)
+def test_standing(report: Report, standing: Standing, section: Section) -> None:
+    """A row stands where the last that was heard of it puts it."""
+    (row,) = report_rows(report)
+
+    assert (row.standing, row.section) == (standing, section)
+
+
+def test_a_row_that_only_some_brokers_hold_is_told_though_it_was_no_difference() -> None:
+    """A broker that lags behind on an untouched quota takes it out of those in sync."""
+    verdict = RowVerdict("user=bob", "request_percentage", 50.0, Verdict.DIFFERS, ((2, None),))
+    report = replace(APPLIED, verdicts=(verdict,))
+
+    rows = report_rows(report)
+
+    assert (rows[0].difference.entity, rows[0].standing) == ("user=bob", Standing.UNSETTLED)
+    assert standings(report, rows) == {
+        Standing.IN_SYNC: 408,
+        Standing.CHANGED: 4,
+        Standing.PENDING: 0,
+        Standing.DRIFTED: 0,
+        Standing.UNSETTLED: 1,
+        Standing.UNMANAGED: 2,
+        Standing.FORGOTTEN: 0,
+    }
+
+
+VERIFY_ONLY = replace(
+    PLANNED, plan=None, validated=(), brokers=BROKERS, verified=412, stages=stages()
+)
+SILENT = BrokerAnswer(4, "kafka-4:9094", 6, None, "timed out")
+
+
+@pytest.mark.parametrize(
+    ("report", "sentence"),
+    [
+        (
+            PLANNED,
+            (
+                "No: 1 quota on demo was changed behind Git's back; 3 pending; 1 guard asks for a "
+                "person; 409 of 412 quotas in sync; 2 not described in Git."
+            ),
+        ),
+        (
+            report_of(ALICE_RAISED),
+            "Not yet: 1 change to make on demo; 411 of 412 quotas in sync.",
+        ),
+        (
+            APPLIED,
+            (
+                "Yes: demo holds what Git says; 4 changes made by this run; 412 of 412 quotas in "
+                "sync; 3 of 3 brokers agree; 2 not described in Git."
+            ),
+        ),
+        (
+            TROUBLED,
+            (
+                "No: 3 quotas on demo are unsettled; 1 not read back, 1 refused, 1 unknown; "
+                "apply was refused; 1 change made by this run; 410 of 412 quotas in sync; "
+                "2 of 4 brokers agree; 2 not described in Git."
+            ),
+        ),
+        (FAILED, "Unknown: describe failed, so nothing is known of demo."),
+        (
+            VERIFY_ONLY,
+            "Yes: demo holds what Git says; 412 of 412 quotas in sync; 3 of 3 brokers agree.",
+        ),
+        (
+            replace(VERIFY_ONLY, brokers=(SILENT,), stages=stages(verify=StageStatus.REFUSED)),
+            (
+                "Unknown: broker 4 did not answer on demo; 412 of 412 quotas in sync; "
+                "0 of 1 broker agree."
+            ),
+        ),
+        (
+            report_of(SET, applied=answered(Status.UNKNOWN, SET)),
+            "Unknown: 1 quota on demo is unsettled; 1 unknown; 411 of 412 quotas in sync.",
+        ),
+        (
+            replace(report_of(LEGACY), stages=stages(validate=StageStatus.FAILED)),
+            "Unknown: validate failed on demo; 412 of 412 quotas in sync; 1 not described in Git.",
+        ),
+    ],
+)
+def test_summary_sentence(report: Report, sentence: str) -> None:
+    """One sentence answers "is it as agreed?", and no failure is called a yes."""
+    assert summary_sentence(report) == sentence

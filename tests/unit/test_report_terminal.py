@@ -1,0 +1,117 @@
+"""Colour and progress on a terminal."""
+
+import re
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+
+from quota_ops.model.outcome import Status
+from quota_ops.report.progress import in_lines
+from quota_ops.report.screen import Span, Tone, plain
+from quota_ops.report.screens import plan_screen
+from quota_ops.report.terminal import fitted, progress, show
+from tests.unit.report_sample import APPLIED, DIFFERENCES, PLANNED, TROUBLED, answered
+
+
+class Terminal(StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        """Say so."""
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """A terminal 200 cells wide that knows colours."""
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "200")
+    return Terminal()
+
+
+def uncoloured(text: str) -> list[str]:
+    """The lines without colours and without the blanks at their ends."""
+    return [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()]
+
+
+def test_a_terminal_shows_what_a_pipe_shows(terminal: Terminal) -> None:
+    """Colour adds nothing that the words do not say."""
+    screen = plan_screen(PLANNED)
+
+    show(screen, terminal)
+
+    assert uncoloured(terminal.getvalue()) == plain(screen).splitlines()
+
+
+def test_tones(terminal: Terminal) -> None:
+    """Green is in sync, yellow is change, red is refusal, dim is context."""
+    show([(Span("a", Tone.OK), Span("b", Tone.CHANGE))], terminal)
+    show([(Span("c", Tone.REFUSAL), Span("d", Tone.CONTEXT))], terminal)
+
+    assert terminal.getvalue() == (
+        "\x1b[32ma\x1b[0m\x1b[33mb\x1b[0m\n\x1b[1;31mc\x1b[0m\x1b[2md\x1b[0m\n"
+    )
+
+
+def test_no_color_is_obeyed(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NO_COLOR leaves no colour."""
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    show([(Span("a", Tone.OK), Span("b", Tone.CHANGE))], terminal)
+
+    assert terminal.getvalue() == "ab\n"
+
+
+def test_a_narrow_terminal_folds_within_columns(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No line is wider than the terminal, and no character is lost."""
+    monkeypatch.setenv("COLUMNS", "120")
+
+    show(plan_screen(PLANNED)[2:3], terminal)
+
+    lines = uncoloured(terminal.getvalue())
+    assert max(map(len, lines)) <= 120
+    assert sorted("".join("".join(lines).split())) == sorted(
+        "".join(plain(plan_screen(PLANNED)[2:3]).split())
+    )
+
+
+def test_columns_give_way_from_the_widest() -> None:
+    """Short columns stay whole as long as a long one can be folded."""
+    assert fitted((3, 60, 40, 8), 80) == (3, 34, 35, 8)
+    assert fitted((60, 60), 10) == (12, 12)
+
+
+def test_progress_on_a_terminal(terminal: Terminal) -> None:
+    """Both stages are shown while they run, and nothing is left when they are over."""
+    with progress(terminal) as told:
+        told.applied(1, 2, APPLIED.applied)
+        told.asked(TROUBLED.brokers, 72.0)
+
+    lines = [line.strip() for line in terminal.getvalue().replace("\r", "\n").splitlines()]
+    assert any("batch 1 of 2  accepted 4  refused 0  unknown 0" in line for line in lines)
+    assert any("2 of 4 brokers agree  broker 3 is 1 key behind" in line for line in lines)
+    assert lines[-1].endswith("\x1b[2K")
+
+
+def test_progress_in_a_log() -> None:
+    """A log has the first and the last word of a stage, and not every step between."""
+    lines: list[str] = []
+    told = in_lines(lines.append)
+
+    told.applied(1, 3, answered(Status.ACCEPTED, *DIFFERENCES[:3]))
+    told.applied(2, 3, answered(Status.STALE, DIFFERENCES[3]))
+    told.applied(3, 3, answered(Status.UNKNOWN, DIFFERENCES[4]))
+    told.asked(TROUBLED.brokers[:3], 72.0)
+    told.asked(tuple(replace(one, behind=0) for one in TROUBLED.brokers[:3]), 71.0)
+
+    assert lines == [
+        "apply    batch 1 of 3  accepted 3  refused 0  unknown 0",
+        "apply    batch 3 of 3  accepted 3  refused 1  unknown 1",
+        "verify   2 of 3 brokers agree  broker 3 is 1 key behind (asked 6 times)  01:12 left",
+        "verify   3 of 3 brokers agree",
+    ]

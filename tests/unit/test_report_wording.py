@@ -1,0 +1,58 @@
+"""The words that every output shares."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quota_ops.report.wording import counted, duration, moment, short_commit, shortened, shown
+
+
+@given(st.text())
+def test_shown_text_is_one_printable_line(text: str) -> None:
+    """Nothing that a terminal, an editor or a browser would obey is left, and twice is as once."""
+    assert shown(text).isprintable()
+    assert shown(shown(text)) == shown(text)
+
+
+def test_shown_text_says_what_it_escaped() -> None:
+    """A reader can tell which characters were there."""
+    assert shown("a\x1b[31m\n\u202eb\u200bé日本") == "a\\u001b[31m\\n\\u202eb\\u200bé日本"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.031, "31 ms"), (9.84, "9.8 s"), (124.0, "2 min 04 s")],
+)
+def test_durations_carry_a_unit(seconds: float, words: str) -> None:
+    """A length of time is said in the unit that fits."""
+    assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("at", "words"),
+    [
+        ("2026-11-21T10:15:09Z", "2026-11-21 10:15 UTC"),
+        ("2026-11-21T12:15:09+02:00", "2026-11-21 10:15 UTC"),
+        ("2026-11-21T10:15:09", "2026-11-21 10:15 UTC"),
+        ("yesterday\n", "yesterday\\n"),
+        (None, ""),
+    ],
+)
+def test_times_carry_a_zone(at: str | None, words: str) -> None:
+    """A time is said in UTC; what is no time is shown as it is."""
+    assert moment(at) == words
+
+
+def test_counts_agree_with_their_nouns() -> None:
+    """One quota, many quotas."""
+    assert [counted(number, "quota") for number in (0, 1, 1204)] == [
+        "0 quotas",
+        "1 quota",
+        "1,204 quotas",
+    ]
+
+
+def test_cuts_are_marked() -> None:
+    """A text that was cut says so, one that fits is left alone."""
+    assert [shortened(text, 5) for text in ("alice", "alicia")] == ["alice", "alic…"]
+    assert [short_commit(commit) for commit in ("a1b2c3d4", None)] == ["a1b2c3d", "unknown commit"]
