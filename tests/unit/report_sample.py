@@ -170,6 +170,20 @@ FAILED = replace(
 """A run that did not come to the cluster."""
 
 
+REFUSED = replace(
+    PLANNED,
+    stages=stages(validate="refused", apply="not run", verify="not run"),
+    plan=replace(PLAN, ledger=None),
+    validated=(
+        *answered(Status.ACCEPTED, *DIFFERENCES[:3]),
+        *answered(
+            Status.REFUSED, ALICE_OTHERS, code=42, error="INVALID_REQUEST", message="Not here."
+        ),
+    ),
+)
+"""A first plan that the broker would not accept."""
+
+
 def many_changes(rows: int) -> Report:
     """A run that changed so many rows."""
     changes = tuple(ALICE_RAISED._replace(entity=f"user=user-{at}") for at in range(rows))

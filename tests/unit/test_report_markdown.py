@@ -16,6 +16,7 @@ from tests.unit.report_sample import (
     FAILED,
     PLAN,
     PLANNED,
+    REFUSED,
     TROUBLED,
     answered,
 )
@@ -86,6 +87,19 @@ def test_comment_on_a_failed_run() -> None:
         ),
         "",
         "Not run: diff, plan, validate, apply, verify.",
+    ]
+
+
+def test_comment_on_a_refused_plan() -> None:
+    """A reviewer sees what the broker would refuse, and that a first plan clears nothing."""
+    assert as_markdown(REFUSED).splitlines()[-7:] == [
+        "**validate refused**: `no reason was given`",
+        "",
+        "Not run: apply, verify.",
+        "",
+        "No ledger of this cluster yet: nothing is cleared before a run was verified.",
+        "",
+        "The broker does not accept 1 of 4 changes (validate-only, 1 batch, 31 ms).",
     ]
 
 

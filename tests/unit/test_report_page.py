@@ -9,7 +9,7 @@ import pytest
 from quota_ops.model.report import Report
 from quota_ops.report.page import LONG, as_html
 from tests.unit.report_reader import Page
-from tests.unit.report_sample import APPLIED, FAILED, PLANNED, TROUBLED, many_changes
+from tests.unit.report_sample import APPLIED, FAILED, PLANNED, REFUSED, TROUBLED, many_changes
 
 REPORTS = {"planned": PLANNED, "applied": APPLIED, "troubled": TROUBLED, "failed": FAILED}
 
@@ -36,6 +36,17 @@ def test_page_of_a_plan() -> None:
         "answer",
     ]
     assert page.said("summary") == ["2 unmanaged"]
+
+
+def test_page_of_a_refused_plan() -> None:
+    """A refusal stands under its row with the line that asked, and the run's remarks are told."""
+    page = Page(as_html(REFUSED))
+
+    assert "refused: Not here. (INVALID_REQUEST) [payments.yaml:12]" in page.said("td")
+    assert page.said("p")[-2:] == [
+        "The broker does not accept 1 of 4 changes (validate-only, 1 batch, 31 ms).",
+        "No ledger of this cluster yet: nothing is cleared before a run was verified.",
+    ]
 
 
 def test_rows_of_a_page() -> None:
