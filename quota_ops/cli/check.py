@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import find_cluster
-from quota_ops.cli.show import TEXT, show
 from quota_ops.desired.read import find_clusters, read_cluster
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.report.screen import Tone, line

@@ -36,7 +36,7 @@ def describe(
 
     Reads cluster.yaml for the connection and the cluster's id, and no other file.
     """
-    from quota_ops.cli.show import show
+    from quota_ops.cli.layout import show
     from quota_ops.desired.read import read_policy
     from quota_ops.kafka.cluster import open_cluster
     from quota_ops.kafka.connection import find_connection

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from quota_ops.cli import options
-from quota_ops.cli.show import TEXT, progress, show_run
+from quota_ops.cli.layout import TEXT
+from quota_ops.cli.show import progress, show_run
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError

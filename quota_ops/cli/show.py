@@ -6,26 +6,16 @@ from contextlib import contextmanager
 
 import click
 
+from quota_ops.cli.layout import TEXT, show
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.report import Report
 from quota_ops.report import screens
-from quota_ops.report.screen import Screen, line, plain
+from quota_ops.report.screen import line
 from quota_ops.run_folder import RunFolder
 from quota_ops.stages.read_report import read_report
 
-TEXT = "text"
 MOST = 200
 """Rows that a screen lists; the report has them all."""
-
-
-def show(screen: Screen) -> None:
-    """Lay a screen out: in colour on a terminal, plain in a pipe."""
-    if not sys.stdout.isatty():
-        click.echo(plain(screen), nl=False)
-        return
-    from quota_ops.report.terminal import show as in_colour
-
-    in_colour(screen)
 
 
 def show_run(command: str, folder: RunFolder, output: str) -> Report:

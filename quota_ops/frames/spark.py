@@ -40,7 +40,9 @@ class SparkEngine:
 
 
 def jvm_options(folders: Sequence[Path]) -> str:
-    """The driver's JVM options, by the size of what is compared."""
+    """The driver's JVM options: QUOTA_OPS_SPARK_JVM, else by the size of what is compared."""
+    if (chosen := os.environ.get("QUOTA_OPS_SPARK_JVM")) is not None:
+        return chosen
     size = sum(side.stat().st_size for one in folders for side in one.glob("*.parquet"))
     return LARGE_JVM if size > LARGE_BYTES else SMALL_JVM
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
@@ -115,7 +116,7 @@ def by_risk(row: Difference) -> tuple[int, float, str, str]:
 
 
 def change_share(row: Difference) -> float:
-    """By how many percent the value changes; 0 when there was none or will be none."""
-    if not row.before or row.target is None:
+    """By how many percent the value changes; 0 when one side is missing or is no finite number."""
+    if not row.before or row.target is None or not isfinite(row.before):
         return 0.0
     return (row.target - row.before) / row.before * 100

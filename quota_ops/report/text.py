@@ -13,8 +13,12 @@ from quota_ops.report.summary import answer, stages_not_run, stopped_stages
 from quota_ops.report.wording import moment, short_commit
 
 
+MOST = 1_000
+"""Rows that a section lists; a longer text is read by nobody, and report.json has them all."""
+
+
 def as_text(report: Report) -> str:
-    """The whole report as text: nothing cut, nothing wrapped, no colour."""
+    """The report as text: nothing wrapped, no colour, at most `MOST` rows in a section."""
     return plain(report_screen(report))
 
 
@@ -54,5 +58,6 @@ def _stopped(report: Report) -> Iterator[Line]:
 def _section(section: Section, report: Report, rows: tuple[ReportRow, ...]) -> Screen:
     shown = [row for row in rows if row.section is section]
     heading = f"{section.heading(applied=has_applied(report))} ({len(shown):,})"
-    table = report_table(shown, read_back=bool(report.brokers))
-    return (line(), line(heading, Tone.STRONG), *table) if shown else ()
+    table = report_table(shown[:MOST], read_back=bool(report.brokers))
+    more = [line(f"… and {len(shown) - MOST:,} more, in report.json")] if shown[MOST:] else []
+    return (line(), line(heading, Tone.STRONG), *table, *more) if shown else ()

@@ -75,7 +75,8 @@ def _validate(run: Run) -> None:
 
 
 def _apply(run: Run) -> None:
-    approved = run.approve or run.folder.read_json(PLAN)["digest"]
+    made = run.folder.read_json(PLAN)["digest"]
+    approved = made if run.approve is None else run.approve
     apply.run(run.folder, run.connect(), run.ledger, approved, run.progress)
 
 

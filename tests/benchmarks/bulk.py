@@ -1,0 +1,126 @@
+"""Measurements inside one process, where a process as a whole would hide what is asked."""
+
+import gc
+import os
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kafka.net.compat import KafkaNetClient
+from kafka.protocol.admin.client_quotas import DescribeClientQuotasRequest
+
+from quota_ops import artefact, parquet
+from quota_ops.frames.job import diff_runs
+from quota_ops.frames.spark import SparkEngine, local_session
+from quota_ops.kafka.cluster import Cluster, open_cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.model.alteration import Alteration
+from quota_ops.model.entity import Entity
+from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, LEDGER
+from quota_ops.sandbox.broker import RunningBroker
+
+BATCH = 2_500
+
+
+def describe_ratios(broker: RunningBroker, entities: int, runs: int) -> list[float]:
+    """Our describe divided by the bare library's, in turn, garbage collector off for both."""
+    connection = Connection.parse(
+        f"bootstrap.servers={broker.bootstrap()}\n", name="bench", source="the benchmark"
+    )
+    bare = KafkaNetClient(bootstrap_servers=broker.bootstrap(), receive_message_max_bytes=2**31 - 1)
+    bare.get_broker_version(timeout_ms=5_000)
+    node = bare.least_loaded_node()
+    request = DescribeClientQuotasRequest(components=[], strict=False)
+    with open_cluster(connection, cluster_id=None, timeout=120) as cluster:
+        _fill(cluster, entities)
+        gc.disable()
+        try:
+            ratios = []
+            for _ in range(runs + 1):
+                ours = _seconds(cluster.describe)
+                library = _seconds(
+                    lambda: bare.send_and_receive(node, request, timeout_ms=120_000).entries
+                )
+                ratios.append(ours / library)
+        finally:
+            gc.enable()
+            bare.close()
+    return ratios[1:]
+
+
+def _seconds(call: object) -> float:
+    assert callable(call)
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def _fill(cluster: Cluster, entities: int) -> None:
+    names = [Entity.of({"user": f"big-{number:06d}"}) for number in range(entities)]
+    changes = (("producer_byte_rate", 1e6), ("consumer_byte_rate", 2e6))
+    for start in range(0, entities, BATCH):
+        cluster.apply([Alteration(name, changes) for name in names[start : start + BATCH]])
+    deadline = time.monotonic() + 180
+    while len(cluster.describe()) < 2 * entities and time.monotonic() < deadline:
+        time.sleep(2)
+
+
+def spark_diff_seconds(folder: Path, rows: int, runs: int) -> list[float]:
+    """Seconds of a diff of so many rows on a session that is warm; 1 % of the rows differ."""
+    _sides(folder, rows)
+    with local_session([folder]) as spark:
+        engine = SparkEngine(spark)
+        diff_runs(engine, [folder])
+        return [_seconds(lambda: diff_runs(engine, [folder])) for _ in range(runs)]
+
+
+def _sides(folder: Path, rows: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    keys = [("bench", f"user=user-{number:07d}", "producer_byte_rate") for number in range(rows)]
+    desired = [
+        (*key, 1e6 + (number % 100 == 0), "bench", None, "bench.yaml", number)
+        for number, key in enumerate(keys)
+    ]
+    actual = [(*key, 1e6, True, None) for key in keys]
+    ledger = [(*key, 1e6, "verified", "bench", None, None, "run", "2026-01-01") for key in keys]
+    sides = ((DESIRED, desired), (ACTUAL, actual), (LEDGER, ledger))
+    for table, values in (*sides, (CLUSTERS, [("bench", "repair", False)])):
+        content = parquet.to_bytes(table, parquet.from_rows(table, values))
+        artefact.write(str(folder / table.file), content)
+
+
+def peak_pss(command: Sequence[str], environment: Mapping[str, str]) -> float:
+    """Run a command; the largest sum, in MB, of the PSS of all that descends from it."""
+    child = subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL
+    )
+    peak = 0.0
+    while child.poll() is None:
+        peak = max(peak, sum(_pss(pid) for pid in _family(os.getpid())))
+        time.sleep(1)
+    if child.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: {child.returncode}")
+    return peak
+
+
+def _family(root: int) -> set[int]:
+    """Everything that descends from a process, which is left out itself."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+    family = {root}
+    while more := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= more
+    return family - {root}
+
+
+def _pss(pid: int) -> float:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
