@@ -96,16 +96,16 @@ def _start(jvm: Jvm, config: BrokerConfig, home: Path, *, detached: bool) -> Run
     jvm.format(tuple(folders.values()), config.cluster_id)
     nodes = []
     for node, folder in folders.items():
-        pid, launcher = jvm.launch(folder, detached=detached)
+        process = jvm.launch(folder, detached=detached)
         nodes.append(
             RunningNode(
                 id=node,
                 cluster_id=config.cluster_id,
                 version=config.version,
-                pid=pid,
+                pid=process.pid,
                 ports=ports[node],
                 folder=folder,
-                launcher=launcher,
+                launcher=process.launcher,
             )
         )
         remember(nodes[-1])

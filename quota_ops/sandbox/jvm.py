@@ -2,11 +2,10 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Self, cast
+from typing import Self
 
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.sandbox.config import BrokerConfig
@@ -14,8 +13,7 @@ from quota_ops.sandbox.jars import Progress, kafka_jars
 from quota_ops.sandbox.java import QUICK_START, find_java
 from quota_ops.sandbox.node import LOG, mark_of, without_stack
 from quota_ops.sandbox.pins import pins_of
-
-_LAUNCH = Path(__file__).with_name("launch.py")
+from quota_ops.sandbox.process import OwnProcess, launch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,23 +53,15 @@ class Jvm:
                 told = "\n".join(without_stack(said.splitlines()))
                 raise ClusterTrouble(f"Kafka could not format its data folder:\n{told}")
 
-    def launch(self, folder: Path, *, detached: bool) -> tuple[int, subprocess.Popen[str]]:
-        """Start the node in the folder; return its process id and its launcher."""
-        mode = "detached" if detached else "attached"
-        command = self._command(folder, "kafka.Kafka", "server.properties")
-        launcher = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(_LAUNCH), mode, LOG, *command],
-            cwd=folder,
-            env=self._environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,  # Ctrl-C is for the parent, which then stops the node
+    def launch(self, folder: Path, *, detached: bool) -> OwnProcess:
+        """Start the node in the folder."""
+        return launch(
+            self._command(folder, "kafka.Kafka", "server.properties"),
+            mark=mark_of(folder),
+            log=folder / LOG,
+            environment=self._environment(),
+            detached=detached,
         )
-        pid = int(cast("IO[str]", launcher.stdout).readline())
-        if detached:
-            launcher.communicate()  # it has ended
-        return pid, launcher
 
     def _command(self, folder: Path, program: str, *arguments: str) -> list[str]:
         options = [f"-Xmx{self.heap}", *QUICK_START, f"-Djava.io.tmpdir={folder / 'tmp'}"]

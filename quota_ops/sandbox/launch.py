@@ -1,4 +1,4 @@
-"""Starts a broker beside its parent, and stops it when the parent is gone, however it went.
+"""Starts a program beside its parent, and stops it when the parent is gone, however it went.
 
 Run by its path: `python launch.py attached|detached LOG COMMAND...`. It prints the command's
 process id. Attached, it holds a pipe from the parent as its standard input: the pipe's end, which

@@ -1,22 +1,18 @@
-"""One running Kafka node: a process that is recognised before it is signalled."""
+"""One running Kafka node: its process, its folder and its ports."""
 
 import json
-import os
-import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from quota_ops.sandbox.config import PLAIN, Ports
+from quota_ops.sandbox.process import OwnProcess
 
 LOG = "broker.log"
 _STATE = "node.json"
 _TAIL_LINES = 20
-_GLANCES = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,25 +37,22 @@ class RunningNode:
         return self.folder / LOG
 
     @property
+    def process(self) -> OwnProcess:
+        """Return the node's process, dead or alive."""
+        return OwnProcess(pid=self.pid, mark=mark_of(self.folder), launcher=self.launcher)
+
+    @property
     def alive(self) -> bool:
         """Whether the process is there and is this node's, not another with its old id."""
-        return mark_of(self.folder) in _command_line(self.pid)
+        return self.process.alive
 
     def send(self, number: signal.Signals) -> None:
         """Send the process a signal, if it is still this node's."""
-        if self.alive:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, number)
+        self.process.send(number)
 
     def stop(self, grace: float = 30.0) -> None:
         """Send SIGTERM and wait until the process is gone; after `grace` seconds send SIGKILL."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            self.send(number)
-            deadline = time.monotonic() + grace
-            while self.alive and time.monotonic() < deadline:
-                time.sleep(0.05)
-        if self.launcher:
-            self.launcher.communicate()
+        self.process.stop(grace)
 
     def log_tail(self) -> str:
         """Return the last lines of the log, without Java's stacks, for an error message."""
@@ -95,19 +88,3 @@ def without_stack(lines: Iterable[str]) -> list[str]:
 def mark_of(folder: Path) -> str:
     """Return the argument by which the process of the node in this folder is recognised."""
     return f"-Dquota-ops.node={folder}/"
-
-
-def _command_line(pid: int) -> str:
-    """Return a process's arguments; empty when it is gone, or dead and not yet collected."""
-    if not Path("/proc/self/cmdline").exists():
-        ps = [shutil.which("ps") or "ps", "-ww", "-o", "command=", "-p", str(pid)]
-        return subprocess.run(ps, capture_output=True, text=True, check=False).stdout
-    with suppress(OSError):
-        for _ in range(_GLANCES):
-            if arguments := Path(f"/proc/{pid}/cmdline").read_bytes():
-                return os.fsdecode(arguments)
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-            if state == "Z":
-                break
-            time.sleep(0.001)  # it is just being started: its arguments come a moment later
-    return ""

@@ -1,0 +1,90 @@
+"""A process of ours: launched beside this one, and recognised before it is signalled."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, cast
+
+_LAUNCH = Path(__file__).with_name("launch.py")
+_GLANCES = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnProcess:
+    """A process with an argument, its mark, that no other has; its launcher if it is attached."""
+
+    pid: int
+    mark: str
+    launcher: subprocess.Popen[str] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process is there and is ours, not another with its old id."""
+        return self.mark in _command_line(self.pid)
+
+    def send(self, number: signal.Signals) -> None:
+        """Send the process a signal, if it is still ours."""
+        if self.alive:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def stop(self, grace: float = 30.0) -> None:
+        """Send SIGTERM and wait until the process is gone; after `grace` seconds send SIGKILL."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            self.send(number)
+            deadline = time.monotonic() + grace
+            while self.alive and time.monotonic() < deadline:
+                time.sleep(0.05)
+        if self.launcher:
+            self.launcher.communicate()
+
+
+def launch(
+    command: Sequence[str],
+    *,
+    mark: str,
+    log: Path,
+    environment: Mapping[str, str],
+    detached: bool,
+) -> OwnProcess:
+    """Start a command, one of whose arguments is the mark, in the folder of its log.
+
+    It ends with this process, also when this is killed, unless `detached`.
+    """
+    mode = "detached" if detached else "attached"
+    launcher = subprocess.Popen(
+        [sys.executable, "-I", "-S", str(_LAUNCH), mode, log.name, *command],
+        cwd=log.parent,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C is for the parent, which then stops the process
+    )
+    pid = int(cast("IO[str]", launcher.stdout).readline())
+    if detached:
+        launcher.communicate()  # it has ended
+    return OwnProcess(pid=pid, mark=mark, launcher=launcher)
+
+
+def _command_line(pid: int) -> str:
+    """Return a process's arguments; empty when it is gone, or dead and not yet collected."""
+    if not Path("/proc/self/cmdline").exists():
+        ps = [shutil.which("ps") or "ps", "-ww", "-o", "command=", "-p", str(pid)]
+        return subprocess.run(ps, capture_output=True, text=True, check=False).stdout
+    with suppress(OSError):
+        for _ in range(_GLANCES):
+            if arguments := Path(f"/proc/{pid}/cmdline").read_bytes():
+                return os.fsdecode(arguments)
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            if state == "Z":
+                break
+            time.sleep(0.001)  # it is just being started: its arguments come a moment later
+    return ""
