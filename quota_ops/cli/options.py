@@ -1,6 +1,5 @@
 """Options that commands share, and what they mean."""
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -93,20 +92,3 @@ def find_cluster(cluster: str, desired_state: Path) -> Path:
         if there
         else "Give --desired-state, or write a repository of your own: quota-ops init.",
     )
-
-
-def find_commit(given: str | None, folder: Path) -> str | None:
-    """The commit to record: as given, else that of the folder's checkout, else None."""
-    if given:
-        return given
-    try:
-        found = subprocess.run(
-            ["git", "-C", str(folder), "rev-parse", "HEAD"],  # noqa: S607 - the user's own git
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return found.stdout.strip() or None

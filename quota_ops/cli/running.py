@@ -10,6 +10,7 @@ import click
 from quota_ops.cli import options
 from quota_ops.cli.layout import TEXT
 from quota_ops.cli.show import progress, show_run
+from quota_ops.commit import find_commit
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
@@ -74,7 +75,7 @@ def run_command(
 
 def _start(store: RunStore, cluster_folder: Path, commit: str | None) -> RunFolder:
     name = cluster_folder.resolve().name
-    found = options.find_commit(commit, cluster_folder)
+    found = commit or find_commit(cluster_folder)
     return RunFolder.start(store.new_run(name), cluster=name, commit=found)
 
 
