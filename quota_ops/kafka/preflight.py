@@ -75,26 +75,34 @@ def preflight(connection: Connection, cluster_id: str | None) -> ClusterDescript
 
 def _describe_cluster(connection: Connection) -> ClusterDescription:
     log = _Log()
+    try:
+        described = _ask(connection, log)
+    except KafkaException as error:
+        raise _unusable(connection, error.args[0].str()) from None
+    if described is None or not described.nodes:
+        raise _trouble(connection, log.failures)
+    brokers = sorted(Broker(node.id, node.host, node.port) for node in described.nodes)
+    return ClusterDescription(described.cluster_id, tuple(brokers))
+
+
+def _ask(connection: Connection, log: _Log) -> Any:
+    """confluent-kafka's DescribeClusterResult; None when there is none and the log says why.
+
+    The client ends with this function: its threads would go on trying while an error is handled.
+    """
     options: dict[str, str | int | float | bool] = {
         **confluent_options(connection.properties),
         "socket.connection.setup.timeout.ms": int(_SILENCE * 1000),
         "reconnect.backoff.ms": 50,
         "enable.metrics.push": False,
     }
-    try:
-        client = AdminClient(options, logger=log)
-    except KafkaException as error:
-        raise _unusable(connection, error.args[0].str()) from None
-    try:
-        answer = client.describe_cluster(request_timeout=_DEADLINE)
-        _wait(connection, client, answer, log)
-        description = answer.result()
-    finally:
-        del client  # closes the connections and ends librdkafka's threads
-    brokers = sorted(Broker(node.id, node.host, node.port) for node in description.nodes)
-    if not brokers:
-        raise _trouble(connection, [])
-    return ClusterDescription(description.cluster_id, tuple(brokers))
+    client = AdminClient(options, logger=log)
+    answer = client.describe_cluster(request_timeout=_DEADLINE)
+    servers = len(set(connection.properties["bootstrap.servers"].split(",")))
+    started = time.monotonic()
+    while not answer.done() and not _hopeless(log.failures, servers, time.monotonic() - started):
+        client.poll(0.01)
+    return answer.result() if answer.done() and answer.exception() is None else None
 
 
 def _unusable(connection: Connection, words: str) -> InvalidInput:
@@ -103,17 +111,6 @@ def _unusable(connection: Connection, words: str) -> InvalidInput:
     if name in SETTINGS:
         return InvalidInput(f"{connection.place(name)}: {name} cannot be used: {why}.")
     return InvalidInput(f"{connection.source}: librdkafka does not take it: {words}.")
-
-
-def _wait(connection: Connection, client: Any, answer: Any, log: _Log) -> None:
-    started = time.monotonic()
-    servers = len(set(connection.properties["bootstrap.servers"].split(",")))
-    while not answer.done():
-        client.poll(0.01)
-        if _hopeless(log.failures, servers, time.monotonic() - started):
-            break
-    if not answer.done() or answer.exception() is not None:
-        raise _trouble(connection, log.failures)
 
 
 def _hopeless(failures: list[Failure], servers: int, waited: float) -> bool:

@@ -1,5 +1,6 @@
 """A broker with a listener of every kind, certificates made for it, and ports that are none."""
 
+import gc
 import ipaddress
 import socket
 import socketserver
@@ -69,6 +70,17 @@ def listeners(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listeners]:
         addresses["NOBODY_AND_SASL"] = f"{addresses['NOBODY']},{addresses['SASL']}"
         addresses["NOBODY_AND_PLAINTEXT"] = f"{addresses['NOBODY']},{addresses['PLAINTEXT']}"
         yield Listeners(config.cluster_id, folder, addresses)
+
+
+@pytest.fixture
+def leftovers(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Collect the sockets that kafka-python leaves behind when a connection cannot be opened.
+
+    The test ignores `unclosed` warnings; pytest's records of the log hold the sockets too.
+    """
+    yield
+    caplog.get_records("call").clear()
+    gc.collect()
 
 
 class WebServer(socketserver.BaseRequestHandler):

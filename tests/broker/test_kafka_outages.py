@@ -1,6 +1,5 @@
 """What is lost on the way: what may be asked again is, and a write is sent at most once."""
 
-import gc
 import signal
 import socket
 import threading
@@ -32,14 +31,10 @@ LIMITED = (StoredQuota(ALICE, KEY, 1.0),)
 ACCEPTED = (EntityAnswer(ALICE, 0, "NONE", None),)
 
 
-# kafka-python leaves a socket behind when a connection cannot be opened.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")
-
-
-@pytest.fixture(autouse=True)
-def _collect() -> Iterator[None]:
-    yield
-    gc.collect()
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning"),
+    pytest.mark.usefixtures("leftovers"),
+]
 
 
 class Wire:

@@ -155,7 +155,7 @@ def test_the_collector_is_left_as_it_was(cluster: Cluster) -> None:
 
 def test_a_throttle_is_waited_for(cluster: Cluster, broker: RunningBroker) -> None:
     """Who may use little of the broker's time waits as long as it is told, and gets its answers."""
-    quota = {"client-id=slow": {"request_percentage": 0.01}}
+    quota = {"client-id=slow": {"request_percentage": 0.001}}
     cluster.apply(alterations(quota))
     assert settled(cluster, quota) == quota
     text = f"bootstrap.servers={broker.bootstrap()}\nclient.id=slow"
