@@ -23,8 +23,8 @@ def find_connection(name: str) -> kafka.Connection:
     found = find(conn_id)
     if found is None:
         return kafka.find_connection(name)
-    text = "".join(f"{key}={value}\n" for key, value in _properties(found))
-    return kafka.Connection.parse(text, name=name, source=f"the Airflow connection {conn_id}")
+    settings = dict(_properties(found))
+    return kafka.Connection.of(settings, name=name, source=f"the Airflow connection {conn_id}")
 
 
 def find(conn_id: str) -> Connection | None:

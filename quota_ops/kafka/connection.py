@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn, Self
 
-from quota_ops.kafka.connection_file import Line, read_lines
+from quota_ops.kafka.connection_file import Line, read_lines, read_settings
 from quota_ops.kafka.settings import DEFAULTS, SETTINGS
 from quota_ops.model.errors import InvalidInput
 
@@ -39,6 +39,16 @@ class Connection:
         `folder` is what relative paths are relative to: the current folder when there is none.
         """
         connection = cls(name, source, read_lines(text, source=source, folder=folder or Path()))
+        connection._check()
+        return connection
+
+    @classmethod
+    def of(cls, settings: Mapping[str, str], *, name: str, source: str) -> Self:
+        """Make a connection of settings that stand elsewhere than in a file, taken as they are.
+
+        Raises InvalidInput, naming the source, as `parse` does.
+        """
+        connection = cls(name, source, read_settings(settings, source=source))
         connection._check()
         return connection
 

@@ -7,6 +7,7 @@ names the place and the setting, never a value.
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -46,7 +47,20 @@ def read_lines(text: str, *, source: str, folder: Path) -> dict[str, Line]:
         setting = _known(name, place)
         if setting.name in lines:
             _refuse(place, setting, f"is set already at {lines[setting.name].place}")
-        lines[setting.name] = _line(setting, value, place, folder)
+        resolved, references = _resolved(setting, value, place, folder)
+        lines[setting.name] = Line(_fitting(setting, resolved, place, folder), place, references)
+    return lines
+
+
+def read_settings(settings: Mapping[str, str], *, source: str) -> dict[str, Line]:
+    """The settings that stand elsewhere than in a file: every value is meant as it is written.
+
+    Raises InvalidInput as `read_lines` does.
+    """
+    lines: dict[str, Line] = {}
+    for name, value in settings.items():
+        setting = _known(name, source)
+        lines[setting.name] = Line(_fitting(setting, value, source, Path()), source)
     return lines
 
 
@@ -72,7 +86,9 @@ def _known(name: str, place: str) -> Setting:
     raise InvalidInput(f"{place}: {name} is not a setting of a connection.", hint)
 
 
-def _line(setting: Setting, written: str, place: str, folder: Path) -> Line:
+def _resolved(setting: Setting, written: str, place: str, folder: Path) -> tuple[str, str | None]:
+    """The value with every `${...}` replaced by its content, and those references."""
+
     def content(reference: re.Match[str]) -> str:
         kind, target = reference["kind"], reference["target"]
         if kind == "env" and target:
@@ -81,15 +97,18 @@ def _line(setting: Setting, written: str, place: str, folder: Path) -> Line:
             return _content(setting, folder / target, place)
         _refuse(place, setting, f"holds {reference[0]}; known are ${{env:NAME}} and ${{file:PATH}}")
 
-    value = _REFERENCE.sub(content, written)
+    references = " ".join(match[0] for match in _REFERENCE.finditer(written))
+    return _REFERENCE.sub(content, written), references or None
+
+
+def _fitting(setting: Setting, value: str, place: str, folder: Path) -> str:
     if not value:
         _refuse(place, setting, "has no value")
     if setting.choices:
-        value = _choice(setting, value, place)
+        return _choice(setting, value, place)
     if setting.is_file:
-        value = str(_existing(setting, folder / value, place))
-    references = " ".join(match[0] for match in _REFERENCE.finditer(written))
-    return Line(value, place, references or None)
+        return str(_existing(setting, folder / value, place))
+    return value
 
 
 def _variable(setting: Setting, name: str, place: str) -> str:

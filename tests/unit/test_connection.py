@@ -210,3 +210,26 @@ def test_a_name_cannot_lead_elsewhere(name: str) -> None:
     """A connection's name comes from Git, so it must not be a path."""
     with pytest.raises(InvalidInput, match="cannot be the name of a connection"):
         find_connection(name)
+
+
+def test_settings_from_elsewhere_are_taken_as_they_are() -> None:
+    """A password from an Airflow connection keeps its spaces, and nothing in it is looked up."""
+    connection = Connection.of(
+        {
+            "bootstrap.servers": "kafka-1:9094",
+            "security.protocol": "sasl_plaintext",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "svc-quota",
+            "sasl.password": " ${env:HOME} ",
+        },
+        name="demo",
+        source="elsewhere",
+    )
+
+    assert connection.properties["sasl.password"] == " ${env:HOME} "
+
+
+def test_settings_from_elsewhere_are_held_to_the_same_rules() -> None:
+    """An unknown security setting connects nowhere, wherever it comes from."""
+    with pytest.raises(InvalidInput, match=r"^elsewhere: ssl\.trust is a security setting"):
+        Connection.of({"bootstrap.servers": "a:1", "ssl.trust": "x"}, name="d", source="elsewhere")
