@@ -9,7 +9,7 @@ import yaml
 from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_value
 from quota_ops.desired.names import read_part
 from quota_ops.desired.scalars import Misread, read_text, says_nothing, show
-from quota_ops.desired.shapes import LIMITS, QUOTA, QUOTAS_FILE, UNLIMITED
+from quota_ops.desired.shapes import LIMITS, QUOTA, QUOTAS_FILE
 from quota_ops.desired.source import Source
 from quota_ops.model.entity import ENTITY_TYPES, IP, Entity
 from quota_ops.model.quota import QUOTA_KEYS, parse_limit
@@ -114,8 +114,6 @@ def _read_limit(key: str, node: yaml.Node) -> float:
         raise Misread(f"{key} must be one number.")
     if says_nothing(node):
         raise Misread(f"{key} is empty.", "To set no limit, leave the key out.")
-    if node.value == UNLIMITED:
-        raise Misread(f"{UNLIMITED} is reserved for a later version.", "Leave the key out for now.")
     if len(node.value) > _LONGEST_NUMBER:
         raise Misread(f"{key} must be one number, not {show(node.value)}.")
     try:

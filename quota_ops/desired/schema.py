@@ -22,7 +22,7 @@ from quota_ops.desired.shapes import (
 )
 from quota_ops.model.entity import CLIENT_ID, IP, MAX_NAME_BYTES, USER
 from quota_ops.model.policy import DriftPolicy, GuardLimits
-from quota_ops.model.quota import BYTE_UNITS, QUOTA_KEYS, QuotaKey
+from quota_ops.model.quota import BYTE_UNITS, QUOTA_KEYS, UNLIMITED, QuotaKey
 
 Schema = dict[str, Any]
 
@@ -114,6 +114,7 @@ def _limit(key: QuotaKey) -> Schema:
     number = {"type": "integer", "minimum": 1} if key.whole else {"type": "number"}
     return {
         "anyOf": [
+            {"const": UNLIMITED},
             number | {"exclusiveMinimum": 0, "maximum": int(key.largest)},
             {
                 "type": "string",

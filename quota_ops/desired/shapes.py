@@ -12,7 +12,6 @@ from quota_ops.model.quota import QUOTA_KEYS
 
 DEFAULT = "default"
 ANY = "any"
-UNLIMITED = "unlimited"
 
 
 class Field(NamedTuple):
@@ -72,7 +71,8 @@ QUOTA = Shape(
             "10.20.0.7",
         ),
         "limits": Field(
-            "The limits, each a number in the key's unit.", "{producer_byte_rate: 10 MiB}"
+            "The limits, each a number in the key's unit, or unlimited to exempt from a default.",
+            "{producer_byte_rate: 10 MiB}",
         ),
         "reason": Field("Why, for whoever reads the plan or the report.", "card settlement"),
     },
@@ -85,10 +85,11 @@ LIMITS = Shape(
     "a quota key",
     {
         key.name: Field(
-            f"{key.limits.capitalize()}, in bytes per second; units up to GiB.", "10 MiB"
+            f"{key.limits.capitalize()}, in bytes per second; units up to GiB, or unlimited.",
+            "10 MiB",
         )
         if key.unit == "bytes/s"
-        else Field(f"{key.limits.capitalize()}, in {key.unit}.", "50")
+        else Field(f"{key.limits.capitalize()}, in {key.unit}, or unlimited.", "50")
         for key in QUOTA_KEYS.values()
     },
 )

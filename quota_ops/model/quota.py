@@ -8,18 +8,24 @@ import re
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import cache
-from math import isfinite
+from math import isfinite, isnan
 
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 
 MAX_EXACT = 2.0**53
 """Above it a double, which is what the protocol carries, skips whole numbers."""
 MAX_INT = 2_147_483_647.0
+UNLIMITED = "unlimited"
+"""How people write and read a limit that is no limit: it exempts an entity from a default."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaKey:
-    """One key that Kafka knows: its name, unit, largest value and whether it must be whole."""
+    """One key that Kafka knows: its name, unit, largest value and whether it must be whole.
+
+    `unlimited` is the value that QuotaConfig gives the key where nothing is set: Long.MAX_VALUE
+    (as a double 2^63, exact) for bytes, Integer.MAX_VALUE for all others. Brokers accept it.
+    """
 
     name: str
     unit: str
@@ -27,14 +33,18 @@ class QuotaKey:
     types: frozenset[str]
     whole: bool
     largest: float
+    unlimited: float = MAX_INT
 
 
 _CLIENT = frozenset({USER, CLIENT_ID})
+_LONG = 2.0**63
 QUOTA_KEYS = {
     key.name: key
     for key in (
-        QuotaKey("producer_byte_rate", "bytes/s", "produced bytes", _CLIENT, True, MAX_EXACT),
-        QuotaKey("consumer_byte_rate", "bytes/s", "fetched bytes", _CLIENT, True, MAX_EXACT),
+        QuotaKey(
+            "producer_byte_rate", "bytes/s", "produced bytes", _CLIENT, True, MAX_EXACT, _LONG
+        ),
+        QuotaKey("consumer_byte_rate", "bytes/s", "fetched bytes", _CLIENT, True, MAX_EXACT, _LONG),
         QuotaKey(
             "request_percentage", "%", "request and network threads", _CLIENT, False, MAX_EXACT
         ),
@@ -68,14 +78,17 @@ _EXACT = Context(prec=2 * _LONGEST)
 
 
 def parse_limit(key: QuotaKey, text: str) -> float:
-    """The value, in the key's unit, of a limit as a person writes it: `10 MiB`, `50`.
+    """The value, in the key's unit, of a limit as a person writes it: `10 MiB`, `50`, `unlimited`.
 
     ValueError says what is wrong with the text, in words that follow the key's name.
     """
+    if text.strip() == UNLIMITED:
+        return key.unlimited
     match = _LIMIT.fullmatch(text.strip())
     if match is None or len(match["number"]) > _LONGEST:
         raise ValueError(
-            f"must be plain decimal digits{_unit_hint(key)}, without sign, exponent or leading zero"
+            f"must be plain decimal digits{_unit_hint(key)}, without sign, exponent or "
+            f"leading zero, or {UNLIMITED}"
         )
     factor = _factor(key, match["unit"])
     exact = _EXACT.multiply(Decimal(match["number"]), factor)
@@ -84,7 +97,9 @@ def parse_limit(key: QuotaKey, text: str) -> float:
     if exact <= 0:
         raise ValueError("must be greater than 0: Kafka has no quota that blocks")
     if exact > Decimal(key.largest):
-        raise ValueError(f"must not be above {int(key.largest)}")
+        raise ValueError(
+            f"must not be above {int(key.largest)}; to lift the limit, write {UNLIMITED}"
+        )
     value = float(exact)
     if value == 0:
         raise ValueError("is too small to be told from 0")
@@ -106,7 +121,7 @@ def _unit_hint(key: QuotaKey) -> str:
 
 
 def format_limit(key: str, value: float | None) -> str:
-    """A value with its unit, as people read it: `15 MiB/s`, `25 %`, `none`; exact, never rounded.
+    """A value with its unit, as people read it: `15 MiB/s`, `25 %`, `unlimited`, `none`; exact.
 
     A key that quota-ops does not know is shown as its bare number.
     """
@@ -115,6 +130,8 @@ def format_limit(key: str, value: float | None) -> str:
     known = QUOTA_KEYS.get(key)
     if known is None or not isfinite(value):
         return format_number(value)
+    if value == known.unlimited:
+        return UNLIMITED
     if known.unit != "bytes/s":
         return f"{format_number(value)} {known.unit}"
     number, unit = in_byte_unit(value)
@@ -138,6 +155,13 @@ def format_number(value: float) -> str:
     if value == int(value) and abs(value) < MAX_EXACT * 2**10:
         return f"{int(value):,}"
     return repr(value)
+
+
+def same(one: float | None, other: float | None) -> bool:
+    """Whether two stored values are one value; NaN, which Kafka before 4.4 stores, is itself."""
+    if one is None or other is None:
+        return one is other
+    return one == other or (isnan(one) and isnan(other))
 
 
 @cache
