@@ -1,0 +1,100 @@
+"""KIP-546's way to say on a command line which entities are meant: names, defaults, any, strict."""
+
+import re
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+from quota_ops.model.entity import ENTITY_TYPES, IP, Entity
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.filter import EntityFilter, FilterPart, Match
+
+_COMMA = re.compile(f",(?=(?:{'|'.join(ENTITY_TYPES)})=)")
+_LIKE_A_TYPE = re.compile(r",([A-Za-z_-]+)=")
+
+
+def parse_filter(
+    names: Sequence[str], defaults: Sequence[str], anyone: Sequence[str], *, strict: bool
+) -> EntityFilter:
+    """The filter that the flags describe; each may be given several times.
+
+    Raises InvalidInput, in the broker's words, for what a broker would not filter by.
+    """
+    parts = (
+        *(FilterPart(kind, Match.EXACT, name) for kind, name in parse_names(names)),
+        *(FilterPart(kind, Match.DEFAULT) for kind in parse_types(defaults)),
+        *(FilterPart(kind, Match.ANY) for kind in parse_types(anyone)),
+    )
+    _require_describable(part.type for part in parts)
+    return EntityFilter(parts, strict)
+
+
+def parse_entity(names: Sequence[str], defaults: Sequence[str]) -> Entity:
+    """The one entity that the flags name; whether Kafka has such a type is the broker's to say."""
+    parts = [*parse_names(names), *((kind, None) for kind in parse_types(defaults))]
+    if not parts:
+        raise InvalidInput(
+            "nobody is named", "Add --names user=alice, or --defaults user for the default."
+        )
+    for kind in dict(parts):
+        if [one for one, _ in parts].count(kind) > 1:
+            raise InvalidInput(f"{kind} stands twice; an entity has one of each type")
+    return Entity.of(dict(parts))
+
+
+def parse_names(given: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Types and names of `user=alice,client-id=app`.
+
+    In a flag that is given once, a comma starts another part where a type and `=` follow it, and
+    belongs to the name elsewhere (`user=CN=alice,O=shop`). Of a flag that is given more than once,
+    each text is one part, commas and all.
+    """
+    texts = _COMMA.split(given[0]) if len(given) == 1 else given
+    if len(given) == 1:
+        for text in texts:
+            _refuse_misspelt_type(text)
+    return tuple(map(_parse_name, texts))
+
+
+def _parse_name(text: str) -> tuple[str, str]:
+    kind, equals, name = text.partition("=")
+    if not equals:
+        raise InvalidInput(f"--names {text!r} has no type", "Write TYPE=NAME, such as user=alice.")
+    return kind, name
+
+
+def _refuse_misspelt_type(text: str) -> None:
+    for word in _LIKE_A_TYPE.findall(text):
+        if close := get_close_matches(word.lower(), ENTITY_TYPES, n=1):
+            raise InvalidInput(
+                f"--names {text!r}: {word} is no entity type",
+                f"Did you mean {close[0]}=? If it is a part of the name, say every part by a "
+                "--names of its own.",
+            )
+
+
+def parse_types(given: Iterable[str]) -> tuple[str, ...]:
+    """The types of `user,client-id`, said at once or one by one."""
+    return tuple(kind.strip() for text in given for kind in text.split(","))
+
+
+def _require_describable(types: Iterable[str]) -> None:
+    """Refuse what brokers refuse, in their order and words. Source: ClientQuotasImage.describe."""
+    seen: set[str] = set()
+    for kind in types:
+        if not kind:
+            raise InvalidInput("Invalid empty entity type. (INVALID_REQUEST)")
+        if kind in seen:
+            raise InvalidInput(
+                f"Entity type {kind} cannot appear more than once in the filter. (INVALID_REQUEST)"
+            )
+        if kind not in ENTITY_TYPES:
+            raise InvalidInput(
+                f"Unsupported entity type {kind} (UNSUPPORTED_VERSION)",
+                f"Kafka filters by {', '.join(ENTITY_TYPES)}; without a filter all are described.",
+            )
+        seen.add(kind)
+    if IP in seen and len(seen) > 1:
+        raise InvalidInput(
+            "Invalid entity filter component combination. IP filter component should not be used "
+            "with user or clientId filter component. (INVALID_REQUEST)"
+        )

@@ -1,0 +1,94 @@
+"""What KIP-546's flags mean, and which entities a filter lets through."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quota_ops.model.entity import Entity
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.filter import EntityFilter, FilterPart, Match
+from quota_ops.model.specification import parse_entity, parse_filter
+
+CASES = tuple(
+    pytest.param(case, id=case["case"])
+    for case in yaml.safe_load(
+        (Path(__file__).parents[1] / "cases" / "specification" / "filters.yaml").read_text("utf-8")
+    )
+)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_flags_are_a_filter_or_an_error(case: Any) -> None:
+    """Flags give the parts of a filter, or the broker's own words why they do not."""
+    assert read(case) == case.get("error", case.get("parts"))
+
+
+def read(case: Any) -> Any:
+    """The parts of the filter, or the error, in the words of the cases."""
+    flags = [case.get(name, []) for name in ("names", "defaults", "any")]
+    try:
+        found = parse_filter(*flags, strict=False)
+    except InvalidInput as error:
+        return str(error)
+    return [[part.type, part.match.name, part.name] for part in found.parts]
+
+
+def test_flags_are_an_entity() -> None:
+    """Names and defaults give one entity, whatever its types."""
+    assert parse_entity(["client-id=app"], ["user"]) == Entity.of(
+        {"client-id": "app", "user": None}
+    )
+    assert parse_entity(["group=a"], []) == Entity.of({"group": "a"})
+
+
+@pytest.mark.parametrize(
+    ("names", "defaults", "message"),
+    [
+        ([], [], "nobody is named\n  Add --names user=alice, or --defaults user for the default."),
+        (["user=a"], ["user"], "user stands twice; an entity has one of each type"),
+    ],
+)
+def test_flags_that_are_no_entity(names: list[str], defaults: list[str], message: str) -> None:
+    """Nobody, or a type twice, is refused before a broker would guess."""
+    with pytest.raises(InvalidInput) as error:
+        parse_entity(names, defaults)
+
+    assert str(error.value) == message
+
+
+NAMES = st.none() | st.sampled_from(["alice", "", "<default>", "a,b"])
+ENTITIES = st.dictionaries(st.sampled_from(["user", "client-id", "ip", "group"]), NAMES, min_size=1)
+PARTS = st.dictionaries(
+    st.sampled_from(["user", "client-id", "ip"]), NAMES | st.just(Match.ANY), max_size=3
+)
+
+
+def oracle(parts: Mapping[str, Any], names: Mapping[str, str | None], *, strict: bool) -> bool:
+    """Say KIP-546's words again: each part must fit; strict leaves no room for further types."""
+    for kind, wanted in parts.items():
+        if kind not in names or (wanted is not Match.ANY and names[kind] != wanted):
+            return False
+    return not strict or set(names) == set(parts)
+
+
+@given(parts=PARTS, names=ENTITIES, strict=st.booleans())
+def test_a_filter_lets_through_what_the_text_of_kip_546_says(
+    *, parts: dict[str, Any], names: dict[str, str | None], strict: bool
+) -> None:
+    """For every filter and entity the two agree; no part at all is everything, strictly nothing."""
+    made = EntityFilter(
+        tuple(
+            FilterPart(kind, Match.ANY)
+            if name is Match.ANY
+            else FilterPart(kind, Match.DEFAULT if name is None else Match.EXACT, name)
+            for kind, name in parts.items()
+        ),
+        strict,
+    )
+
+    assert made.accepts(Entity.of(names)) == oracle(parts, names, strict=strict)
