@@ -60,10 +60,10 @@ def last(folder: Path) -> LedgerFile:
         return LedgerFile(None, parquet.from_rows(LEDGER, ()))
     place = folder / _name(number)
     try:
-        return LedgerFile(
-            place.name, parquet.from_bytes(LEDGER, artefact.read(str(place)), str(place))
-        )
-    except InvalidInput as error:
+        table = parquet.from_bytes(LEDGER, artefact.read(str(place)), str(place))
+        applied(table)
+        return LedgerFile(place.name, table)
+    except (InvalidInput, OSError, ValueError) as error:
         raise InvalidInput(
             f"the ledger does not parse: {error}",
             "Nothing was changed. Move the damaged file aside to go on from the file before it.",
@@ -127,6 +127,12 @@ def intend(rows: dict[LedgerKey, LedgerRow], intents: Iterable[LedgerRow]) -> No
     """Note writes that are about to be sent; what was verified stays until they are read back."""
     for row in intents:
         rows[row.entity, row.key, INTENDED] = row
+
+
+def withdraw(rows: dict[LedgerKey, LedgerRow], keys: Iterable[tuple[str, str]]) -> None:
+    """Take back the note of writes, by (entity, key), that surely did not happen."""
+    for entity, key in keys:
+        rows.pop((entity, key, INTENDED), None)
 
 
 def confirm(rows: dict[LedgerKey, LedgerRow], verified: Iterable[LedgerRow]) -> None:

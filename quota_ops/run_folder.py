@@ -52,13 +52,16 @@ class RunFolder:
 
     def about(self) -> dict[str, Any]:
         """What run.json says: run, cluster, commit, started."""
-        return self.read_json(ABOUT)
+        about = self.read_json(ABOUT)
+        if missing := {"run", "cluster", "commit", "started"} - about.keys():
+            raise InvalidInput(f"{self.path / ABOUT} does not say {', '.join(sorted(missing))}")
+        return about
 
     def policy(self) -> Policy:
         """The policy that check left."""
         try:
             return Policy.from_json(self.read_json(POLICY))
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InvalidInput(f"{self.path / POLICY} is not a policy: {error!r}") from error
 
     def has(self, name: str) -> bool:
@@ -82,12 +85,25 @@ class RunFolder:
         """How many rows an earlier stage left in a table."""
         return int(self.read_table(table).num_rows)
 
+    def hold_against(self, cluster_id: str, *tables: Table) -> None:
+        """Raise InvalidInput when a table has rows of another cluster."""
+        for table in tables:
+            if others := set(self.read_table(table)["cluster"].to_pylist()) - {cluster_id}:
+                raise InvalidInput(
+                    f"{self.path / table.file} is of another cluster: {min(others)}, "
+                    f"not {cluster_id}",
+                    "Nothing was changed. A run has a folder, and a cluster a ledger, of its own.",
+                )
+
     def differences(self) -> tuple[Difference, ...]:
         """The rows of DIFFERENCES."""
         rows = parquet.to_rows(self.read_table(DIFFERENCES))
-        return tuple(
-            Difference(*row)._replace(kind=Kind(row[3]), action=Action(row[4])) for row in rows
-        )
+        try:
+            return tuple(
+                Difference(*row)._replace(kind=Kind(row[3]), action=Action(row[4])) for row in rows
+            )
+        except ValueError as error:
+            raise InvalidInput(f"{self.path / DIFFERENCES.file} is damaged: {error}") from error
 
     def batches(self) -> dict[int, tuple[BatchRow, ...]]:
         """The rows of BATCHES by the number of their batch, in order."""

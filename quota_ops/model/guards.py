@@ -8,7 +8,7 @@ from typing import Any
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.entity import Entity
-from quota_ops.model.plan import GuardFinding, change_share
+from quota_ops.model.plan import GuardFinding, is_cut
 from quota_ops.model.policy import DriftPolicy, Policy
 
 SHARE_COUNTS_FROM = 5
@@ -101,7 +101,7 @@ def _owners(clears: Sequence[Difference], past: Past) -> Findings:
 
 def _cuts(writes: Sequence[Difference], policy: Policy) -> Findings:
     limit = policy.guards.cut_share
-    cuts = [row for row in writes if -change_share(row) > limit]
+    cuts = [row for row in writes if is_cut(row, beyond=limit)]
     if cuts:
         yield Guard.CUT, f"{_rows(cuts)} would fall by more than {limit:g} %"
 
@@ -156,7 +156,7 @@ def concerns(guard: str, row: Difference, policy: Policy) -> bool:
         case Guard.REMOVALS | Guard.OWNER_REMOVED | Guard.EMPTY_DESIRED:
             return row.action is Action.CLEAR
         case Guard.CUT:
-            return -change_share(row) > policy.guards.cut_share
+            return is_cut(row, beyond=policy.guards.cut_share)
         case Guard.DEFAULT_TOUCHED:
             return Entity.parse(row.entity).has_default
         case Guard.DRIFT:

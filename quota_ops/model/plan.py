@@ -83,14 +83,15 @@ def digest(policy: Policy, writes: Sequence[Difference]) -> str:
         "cluster_id": policy.cluster_id,
         "policy": {name: value for name, value in policy.as_json().items() if name != "cluster"},
         "changes": sorted(
-            [row.entity, row.key, _exact(row.before), _exact(row.target)] for row in writes
+            [row.entity, row.key, exact(row.before), exact(row.target)] for row in writes
         ),
     }
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _exact(value: float | None) -> str:
+def exact(value: float | None) -> str:
+    """A value as a text that loses nothing, equal for equal values; NaN equals itself here."""
     return "none" if value is None else value.hex()
 
 
@@ -111,8 +112,19 @@ def by_risk(row: Difference) -> tuple[int, float, str, str]:
     elif row.before is None:
         rank = 4
     else:
-        rank = 2 if change_share(row) < 0 else 3
-    return (rank, change_share(row), row.entity, row.key)
+        rank = 2 if is_cut(row) else 3
+    share = change_share(row)
+    return (rank, share if isfinite(share) else -100.0, row.entity, row.key)
+
+
+def is_cut(row: Difference, beyond: float = 0.0) -> bool:
+    """Whether the value falls by more than so many percent; from Infinity or NaN it always does.
+
+    Kafka before 4.4 stores those two, and neither limits anybody.
+    """
+    if row.before is None or row.target is None:
+        return False
+    return not isfinite(row.before) or -change_share(row) > beyond
 
 
 def change_share(row: Difference) -> float:

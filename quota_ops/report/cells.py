@@ -6,7 +6,7 @@ from math import isfinite
 from quota_ops.model.difference import DRIFT_KINDS, WRITES, Action, Difference, Kind
 from quota_ops.model.entity import CLIENT_ID, DEFAULT_TEXT, ENTITY_TYPES, IP, USER, Entity
 from quota_ops.model.outcome import DONE, Outcome, Status
-from quota_ops.model.plan import change_share
+from quota_ops.model.plan import change_share, is_cut
 from quota_ops.model.quota import format_limit
 from quota_ops.model.verification import RowVerdict, Verdict
 from quota_ops.report.standing import ReportRow, Section
@@ -46,7 +46,7 @@ def sign(row: ReportRow) -> str:
         return ""
     if difference.before is None:
         return "+"
-    return "↓" if change_share(difference) < 0 else "↑"
+    return "↓" if is_cut(difference) else "↑"
 
 
 def now(row: ReportRow) -> str:

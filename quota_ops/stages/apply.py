@@ -1,22 +1,20 @@
 """apply: look again, note the intent, send batch after batch, keep what became of each entity."""
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
-from quota_ops import ledger
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import alterations
-from quota_ops.model.errors import ClusterTrouble, InvalidInput, NoAnswer, Refused
+from quota_ops.model.errors import ClusterTrouble, NoAnswer, Refused
 from quota_ops.model.outcome import DONE, Outcome, Status
-from quota_ops.model.plan import Plan, approves
 from quota_ops.model.progress import SILENT, Progress
-from quota_ops.model.rows import BatchRow, LedgerRow
-from quota_ops.run_folder import APPLIED, PLAN, RunFolder
-from quota_ops.run_json import outcomes_from_json, outcomes_json, plan_from_json
-from quota_ops.stages.outcomes import all_of, outcomes_of
-from quota_ops.stages.plan import refuse_unless_passed
+from quota_ops.model.rows import BatchRow
+from quota_ops.run_folder import APPLIED, RunFolder
+from quota_ops.run_json import outcomes_from_json, outcomes_json
+from quota_ops.stages.approval import approved_plan
+from quota_ops.stages.intent import intend, is_as_planned, withdraw
+from quota_ops.stages.outcomes import all_of, listed, outcomes_of
 from quota_ops.stages.settle import UNSETTLED, Held, held_by, settle
 
 PAUSE = 30.0
@@ -38,67 +36,14 @@ def run(
     the cluster was lost.
     """
     with folder.stage("apply"):
-        plan = approved_plan(folder, approved)
-        batches = folder.batches()
-        _hold_against_plan(plan, batches)
+        plan, batches = approved_plan(folder, approved)
         held = held_by(cluster.describe())
-        _intend(folder, plan, held, ledger_folder)
+        noted = intend(folder, plan, held, ledger_folder)
         outcomes, trouble = _send_all(folder, cluster, batches, held, progress)
+        withdraw(outcomes, noted, ledger_folder)
         folder.write_json(APPLIED, outcomes_json(outcomes))
         _raise_unless_done(outcomes, trouble)
         return outcomes
-
-
-def approved_plan(folder: RunFolder, approved: str) -> Plan:
-    """The run's plan, its digest computed anew and held against file and approval."""
-    try:
-        plan, written = plan_from_json(folder.read_json(PLAN))
-    except (KeyError, TypeError, ValueError) as error:
-        raise InvalidInput(f"{folder.path / PLAN} is not a plan: {error!r}") from error
-    if plan.digest != written:
-        raise Refused(
-            f"{folder.path / PLAN} was changed after it was written: its rows give the digest "
-            f"{plan.digest[:8]}, the file says {written[:8]}",
-            "Nothing was written. Make a new plan.",
-        )
-    if not approves(approved, plan.digest):
-        raise Refused(
-            f"the approval is for {approved[:8]}, this plan is {plan.digest[:8]}",
-            "Nothing was written. Look at the plan again, then approve its digest.",
-        )
-    if plan.policy != folder.policy():
-        raise Refused("policy.json is not the policy of the plan", "Make a new plan.")
-    refuse_unless_passed(plan)
-    return plan
-
-
-def _hold_against_plan(plan: Plan, batches: Mapping[int, Iterable[BatchRow]]) -> None:
-    sent = sorted((r.entity, r.key, r.before, r.after) for rows in batches.values() for r in rows)
-    planned = sorted((row.entity, row.key, row.before, row.target) for row in plan.writes)
-    if sent != planned:
-        raise Refused("batches.parquet does not hold the rows of the plan", "Make a new plan.")
-
-
-def _intend(folder: RunFolder, plan: Plan, held: Held, ledger_folder: Path) -> None:
-    about = folder.about()
-    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    intents = [
-        LedgerRow(
-            row.cluster,
-            row.entity,
-            row.key,
-            row.target,
-            ledger.INTENDED,
-            row.owner,
-            row.file,
-            about["commit"],
-            about["run"],
-            now,
-        )
-        for row in plan.writes
-        if held.get((row.entity, row.key)) in {row.before, row.target}
-    ]
-    ledger.change(ledger_folder, lambda rows: ledger.intend(rows, intents))
 
 
 def _send_all(
@@ -145,9 +90,10 @@ def _send(
     cluster: Cluster, number: int, rows: tuple[BatchRow, ...], held: Held
 ) -> tuple[tuple[Outcome, ...], Held]:
     """Send what the cluster does not hold yet; the outcomes, and what it held when last asked."""
-    already = [row for row in rows if held.get((row.entity, row.key)) == row.after]
-    stale = [row for row in rows if held.get((row.entity, row.key)) not in {row.before, row.after}]
-    to_send = [row for row in rows if row not in set(already) | set(stale)]
+    now = {row: held.get((row.entity, row.key)) for row in rows}
+    already = [row for row in rows if now[row] == row.after]
+    stale = [row for row in rows if not is_as_planned(row.before, row.after, now[row])]
+    to_send = [row for row in rows if row not in {*already, *stale}]
     outcomes = (
         *all_of(number, already, Status.ALREADY, None),
         *all_of(number, stale, Status.STALE, "changed since the plan was made"),
@@ -170,21 +116,25 @@ def _earlier(now: Outcome, earlier: Iterable[Outcome]) -> Outcome:
     """An entity that an earlier attempt of this run wrote was accepted, not there before."""
     if now.status is not Status.ALREADY:
         return now
-    same = (one for one in earlier if (one.entity, one.keys) == (now.entity, now.keys))
-    return next((one for one in same if one.status is Status.ACCEPTED), now)
+    alike = (one for one in earlier if (one.entity, one.keys) == (now.entity, now.keys))
+    return next((one for one in alike if one.status is Status.ACCEPTED), now)
 
 
-def _raise_unless_done(outcomes: Iterable[Outcome], trouble: ClusterTrouble | None) -> None:
+def _raise_unless_done(outcomes: tuple[Outcome, ...], trouble: ClusterTrouble | None) -> None:
     left = [one for one in outcomes if one.status not in DONE]
-    if trouble is not None and not any(one.status is Status.UNKNOWN for one in left):
-        raise trouble
     if not left:
         return
-    lines = "\n".join(
-        f"  {one.entity}  {one.status}: {' '.join(filter(None, (one.error, one.message)))}"
+    unknown = any(one.status is Status.UNKNOWN for one in left)
+    again = "Run again: what arrived is recognised, the rest is sent."
+    if trouble is not None and not unknown:
+        done = len(outcomes) - len(left)
+        raise type(trouble)(f"{done} of {len(outcomes)} entities done: {trouble.message}", again)
+    lines = [
+        f"{one.entity}  {one.status}: {' '.join(filter(None, (one.error, one.message)))}"
         for one in left
+    ]
+    raise Refused(
+        f"{len(left):,} of {len(outcomes):,} entities did not end as planned:\n"
+        + listed(lines, APPLIED),
+        again if unknown else "The others were written. Plan again to see where these stand.",
     )
-    message = f"{len(left)} entities did not end as planned:\n{lines}"
-    if any(one.status is Status.UNKNOWN for one in left):
-        raise Refused(message, "Run again: what arrived is recognised, the rest is sent.")
-    raise Refused(message, "The others were written. Plan again to see where these stand.")

@@ -7,7 +7,7 @@ from pathlib import Path
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.progress import SILENT, Progress
-from quota_ops.run_folder import PLAN, RunFolder
+from quota_ops.run_folder import APPLIED, PLAN, RunFolder
 from quota_ops.run_store import RunStore
 from quota_ops.stages import apply, check, describe, diff, plan, validate, verify
 
@@ -25,13 +25,6 @@ CHAINS = {
 
 RESUMED = ("apply", "verify", "report")
 """What `reconcile` still has to do for a plan that was made earlier."""
-
-STILL_RUN = {
-    "plan": {"validate", "report"},
-    "apply": {"verify", "report"},
-}
-"""What runs although a stage failed: the broker speaks beside the guards, and what was written
-is read back. A report is written in any case."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +95,15 @@ STAGES: Mapping[str, Callable[[Run], None]] = {
 }
 
 
+def _still_run(failed: str, folder: RunFolder) -> set[str]:
+    """What runs although a stage failed; the report in any case."""
+    if failed == "plan":
+        return {"validate", "report"}  # the broker speaks beside the guards
+    if failed == "apply" and folder.has(APPLIED):
+        return {"verify", "report"}  # what was written is read back
+    return {"report"}
+
+
 def run_stages(run: Run, stages: Sequence[str]) -> None:
     """Run stages in order; the first error is raised when those that still run have run."""
     error: QuotaOpsError | None = None
@@ -110,9 +112,10 @@ def run_stages(run: Run, stages: Sequence[str]) -> None:
         if stage not in still:
             continue
         try:
-            STAGES[stage](run)
+            with run.folder.stage(stage):  # a cluster out of reach is this stage's end too
+                STAGES[stage](run)
         except QuotaOpsError as raised:
             error = error or raised
-            still &= STILL_RUN.get(stage, {"report"})
+            still &= _still_run(stage, run.folder)
     if error is not None:
         raise error

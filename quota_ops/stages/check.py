@@ -2,14 +2,19 @@
 
 from pathlib import Path
 
-from quota_ops.desired.read import Desired, read_cluster
+from quota_ops.desired.read import Desired, find_clusters, read_cluster
 from quota_ops.model.tables import DESIRED
 from quota_ops.run_folder import POLICY, RunFolder
 
 
 def run(folder: RunFolder, cluster_folder: Path) -> Desired:
-    """Leave policy.json and desired.parquet; InvalidDesiredState carries every problem."""
+    """Leave policy.json and desired.parquet.
+
+    Raises InvalidDesiredState with every problem; also when a folder beside it is the same
+    cluster, because each of the two would clear what the other asks for.
+    """
     with folder.stage("check"):
+        find_clusters((cluster_folder if cluster_folder.name else Path.cwd()).parent)
         desired = read_cluster(cluster_folder)
         folder.write_json(POLICY, desired.policy.as_json())
         folder.write_table(DESIRED, desired.rows)

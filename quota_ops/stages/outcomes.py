@@ -1,9 +1,12 @@
 """Rows and answers matched to outcomes, one per entity."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from quota_ops.model.outcome import EntityAnswer, Outcome, Status
 from quota_ops.model.rows import BatchRow
+
+MOST_LINES = 20
+"""Entities that an error lists."""
 
 
 def outcomes_of(
@@ -45,3 +48,10 @@ def _by_entity(rows: Iterable[BatchRow]) -> dict[str, tuple[str, ...]]:
     for row in rows:
         keys.setdefault(row.entity, []).append(row.key)
     return {entity: tuple(names) for entity, names in keys.items()}
+
+
+def listed(lines: Sequence[str], artefact: str) -> str:
+    """The first lines, indented, and how many more there are in the artefact."""
+    more = len(lines) - MOST_LINES
+    last = [f"and {more:,} more, all in {artefact}"] if more > 0 else []
+    return "\n".join(f"  {line}" for line in (*lines[:MOST_LINES], *last))

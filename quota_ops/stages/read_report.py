@@ -1,33 +1,47 @@
-"""A run's artefacts as a report; parts that are missing or damaged are left out, never made up."""
+"""A run's artefacts as a report; what is missing is left out, what is damaged is said."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
-from quota_ops.model.report import STAGES, Report
+from quota_ops.model.report import STAGES, Report, StageResult, StageStatus
 from quota_ops.model.tables import ACTUAL, DESIRED, DIFFERENCES
 from quota_ops.run_folder import APPLIED, DESCRIBED, PLAN, POLICY, VALIDATED, VERIFIED, RunFolder
 from quota_ops.run_json import outcomes_from_json, plan_from_json, verification_from_json
 
+Part = TypeVar("Part")
+
 
 def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -> Report:
-    """What a run has left so far; `versions` are those of the programs that made it."""
+    """What a run has left so far; `versions` are those of the programs that made it.
+
+    A stage whose artefact cannot be read has failed, whatever it said of itself.
+    """
     about = folder.about()
-    brokers, verdicts, verified = (
-        verification_from_json(folder.read_json(VERIFIED)) if folder.has(VERIFIED) else ((), (), 0)
+    parts = _Parts(folder)
+    policy = parts.read("check", POLICY, folder.policy)
+    plan = parts.read("plan", PLAN, lambda: plan_from_json(folder.read_json(PLAN))[0])
+    if plan is None and not folder.has(PLAN):
+        plan = parts.read("diff", DIFFERENCES.file, lambda: _unjudged(folder))
+    verification = parts.read(
+        "verify", VERIFIED, lambda: verification_from_json(folder.read_json(VERIFIED))
     )
+    brokers, verdicts, verified = verification or ((), (), 0)
+    validated, applied = parts.outcomes("validate", VALIDATED), parts.outcomes("apply", APPLIED)
     return Report(
         cluster=about["cluster"],
-        cluster_id=folder.policy().cluster_id if folder.has(POLICY) else None,
+        cluster_id=policy.cluster_id if policy else None,
         run=about["run"],
         commit=about["commit"],
         started=about["started"],
         finished=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-        stages=tuple(folder.stage_result(stage) for stage in STAGES[:-1]),
-        plan=_plan(folder),
-        validated=_outcomes(folder, VALIDATED),
-        applied=_outcomes(folder, APPLIED),
+        stages=tuple(parts.stage(stage) for stage in STAGES[:-1]),
+        plan=plan,
+        validated=validated,
+        applied=applied,
         brokers=brokers,
         verdicts=verdicts,
         verified=verified,
@@ -36,19 +50,41 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     )
 
 
-def _plan(folder: RunFolder) -> Plan | None:
-    """The plan; of a run that came only to the diff, its differences unjudged."""
-    if not folder.has(PLAN):
-        return _unjudged(folder)
-    try:
-        return plan_from_json(folder.read_json(PLAN))[0]
-    except (InvalidInput, KeyError, TypeError, ValueError):
+class _Parts:
+    """Reads the parts of a run, and remembers of which stage one is damaged."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+        self._damaged: dict[str, str] = {}
+
+    def read(self, stage: str, name: str, read: Callable[[], Part]) -> Part | None:
+        """One artefact of a stage; None when it is missing or damaged."""
+        if not self._folder.has(name):
+            return None
+        try:
+            return read()
+        except InvalidInput as error:
+            self._damaged[stage] = error.message
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            self._damaged[stage] = f"{self._folder.path / name} is damaged: {error!r}"
         return None
 
+    def outcomes(self, stage: str, name: str) -> tuple[Outcome, ...]:
+        """The outcomes of a stage, or none."""
+        return (
+            self.read(stage, name, lambda: outcomes_from_json(self._folder.read_json(name))) or ()
+        )
 
-def _unjudged(folder: RunFolder) -> Plan | None:
-    if not folder.has(DIFFERENCES.file):
-        return None
+    def stage(self, stage: str) -> StageResult:
+        """How a stage ended."""
+        result = self.read(stage, f"stage-{stage}.json", lambda: self._folder.stage_result(stage))
+        if stage in self._damaged:
+            return StageResult(stage, StageStatus.FAILED, None, self._damaged[stage])
+        return result or StageResult(stage, StageStatus.NOT_RUN)
+
+
+def _unjudged(folder: RunFolder) -> Plan:
+    """The differences of a run that came only to the diff, as a plan that no guard has seen."""
     return Plan(
         policy=folder.policy(),
         commit=folder.about()["commit"],
@@ -59,7 +95,3 @@ def _unjudged(folder: RunFolder) -> Plan | None:
         batches=len(folder.batches()),
         ledger=folder.read_json(DESCRIBED)["ledger"],
     )
-
-
-def _outcomes(folder: RunFolder, name: str) -> tuple[Outcome, ...]:
-    return outcomes_from_json(folder.read_json(name)) if folder.has(name) else ()

@@ -1,6 +1,6 @@
 """validate: every batch asked of the broker with validate-only, before the first write."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import alterations
@@ -8,7 +8,7 @@ from quota_ops.model.errors import Refused
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.run_folder import VALIDATED, RunFolder
 from quota_ops.run_json import outcomes_json
-from quota_ops.stages.outcomes import outcomes_of
+from quota_ops.stages.outcomes import listed, outcomes_of
 
 
 def run(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
@@ -24,14 +24,19 @@ def run(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
         if refusals:
             raise Refused(
                 f"the broker refuses {len(refusals)} of {len(outcomes)} entities:\n"
-                + "\n".join(_lines(folder, refusals)),
+                + _lines(folder, refusals),
                 "Nothing was written. Mend the YAML lines above.",
             )
         return outcomes
 
 
-def _lines(folder: RunFolder, refusals: Iterable[Outcome]) -> Iterable[str]:
+def _lines(folder: RunFolder, refusals: Sequence[Outcome]) -> str:
     asked_by = {row.entity: row.source for row in folder.differences() if row.source}
-    for one in refusals:
-        place = asked_by.get(one.entity, "the cluster")
-        yield f"  {place}  {one.entity}  {one.error or one.status}: {one.message}"
+    return listed(
+        [
+            f"{asked_by.get(one.entity, 'the cluster')}  {one.entity}  "
+            f"{one.error or one.status}: {one.message}"
+            for one in refusals
+        ],
+        VALIDATED,
+    )

@@ -8,7 +8,7 @@ from time import monotonic, sleep
 from quota_ops import ledger
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.difference import Action, Difference
-from quota_ops.model.errors import ClusterTrouble, Refused
+from quota_ops.model.errors import ClusterTrouble, Refused, Unreachable
 from quota_ops.model.outcome import DONE, Status
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.rows import DesiredRow, LedgerRow
@@ -41,7 +41,8 @@ def run(
     """Leave verification.json; the rows that are not as they should be.
 
     In a run that applied, rows that every answering broker holds enter the ledger as verified.
-    Raises Refused when a row differs or a broker does not answer by the deadline.
+    Raises Refused when a row differs or a broker does not answer by the deadline, Unreachable when
+    none does.
     """
     with folder.stage("verify"):
         differences = folder.differences() if folder.has("differences.parquet") else ()
@@ -101,12 +102,14 @@ def _ask(
     }
     wait = FIRST_WAIT
     while True:
+        last = monotonic() >= until
         for broker, answer in answers.items():
-            if not answer.agrees:
+            # A silent broker uses up the others' time: who answered is asked once more.
+            if not answer.agrees and not (last and answer.error):
                 answers[broker] = _ask_one(cluster, answer, targets, held)
-        left = until - monotonic()
-        progress.asked(tuple(answers.values()), max(left, 0.0))
-        if left <= 0 or all(answer.agrees for answer in answers.values()):
+        left = max(until - monotonic(), 0.0)
+        progress.asked(tuple(answers.values()), left)
+        if last or all(answer.agrees for answer in answers.values()):
             return held, tuple(answers.values())
         sleep(min(wait, left))
         wait = min(wait * 2, LONGEST_WAIT)
@@ -174,15 +177,19 @@ def _record(
 
 
 def _raise_unless_agreed(brokers: Iterable[BrokerAnswer], verdicts: tuple[RowVerdict, ...]) -> None:
-    silent = [one for one in brokers if one.error is not None]
-    said = [f"broker {one.broker} at {one.address} did not answer: {one.error}" for one in silent]
-    said += [
-        f"broker {one.broker} at {one.address} holds {one.behind} rows otherwise"
+    silent = [one.error for one in brokers if one.error is not None]
+    said = [
+        f"broker {one.broker} at {one.address} holds {one.behind:,} rows otherwise"
         for one in brokers
         if one.behind
     ]
-    if said:
-        raise Refused(
-            f"the cluster does not hold what it should: {'; '.join(said)}",
-            f"{len(verdicts)} rows differ; they are in the report. Plan again to see why.",
-        )
+    if not (silent or said):
+        return
+    message = "; ".join([*said, *silent])
+    if any(one.verdict is Verdict.UNANSWERED for one in verdicts):
+        raise Unreachable(f"no broker could be asked: {message}", "Verify again when one answers.")
+    if verdicts:
+        remedy = f"{len(verdicts):,} rows are not as Git says; the report lists them."
+    else:
+        remedy = "The others hold every row. Verify again when it answers."
+    raise Refused(f"not every broker holds what it should: {message}", remedy)
