@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator
 
 from quota_ops.report import fleet
 from quota_ops.report.page import LONG, as_html
-from tests.browser.chromium import EXECUTABLE, chromium
+from tests.browser.chromium import EXECUTABLE
 from tests.browser.screenshot import PICTURE, take
 from tests.browser.showcase import SHOWCASE
 from tests.unit.report_sample import PLANNED, many_changes
@@ -20,24 +20,11 @@ ROWS = "tr[data-kind]"
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One browser for all pages."""
-    with chromium() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The showcase's page as a file."""
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(as_html(SHOWCASE), encoding="utf-8")
     return path
-
-
-@pytest.fixture
-def heard() -> list[str]:
-    """What the page asked of the network and said to the console."""
-    return []
 
 
 @pytest.fixture
