@@ -42,11 +42,11 @@ GONE = difference({"user": "x"}, "k", (Kind.GONE, Action.FORGET), None, None, **
         (GONE, ("", "none", "none", "", "after 2026-11-14 10:00 UTC")),
         (
             ALICE_RAISED._replace(before=nan),
-            ("↑", "nan", "15 MiB/s", "replaced", "2026-11-14 10:00 UTC"),
+            ("↓", "nan", "15 MiB/s", "replaced", "2026-11-14 10:00 UTC"),
         ),
         (
             DEFAULT_RAISED._replace(before=inf),
-            ("↑", "inf", "25 %", "replaced", "after 2026-11-14 10:00 UTC"),
+            ("↓", "inf", "25 %", "replaced", "after 2026-11-14 10:00 UTC"),
         ),
         (
             DEFAULT_RAISED._replace(before=25.0, after=25.1),

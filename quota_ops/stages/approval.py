@@ -1,0 +1,90 @@
+"""What must hold before anything is written: the plan is whole, approved, and was validated."""
+
+from collections.abc import Iterable, Mapping
+
+from quota_ops.model.errors import InvalidInput, Refused
+from quota_ops.model.outcome import Status
+from quota_ops.model.plan import SHORT, Plan, approves, exact
+from quota_ops.model.rows import BatchRow
+from quota_ops.run_folder import PLAN, VALIDATED, RunFolder
+from quota_ops.run_json import outcomes_from_json, plan_from_json
+from quota_ops.stages.outcomes import all_of
+from quota_ops.stages.plan import refuse_unless_passed
+
+Batches = Mapping[int, tuple[BatchRow, ...]]
+
+_NEW_PLAN = "Nothing was written. Make a new plan."
+
+
+def approved_plan(folder: RunFolder, approved: str) -> tuple[Plan, Batches]:
+    """The run's plan and the batches that write it.
+
+    `approved` is the digest as the approver names it. Raises InvalidInput when a file is damaged;
+    Refused when the files do not belong together, the digest is another one, a guard was not let
+    pass, or the broker has not accepted every batch (validate-only).
+    """
+    plan = _whole_plan(folder)
+    if not approves(approved, plan.digest):
+        raise Refused(
+            f"the approval is for {approved[:SHORT]}, this plan is {plan.digest[:SHORT]}",
+            "Nothing was written. Look at the plan again, then approve its digest.",
+        )
+    refuse_unless_passed(plan)
+    batches = folder.batches()
+    _hold_against_plan(folder, plan, batches)
+    _refuse_unless_validated(folder, batches)
+    return plan, batches
+
+
+def _whole_plan(folder: RunFolder) -> Plan:
+    """The plan, its digest computed anew and held against the one in the file."""
+    place = folder.path / PLAN
+    try:
+        plan, written = plan_from_json(folder.read_json(PLAN))
+        digest, said = plan.digest, f"{written[:SHORT]}"
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(f"{place} is not a plan: {error!r}", _NEW_PLAN) from error
+    if digest != written:
+        raise Refused(
+            f"{place} was changed after it was written: its rows give the digest "
+            f"{digest[:SHORT]}, the file says {said}",
+            _NEW_PLAN,
+        )
+    return plan
+
+
+def _hold_against_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
+    if plan.policy != folder.policy():
+        raise Refused(f"{folder.path}: policy.json is not the policy of the plan", _NEW_PLAN)
+    planned = sorted(
+        (row.cluster, row.entity, row.key, exact(row.before), exact(row.target))
+        for row in plan.writes
+    )
+    sent = sorted(
+        (row.cluster, row.entity, row.key, exact(row.before), exact(row.after))
+        for row in _rows(batches)
+    )
+    cluster_id = plan.policy.cluster_id
+    if sent != planned or any(cluster != cluster_id for cluster, *_ in planned):
+        raise Refused(
+            f"{folder.path}: batches.parquet does not hold the rows of the plan", _NEW_PLAN
+        )
+
+
+def _refuse_unless_validated(folder: RunFolder, batches: Batches) -> None:
+    said = outcomes_from_json(folder.read_json(VALIDATED)) if folder.has(VALIDATED) else ()
+    accepted = {(one.entity, one.keys) for one in said if one.status is Status.ACCEPTED}
+    asked = {
+        (one.entity, one.keys)
+        for number, rows in batches.items()
+        for one in all_of(number, rows, Status.NOT_SENT, None)
+    }
+    if missing := len(asked - accepted):
+        raise Refused(
+            f"the broker has not accepted {missing} of {len(asked)} entities (validate-only)",
+            f"Nothing was written. Ask it: quota-ops validate --run {folder.path}",
+        )
+
+
+def _rows(batches: Batches) -> Iterable[BatchRow]:
+    return (row for rows in batches.values() for row in rows)

@@ -1,0 +1,68 @@
+"""What apply notes in the ledger before it sends, and takes back when it surely wrote nothing."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from quota_ops import ledger
+from quota_ops.model.outcome import DONE, Outcome, Status
+from quota_ops.model.plan import Plan
+from quota_ops.model.quota import same
+from quota_ops.model.rows import LedgerRow
+from quota_ops.run_folder import RunFolder
+from quota_ops.stages.settle import Held
+
+Keys = frozenset[tuple[str, str]]
+"""Rows by (entity, key)."""
+
+
+def intend(folder: RunFolder, plan: Plan, held: Held, ledger_folder: Path) -> Keys:
+    """Note every write of the plan whose row is still as planned.
+
+    Returns the rows of which nothing had been noted before: of the others an earlier attempt,
+    killed before it could say, may have written or still be writing.
+    """
+    about = folder.about()
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    intents = [
+        LedgerRow(
+            row.cluster,
+            row.entity,
+            row.key,
+            row.target,
+            ledger.INTENDED,
+            row.owner,
+            row.file,
+            about["commit"],
+            about["run"],
+            now,
+        )
+        for row in plan.writes
+        if is_as_planned(row.before, row.target, held.get((row.entity, row.key)))
+    ]
+    noted: set[tuple[str, str]] = set()
+
+    def edit(rows: dict[ledger.LedgerKey, LedgerRow]) -> None:
+        noted.clear()
+        noted.update((entity, key) for entity, key, state in rows if state == ledger.INTENDED)
+        ledger.intend(rows, intents)
+
+    ledger.change(ledger_folder, edit)
+    return frozenset({(row.entity, row.key) for row in intents} - noted)
+
+
+def withdraw(outcomes: Iterable[Outcome], noted: Keys, ledger_folder: Path) -> None:
+    """Take back what `intend` noted of rows that were surely not written: they are not ours."""
+    left = noted & {
+        (one.entity, key)
+        for one in outcomes
+        if one.status not in {*DONE, Status.UNKNOWN}
+        for key in one.keys
+    }
+    if left:
+        ledger.change(ledger_folder, lambda rows: ledger.withdraw(rows, left))
+
+
+def is_as_planned(before: float | None, after: float | None, now: float | None) -> bool:
+    """Whether a row holds what the plan was made from, or what it asks for."""
+    return same(now, before) or same(now, after)
