@@ -14,6 +14,7 @@ from quota_ops.model.errors import QuotaOpsError
 COMMANDS = {
     "check": "stages",
     "describe": "describe",
+    "resolve": "resolve",
     "diff": "stages",
     "plan": "stages",
     "validate": "stages",

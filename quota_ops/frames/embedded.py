@@ -1,11 +1,15 @@
 """The engine inside the process: DuckDB, for a person at a prompt or a pull request."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
 from quota_ops.frames import text
+from quota_ops.frames.resolve import QUOTA_KEYS
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.resolved import CLIENTS, RESOLVED
 from quota_ops.model.tables import Table
 
 
@@ -20,3 +24,35 @@ class EmbeddedEngine:
             db.sql(text.diff_text()).create("differences")
             differences = db.table("differences").to_arrow_table()
             return differences, db.sql(text.batches_text()).to_arrow_table()
+
+    def resolve(self, clients: Path, limits: pa.Table, destination: Path) -> None:
+        """Write RESOLVED of a .csv, .jsonl or .parquet file of CLIENTS to one .csv or .parquet."""
+        with duckdb.connect() as db:
+            try:
+                user, client_id = (f'CAST("{name}" AS VARCHAR)' for name in CLIENTS.names)
+                _read(db, clients).project(
+                    f"{user} AS user_name, {client_id} AS client_id"
+                ).create_view("clients")
+                db.register("quota_keys", QUOTA_KEYS)
+                db.register("limits", limits)
+                found = db.sql(text.resolve_text())
+                names = zip(found.columns, RESOLVED.names, strict=True)
+                resolved = found.project(", ".join(f'{old} AS "{new}"' for old, new in names))
+                if destination.suffix == ".csv":
+                    resolved.write_csv(str(destination), header=True)
+                else:
+                    resolved.write_parquet(str(destination))
+            except duckdb.Error as error:
+                raise InvalidInput(f"{clients} cannot be resolved: {error}") from error
+
+
+def _read(db: duckdb.DuckDBPyConnection, clients: Path) -> duckdb.DuckDBPyRelation:
+    place = str(clients)
+    if clients.suffix == ".csv":
+        return db.read_csv(
+            place, header=True, all_varchar=True, delimiter=",", quotechar='"', escapechar='"'
+        )
+    if clients.suffix == ".jsonl":
+        columns = dict.fromkeys(CLIENTS.names, "VARCHAR")
+        return db.read_json(place, format="newline_delimited", columns=columns)
+    return db.read_parquet(place)

@@ -8,10 +8,13 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
 from quota_ops.frames import text
-from quota_ops.model.errors import MissingTool
+from quota_ops.frames.resolve import QUOTA_KEYS
+from quota_ops.model.errors import InvalidInput, MissingTool
+from quota_ops.model.resolved import CLIENTS, RESOLVED
 from quota_ops.model.tables import Table
 
 SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
@@ -37,6 +40,32 @@ class SparkEngine:
         differences = self._spark.sql(text.diff_text()).toArrow()
         self._spark.createDataFrame(differences).createOrReplaceTempView("differences")
         return differences, self._spark.sql(text.batches_text()).toArrow()
+
+    def resolve(self, clients: Path, limits: pa.Table, destination: Path) -> None:
+        """Write RESOLVED of a .csv, .jsonl or .parquet file of CLIENTS to a folder of parts."""
+        views = {"quota_keys": QUOTA_KEYS, "limits": limits}
+        for name, rows in views.items():
+            self._spark.createDataFrame(rows).createOrReplaceTempView(name)
+        self._read(clients).toDF("user_name", "client_id").createOrReplaceTempView("clients")
+        found = self._spark.sql(text.resolve_text()).toDF(*RESOLVED.names)
+        write = found.write.mode("overwrite")
+        try:
+            if destination.suffix == ".csv":
+                write.csv(str(destination), header=True, escape='"')
+            else:
+                write.parquet(str(destination))
+        except PySparkException as error:
+            raise InvalidInput(f"{clients} cannot be resolved: {error}") from error
+
+    def _read(self, clients: Path) -> DataFrame:
+        read, place = self._spark.read.option("mode", "FAILFAST"), str(clients)
+        if clients.suffix == ".csv":
+            rows = read.csv(place, header=True, quote='"', escape='"', multiLine=True)
+        elif clients.suffix == ".jsonl":
+            rows = read.json(place, schema="`user` STRING, `client-id` STRING")
+        else:
+            rows = read.parquet(place)
+        return rows.select(*(rows[f"`{name}`"].cast("string") for name in CLIENTS.names))
 
 
 def jvm_options(folders: Sequence[Path]) -> str:

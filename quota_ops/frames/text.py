@@ -18,5 +18,10 @@ def batches_text(max_keys: int = MAX_KEYS, max_bytes: int = MAX_BYTES) -> str:
     return _read("batches.sql").format(max_keys=max_keys, max_bytes=max_bytes)
 
 
+def resolve_text() -> str:
+    """`clients`, `quota_keys` and `limits` in, RESOLVED out."""
+    return _read("resolve.sql")
+
+
 def _read(name: str) -> str:
     return files("quota_ops.frames").joinpath(name).read_text(encoding="utf-8")

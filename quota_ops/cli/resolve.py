@@ -1,0 +1,172 @@
+"""The command that says which limit holds for a client, and why."""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.resolution import CLIENT_KEYS, IP_KEYS, Limits, Resolution, address
+from quota_ops.model.rows import StoredQuota
+
+_NEXT_NAME = re.compile(rf",(?=(?:{'|'.join(ENTITY_TYPES)})=)")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops resolve demo --user alice --client-id app
+  quota-ops resolve demo --user alice --client-id app --key producer_byte_rate --explain
+  quota-ops resolve demo --names user=alice,client-id=app --format json
+  quota-ops resolve demo --ip 10.20.0.7
+  quota-ops resolve --actual snapshot.jsonl --user alice
+  quota-ops resolve demo --clients clients.csv --output limits.parquet"""
+)
+@click.argument("cluster", required=False)
+@click.option(
+    "--user",
+    help="The principal's name, without `User:`.  [default: ANONYMOUS, as without a login]",
+)
+@click.option("--client-id", help="The client id.  [default: none, as a client that sends none]")
+@click.option("--ip", help="The address that the client connects from.")
+@click.option(
+    "--names", multiple=True, metavar="TYPE=NAME,...", help="The same in one; may be repeated."
+)
+@click.option("--key", type=click.Choice([*CLIENT_KEYS, *IP_KEYS]), help="Only this quota key.")
+@click.option("--explain", is_flag=True, help="Show every level that was looked at, in order.")
+@click.option(
+    "--clients",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Resolve every client of a .csv, .jsonl or .parquet file with columns user, client-id.",
+)
+@click.option(
+    "--output",
+    "destination",
+    type=click.Path(path_type=Path),
+    help="With --clients: write the table here, .parquet or .csv.",
+)
+@click.option(
+    "--actual",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A snapshot that `describe --format jsonl` wrote, in place of the cluster.",
+)
+@options.desired_state
+@options.connection
+@options.engine
+@options.output_format
+def resolve(
+    cluster: str | None,
+    desired_state: Path,
+    connection_file: Path | None,
+    actual: Path | None,
+    clients: Path | None,
+    **asked: Any,
+) -> None:
+    """Say which limit holds for a client, at which level, what it overrides, who shares it.
+
+    Each key is looked up by itself, through the eight levels of users and client ids; the first
+    that has a limit holds, even if a later one is lower. Read-only.
+    """
+    names = _names(asked)
+    if clients is None:
+        keys = _keys(names, asked["key"])
+    elif names:
+        raise InvalidInput("--clients takes the names from the file: leave out --user and others.")
+    stored, brokers = _stored(cluster, desired_state, connection_file, actual)
+    if clients is not None:
+        from quota_ops.cli.resolve_clients import resolve_file
+
+        resolve_file(stored, clients, asked)
+        return
+    limits = Limits(stored)
+    resolutions = [_resolve(limits, key, names) for key in keys]
+    _show(resolutions, asked, cluster or str(actual), brokers)
+
+
+def _names(asked: dict[str, Any]) -> dict[str, str]:
+    """The names by type, from the options of their own and from --names."""
+    names = {
+        kind: asked[option]
+        for kind, option in ((USER, "user"), (CLIENT_ID, "client_id"), (IP, "ip"))
+        if asked[option] is not None
+    }
+    for part in (part for text in asked["names"] for part in _NEXT_NAME.split(text)):
+        kind, separator, name = part.partition("=")
+        if not separator or kind not in ENTITY_TYPES:
+            raise InvalidInput(
+                f"--names {part} is not TYPE=NAME.", f"The types are {', '.join(ENTITY_TYPES)}."
+            )
+        if names.setdefault(kind, name) != name:
+            raise InvalidInput(f"{kind} is given as {names[kind]!r} and as {name!r}.")
+    if names.get(USER) == "":
+        raise InvalidInput("--user is empty.", "Leave it out for a client without a login.")
+    if IP in names and address(names[IP]) is None:
+        raise InvalidInput(f"--ip {names[IP]} is not an IP address.", "Give one as digits.")
+    return names
+
+
+def _keys(names: dict[str, str], key: str | None) -> tuple[str, ...]:
+    """The keys that are asked for; InvalidInput when a name is missing for them."""
+    by_client, by_address = not names.keys().isdisjoint((USER, CLIENT_ID)), IP in names
+    if not names:
+        raise InvalidInput(
+            "resolve needs to know whose limit: --user, --client-id, --ip or --clients.",
+            "See quota-ops resolve --help.",
+        )
+    if key in CLIENT_KEYS and not by_client:
+        raise InvalidInput(f"{key} is not limited by address.", "Give --user or --client-id.")
+    if key in IP_KEYS and not by_address:
+        raise InvalidInput(f"{key} is limited by address alone.", "Give --ip.")
+    asked = (CLIENT_KEYS if by_client else ()) + (IP_KEYS if by_address else ())
+    return asked if key is None else (key,)
+
+
+def _resolve(limits: Limits, key: str, names: dict[str, str]) -> Resolution:
+    if key in IP_KEYS:
+        return limits.resolve_address(key, ip=names[IP])
+    return limits.resolve(key, user=names.get(USER), client_id=names.get(CLIENT_ID))
+
+
+def _stored(
+    cluster: str | None, desired_state: Path, connection_file: Path | None, actual: Path | None
+) -> tuple[Sequence[StoredQuota], int | None]:
+    """What is stored, and how many brokers there are, None when only a snapshot says so."""
+    if actual is not None:
+        from quota_ops.model.snapshot import read_snapshot
+
+        try:
+            lines = actual.read_text(encoding="utf-8").split("\n")
+        except UnicodeDecodeError:
+            raise InvalidInput(f"{actual} is not UTF-8.") from None
+        return read_snapshot(lines, str(actual)), None
+    if cluster is None:
+        raise InvalidInput("resolve takes a CLUSTER or --actual", "See quota-ops resolve --help.")
+    from quota_ops.desired.read import read_policy
+    from quota_ops.kafka.cluster import open_cluster
+    from quota_ops.kafka.connection import find_connection
+
+    policy = read_policy(options.find_cluster(cluster, desired_state))
+    found = find_connection(policy.connection, file=connection_file)
+    with open_cluster(found, cluster_id=policy.cluster_id) as opened:
+        return opened.describe(), len(opened.brokers)
+
+
+def _show(
+    resolutions: Sequence[Resolution], asked: dict[str, Any], cluster: str, brokers: int | None
+) -> None:
+    from quota_ops.cli.layout import TEXT, show
+    from quota_ops.report.resolution import as_json, as_ladder, as_text
+    from quota_ops.report.screen import line
+
+    if asked["output"] != TEXT:
+        click.echo(json.dumps(as_json(resolutions), ensure_ascii=False, indent=1))
+    elif asked["explain"]:
+        for number, one in enumerate(resolutions):
+            show((*([line()] if number else []), *as_ladder(one, cluster, brokers)))
+    else:
+        show(as_text(resolutions, brokers))

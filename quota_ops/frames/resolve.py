@@ -1,0 +1,82 @@
+"""Many clients resolved in one go: what is asked and stored goes in, a table comes out."""
+
+import csv
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from quota_ops import parquet
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.resolution import CLIENT_KEYS
+from quota_ops.model.resolved import CLIENTS, LIMITS, RESOLVED, limit_rows
+from quota_ops.model.rows import StoredQuota
+
+CLIENT_FILES = (".csv", ".jsonl", ".parquet")
+RESOLVED_FILES = (".parquet", ".csv")
+QUOTA_KEYS = pa.table({"key": list(CLIENT_KEYS)})
+
+
+class Resolver(Protocol):
+    """What runs resolve.sql over a file of clients; an engine of this room."""
+
+    def resolve(self, clients: Path, limits: pa.Table, destination: Path) -> None:
+        """Write RESOLVED of the file's clients; its and the destination's suffixes are formats."""
+        ...
+
+
+def resolve_clients(
+    engine: Resolver, stored: Iterable[StoredQuota], clients: Path, destination: Path
+) -> None:
+    """Write what holds for each client of a file, a row for each key, in the order of no one.
+
+    Memory does not grow with the clients. DuckDB leaves a file and Spark a folder of parts.
+    Raises InvalidInput when a file is of another format, or is not what its name says.
+    """
+    check_destination(destination)
+    _check_clients(clients)
+    engine.resolve(clients, parquet.from_rows(LIMITS, limit_rows(stored)), destination)
+
+
+def resolved_rows(
+    engine: Resolver, stored: Iterable[StoredQuota], clients: Path
+) -> list[tuple[Any, ...]]:
+    """The rows of RESOLVED, in order of user, client id and key, for clients that are few."""
+    with TemporaryDirectory(prefix="quota-ops-") as folder:
+        destination = Path(folder) / RESOLVED.file
+        resolve_clients(engine, stored, clients, destination)
+        rows = parquet.conform(RESOLVED, pq.read_table(destination), RESOLVED.name)
+    return sorted(parquet.to_rows(rows))
+
+
+def check_destination(destination: Path) -> None:
+    """Refuse a destination that is no format that can be written."""
+    if destination.suffix not in RESOLVED_FILES:
+        raise InvalidInput(f"{destination} must end in one of {', '.join(RESOLVED_FILES)}.")
+
+
+def _check_clients(clients: Path) -> None:
+    try:
+        columns = _columns(clients)
+    except (UnicodeDecodeError, ValueError, AttributeError):
+        raise InvalidInput(f"{clients} is not a {clients.suffix} file that can be read.") from None
+    if missing := [name for name in CLIENTS.names if name not in columns]:
+        raise InvalidInput(
+            f"{clients} has no column {' and no '.join(missing)}.",
+            f"It must have {' and '.join(CLIENTS.names)}; others are left alone.",
+        )
+
+
+def _columns(clients: Path) -> Iterable[str]:
+    if clients.suffix == ".parquet":
+        return parquet.columns(str(clients))
+    if clients.suffix not in CLIENT_FILES:
+        raise InvalidInput(f"{clients} must end in one of {', '.join(CLIENT_FILES)}.")
+    with clients.open(encoding="utf-8", newline="") as lines:
+        if clients.suffix == ".csv":
+            return next(csv.reader(lines), [])
+        return dict(json.loads(next(lines, "{}")))

@@ -1,0 +1,166 @@
+"""What holds for a client, in words: KIP-546's text, the ladder of levels, and JSON."""
+
+from collections.abc import Iterator, Sequence
+from math import isfinite
+from typing import Any
+
+from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
+from quota_ops.model.quota import UNLIMITED, format_limit
+from quota_ops.model.resolution import Resolution, Rung
+from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
+from quota_ops.report.wording import counted
+
+WHO_SHARES = {
+    1: "{user}'s connections with client id {client}",
+    2: "{user}'s connections with client id {client}, each client id of {user} by itself",
+    3: "all of {user}'s clients that have no pair of their own",
+    4: "{user}'s connections with client id {client}, each user by itself",
+    5: "{user}'s connections with client id {client}, each user and client id by itself",
+    6: "all of {user}'s clients that no pair limits, each user by itself",
+    7: "everybody's connections with client id {client} that nothing limits by user",
+    8: "everybody's connections with client id {client} that nothing limits by user, "
+    "each client id by itself",
+}
+"""By rank: the connections that are counted together."""
+
+
+def as_text(resolutions: Sequence[Resolution], brokers: int | None) -> Screen:
+    """KIP-546's text: the client, then a line for each key, then what it overrides and means.
+
+    `brokers` is how many there are, None when only a snapshot was read.
+    """
+    lines: list[Line] = []
+    for number, one in enumerate(resolutions):
+        if number == 0 or one.names != resolutions[number - 1].names:
+            lines.append(line(_client(one), Tone.STRONG))
+        lines += _key_lines(one, brokers)
+    return lines
+
+
+def _key_lines(one: Resolution, brokers: int | None) -> Iterator[Line]:
+    if one.holds is None:
+        yield (Span(f"  {one.key}={UNLIMITED}", Tone.OK),)
+    else:
+        value = one.holds.value
+        yield (Span(f"  {one.key}={value!r}", Tone.STRONG), Span(f"  {_limit(one, one.holds)}"))
+    for rung in one.overridden:
+        yield line(f"    overrides {_limit(one, rung)}", Tone.CONTEXT)
+    for text in remarks(one, brokers):
+        yield line(f"    {text}", Tone.CONTEXT)
+
+
+def as_ladder(one: Resolution, cluster: str, brokers: int | None) -> Screen:
+    """Every level in order with its limit, the one that holds marked, and what it means."""
+    size = "" if brokers is None else f" ({counted(brokers, 'broker')})"
+    rows = tuple(_ladder_row(one, rung) for rung in one.rungs)
+    return (
+        line(f"{one.key} for {_client_words(one)} on {cluster}{size}", Tone.STRONG),
+        Table(("",) * 5, rows),
+        line(),
+        *(line(text) for text in remarks(one, brokers)),
+    )
+
+
+def _ladder_row(one: Resolution, rung: Rung) -> Row:
+    rank = "" if rung.level.rank is None else str(rung.level.rank)
+    value = "-" if rung.value is None else format_limit(one.key, rung.value)
+    tone, remark = Tone.PLAIN, ""
+    if rung is one.holds:
+        tone, remark = Tone.STRONG, "<- holds"
+    elif rung.value is None:
+        tone = Tone.CONTEXT
+    elif rung.escaped:
+        tone, remark = Tone.CHANGE, "escaped: no client id"
+    else:
+        tone, remark = Tone.CONTEXT, "overridden"
+    cells = (f"  {rank}", rung.level.words, _parts(rung.entity), value, remark)
+    return Row(tuple(Span(text, tone) for text in cells))
+
+
+def remarks(one: Resolution, brokers: int | None) -> Iterator[str]:
+    """What the limit means for the cluster, who shares it, and what must be known besides."""
+    yield _meaning(one, brokers)
+    if one.escaped:
+        yield (
+            "A connection without a client id escapes every limit for client ids: "
+            + "; ".join(_limit(one, rung) for rung in one.escaped)
+            + "."
+        )
+    if sum(rung.level.name == IP for rung in one.rungs) > 1:
+        yield (
+            "The address is stored in several spellings; each broker obeys the one that was "
+            "changed last, which cannot be read back. Remove all but one."
+        )
+    if one.names.get(USER, "").startswith("User:"):
+        yield f"Brokers compare the name alone: --user {one.names[USER].removeprefix('User:')}."
+
+
+def _meaning(one: Resolution, brokers: int | None) -> str:
+    if one.holds is None or one.holds.value is None:
+        return "Nothing limits it."
+    limit = format_limit(one.key, one.holds.value)
+    if limit == UNLIMITED:
+        return f"{{{_parts(one.holds.entity)}}} exempts it: nothing limits it."
+    if one.holds.level.rank is None:
+        return f"{limit} on each node, brokers and controllers alike, from {one.names[IP]}."
+    who = WHO_SHARES[one.holds.level.rank].format(user=one.names[USER], client=one.names[CLIENT_ID])
+    if one.key == "controller_mutation_rate":
+        return f"{limit} over the whole cluster, at its active controller, shared by {who}."
+    of_what = " of one thread's time" if one.key == "request_percentage" else ""
+    return f"{limit}{of_what} on each broker, shared by {who}; {_ceiling(one, brokers)}."
+
+
+def _ceiling(one: Resolution, brokers: int | None) -> str:
+    value = one.holds.value if one.holds else None
+    if brokers is None or value is None or not isfinite(value):
+        return "the cluster's ceiling is that times its brokers"
+    return f"at most {format_limit(one.key, value * brokers)} over the cluster"
+
+
+def _limit(one: Resolution, rung: Rung) -> str:
+    limit = UNLIMITED if rung.value is None else format_limit(one.key, rung.value)
+    rank = "" if rung.level.rank is None else f"level {rung.level.rank}, "
+    return f"{limit} of {{{_parts(rung.entity)}}} ({rank}{rung.level.name})"
+
+
+def _parts(entity: Entity) -> str:
+    names = entity.as_dict()
+    return ", ".join(Entity.of({kind: names[kind]}).text for kind in ENTITY_TYPES if kind in names)
+
+
+def _client(one: Resolution) -> str:
+    return f"{{{_parts(Entity.of(one.names))}}}"
+
+
+def _client_words(one: Resolution) -> str:
+    if IP in one.names:
+        return f"address {one.names[IP]}"
+    client = f"client {one.names[CLIENT_ID]}" if one.names[CLIENT_ID] else "no client id"
+    return f"user {one.names[USER]}, {client}"
+
+
+def as_json(resolutions: Sequence[Resolution]) -> dict[str, Any]:
+    """By key: value, level, rank and entity of what holds, what it overrode, who shares it.
+
+    An entity is a mapping of type to name, null being the default; a value that no JSON number
+    can be is its name; an empty name in `shared_by` is everybody.
+    """
+    return {
+        one.key: _said(one.holds)
+        | {
+            "overridden": [_said(rung) for rung in one.overridden],
+            "shared_by": dict(one.shared_by),
+        }
+        for one in resolutions
+    }
+
+
+def _said(rung: Rung | None) -> dict[str, Any]:
+    if rung is None or rung.value is None:
+        return {"value": None, "level": None, "rank": None, "entity": None}
+    return {
+        "value": rung.value if isfinite(rung.value) else str(rung.value),
+        "level": rung.level.name,
+        "rank": rung.level.rank,
+        "entity": rung.entity.as_dict(),
+    }
