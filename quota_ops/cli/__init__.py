@@ -3,13 +3,17 @@
 import gc
 import json
 import sys
+from difflib import get_close_matches
 from importlib import import_module
+from io import TextIOWrapper
 from itertools import pairwise
 from typing import Any
 
 import click
 
-from quota_ops.model.errors import QuotaOpsError
+from quota_ops.model.errors import InvalidDesiredState, QuotaOpsError
+
+INTERRUPTED = 130
 
 COMMANDS = {
     "check": "stages",
@@ -38,7 +42,7 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Give one command, or None, for which click suggests its neighbours."""
+        """Give one command; None when there is none of that name."""
         del ctx
         if cmd_name not in COMMANDS:
             return None
@@ -46,13 +50,29 @@ class Commands(click.Group):
         command: click.Command = getattr(module, cmd_name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is asked for; one that is not there has a neighbour."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            meant = f" Did you mean {near[0]}?" if near else ""
+            ctx.fail(f"there is no command {args[0]!r}.{meant}")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; what a person can mend is told without a traceback."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):  # a name may have what a terminal cannot show
+                stream.reconfigure(errors="backslashreplace")
         try:
             return super().invoke(ctx)
         except QuotaOpsError as error:
             tell(error)
             ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            ctx.exit(INTERRUPTED)
 
 
 def tell(error: QuotaOpsError) -> None:
@@ -60,6 +80,12 @@ def tell(error: QuotaOpsError) -> None:
     if _wants_json():
         said = {"error": error.message, "remedy": error.remedy, "exit_code": error.exit_code}
         click.echo(json.dumps(said), err=True)
+        return
+    if isinstance(error, InvalidDesiredState):
+        from quota_ops.cli.layout import show
+        from quota_ops.report.screens import problems_screen
+
+        show(problems_screen(error), sys.stderr)
         return
     from quota_ops.report.wording import shown
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.guards import Guard
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -53,6 +54,7 @@ run = click.option(
     "--run",
     "run_folder",
     type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
     help="Run just this stage, on the run folder of an earlier command.",
 )
 detailed_exitcode = click.option(
@@ -69,7 +71,8 @@ def allowing(command: Command) -> Command:
         "--allow",
         multiple=True,
         metavar="GUARD",
-        help="Let a guard pass; may be repeated. Needs --reason.",
+        type=click.Choice([guard.value for guard in Guard]),
+        help=f"Let a guard pass; may be repeated. Needs --reason. Guards: {', '.join(Guard)}.",
     )(command)
 
 
@@ -77,6 +80,8 @@ def allowed(allow: tuple[str, ...], reason: str | None) -> dict[str, str]:
     """The guards that may pass, each with the reason; InvalidInput without one."""
     if allow and not (reason or "").strip():
         raise InvalidInput(f"--allow {allow[0]} needs a reason", "Add --reason TEXT.")
+    if reason and not allow:
+        raise InvalidInput("--reason says why a guard may pass, and none was named", "Add --allow.")
     return dict.fromkeys(allow, reason or "")
 
 

@@ -1,13 +1,13 @@
 """One run from the command line: its folder, its connection, its stages, and what it came to."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 
 import click
 
-from quota_ops.cli import options
+from quota_ops.cli import INTERRUPTED, options
 from quota_ops.cli.layout import TEXT
 from quota_ops.cli.show import progress, show_run
 from quota_ops.commit import find_commit
@@ -17,6 +17,7 @@ from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.run_folder import ABOUT, RunFolder
 from quota_ops.run_store import RunStore, find_run_store
 from quota_ops.stages.chain import CHAINS, RESUMED, Run, run_stages
+from quota_ops.stages.diff import EMBEDDED
 
 DIFFERENCES_EXIST = 4
 
@@ -29,13 +30,13 @@ def run_command(
     connection_file: Path | None,
     run_store: str | None,
     run_folder: Path | None,
-    commit: str | None,
-    engine: str,
-    allow: tuple[str, ...],
-    reason: str | None,
     output: str,
-    detailed_exitcode: bool,
+    commit: str | None = None,
+    engine: str = EMBEDDED,
+    allow: tuple[str, ...] = (),
+    reason: str | None = None,
     approve: str | None = None,
+    detailed_exitcode: bool = False,
 ) -> None:
     """Run a command's stages in a new run folder, or the one it names on an earlier run's."""
     if (cluster is None) == (run_folder is None):
@@ -44,12 +45,13 @@ def run_command(
     store = find_run_store(run_store)
     if run_folder is not None:
         cluster_folder = Path()
-        folder, stages = _resume(name, run_folder, approve)
+        folder = find_run(run_folder)
+        stages = _resumed(name, approve, allowed)
     else:
         cluster_folder = options.find_cluster(str(cluster), desired_state)
         folder, stages = _start(store, cluster_folder, commit), CHAINS[name]
     error: QuotaOpsError | None = None
-    with _connection(folder, connection_file) as connect, progress(output) as told:
+    with connection(folder, connection_file) as connect, progress(output) as told:
         run = Run(
             folder=folder,
             cluster_folder=cluster_folder,
@@ -64,6 +66,9 @@ def run_command(
             run_stages(run, stages)
         except QuotaOpsError as raised:
             error = raised
+        except KeyboardInterrupt:
+            click.echo(f"interrupted; the run is in {folder.path}", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
     shown = show_run(name, folder, output)
     if isinstance(error, GuardsRefused) and output == TEXT:
         raise click.exceptions.Exit(error.exit_code)  # the screen has just said it
@@ -79,18 +84,28 @@ def _start(store: RunStore, cluster_folder: Path, commit: str | None) -> RunFold
     return RunFolder.start(store.new_run(name), cluster=name, commit=found)
 
 
-def _resume(name: str, path: Path, approve: str | None) -> tuple[RunFolder, Sequence[str]]:
+def find_run(path: Path) -> RunFolder:
+    """The run folder at a path; InvalidInput when it is none."""
     folder = RunFolder(path)
     if not folder.has(ABOUT):
         raise InvalidInput(f"{path} is no run folder: it has no {ABOUT}")
+    return folder
+
+
+def _resumed(name: str, approve: str | None, allowed: Mapping[str, str]) -> Sequence[str]:
+    """The stages of a command on an earlier run; guards that may pass now are judged anew."""
     stages: Sequence[str] = RESUMED if name == "reconcile" else (name,)
-    if "apply" in stages and approve is None:
-        raise InvalidInput(f"{name} --run needs --approve DIGEST", "It names the plan.")
-    return folder, stages
+    if "apply" not in stages:
+        return stages
+    if approve is None:
+        raise InvalidInput(
+            f"{name} --run needs --approve DIGEST", "It is the plan's, as `plan` printed it."
+        )
+    return ("plan", *stages) if allowed else stages
 
 
 @contextmanager
-def _connection(folder: RunFolder, connection_file: Path | None) -> Iterator[Callable[[], Cluster]]:
+def connection(folder: RunFolder, connection_file: Path | None) -> Iterator[Callable[[], Cluster]]:
     """What opens the run's cluster at its first call, and closes it at the end."""
     with ExitStack() as stack:
 

@@ -3,14 +3,17 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from shlex import quote
 
 import click
 
 from quota_ops.cli.layout import TEXT, show
+from quota_ops.model.plan import SHORT
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.report import Report
 from quota_ops.report import screens
-from quota_ops.report.screen import line
+from quota_ops.report.remarks import is_accepted
+from quota_ops.report.screen import Screen, Tone, line
 from quota_ops.run_folder import RunFolder
 from quota_ops.stages.read_report import read_report
 
@@ -33,11 +36,24 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
     if report.brokers:
         show(screens.verify_screen(report))
     page = folder.path / "report.html"
-    if page.exists():
+    if command == "verify":
+        show((screens.verified_line(report),))
+    elif page.exists():
         show((screens.finished_line(report, str(page)),))
-    elif command != "verify":
-        show((line(f"run: {folder.path}"),))
+    elif report.plan is not None:
+        show((line(f"run: {folder.path}", Tone.CONTEXT), *_next(command, folder, report)))
     return report
+
+
+def _next(command: str, folder: RunFolder, report: Report) -> Screen:
+    """What writes exactly the plan that was shown, when nothing stands against it."""
+    plan = report.plan
+    if command not in {"plan", "validate"} or plan is None or not plan.writes or plan.refused:
+        return ()
+    if not (report.validated and is_accepted(report)):
+        return ()
+    where = quote(str(folder.path))
+    return (line(f"next: quota-ops reconcile --run {where} --approve {plan.digest[:SHORT]}"),)
 
 
 @contextmanager

@@ -18,18 +18,44 @@ Examples:
 )
 @click.argument("clusters", nargs=-1, metavar="[CLUSTER]...")
 @options.desired_state
+@options.run
 @options.output_format
-def check(clusters: tuple[str, ...], desired_state: Path, output: str) -> None:
+def check(
+    clusters: tuple[str, ...], desired_state: Path, run_folder: Path | None, output: str
+) -> None:
     """Read the YAML of clusters; say every problem at once.
 
     Needs no broker and no Java. Problems are listed with file, line and column.
     """
-    from quota_ops.cli.check import check_clusters
+    from quota_ops.cli.check import check_clusters, check_run
 
-    check_clusters(clusters, desired_state, output)
+    if run_folder is None:
+        check_clusters(clusters, desired_state, output)
+    else:
+        check_run(run_folder, desired_state, output)
 
 
-def _stage_command(name: str, summary: str, example: str, *, writes: bool = False) -> click.Command:
+_SHARED = (
+    click.argument("cluster", required=False),
+    options.desired_state,
+    options.connection,
+    options.run_store,
+    options.run,
+)
+_COMPARING = (options.commit, options.engine)
+_JUDGING = (options.allowing,)
+_EXIT_CODE = (options.detailed_exitcode,)
+_WRITING = (
+    click.option(
+        "--approve",
+        metavar="DIGEST",
+        help="Write only if the plan has this digest, as `plan` printed it.",
+    ),
+)
+Decorators = tuple[Callable[[Any], Any], ...]
+
+
+def _stage_command(name: str, summary: str, example: str, *more: Decorators) -> click.Command:
     """A command that runs the stages up to one, or that one on an earlier run's folder."""
 
     def command(**given: Any) -> None:
@@ -38,74 +64,85 @@ def _stage_command(name: str, summary: str, example: str, *, writes: bool = Fals
         run_command(name, **given)
 
     command.__doc__ = summary
-    decorate: list[Callable[[Any], Any]] = [
-        click.argument("cluster", required=False),
-        options.desired_state,
-        options.connection,
-        options.run_store,
-        options.run,
-        options.commit,
-        options.engine,
-        options.allowing,
-        options.output_format,
-        options.detailed_exitcode,
-    ]
-    if writes:
-        decorate.append(
-            click.option(
-                "--approve",
-                metavar="DIGEST",
-                help="Write only if the plan has this digest, as `plan` printed it.",
-            )
-        )
     wrapped: Any = command
-    for decorator in reversed(decorate):
+    decorators = (*_SHARED, *(one for group in more for one in group), options.output_format)
+    for decorator in reversed(decorators):
         wrapped = decorator(wrapped)
     return click.command(name, epilog=f"\b\nExamples:\n{example}")(wrapped)
 
 
 diff = _stage_command(
     "diff",
-    """Compare Git, the cluster and the ledger; list each row that differs and why.""",
-    "  quota-ops diff demo\n  quota-ops diff demo --engine spark",
+    """List what differs between Git, the cluster and the ledger.
+
+    Each row stands with its kind, which says who moved: Git, the cluster, or both.""",
+    "  quota-ops diff demo\n  quota-ops diff demo --engine spark --detailed-exitcode",
+    _COMPARING,
+    _EXIT_CODE,
 )
 plan = _stage_command(
     "plan",
-    """Show what would change, judged by guards and by the broker itself (validate-only).
+    """Show what would change, judged by guards and by the broker.
 
-    Nothing is written. The digest names the plan: give it to `reconcile --approve`.""",
+    The broker is asked about every change (validate-only); nothing is written. The digest names
+    the plan: give it to `reconcile --approve`.""",
     "  quota-ops plan demo\n"
     "  quota-ops plan demo --allow takeover --reason 'agreed in TEAM-12'\n"
     "  quota-ops plan demo --format json --detailed-exitcode",
+    _COMPARING,
+    _JUDGING,
+    _EXIT_CODE,
 )
 validate = _stage_command(
     "validate",
-    """Ask the broker whether it would accept every change (validate-only).""",
-    "  quota-ops validate demo",
+    """Ask the broker whether it would accept every change.
+
+    With a CLUSTER it does what `plan` does; with --run it asks again about an earlier plan.""",
+    "  quota-ops validate demo\n  quota-ops validate --run FOLDER",
+    _COMPARING,
+    _JUDGING,
+    _EXIT_CODE,
 )
 apply = _stage_command(
     "apply",
-    """Write what the plan says, batch after batch; what is so already is not sent.""",
+    """Write what the plan says, batch after batch.
+
+    What the cluster holds already is not sent, so it may be run again after anything.""",
     "  quota-ops apply demo --approve 7f3a91c2\n"
-    "  quota-ops apply --run RUN_FOLDER --approve 7f3a91c2    goes on where it stopped",
-    writes=True,
+    "  quota-ops apply --run FOLDER --approve 7f3a91c2    goes on where it stopped",
+    _COMPARING,
+    _JUDGING,
+    _WRITING,
 )
 verify = _stage_command(
     "verify",
-    """Read back from every broker whether it holds what Git says. Writes nothing.""",
-    "  quota-ops verify demo\n  quota-ops verify --run RUN_FOLDER",
+    """Read back from every broker whether it holds what Git says.
+
+    Writes nothing to the cluster. On the run folder of an apply it also writes the ledger.""",
+    "  quota-ops verify demo\n  quota-ops verify --run FOLDER",
 )
 report = _stage_command(
     "report",
-    """Write the report of a run, or a drift report of a cluster. Writes nothing to the cluster.""",
-    "  quota-ops report demo\n  quota-ops report --run RUN_FOLDER",
+    """Write the report of a run, or of how a cluster stands now.
+
+    It is left in the run's folder as HTML, Markdown, text and JSON. Writes nothing to the
+    cluster.""",
+    "  quota-ops report demo\n  quota-ops report --run FOLDER",
+    _COMPARING,
+    _JUDGING,
+    _EXIT_CODE,
 )
 reconcile = _stage_command(
     "reconcile",
-    """Make the cluster what Git says: all eight stages, read back and reported.""",
+    """Make the cluster what Git says: plan, apply, verify, report.
+
+    With --approve only the plan of that digest is written, without it the one just made. With
+    --run it writes the plan of an earlier command, or goes on where that stopped.""",
     "  quota-ops reconcile demo\n"
     "  quota-ops reconcile demo --approve 7f3a91c2\n"
-    "  quota-ops reconcile --run RUN_FOLDER --approve 7f3a91c2    of an earlier plan\n"
+    "  quota-ops reconcile --run FOLDER --approve 7f3a91c2\n"
     "  quota-ops reconcile demo --allow default_touched --reason 'agreed in TEAM-12'",
-    writes=True,
+    _COMPARING,
+    _JUDGING,
+    _WRITING,
 )

@@ -6,9 +6,9 @@ from time import monotonic
 
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.verification import BrokerAnswer
-from quota_ops.report.remarks import broker_words
+from quota_ops.report.remarks import broker_words, brokers_words
 from quota_ops.report.screen import GAP
-from quota_ops.report.wording import counted, shown
+from quota_ops.report.wording import shown
 
 Say = Callable[[str, str, int, int], None]
 """Called with a stage, what it has come to, and how many of its steps are done, of how many."""
@@ -34,7 +34,7 @@ class WordedProgress:
     def asked(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
         """Say how many brokers agree, what the others answered, and how long they still have."""
         agree = sum(broker.agrees for broker in brokers)
-        words = [f"{agree} of {counted(len(brokers), 'broker')} agree"]
+        words = [brokers_words(brokers)]
         words += [shown(broker_words(broker)) for broker in brokers if not broker.agrees]
         if agree < len(brokers):
             words.append(f"{int(seconds_left) // 60:02}:{int(seconds_left) % 60:02} left")

@@ -1,5 +1,7 @@
 """Sentences beside the rows: what the brokers and the guards say of a whole run."""
 
+from collections.abc import Sequence
+
 from quota_ops.model.outcome import DONE
 from quota_ops.model.plan import Plan
 from quota_ops.model.report import Report, StageResult
@@ -57,6 +59,12 @@ def guards_words(plan: Plan) -> str:
 def allow(*guards: str) -> str:
     """The options that let guards pass."""
     return f"{' '.join(f'--allow {name}' for name in guards)} --reason TEXT"
+
+
+def brokers_words(brokers: Sequence[BrokerAnswer]) -> str:
+    """How many brokers agree: `2 of 3 brokers agree`."""
+    agree = sum(one.agrees for one in brokers)
+    return f"{agree} of {counted(len(brokers), 'broker')} agree{'s' if agree == 1 else ''}"
 
 
 def broker_words(broker: BrokerAnswer) -> str:

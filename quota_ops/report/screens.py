@@ -11,6 +11,7 @@ from quota_ops.report.excerpt import excerpt
 from quota_ops.report.remarks import (
     NO_LEDGER,
     broker_words,
+    brokers_words,
     guards_words,
     is_accepted,
     validated_words,
@@ -103,6 +104,19 @@ def verify_screen(report: Report) -> Screen:
     )
 
 
+def verified_line(report: Report) -> Line:
+    """How many quotas hold on every broker, of those that answered."""
+    all_rows = report.verified + len(report.verdicts)
+    answered = sum(one.behind is not None for one in report.brokers)
+    if answered == 0:
+        return line("No broker answered.", Tone.REFUSAL)
+    silent = len(report.brokers) - answered
+    where = f"on each of the {answered} that answered" if silent else "on every broker"
+    whole = silent == 0 and not report.verdicts
+    words = f"{report.verified:,} of {counted(all_rows, 'quota')} hold {where}."
+    return line(words, Tone.OK if whole else Tone.REFUSAL)
+
+
 def finished_line(report: Report, place: str) -> Line:
     """The last line of a run: what was applied, who agrees, where the report is."""
     done = [one for one in report.applied if one.status in DONE]
@@ -113,7 +127,6 @@ def finished_line(report: Report, place: str) -> Line:
         noun = "entity" if entities == 1 else "entities"
         parts = [f"applied {counted(keys, 'key')} on {entities:,} {noun} in {seconds}"]
     if report.brokers:
-        agree = sum(one.agrees for one in report.brokers)
-        parts.append(f"{agree} of {counted(len(report.brokers), 'broker')} agree")
+        parts.append(brokers_words(report.brokers))
     whole = len(done) == len(report.applied) and all(one.agrees for one in report.brokers)
     return line("; ".join([*parts, f"report: {place}"]), Tone.OK if whole else Tone.REFUSAL)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from quota_ops.model.report import Report, StageResult, StageStatus
 from quota_ops.report.cells import trouble_word
+from quota_ops.report.remarks import brokers_words
 from quota_ops.report.standing import ReportRow, Standing, report_rows, standings
 from quota_ops.report.wording import counted, shown
 
@@ -79,9 +80,8 @@ def _details(
     )
     desired = report.plan.desired if report.plan else report.verified + len(report.verdicts)
     yield f"{agreed:,} of {counted(desired, 'quota')} in sync"
-    if brokers := len(report.brokers):
-        agree = sum(broker.agrees for broker in report.brokers)
-        yield f"{agree} of {counted(brokers, 'broker')} agree{'s' if agree == 1 else ''}"
+    if report.brokers:
+        yield brokers_words(report.brokers)
     if unmanaged := count[Standing.UNMANAGED]:
         yield f"{unmanaged:,} not described in Git"
 
