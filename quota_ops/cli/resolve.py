@@ -1,7 +1,6 @@
 """The command that says which limit holds for a client, and why."""
 
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,7 @@ from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.resolution import CLIENT_KEYS, IP_KEYS, Limits, Resolution, address
 from quota_ops.model.rows import StoredQuota
-
-_NEXT_NAME = re.compile(rf",(?=(?:{'|'.join(ENTITY_TYPES)})=)")
+from quota_ops.model.specification import parse_names
 
 
 @click.command(
@@ -35,7 +33,10 @@ Examples:
 @click.option("--client-id", help="The client id.  [default: none, as a client that sends none]")
 @click.option("--ip", help="The address that the client connects from.")
 @click.option(
-    "--names", multiple=True, metavar="TYPE=NAME,...", help="The same in one; may be repeated."
+    "--names",
+    multiple=True,
+    metavar="TYPE=NAME,...",
+    help="The same in one; repeated, each is one part, commas and all.",
 )
 @click.option("--key", type=click.Choice([*CLIENT_KEYS, *IP_KEYS]), help="Only this quota key.")
 @click.option("--explain", is_flag=True, help="Show every level that was looked at, in order.")
@@ -95,12 +96,9 @@ def _names(asked: dict[str, Any]) -> dict[str, str]:
         for kind, option in ((USER, "user"), (CLIENT_ID, "client_id"), (IP, "ip"))
         if asked[option] is not None
     }
-    for part in (part for text in asked["names"] for part in _NEXT_NAME.split(text)):
-        kind, separator, name = part.partition("=")
-        if not separator or kind not in ENTITY_TYPES:
-            raise InvalidInput(
-                f"--names {part} is not TYPE=NAME.", f"The types are {', '.join(ENTITY_TYPES)}."
-            )
+    for kind, name in parse_names(asked["names"]):
+        if kind not in ENTITY_TYPES:
+            raise InvalidInput(f"--names {kind}=: brokers limit by {', '.join(ENTITY_TYPES)}.")
         if names.setdefault(kind, name) != name:
             raise InvalidInput(f"{kind} is given as {names[kind]!r} and as {name!r}.")
     if names.get(USER) == "":

@@ -1,0 +1,134 @@
+"""Which limit holds for one client: the cases, and an oracle that goes the broker's own way."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quota_ops.model.entity import Entity
+from quota_ops.model.resolution import LEVELS, Limits, Resolution, address, level_of
+from quota_ops.model.rows import StoredQuota
+from tests.unit.resolve_oracle import ABSENT, DEFAULT, limit, tags
+
+PRODUCER = "producer_byte_rate"
+CASES = tuple(
+    pytest.param(case, id=f"{path.stem}: {case['case']}")
+    for path in sorted((Path(__file__).parents[1] / "cases" / "resolve").glob("*.yaml"))
+    for case in yaml.safe_load(path.read_text("utf-8"))
+)
+
+
+def resolve(case: Any) -> Resolution:
+    """Resolve a case; `other` is stored under another key than the one that is asked."""
+    ip = case.get("ip")
+    key = case.get("key", "connection_creation_rate" if ip else PRODUCER)
+    other = "consumer_byte_rate" if key == PRODUCER else PRODUCER
+    limits = Limits(
+        StoredQuota(Entity.parse(text), under, float(value))
+        for under, part in ((key, "stored"), (other, "other"))
+        for text, value in case.get(part, {}).items()
+    )
+    if ip:
+        return limits.resolve_address(key, ip=ip)
+    return limits.resolve(
+        key, user=case.get("user", "alice"), client_id=case.get("client_id", "app")
+    )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_client_meets_its_limit(case: Any) -> None:
+    """Each case gives what holds, what that overrides, what is escaped, and who shares it."""
+    found = resolve(case)
+
+    assert {
+        "holds": found.holds and [found.holds.value, found.holds.level.name],
+        "overrides": [one.level.name for one in found.overridden],
+        "escapes": [one.level.name for one in found.escaped],
+        "shared_by": list(found.shared_by.values()),
+    } == {"overrides": [], "escapes": [], "shared_by": [case.get("ip")]} | {
+        name: case[name] for name in ("holds", "overrides", "escapes", "shared_by") if name in case
+    }
+
+
+@pytest.mark.parametrize("second", LEVELS, ids=lambda level: level.name)
+@pytest.mark.parametrize("first", LEVELS, ids=lambda level: level.name)
+def test_of_two_levels_the_one_of_lower_rank_holds(first: Any, second: Any) -> None:
+    """Of every two levels the first in KIP-248's order holds, and the other is overridden."""
+    names = {"user": "alice", "client-id": "app"}
+    stored = [
+        StoredQuota(level.entity(names), PRODUCER, float(level.rank)) for level in (first, second)
+    ]
+
+    found = Limits(stored).resolve(PRODUCER, user="alice", client_id="app")
+
+    levels = sorted({first, second}, key=lambda level: level.rank)
+    assert found.holds is not None
+    assert [found.holds, *found.overridden] == [
+        one for one in found.rungs if one.level in levels and one.value == one.level.rank
+    ]
+    assert found.holds.level == levels[0]
+
+
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
+def test_an_entity_knows_its_level(level: Any) -> None:
+    """Each level is found again by the entity that it makes."""
+    assert level_of(level.entity({"user": "alice", "client-id": "app"})) == level
+
+
+@pytest.mark.parametrize("text", ["client-id-prefix=a", "ip=<default>", "ip=::1,user=a"])
+def test_other_entities_have_no_level(text: str) -> None:
+    """What is not for users or client ids has no place among the eight levels."""
+    assert level_of(Entity.parse(text)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("10.0.0.7", "10.0.0.7"),
+        ("0:0::1", "::1"),
+        ("[::1]", "::1"),
+        ("::ffff:10.0.0.7", "10.0.0.7"),
+        ("localhost", None),
+        ("10.0.0.0/8", None),
+    ],
+)
+def test_an_address_has_one_spelling(text: str, expected: str | None) -> None:
+    """An address is recognised in each of its spellings; names and ranges are none."""
+    assert address(text) == expected
+
+
+NAMES = st.sampled_from(["a", "b", " *%"])
+STORED = st.dictionaries(
+    st.tuples(
+        st.one_of(NAMES, st.sampled_from([DEFAULT, ABSENT])),
+        st.one_of(NAMES, st.sampled_from([DEFAULT, ABSENT])),
+    ).filter(lambda place: place != (ABSENT, ABSENT)),
+    st.integers(1, 99).map(float),
+)
+
+
+def entity_of(user: str, client_id: str) -> Entity:
+    """The entity of a place in the oracle's map."""
+    parts = {"user": user, "client-id": client_id}
+    return Entity.of(
+        {kind: None if name == DEFAULT else name for kind, name in parts.items() if name != ABSENT}
+    )
+
+
+@given(STORED, NAMES, st.one_of(NAMES, st.just("")))
+def test_the_ladder_agrees_with_the_brokers_own_two_steps(
+    stored: dict[tuple[str, str], float], user: str, client: str
+) -> None:
+    """Whatever is stored, value and sharers are what tags first and limit then give."""
+    limits = Limits(
+        StoredQuota(entity_of(*place), PRODUCER, value) for place, value in stored.items()
+    )
+
+    found = limits.resolve(PRODUCER, user=user, client_id=client)
+
+    expected = tags(stored, user, client)
+    assert tuple(found.shared_by.values()) == expected
+    assert (found.holds and found.holds.value) == limit(stored, expected)
