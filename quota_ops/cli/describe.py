@@ -2,69 +2,87 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
-from quota_ops.cli import options
+from quota_ops.cli import options, specification
+from quota_ops.model.filter import EntityFilter
+from quota_ops.model.rows import StoredQuota
 
 
 @click.command(
     epilog="""\b
 Examples:
   quota-ops describe demo
+  quota-ops describe demo --names user=alice --any client-id
+  quota-ops describe demo --defaults user --strict --format text
   quota-ops describe demo --format jsonl > snapshot.jsonl
+  quota-ops describe --actual snapshot.jsonl --names client-id=app
   quota-ops describe demo --connection ./staging.properties"""
 )
-@options.cluster_argument
+@click.argument("cluster", required=False)
+@specification.names
+@specification.defaults
+@specification.anyone
+@specification.strict
+@specification.actual
 @options.desired_state
 @options.connection
 @click.option(
     "--format",
     "output",
-    type=click.Choice(["text", "json", "jsonl"]),
-    default="text",
+    type=click.Choice(["table", "text", "json", "jsonl", "yaml"]),
+    default="table",
     show_default=True,
-    help="text for people; json one array; jsonl one row a line.",
+    help="table with units; text as KIP-546 prints it; json one array; jsonl one row a line, a "
+    "snapshot for --actual; yaml as desired state.",
 )
 def describe(
-    cluster: str,
+    cluster: str | None,
+    actual: Path | None,
     desired_state: Path,
     connection_file: Path | None,
     output: str,
+    **flags: Any,
 ) -> None:
-    """Show every quota that a cluster holds, unknown types and keys included. Read-only.
+    """Show the quotas that a cluster holds, unknown types and keys included. Read-only.
 
-    Reads cluster.yaml for the connection and the cluster's id, and no other file.
+    Without --names, --defaults and --any: all of them. With: the entities that have each of these
+    types so; --strict leaves out those that have more. Reads cluster.yaml for the connection and
+    the cluster's id, and no other file.
     """
-    from quota_ops.cli.layout import show
-    from quota_ops.desired.read import read_policy
-    from quota_ops.kafka.cluster import open_cluster
-    from quota_ops.kafka.connection import find_connection
-    from quota_ops.model.quota import format_limit
-    from quota_ops.report.screen import Row, Span, Table, Tone, line
-    from quota_ops.report.wording import counted
-    from quota_ops.run_json import number
+    from quota_ops.cli.stored import read_stored
+    from quota_ops.model.specification import parse_filter
 
-    policy = read_policy(options.find_cluster(cluster, desired_state))
-    found = find_connection(policy.connection, file=connection_file)
-    with open_cluster(found, cluster_id=policy.cluster_id) as opened:
-        stored = sorted(opened.describe(), key=lambda row: (row.entity.text, row.key))
-    if output == "text":
-        rows = tuple(
-            Row(tuple(map(Span, (one.entity.text, one.key, format_limit(one.key, one.value)))))
-            for one in stored
-        )
-        if rows:
-            show((Table(("entity", "key", "value"), rows),))
-        total = f"{counted(len(stored), 'quota')} on {policy.cluster} ({policy.cluster_id})"
-        show((line(total, Tone.CONTEXT),))
-        return
-    objects = [
-        {"entity": one.entity.as_dict(), "key": one.key, "value": number(one.value)}
-        for one in stored
-    ]
-    if output == "jsonl":
-        for one in objects:
-            click.echo(json.dumps(one, ensure_ascii=False))
-    else:
-        click.echo(json.dumps(objects, ensure_ascii=False, indent=1))
+    wanted = parse_filter(**flags)
+    stored, place = read_stored(cluster, actual, desired_state, connection_file)
+    rows = [row for row in stored if wanted.accepts(row.entity)]
+    rows.sort(key=lambda row: (row.entity.text, row.key))
+    _show(rows, output, place, wanted)
+
+
+def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter) -> None:
+    from quota_ops.cli.layout import show
+    from quota_ops.report import stored
+    from quota_ops.report.screen import Tone, line
+    from quota_ops.report.wording import counted
+
+    match output:
+        case "table":
+            fitting = f" that fit {wanted.text}" if wanted.parts else ""
+            total = line(f"{counted(len(rows), 'quota')}{fitting} on {place}", Tone.CONTEXT)
+            show((*stored.table_screen(rows), total))
+        case "text":
+            show(stored.kip546_screen(rows))
+        case "json":
+            click.echo(json.dumps(stored.stored_objects(rows), ensure_ascii=False, indent=1))
+        case "jsonl":
+            for text in stored.snapshot_lines(rows):
+                click.echo(text)
+        case _:
+            from quota_ops.desired.writable import sort_out
+            from quota_ops.desired.write import left_out_comments, quotas_file
+
+            writable, left_out = sort_out(rows)
+            click.echo(quotas_file(writable) + left_out_comments(left_out), nl=False)

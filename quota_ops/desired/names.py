@@ -19,7 +19,7 @@ def read_part(kind: str, node: yaml.Node) -> tuple[str, str | None]:
         return kind, None
     name = _read_text(kind, node)
     if kind == IP:
-        _require_canonical(name)
+        require_canonical(name)
     return kind, name
 
 
@@ -66,8 +66,8 @@ def _require_length(kind: str, name: str) -> None:
         )
 
 
-def _require_canonical(name: str) -> None:
-    """Refuse what Kafka would resolve, or store beside the address as another entity.
+def require_canonical(name: str) -> None:
+    """Refuse (Misread) what Kafka would resolve, or store beside the address as another entity.
 
     Source: ClientQuotaControlManager.validateEntity calls InetAddress.getByName and stores the
     name as it came, so `::1` and `0:0:0:0:0:0:0:1` are two entities that overwrite each other.

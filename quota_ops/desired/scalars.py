@@ -43,6 +43,11 @@ def is_plain(node: yaml.Node) -> bool:
     return isinstance(node, yaml.ScalarNode) and not node.style
 
 
+def is_text(text: str) -> bool:
+    """Whether every YAML reader takes this plain scalar for a text."""
+    return _NOT_TEXT.fullmatch(text) is None
+
+
 def says_nothing(node: yaml.Node) -> bool:
     """Whether this is a scalar that is left empty, or one of YAML's words for that."""
     return isinstance(node, yaml.ScalarNode) and node.value.lower() in _NOTHING

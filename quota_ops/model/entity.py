@@ -75,6 +75,11 @@ class Entity:
         """Whether a part is the default of its type, so that many clients share the entity."""
         return any(name is None for _, name in self.parts)
 
+    @property
+    def user_first(self) -> tuple[tuple[str, str | None], ...]:
+        """The parts in the order in which people say them: the user before all others."""
+        return tuple(sorted(self.parts, key=lambda part: part[0] != USER))
+
     def as_dict(self) -> dict[str, str | None]:
         """The parts as a mapping of type to name."""
         return dict(self.parts)

@@ -1,0 +1,65 @@
+"""Stored quotas as people and programs read them: KIP-546's text, a table, JSON, snapshot lines."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from math import isfinite
+from typing import Any
+
+from quota_ops.model.entity import Entity
+from quota_ops.model.quota import QUOTA_KEYS, UNLIMITED, format_limit
+from quota_ops.model.rows import StoredQuota
+from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
+
+
+def kip546_entity(entity: Entity) -> str:
+    """An entity as KIP-546 prints it: `{user=alice, client-id=<default>}`.
+
+    A name that is not plain stands as a JSON string, so that it is one line and nobody mistakes a
+    user called `<default>` for the default.
+    """
+    return f"{{{', '.join(Entity((part,)).text for part in entity.user_first)}}}"
+
+
+def kip546_screen(stored: Sequence[StoredQuota]) -> Screen:
+    """Each entity, and under it a line for each key: the number that the broker holds."""
+    lines = []
+    for entity, rows in groupby(stored, key=lambda row: row.entity):
+        lines.append(line(kip546_entity(entity), Tone.STRONG))
+        lines += [line(f"  {row.key}={_bare(row.key, row.value)}") for row in rows]
+    return lines
+
+
+def _bare(key: str, value: float) -> str:
+    known = QUOTA_KEYS.get(key)
+    return UNLIMITED if known is not None and value == known.unlimited else repr(value)
+
+
+def table_screen(stored: Sequence[StoredQuota]) -> Screen:
+    """A row for each key, with its unit; nothing when nothing is stored."""
+    rows = tuple(
+        Row(tuple(map(Span, (one.entity.text, one.key, format_limit(one.key, one.value)))))
+        for one in stored
+    )
+    return (Table(("entity", "key", "value"), rows),) if rows else ()
+
+
+def stored_objects(stored: Iterable[StoredQuota]) -> list[dict[str, Any]]:
+    """A JSON object for each row: `entity` (null is the default), `key`, `value`.
+
+    JSON has no NaN and no infinity: they are the texts `nan`, `inf` and `-inf`.
+    """
+    return [
+        {
+            "entity": dict(one.entity.user_first),
+            "key": one.key,
+            "value": one.value if isfinite(one.value) else str(one.value),
+        }
+        for one in stored
+    ]
+
+
+def snapshot_lines(stored: Iterable[StoredQuota]) -> Iterator[str]:
+    """The objects, one a line: what --actual takes in place of a cluster."""
+    for one in stored_objects(stored):
+        yield json.dumps(one, ensure_ascii=False)

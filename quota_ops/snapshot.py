@@ -1,0 +1,34 @@
+"""A snapshot of a cluster in the cluster's place: described, and never asked for anything else."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.rows import StoredQuota
+from quota_ops.model.snapshot import read_snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a file that `describe --format jsonl` wrote says that a cluster holds."""
+
+    place: str
+    rows: tuple[StoredQuota, ...]
+    brokers: tuple[()] = ()
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a file; InvalidInput with the line that is no row, or why it cannot be read."""
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise InvalidInput(f"{path} cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise InvalidInput(f"{path} is not UTF-8") from None
+        return cls(str(path), read_snapshot(text.split("\n"), str(path)))
+
+    def describe(self, broker: int | None = None) -> tuple[StoredQuota, ...]:
+        """Give the rows, as a cluster would."""
+        del broker
+        return self.rows
