@@ -16,7 +16,7 @@ from quota_ops.kafka.connection import find_connection
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.run_folder import ABOUT, RunFolder
 from quota_ops.run_store import RunStore, find_run_store
-from quota_ops.stages.chain import CHAINS, RESUMED, Run, run_stages
+from quota_ops.stages.chain import CHAINS, OFFLINE, RESUMED, Run, run_stages
 from quota_ops.stages.diff import EMBEDDED
 
 DIFFERENCES_EXIST = 4
@@ -37,10 +37,13 @@ def run_command(
     reason: str | None = None,
     approve: str | None = None,
     detailed_exitcode: bool = False,
+    actual: Path | None = None,
 ) -> None:
     """Run a command's stages in a new run folder, or the one it names on an earlier run's."""
     if (cluster is None) == (run_folder is None):
         raise InvalidInput(f"{name} takes a CLUSTER or --run", f"See quota-ops {name} --help.")
+    if actual is not None and run_folder is not None:
+        raise InvalidInput("--actual starts a run of its own", "Leave out --run.")
     allowed = options.allowed(allow, reason)
     store = find_run_store(run_store)
     if run_folder is not None:
@@ -49,7 +52,7 @@ def run_command(
         stages = _resumed(name, approve, allowed)
     else:
         cluster_folder = options.find_cluster(str(cluster), desired_state)
-        folder, stages = _start(store, cluster_folder, commit), CHAINS[name]
+        folder, stages = _start(store, cluster_folder, commit), _started(name, actual)
     error: QuotaOpsError | None = None
     with connection(folder, connection_file) as connect, progress(output) as told:
         run = Run(
@@ -61,6 +64,7 @@ def run_command(
             allow=allowed,
             approve=approve,
             progress=told,
+            actual=actual,
         )
         try:
             run_stages(run, stages)
@@ -70,6 +74,8 @@ def run_command(
             click.echo(f"interrupted; the run is in {folder.path}", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
     shown = show_run(name, folder, output)
+    if actual is not None and output == TEXT:
+        click.echo(f"offline, against {actual}: no broker was asked whether it would accept this")
     if isinstance(error, GuardsRefused) and output == TEXT:
         raise click.exceptions.Exit(error.exit_code)  # the screen has just said it
     if error is not None:
@@ -82,6 +88,11 @@ def _start(store: RunStore, cluster_folder: Path, commit: str | None) -> RunFold
     name = cluster_folder.resolve().name
     found = commit or find_commit(cluster_folder)
     return RunFolder.start(store.new_run(name), cluster=name, commit=found)
+
+
+def _started(name: str, actual: Path | None) -> Sequence[str]:
+    """The stages of a command on a cluster; those that need it are left out for a snapshot."""
+    return [stage for stage in CHAINS[name] if actual is None or stage in OFFLINE]
 
 
 def find_run(path: Path) -> RunFolder:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from quota_ops.cli import options
+from quota_ops.cli import options, specification
 
 
 @click.command(
@@ -44,6 +44,7 @@ _SHARED = (
 )
 _COMPARING = (options.commit, options.engine)
 _JUDGING = (options.allowing,)
+_OFFLINE = (specification.actual,)
 _EXIT_CODE = (options.detailed_exitcode,)
 _WRITING = (
     click.option(
@@ -76,8 +77,10 @@ diff = _stage_command(
     """List what differs between Git, the cluster and the ledger.
 
     Each row stands with its kind, which says who moved: Git, the cluster, or both.""",
-    "  quota-ops diff demo\n  quota-ops diff demo --engine spark --detailed-exitcode",
+    "  quota-ops diff demo\n  quota-ops diff demo --engine spark --detailed-exitcode\n"
+    "  quota-ops diff demo --actual snapshot.jsonl    without the cluster",
     _COMPARING,
+    _OFFLINE,
     _EXIT_CODE,
 )
 plan = _stage_command(
@@ -88,8 +91,10 @@ plan = _stage_command(
     the plan: give it to `reconcile --approve`.""",
     "  quota-ops plan demo\n"
     "  quota-ops plan demo --allow takeover --reason 'agreed in TEAM-12'\n"
-    "  quota-ops plan demo --format json --detailed-exitcode",
+    "  quota-ops plan demo --format json --detailed-exitcode\n"
+    "  quota-ops plan demo --actual snapshot.jsonl    without the cluster, so not validated",
     _COMPARING,
+    _OFFLINE,
     _JUDGING,
     _EXIT_CODE,
 )

@@ -7,7 +7,7 @@ from quota_ops.model.difference import DRIFT_KINDS, WRITES, Action, Difference, 
 from quota_ops.model.entity import CLIENT_ID, DEFAULT_TEXT, ENTITY_TYPES, IP, USER, Entity
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.plan import change_share, is_cut
-from quota_ops.model.quota import format_limit
+from quota_ops.model.quota import UNLIMITED, format_limit
 from quota_ops.model.verification import RowVerdict, Verdict
 from quota_ops.report.standing import ReportRow, Section
 from quota_ops.report.wording import moment, short_commit, shown
@@ -65,7 +65,7 @@ def then(row: ReportRow) -> str:
 
 
 def change(row: ReportRow) -> str:
-    """By how much it changes: `+50 %`, `new`, `cleared`; empty when nothing is written."""
+    """By how much it changes: `+50 %`, `new`, `cleared`, `lifted`; empty when it does not."""
     difference = row.difference
     if difference.action not in WRITES:
         return ""
@@ -73,6 +73,8 @@ def change(row: ReportRow) -> str:
         return "cleared"
     if difference.before is None:
         return "new"
+    if UNLIMITED in {now(row), then(row)}:
+        return "lifted" if then(row) == UNLIMITED else "limited"
     share = change_share(difference)
     if not isfinite(share) or share == 0:
         return "replaced"

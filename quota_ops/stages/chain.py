@@ -9,6 +9,7 @@ from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.run_folder import APPLIED, PLAN, RunFolder
 from quota_ops.run_store import RunStore
+from quota_ops.snapshot import Snapshot
 from quota_ops.stages import apply, check, describe, diff, plan, validate, verify
 
 READ_ONLY = ("check", "describe", "diff", "plan", "validate")
@@ -26,6 +27,9 @@ CHAINS = {
 RESUMED = ("apply", "verify", "report")
 """What `reconcile` still has to do for a plan that was made earlier."""
 
+OFFLINE = frozenset({"check", "describe", "diff", "plan"})
+"""The stages that a snapshot is enough for."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -40,6 +44,8 @@ class Run:
     approve: str | None = None
     """The approved digest; None approves the plan that this very run has just made."""
     progress: Progress = SILENT
+    actual: Path | None = None
+    """A snapshot in the cluster's place: described, never validated or written."""
 
     @property
     def ledger(self) -> Path:
@@ -52,7 +58,8 @@ def _check(run: Run) -> None:
 
 
 def _describe(run: Run) -> None:
-    describe.run(run.folder, run.connect(), run.ledger)
+    source = run.connect() if run.actual is None else Snapshot.read(run.actual)
+    describe.run(run.folder, source, run.ledger)
 
 
 def _diff(run: Run) -> None:

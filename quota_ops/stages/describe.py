@@ -13,9 +13,10 @@ from quota_ops.model.quota import unalterable
 from quota_ops.model.rows import ActualRow, StoredQuota
 from quota_ops.model.tables import ACTUAL, CLUSTERS, LEDGER
 from quota_ops.run_folder import DESCRIBED, RunFolder
+from quota_ops.snapshot import Snapshot
 
 
-def run(folder: RunFolder, cluster: Cluster, ledger_folder: Path) -> int:
+def run(folder: RunFolder, cluster: Cluster | Snapshot, ledger_folder: Path) -> int:
     """Leave actual, ledger and clusters; how many rows the cluster holds.
 
     The ledger is read first: a row that a run of ours writes in between then looks like
@@ -34,6 +35,7 @@ def run(folder: RunFolder, cluster: Cluster, ledger_folder: Path) -> int:
             DESCRIBED,
             {
                 "at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+                "snapshot": cluster.place if isinstance(cluster, Snapshot) else None,
                 "brokers": [f"{one.id} {one.host}:{one.port}" for one in cluster.brokers],
                 "ledger": known.name,
             },

@@ -45,6 +45,14 @@ GONE = difference({"user": "x"}, "k", (Kind.GONE, Action.FORGET), None, None, **
             ("↓", "nan", "15 MiB/s", "replaced", "2026-11-14 10:00 UTC"),
         ),
         (
+            ALICE_RAISED._replace(after=2.0**63),
+            ("↑", "10 MiB/s", "unlimited", "lifted", "2026-11-14 10:00 UTC"),
+        ),
+        (
+            ALICE_RAISED._replace(before=2.0**63),
+            ("↓", "unlimited", "15 MiB/s", "limited", "2026-11-14 10:00 UTC"),
+        ),
+        (
             DEFAULT_RAISED._replace(before=inf),
             ("↓", "inf", "25 %", "replaced", "after 2026-11-14 10:00 UTC"),
         ),

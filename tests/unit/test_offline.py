@@ -1,0 +1,117 @@
+"""diff and plan on a snapshot, and what becomes there of rows that quota-ops does not know."""
+
+import gc
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from quota_ops import ledger
+from quota_ops.cli import main
+from quota_ops.model.entity import Entity
+from quota_ops.model.rows import LedgerRow
+from quota_ops.run_store import RunStore
+
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+UNKNOWN = tuple(
+    pytest.param(case, id=f"{Entity.of(case['entity'])} {case['key']}")
+    for case in yaml.safe_load(
+        (Path(__file__).parents[1] / "cases" / "unknown.yaml").read_text("utf-8")
+    )
+)
+ALICE = '{"entity": {"user": "alice"}, "key": "producer_byte_rate", "value": 1024.0}\n'
+
+
+@pytest.fixture(autouse=True)
+def _collecting() -> Iterator[None]:
+    """A command turns the garbage collector off; a test is not over when a command is."""
+    yield
+    gc.enable()
+
+
+@pytest.fixture(name="store", autouse=True)
+def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
+    """A cluster's folder, and a ledger with a verified run, so that unmanaged rows are cleared."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
+    folder = tmp_path / "desired_state" / "demo"
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").write_text(
+        f"cluster_id: {CLUSTER_ID}\nconnection: nowhere\nclear_unmanaged: true\n"
+    )
+    (folder / "team.yaml").write_text(
+        "owner: team\nquotas:\n  - {user: bob, limits: {producer_byte_rate: 10 MiB}}\n"
+    )
+    store = RunStore(tmp_path / "store")
+    row = LedgerRow(
+        CLUSTER_ID, "user=x", "producer_byte_rate", 1.0, ledger.VERIFIED, *(None,) * 3, "r", "t"
+    )
+    ledger.change(store.ledger(CLUSTER_ID), lambda rows: ledger.confirm(rows, [row]))
+    return store
+
+
+def run(command: str, *arguments: str) -> Result:
+    """Run a command on the snapshot."""
+    line = [command, "demo", "--actual", "snapshot.jsonl", *arguments]
+    return CliRunner().invoke(main, line)
+
+
+def differences(command: str) -> list[dict[str, Any]]:
+    """Every row that differs, as the run's JSON has it."""
+    result = run(command, "--format", "json")
+    found: list[dict[str, Any]] = json.loads(result.stdout)["rows"]
+    return found
+
+
+@pytest.mark.parametrize("case", UNKNOWN)
+def test_what_we_do_not_know_is_shown_and_never_planned(case: Any) -> None:
+    """The unknown row is reported with its reason; the known one beside it is cleared."""
+    row = {"entity": case["entity"], "key": case["key"], "value": 7.0}
+    Path("snapshot.jsonl").write_text(ALICE + json.dumps(row) + "\n")
+
+    found = {(one["entity"], one["key"]): one for one in differences("plan")}
+
+    unknown = found[Entity.of(case["entity"]).text, case["key"]]
+    assert (unknown["kind"], unknown["action"], unknown["before"]) == ("unmanaged", "report", 7.0)
+    assert unknown["hands_off"] == case["left"]
+    assert found["user=alice", "producer_byte_rate"]["action"] == "clear"
+    again = CliRunner().invoke(
+        main, ["describe", "--actual", "snapshot.jsonl", "--format", "jsonl"]
+    )
+    assert row in [json.loads(line) for line in again.stdout.splitlines()]
+
+
+def test_a_plan_on_a_snapshot_says_that_nobody_was_asked() -> None:
+    """The plan is judged, the broker is not asked, and the screen says so."""
+    Path("snapshot.jsonl").write_text(ALICE)
+    result = run("plan", "--detailed-exitcode")
+
+    assert result.exit_code == 4
+    assert "pending  user=bob" in result.stdout
+    assert result.stdout.splitlines()[-1] == (
+        "offline, against snapshot.jsonl: no broker was asked whether it would accept this"
+    )
+
+
+def test_a_diff_on_a_snapshot() -> None:
+    """The three sides are joined as with a cluster."""
+    Path("snapshot.jsonl").write_text(ALICE)
+
+    assert [(one["entity"], one["kind"], one["action"]) for one in differences("diff")] == [
+        ("user=alice", "unmanaged", "clear"),
+        ("user=bob", "pending", "set"),
+        ("user=x", "gone", "forget"),
+    ]
+
+
+def test_a_snapshot_starts_a_run_of_its_own() -> None:
+    """A run that exists has described already."""
+    Path("snapshot.jsonl").write_text(ALICE)
+    result = CliRunner().invoke(main, ["plan", "--actual", "snapshot.jsonl", "--run", "."])
+
+    assert result.exit_code == 2
+    assert "--actual starts a run of its own" in result.stderr
