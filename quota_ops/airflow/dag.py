@@ -1,6 +1,6 @@
 """What every DAG of ours has in common."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import DAG
@@ -15,7 +15,6 @@ def one_at_a_time(dag_id: str, *, schedule: str | None, **more: Any) -> DAG:
     return DAG(
         dag_id,
         schedule=schedule,
-        start_date=datetime(2026, 1, 1, tzinfo=UTC),
         catchup=False,
         max_active_runs=1,
         dagrun_timeout=timedelta(hours=2),

@@ -75,11 +75,12 @@ def _origin(module: str) -> Path:
 
 def _settings(folders: Sequence[Path]) -> dict[str, str]:
     """Spark's settings, by the size of what is compared."""
-    from quota_ops.frames.spark import jvm_options
+    from quota_ops.frames.spark import LARGE_JVM, jvm_options
 
+    options = jvm_options(folders)
     return {
-        "spark.driver.extraJavaOptions": jvm_options(folders),
-        "spark.driver.memory": "2g",
+        "spark.driver.extraJavaOptions": options,
+        "spark.driver.memory": "2g" if options == LARGE_JVM else "1g",
         "spark.log.level": "WARN",
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",

@@ -1,12 +1,15 @@
 """Each ending of the reconcile DAG, on a real broker: every task's state, and what was written."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from quota_ops.desired import names
+from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.stages import check
 from tests.dag.conftest import ALICE, DagRun, Quotas, Repository
 
 DONE = dict.fromkeys(
@@ -40,12 +43,20 @@ def test_nothing_to_do(demo: Repository, quotas: Quotas) -> None:
 
 
 @pytest.mark.usefixtures("embedded")
-def test_refused_by_a_guard(demo: Repository, quotas: Quotas) -> None:
+def test_refused_by_a_guard(
+    demo: Repository,
+    quotas: Quotas,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     """The broker is still asked, nothing is written, and a person's word lets the next run pass."""
     quotas.set({"user=alice producer_byte_rate": 900})
     run = demo.run("reconcile_demo")
     assert (run.state, run.tasks) == ("failed", DONE | {"plan": "failed"} | NOT_APPLIED)
     assert "takeover" in said(run, "plan")
+    assert "guards ask for a person: takeover" in caplog.text
+    assert "Task exited" in (log := capfd.readouterr().out)
+    assert "Traceback" not in log
     assert quotas.held() == {"user=alice producer_byte_rate": 900.0}
 
     run = demo.run("reconcile_demo", allow=["takeover"], reason="agreed with payments")
@@ -66,9 +77,13 @@ def test_refused_by_the_broker(
     demo: Repository, quotas: Quotas, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A refusal at validate ends the run before its first write; it is not tried again."""
-    monkeypatch.setattr(names, "_require_canonical", lambda _name: None)  # what check would catch
-    broken = "{owner: net, quotas: [{ip: nowhere.invalid, limits: {connection_creation_rate: 5}}]}"
-    (demo.root / "desired_state" / "demo" / "net.yaml").write_text(broken)
+
+    def read_less_strictly(folder: Path) -> Desired:
+        desired = read_cluster(folder)
+        row = desired.rows[0]._replace(entity="ip=nowhere.invalid", key="connection_creation_rate")
+        return replace(desired, rows=(*desired.rows, row))
+
+    monkeypatch.setattr(check, "read_cluster", read_less_strictly)
     run = demo.run("reconcile_demo")
     assert (run.state, run.tasks) == ("failed", DONE | {"validate": "failed"} | NOT_APPLIED)
     assert "not a valid IP or resolvable host" in said(run, "validate")

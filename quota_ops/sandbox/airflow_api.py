@@ -1,0 +1,99 @@
+"""A local Airflow's REST API, as far as the demo and the tests need it."""
+
+import json
+import time
+from collections.abc import Mapping
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
+from typing import Any
+
+from quota_ops.model.errors import ClusterTrouble, InvalidInput
+
+_ENDED = {"success", "failed"}
+
+
+def healthy_parts(port: int) -> set[str]:
+    """The parts that say they are well, by Airflow's names; none while it is still starting."""
+    try:
+        health = _ask(port, "GET", "/api/v2/monitor/health")
+    except (OSError, HTTPException, ClusterTrouble):
+        return set()
+    return {part for part, said in health.items() if said["status"] == "healthy"}
+
+
+class AirflowApi:
+    """The API on a port of 127.0.0.1, logged in.
+
+    Its methods raise InvalidInput in Airflow's words when it refuses, ClusterTrouble when what
+    they wait for does not come.
+    """
+
+    def __init__(self, port: int, user: str, password: str) -> None:
+        self._port = port
+        login = {"username": user, "password": password}
+        self._token = str(_ask(port, "POST", "/auth/token", login)["access_token"])
+
+    def wait_for_dag(self, dag_id: str, seconds: float = 60.0) -> None:
+        """Wait until Airflow knows a DAG, and let it run."""
+        deadline = time.monotonic() + seconds
+        while dag_id not in {one["dag_id"] for one in self._call("GET", "/dags")["dags"]}:
+            if time.monotonic() > deadline:
+                errors = self._call("GET", "/importErrors")["import_errors"]
+                raise ClusterTrouble(f"Airflow does not find the DAG {dag_id}: {errors}")
+            time.sleep(0.2)
+        self._call("PATCH", f"/dags/{dag_id}", {"is_paused": False})
+
+    def trigger(self, dag_id: str, **params: Any) -> str:
+        """Start a run of a DAG; returns its run id."""
+        body = {"logical_date": None, "conf": params}
+        return str(self._call("POST", f"/dags/{dag_id}/dagRuns", body)["dag_run_id"])
+
+    def state(self, dag_id: str, run_id: str) -> str:
+        """A run's state: queued, running, success or failed."""
+        return str(self._call("GET", f"/dags/{dag_id}/dagRuns/{run_id}")["state"])
+
+    def wait(self, dag_id: str, run_id: str, seconds: float = 300.0) -> str:
+        """Wait until a run has ended; success or failed."""
+        deadline = time.monotonic() + seconds
+        while (state := self.state(dag_id, run_id)) not in _ENDED:
+            if time.monotonic() > deadline:
+                raise ClusterTrouble(f"{dag_id} {run_id} is still {state}")
+            time.sleep(0.2)
+        return state
+
+    def tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
+        """A run's task instances: task_id, map_index, state, try_number, start_date, duration."""
+        found = self._call("GET", f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances")
+        return list(found["task_instances"])
+
+    def task_log(self, dag_id: str, run_id: str, task_id: str, try_number: int = 1) -> str:
+        """What a try of a task wrote, a line for each event."""
+        path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/logs/{try_number}"
+        return "\n".join(str(one.get("event", one)) for one in self._call("GET", path)["content"])
+
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        return _ask(self._port, method, f"/api/v2{path}", body, self._token)
+
+
+def _ask(
+    port: int,
+    method: str,
+    path: str,
+    body: Mapping[str, Any] | None = None,
+    token: str | None = None,
+) -> Any:
+    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    headers = {"Accept": "application/json", "Content-Type": "application/json"}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    try:
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        response = connection.getresponse()
+        said = response.read()
+    finally:
+        connection.close()
+    if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        raise ClusterTrouble(f"Airflow could not answer {path}: {response.status}")
+    if response.status >= HTTPStatus.BAD_REQUEST:
+        raise InvalidInput(f"Airflow refused {path}: {said.decode(errors='replace')}")
+    return json.loads(said)

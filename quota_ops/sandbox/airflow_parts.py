@@ -1,0 +1,76 @@
+"""Runs the parts of a local Airflow side by side: when one ends, or SIGTERM comes, all end.
+
+Run by its path: `python airflow_parts.py MARK PART...`, in AIRFLOW_HOME. It does the work of
+`airflow standalone`, whose log servers listen on every address and whose children outlive it.
+It imports the standard library alone.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+_AIRFLOW = (sys.executable, "-P", "-m", "airflow")
+_PARTS = {
+    "api-server": (),
+    "scheduler": ("--skip-serve-logs",),
+    "dag-processor": (),
+    "triggerer": ("--skip-serve-logs",),
+}
+_GRACE_SECONDS = 6.0
+
+
+def main(_mark: str, *parts: str) -> int:
+    """Migrate the database, start the parts, and wait for the first that ends."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        subprocess.run([*_AIRFLOW, "db", "migrate"], check=True)
+        running = [subprocess.Popen([*_AIRFLOW, part, *_PARTS[part]]) for part in parts]
+        while all(part.poll() is None for part in running):
+            time.sleep(0.1)
+    finally:
+        _end_all()
+    return 1
+
+
+def _end_all() -> None:
+    """End what was started here, tasks too: they have process groups of their own."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for pid in _others():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        deadline = time.monotonic() + _GRACE_SECONDS
+        while any(_others()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+
+def _others() -> Iterator[int]:
+    """The living processes of this session, without this one."""
+    for pid in _living():
+        with contextlib.suppress(OSError):
+            if pid != os.getpid() and os.getsid(pid) == os.getsid(0):
+                yield pid
+
+
+def _living() -> Iterator[int]:
+    """Every process that is not dead and only waits to be collected."""
+    if Path("/proc/self").exists():
+        for arguments in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                if arguments.read_bytes():
+                    yield int(arguments.parent.name)
+        return
+    ps = ["/bin/ps", "-A", "-o", "pid=,stat="]
+    listed = subprocess.run(ps, capture_output=True, check=True)
+    for pid, state in (line.split(maxsplit=1) for line in listed.stdout.decode().splitlines()):
+        if not state.startswith("Z"):
+            yield int(pid)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

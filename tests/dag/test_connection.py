@@ -1,0 +1,78 @@
+"""Airflow connections: how they become a connection to a cluster, and that no secret leaves one."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.sandbox.broker import RunningBroker
+from tests.dag.conftest import ALICE, HOME, Quotas, Repository
+
+LOGIN = {
+    "conn_type": "kafka",
+    "host": "kafka-1:9094,kafka-2:9094",
+    "login": "svc-quota",
+    "password": "k3y",
+    "extra": {"security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN"},
+}
+
+
+def test_the_fields_of_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Host, login and password are librdkafka's properties; extra holds any other."""
+    from quota_ops.airflow.connection import find_connection
+
+    monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_DEMO", json.dumps(LOGIN))
+    found = find_connection("demo")
+    assert {name: line.value for name, line in found.lines.items()} == {
+        "bootstrap.servers": "kafka-1:9094,kafka-2:9094",
+        "sasl.username": "svc-quota",
+        "sasl.password": "k3y",
+        "security.protocol": "sasl_plaintext",
+        "sasl.mechanism": "PLAIN",
+    }
+    assert "k3y" not in repr(found)
+
+
+def test_a_mistake_in_a_connection_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says which Airflow connection it is, and not what is secret in it."""
+    from quota_ops.airflow.connection import find_connection
+
+    conn = LOGIN | {"extra": {"sasl.mechanism": "PLAIN", "sasl.password": "k3y", "typo": 1}}
+    monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_DEMO", json.dumps(conn))
+    with pytest.raises(InvalidInput, match="the Airflow connection quota_ops_demo") as error:
+        find_connection("demo")
+    assert "k3y" not in str(error.value)
+
+
+def test_without_one_the_files_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Airflow has no connection of the name, it is found as on the command line."""
+    from quota_ops.airflow.connection import find_connection
+
+    file = tmp_path / "demo.properties"
+    file.write_text("bootstrap.servers=kafka-1:9094\n")
+    monkeypatch.setenv("QUOTA_OPS_CONNECTION_DEMO", str(file))
+    assert find_connection("demo").source == str(file)
+
+
+@pytest.mark.usefixtures("embedded")
+def test_no_secret_is_left(
+    repository: Repository,
+    secured_broker: RunningBroker,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """After a run the password is in no artefact, no log and not in Airflow's database."""
+    host, port = secured_broker.bootstrap("SASL").split(":")
+    password = secured_broker.config.users["admin"]
+    conn = LOGIN | {"host": host, "port": int(port), "login": "admin", "password": password}
+    monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_SECURED", json.dumps(conn))
+    repository.cluster("secured", cluster_id=secured_broker.config.cluster_id, payments=ALICE)
+    assert repository.run("reconcile_secured").state == "success"
+    Quotas(secured_broker).set({"user=alice producer_byte_rate": None})
+    written = [
+        file for folder in (HOME, repository.store) for file in folder.rglob("*") if file.is_file()
+    ]
+    assert len(written) > 10
+    assert [file for file in written if password.encode() in file.read_bytes()] == []
+    assert password not in capfd.readouterr().out

@@ -1,0 +1,87 @@
+"""The parts of a local Airflow end together, however they end; a stand-in takes Airflow's place."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+STAND_IN = """\
+import os, sys, time
+from pathlib import Path
+if sys.argv[1] == "db":
+    sys.exit(0)
+if os.fork() == 0:
+    os.setpgid(0, 0)  # as Airflow's tasks do
+with Path("pids").open("a") as pids:
+    pids.write(f"{os.getpid()}\\n")
+while not Path(f"{sys.argv[1]}.ends").exists():
+    time.sleep(0.02)
+"""
+PARENT = """\
+import os, sys, time
+from pathlib import Path
+from quota_ops.sandbox import airflow_parts
+from quota_ops.sandbox.process import launch
+command = [sys.executable, "-I", airflow_parts.__file__, "--mark", "scheduler", "api-server"]
+launch(command, mark="--mark", log=Path("log").resolve(), environment=os.environ, detached=False)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def parent(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that launched two parts, each of which has a child in a group of its own."""
+    (tmp_path / "airflow").mkdir()
+    (tmp_path / "airflow" / "__init__.py").touch()
+    (tmp_path / "airflow" / "__main__.py").write_text(STAND_IN)
+    paths = [str(tmp_path), str(Path(__file__).parents[2])]
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )
+    try:
+        _wait_for(lambda: len(_pids(tmp_path)) == 4)
+        yield parent
+    finally:
+        parent.kill()
+        parent.wait()
+
+
+def _pids(folder: Path) -> list[int]:
+    pids = folder / "pids"
+    return [int(line) for line in pids.read_text().split()] if pids.exists() else []
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+    except OSError:
+        return False
+
+
+def _wait_for(what: Callable[[], bool], seconds: float = 10.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_killed_parent_leaves_no_part(tmp_path: Path, parent: subprocess.Popen[bytes]) -> None:
+    """SIGKILL to who started it ends every part and every task."""
+    pids = _pids(tmp_path)
+    assert all(map(_alive, pids))
+    parent.kill()
+    _wait_for(lambda: not any(map(_alive, pids)))
+
+
+@pytest.mark.usefixtures("parent")
+def test_no_part_goes_on_without_another(tmp_path: Path) -> None:
+    """When one part ends by itself, all do: half an Airflow only looks alive."""
+    pids = _pids(tmp_path)
+    (tmp_path / "scheduler.ends").touch()
+    _wait_for(lambda: not any(map(_alive, pids)))
