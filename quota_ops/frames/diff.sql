@@ -95,3 +95,4 @@ WHERE
   k.kind <> 'in_sync'
   OR k.unfinished IS NULL OR k.unfinished
   OR k.desired IS DISTINCT FROM k.verified
+ORDER BY k.cluster, k.entity, k.key

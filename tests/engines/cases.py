@@ -1,0 +1,93 @@
+"""The cases of tests/cases/diff as rows of tables; their README says how they are written."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
+
+FOLDER = Path(__file__).parents[1] / "cases" / "diff"
+KEY = "producer_byte_rate"
+INTENDED = "intended"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case under the cluster id `cluster`; `expected` is (entity, key, kind, action)."""
+
+    name: str
+    cluster: str
+    desired: tuple[DesiredRow, ...] = ()
+    actual: tuple[ActualRow, ...] = ()
+    ledger: tuple[LedgerRow, ...] = ()
+    drift: str = "repair"
+    clear_unmanaged: bool = False
+    expected: tuple[tuple[str, str, str, str], ...] = ()
+    broker: str | None = field(default=None)
+
+
+def cases() -> list[Case]:
+    """Every case, each a cluster of its own."""
+    return [
+        _case(f"{path.stem}-{number}", values)
+        for path in sorted(FOLDER.glob("*.yaml"))
+        for number, values in enumerate(yaml.safe_load(path.read_text()), start=1)
+    ]
+
+
+def _case(cluster: str, values: Mapping[str, Any]) -> Case:
+    hands_off = {_entity(who): why for who, why in values.get("hands_off", {}).items()}
+    outside = {_entity(who) for who in values.get("out_of_scope", [])}
+    return Case(
+        name=values["name"],
+        cluster=cluster,
+        desired=tuple(
+            DesiredRow(cluster, entity, key, float(value), "team", None, "team.yaml", line)
+            for line, (entity, key, value, _) in enumerate(_rows(values, "desired"), start=1)
+        ),
+        actual=tuple(
+            ActualRow(
+                cluster, entity, key, float(value), entity not in outside, hands_off.get(entity)
+            )
+            for entity, key, value, _ in _rows(values, "actual")
+        ),
+        ledger=tuple(
+            LedgerRow(
+                cluster,
+                entity,
+                key,
+                None if value == "none" else float(value),
+                state,
+                "team",
+                "team.yaml",
+                "c0ffee",
+                "run-1",
+                "2026-11-01T00:00:00Z",
+            )
+            for entity, key, value, state in _rows(values, "ledger")
+        ),
+        drift=values.get("drift", "repair"),
+        clear_unmanaged=values.get("clear_unmanaged", False),
+        expected=tuple(sorted(_expected(text) for text in values["expected"])),
+        broker=values.get("broker"),
+    )
+
+
+def _rows(values: Mapping[str, Any], side: str) -> Iterator[tuple[str, str, str, str]]:
+    for text in values.get(side, []):
+        words = text.split()
+        state = words.pop() if words[-1] == INTENDED else "verified"
+        who, *key, value = words
+        yield _entity(who), key[0] if key else KEY, value, state
+
+
+def _expected(text: str) -> tuple[str, str, str, str]:
+    who, *key, kind, action = text.split()
+    return _entity(who), key[0] if key else KEY, kind, action
+
+
+def _entity(who: str) -> str:
+    return who if "=" in who else f"user={who}"

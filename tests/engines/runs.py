@@ -1,0 +1,39 @@
+"""Run folders with given sides, and what an engine leaves in them."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from quota_ops.model.difference import Difference
+from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
+from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, LEDGER
+from quota_ops.run_folder import RunFolder
+
+
+def put(
+    path: Path,
+    cluster: str,
+    *,
+    desired: Sequence[DesiredRow] = (),
+    actual: Sequence[ActualRow] = (),
+    ledger: Sequence[LedgerRow] = (),
+    drift: str = "repair",
+    clear_unmanaged: bool = False,
+) -> Path:
+    """A run folder that holds the sides of one cluster."""
+    path.mkdir(parents=True, exist_ok=True)
+    folder = RunFolder(path)
+    folder.write_table(DESIRED, desired)
+    folder.write_table(ACTUAL, actual)
+    folder.write_table(LEDGER, ledger)
+    folder.write_table(CLUSTERS, [(cluster, drift, clear_unmanaged)])
+    return path
+
+
+def differences(path: Path) -> tuple[Difference, ...]:
+    """The differences that an engine left."""
+    return RunFolder(path).differences()
+
+
+def batches(path: Path) -> Iterable[BatchRow]:
+    """The rows of the batches that an engine left, batch after batch."""
+    return [row for rows in RunFolder(path).batches().values() for row in rows]
