@@ -1,0 +1,266 @@
+"""Real producers and consumers are throttled to the limit that the resolver names.
+
+The broker counts over two windows of a second instead of eleven, so that the opening burst is over
+within two seconds; from then on a client's rate is its limit within a few per cent.
+"""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import count
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from kafka import KafkaProducer
+
+from quota_ops.kafka.cluster import Cluster, open_cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.model.alteration import Alteration
+from quota_ops.model.entity import Entity
+from quota_ops.model.resolution import Limits, Resolution
+from quota_ops.sandbox.broker import RunningBroker, start_broker
+from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
+
+USERS = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi")
+PRODUCE, CONSUME = "producer_byte_rate", "consumer_byte_rate"
+BURST, MEASURED = 2.0, 3.0
+"""Seconds that are left out, and seconds that count."""
+RECORD = b"x" * 1000
+BATCH = 4000
+ON_THE_WIRE = 1040
+"""Bytes of a record with its share of the batch's and the request's head."""
+TOLERANCE = 0.2
+"""Every limit is half or twice its neighbour's, so none is taken for another."""
+FULL, TARGET = "full", "target"
+
+
+Turns = Generator[int]
+"""A client at work: after each turn, how many records the broker has taken or given."""
+
+
+@dataclass(frozen=True)
+class Client:
+    """A client that produces or consumes as fast as it may, and the level that should hold it."""
+
+    key: str
+    user: str
+    client_id: str
+    level: str | None
+
+
+@pytest.fixture(name="quick", scope="module")
+def _quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
+    """A broker with logins that forgets what a client did within two seconds."""
+    config = BrokerConfig(
+        cluster_id=random_cluster_id(),
+        listeners={"SASL": "SASL_PLAINTEXT"},
+        users={name: f"{name}-secret" for name in USERS},
+        properties={"quota.window.num": "2", "quota.window.size.seconds": "1"},
+    )
+    with start_broker(config, tmp_path_factory.mktemp("quick-broker")) as running:
+        fill(running.bootstrap())
+        yield running
+
+
+@pytest.fixture(name="cluster")
+def _cluster(quick: RunningBroker) -> Iterator[Cluster]:
+    text = f"bootstrap.servers={quick.bootstrap()}\n"
+    connection = Connection.parse(text, name="quick", source="a test")
+    with open_cluster(connection, cluster_id=quick.config.cluster_id) as cluster:
+        yield cluster
+        stored: dict[str, dict[str, float | None]] = defaultdict(dict)
+        for row in cluster.describe():
+            stored[row.entity.text][row.key] = None
+        store(cluster, stored)
+
+
+def fill(servers: str) -> None:
+    """Make the topics, and put 3 MB where consumers read, in small batches."""
+    quiet: dict[str, str | int | float | bool] = {"bootstrap.servers": servers, "log_level": 0}
+    admin = AdminClient(quiet)
+    for created in admin.create_topics([NewTopic(FULL, 1, 1), NewTopic(TARGET, 1, 1)]).values():
+        created.result()
+    producer = Producer(quiet | {"batch.size": BATCH, "linger.ms": 5})
+    for _ in range(3000):
+        producer.produce(FULL, RECORD)
+    assert producer.flush(30) == 0
+
+
+def store(cluster: Cluster, limits: Mapping[str, Mapping[str, float | None]]) -> None:
+    """Alter the limits and wait until the broker describes them."""
+    alterations = [
+        Alteration(Entity.parse(text), tuple(keys.items())) for text, keys in limits.items()
+    ]
+    assert {answer.code for answer in cluster.apply(alterations)} <= {0}
+    wanted = sum(value is not None for keys in limits.values() for value in keys.values())
+    deadline = time.monotonic() + 10
+    while len(cluster.describe()) != wanted and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def settings(quick: RunningBroker, client: Client) -> dict[str, str | int]:
+    """The settings by which a client logs in and names itself."""
+    return {
+        "bootstrap.servers": quick.bootstrap("SASL"),
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": client.user,
+        "sasl.password": quick.config.users[client.user],
+        "client.id": client.client_id,
+        "log_level": 0,
+    }
+
+
+def produced(quick: RunningBroker, client: Client) -> Turns:
+    """Produce without end, in small batches, so that the rate is even."""
+    taken: Counter[str] = Counter()
+    few = {"batch.size": BATCH, "max.in.flight": 1, "queue.buffering.max.messages": 100}
+    producer = Producer(settings(quick, client) | few | {"linger.ms": 0, "acks": 1})
+    try:
+        while True:
+            try:
+                producer.produce(TARGET, RECORD, on_delivery=lambda *_: taken.update("r"))
+            except BufferError:
+                producer.poll(0.01)
+            producer.poll(0)
+            yield taken["r"]
+    finally:
+        producer.purge()
+        producer.flush(1)
+
+
+def consumed(quick: RunningBroker, client: Client) -> Turns:
+    """Consume without end, one small batch at a time."""
+    few = {"max.partition.fetch.bytes": 1, "group.id": "none", "enable.auto.commit": False}
+    consumer = Consumer(settings(quick, client) | few)
+    came = 0
+    try:
+        consumer.assign([TopicPartition(FULL, 0, 0)])
+        while True:
+            came += len(consumer.consume(100, 0.02))
+            yield came
+    finally:
+        consumer.close()
+
+
+def produced_without_client_id(quick: RunningBroker, client: Client) -> Turns:
+    """Produce without end as a client that sends no client id, which librdkafka always does."""
+    producer = KafkaProducer(
+        bootstrap_servers=quick.bootstrap("SASL"),
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="PLAIN",
+        sasl_plain_username=client.user,
+        sasl_plain_password=quick.config.users[client.user],
+        client_id="",
+        batch_size=BATCH,
+    )
+    try:
+        for taken in count():
+            yield taken
+            producer.send(TARGET, RECORD).get(10)
+    finally:
+        producer.close()
+
+
+def measure(quick: RunningBroker, client: Client) -> float:
+    """The bytes per second of a client, from the end of the opening burst on."""
+    work: Callable[[RunningBroker, Client], Turns]
+    work = produced if client.key == PRODUCE else consumed
+    if not client.client_id:
+        work = produced_without_client_id
+    start, before = time.monotonic() + BURST, 0
+    with closing(work(quick, client)) as turns:
+        for done in turns:
+            now = time.monotonic()
+            if now < start:
+                before = done
+            if now > start + MEASURED:
+                break
+    return (done - before) * ON_THE_WIRE / (now - start)
+
+
+def check(
+    quick: RunningBroker,
+    cluster: Cluster,
+    limits: Mapping[str, Mapping[str, float | None]],
+    clients: tuple[Client, ...],
+) -> None:
+    """Let clients run side by side; those that share a limit get together what it says.
+
+    Who is not limited gets several times what its limit would be, did it not escape it.
+    """
+    store(cluster, limits)
+    stored = Limits(cluster.describe())
+    found = [
+        stored.resolve(one.key, user=one.user, client_id=one.client_id or None) for one in clients
+    ]
+    assert [one.holds and one.holds.level.name for one in found] == [one.level for one in clients]
+
+    with ThreadPoolExecutor(len(clients)) as threads:
+        rates = list(threads.map(lambda one: measure(quick, one), clients))
+
+    together: dict[tuple[str, ...], float] = defaultdict(float)
+    for resolution, rate in zip(found, rates, strict=True):
+        together[_sharers(resolution)] += rate
+    limited = {_sharers(one): one.holds.value for one in found if one.holds is not None}
+    assert {sharers: together[sharers] for sharers in limited} == pytest.approx(
+        limited, rel=TOLERANCE
+    )
+    for resolution, rate in zip(found, rates, strict=True):
+        for escaped in resolution.escaped:
+            assert escaped.value is not None
+            assert rate > 3 * escaped.value
+
+
+def _sharers(resolution: Resolution) -> tuple[str, ...]:
+    return (resolution.key, *resolution.shared_by.values())
+
+
+def test_levels_with_a_user(quick: RunningBroker, cluster: Cluster) -> None:
+    """All eight levels being stored, clients get what levels 1 to 5 say, shared as they say it."""
+    limits = {
+        "client-id=app,user=alice": {PRODUCE: 40_000.0},
+        "client-id=<default>,user=bob": {PRODUCE: 80_000.0},
+        "user=alice": {CONSUME: 160_000.0},
+        "user=carol": {PRODUCE: 160_000.0},
+        "client-id=etl,user=<default>": {PRODUCE: 320_000.0},
+        "client-id=<default>,user=<default>": {PRODUCE: 640_000.0},
+        "user=<default>": {PRODUCE: 20_000.0, CONSUME: 80_000.0},
+        "client-id=app": {PRODUCE: 10_000.0, CONSUME: 20_000.0},
+        "client-id=<default>": {PRODUCE: 5_000.0, CONSUME: 10_000.0},
+    }
+    clients = (
+        Client(PRODUCE, "alice", "app", "user+client-id"),
+        Client(CONSUME, "alice", "app", "user"),
+        Client(PRODUCE, "bob", "app", "user+client-id-default"),
+        Client(PRODUCE, "bob", "etl", "user+client-id-default"),
+        Client(PRODUCE, "carol", "app", "user"),
+        Client(PRODUCE, "carol", "etl", "user"),
+        Client(PRODUCE, "dave", "etl", "user-default+client-id"),
+        Client(PRODUCE, "erin", "other", "user-default+client-id-default"),
+        Client(CONSUME, "erin", "app", "user-default"),
+    )
+    check(quick, cluster, limits, clients)
+
+
+def test_levels_without_a_user(quick: RunningBroker, cluster: Cluster) -> None:
+    """Levels 6 to 8 hold where those before them are not stored, and let no client id escape."""
+    limits = {
+        "client-id=other,user=alice": {PRODUCE: 1_000.0},
+        "user=<default>": {CONSUME: 160_000.0},
+        "client-id=app": {PRODUCE: 160_000.0, CONSUME: 10_000.0},
+        "client-id=<default>": {PRODUCE: 40_000.0},
+    }
+    clients = (
+        Client(PRODUCE, "frank", "app", "client-id"),
+        Client(PRODUCE, "grace", "app", "client-id"),
+        Client(PRODUCE, "heidi", "other", "client-id-default"),
+        Client(CONSUME, "heidi", "app", "user-default"),
+        Client(PRODUCE, "heidi", "", None),
+    )
+    check(quick, cluster, limits, clients)
