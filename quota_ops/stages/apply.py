@@ -130,7 +130,7 @@ def _raise_unless_done(outcomes: tuple[Outcome, ...], trouble: ClusterTrouble | 
         done = len(outcomes) - len(left)
         raise type(trouble)(f"{done} of {len(outcomes)} entities done: {trouble.message}", again)
     lines = [
-        f"{one.entity}  {one.status}: {' '.join(filter(None, (one.error, one.message)))}"
+        f"{one.entity}  {': '.join(filter(None, (one.status, one.error, one.message)))}"
         for one in left
     ]
     raise Refused(

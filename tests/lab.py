@@ -1,0 +1,242 @@
+"""A folder of desired state, a run store and a connection, on a real broker."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from quota_ops import ledger
+from quota_ops.kafka.cluster import Cluster, open_cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.model.alteration import Alteration
+from quota_ops.model.entity import Entity
+from quota_ops.model.errors import QuotaOpsError
+from quota_ops.model.guards import Guard
+from quota_ops.model.plan import exact
+from quota_ops.model.quota import QUOTA_KEYS, UNLIMITED
+from quota_ops.model.rows import LedgerRow
+from quota_ops.run_folder import RunFolder
+from quota_ops.run_store import RunStore
+from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.stages.chain import CHAINS, Run, run_stages
+
+Limits = Mapping[str, float | None]
+State = Mapping[str, Limits]
+"""Values by the text of the entity, and by key; None for a key that is cleared."""
+
+EVERY_GUARD = dict.fromkeys((guard.value for guard in Guard), "a test")
+
+
+@dataclass(frozen=True)
+class Lab:
+    """What belongs to one test; nothing of the user's own is read or written."""
+
+    root: Path
+    cluster: Cluster
+    bootstrap: str
+
+    @property
+    def folder(self) -> Path:
+        """The cluster's folder of desired state."""
+        return self.root / "desired_state" / "demo"
+
+    @property
+    def store(self) -> RunStore:
+        """Where the runs and the ledger are."""
+        return RunStore(self.root / "store")
+
+    @property
+    def ledger_folder(self) -> Path:
+        """The folder of the cluster's ledger."""
+        return self.store.ledger(self.cluster.cluster_id)
+
+    @property
+    def connection_file(self) -> Path:
+        """What the connection name demo resolves to."""
+        return self.root / "demo.properties"
+
+    def desire(self, state: State, **policy: Any) -> None:
+        """Write what Git says: one file of quotas, and further fields of cluster.yaml."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        cluster = {"cluster_id": self.cluster.cluster_id, "connection": "demo", **policy}
+        quotas = [_quota(entity, limits) for entity, limits in state.items() if limits]
+        for name, value in (
+            ("cluster.yaml", cluster),
+            ("team.yaml", {"owner": "team", "quotas": quotas}),
+        ):
+            (self.folder / name).write_text(yaml.dump(value, Dumper=_Dumper), "utf-8")
+
+    def put(self, state: State) -> None:
+        """Set and clear behind Git's back, and wait until describe shows it."""
+        wanted = {entity: dict(limits) for entity, limits in self.held().items()}
+        for entity, limits in state.items():
+            wanted[entity] = wanted.get(entity, {}) | dict(limits)
+        answers = self.cluster.apply(
+            [Alteration(Entity.parse(one), tuple(limits.items())) for one, limits in state.items()]
+        )
+        assert {one.code for one in answers} <= {0}
+        self.wait_for(_without_none(wanted))
+
+    def held(self) -> State:
+        """Everything that the cluster holds."""
+        state: dict[str, dict[str, float | None]] = {}
+        for entity, key, value in self.cluster.describe():
+            state.setdefault(entity.text, {})[key] = value
+        return state
+
+    def wait_for(self, state: State) -> None:
+        """Describe until the cluster holds exactly this; an assertion fails after ten seconds."""
+        deadline = time.monotonic() + 10
+        while _exact(held := self.held()) != _exact(state) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert _exact(held) == _exact(state)
+
+    def note(self, state: State, word: str = ledger.VERIFIED, **columns: Any) -> None:
+        """Write rows to the ledger, as an earlier run would have."""
+        when = {"owner": "team", "file": "team.yaml", "commit": None, "run": "earlier", "at": ""}
+
+        def edit(rows: dict[ledger.LedgerKey, LedgerRow]) -> None:
+            for entity, limits in state.items():
+                for key, value in limits.items():
+                    rows[entity, key, word] = LedgerRow(
+                        self.cluster.cluster_id, entity, key, value, word, **when | columns
+                    )
+
+        ledger.change(self.ledger_folder, edit)
+
+    def known(self, word: str = ledger.VERIFIED) -> State:
+        """The ledger's rows of one state."""
+        state: dict[str, dict[str, float | None]] = {}
+        for row in ledger.read(self.ledger_folder).rows:
+            if row.state == word:
+                state.setdefault(row.entity, {})[row.key] = row.value
+        return state
+
+    def start(self, **options: Any) -> Run:
+        """A new run, with every guard let pass."""
+        folder = RunFolder.start(self.store.new_run("demo"), cluster="demo", commit=None)
+        return self.resume(folder, **options)
+
+    def resume(self, folder: RunFolder, **options: Any) -> Run:
+        """A run that goes on in an earlier folder."""
+        defaults: dict[str, Any] = {
+            "cluster_folder": self.folder,
+            "store": self.store,
+            "allow": EVERY_GUARD,
+        }
+        return Run(folder=folder, connect=lambda: self.cluster, **defaults | options)
+
+    def run(self, command: str, **options: Any) -> RunFolder:
+        """Run a command's stages in a new run folder; raises what they raise."""
+        run = self.start(**options)
+        run_stages(run, CHAINS[command])
+        return run.folder
+
+    def refused(self, command: str, **options: Any) -> tuple[RunFolder, QuotaOpsError]:
+        """Run a command's stages, which must end in an error."""
+        run = self.start(**options)
+        return run.folder, error_of(run, CHAINS[command])
+
+    def cli(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        """The command line as a process of its own, its output in pipes."""
+        return subprocess.run(
+            [sys.executable, "-m", "quota_ops", *arguments],
+            env=self.environment | options.pop("environment", {}),
+            cwd=self.root,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+            **options,
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of a process that finds this lab and nothing of the user's."""
+        kept = {name: value for name, value in os.environ.items() if not _is_ours(name)}
+        return kept | {
+            "HOME": str(self.root),
+            "PYTHONPATH": str(Path(__file__).parents[1]),
+            "PYTHONWARNINGS": "error",
+            "QUOTA_OPS_RUN_STORE": str(self.store.root),
+            "QUOTA_OPS_CONNECTION_DEMO": str(self.connection_file),
+        }
+
+
+def error_of(run: Run, stages: tuple[str, ...]) -> QuotaOpsError:
+    """The error that stages end in; an assertion fails when there is none."""
+    try:
+        run_stages(run, stages)
+    except QuotaOpsError as error:
+        return error
+    raise AssertionError(f"{stages} ended well")
+
+
+@contextmanager
+def open_lab(broker: RunningBroker, root: Path, timeout: float = 30.0) -> Iterator[Lab]:
+    """A lab on a broker; what the cluster holds at the end is cleared."""
+    text = f"bootstrap.servers={broker.bootstrap()}\n"
+    connection = Connection.parse(text, name="demo", source="a test")
+    with open_cluster(connection, cluster_id=None, timeout=timeout) as cluster:
+        lab = Lab(root, cluster, broker.bootstrap())
+        lab.connection_file.write_text(text, "ascii")
+        try:
+            yield lab
+        finally:
+            lab.put({entity: dict.fromkeys(limits) for entity, limits in lab.held().items()})
+
+
+class _Digits(str):
+    """A limit as desired state has it: digits without quotes and exponent, or `unlimited`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, key: str, value: float) -> "_Digits":
+        known = QUOTA_KEYS.get(key)
+        return cls(UNLIMITED if known and value == known.unlimited else f"{Decimal(repr(value)):f}")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes `_Digits` as they are."""
+
+
+def _as_they_are(dumper: yaml.SafeDumper, digits: _Digits) -> yaml.Node:
+    kind = "str" if digits == UNLIMITED else "float" if "." in digits else "int"
+    return dumper.represent_scalar(f"tag:yaml.org,2002:{kind}", digits)
+
+
+_Dumper.add_representer(_Digits, _as_they_are)
+
+
+def _quota(entity: str, limits: Limits) -> dict[str, Any]:
+    names = Entity.parse(entity).as_dict()
+    return {
+        **{kind: {"default": True} if name is None else name for kind, name in names.items()},
+        "limits": {key: _Digits.of(key, value) for key, value in limits.items() if value},
+    }
+
+
+def _exact(state: State) -> set[tuple[str, str, str]]:
+    """The rows with values that equal themselves, NaN too."""
+    return {(one, key, exact(value)) for one, keys in state.items() for key, value in keys.items()}
+
+
+def _without_none(state: State) -> State:
+    kept = {
+        entity: {key: value for key, value in limits.items() if value is not None}
+        for entity, limits in state.items()
+    }
+    return {entity: limits for entity, limits in kept.items() if limits}
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith("QUOTA_OPS_") or name in {"XDG_CONFIG_HOME", "XDG_STATE_HOME"}
