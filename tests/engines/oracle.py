@@ -28,14 +28,14 @@ def kinds(
 def _wanted(want: float, have: float | None, known: dict[str, float | None]) -> str:
     if have in known.values() or (have is None and "verified" not in known):
         return "pending"
-    if not known:
+    if "verified" not in known:
         return "takeover"
-    return "drifted" if want == known.get("verified", known.get("intended")) else "conflict"
+    return "drifted" if want == known["verified"] else "conflict"
 
 
 def _unwanted(have: float | None, known: dict[str, float | None]) -> str:
     if have is None:
-        return "cleared" if known.get("intended", 0) is None else "gone"
-    if not known:
-        return "unmanaged"
-    return "removed" if have in known.values() else "changed_since"
+        return "gone" if "verified" in known and known.get("intended", 0) else "cleared"
+    if have in known.values():
+        return "removed"
+    return "changed_since" if "verified" in known else "unmanaged"

@@ -1,0 +1,116 @@
+"""How what is written is numbered into requests."""
+
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quota_ops import parquet
+from quota_ops.frames import text
+from quota_ops.frames.job import Engine, diff_runs
+from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
+from quota_ops.model.tables import BATCHES, DIFFERENCES
+from tests.engines.runs import batches, put
+
+CLUSTER = "c"
+KEYS = ("consumer_byte_rate", "producer_byte_rate", "request_percentage")
+Write = tuple[str, str, float | None]
+
+
+def numbered(writes: list[Write], *, max_keys: int, max_bytes: int) -> list[BatchRow]:
+    """The batches of some writes (entity, key, value; None clears), closed at these bounds."""
+    nothing = (None,) * 9
+    rows = [
+        (CLUSTER, entity, key, "pending", "clear" if after is None else "set", 1.0, after, *nothing)
+        for entity, key, after in writes
+    ]
+    with duckdb.connect() as db:
+        db.from_arrow(parquet.from_rows(DIFFERENCES, rows)).create_view("differences")
+        found: pa.Table = db.sql(text.batches_text(max_keys, max_bytes)).to_arrow_table()
+    return [BatchRow(*row) for row in parquet.to_rows(parquet.conform(BATCHES, found))]
+
+
+@st.composite
+def some_writes(draw: st.DrawFn) -> list[Write]:
+    """Up to thirty entities with one to three keys, names of any length."""
+    names = draw(st.lists(st.text("ab", min_size=1, max_size=40), max_size=30, unique=True))
+    value = st.none() | st.just(2.0)
+    return [
+        (f"user={name}", key, draw(value))
+        for name in names
+        for key in draw(st.lists(st.sampled_from(KEYS), min_size=1, max_size=3, unique=True))
+    ]
+
+
+def size(row: BatchRow) -> int:
+    """What a record is counted as, in bytes."""
+    return len(row.entity) + len(row.key) + 64
+
+
+@settings(max_examples=60, deadline=None)
+@given(writes=some_writes(), max_keys=st.integers(1, 20), max_bytes=st.integers(100, 2000))
+def test_batches_are_a_partition(writes: list[Write], max_keys: int, max_bytes: int) -> None:
+    """Each write is in one batch, each entity in one, and batches are numbered from 1."""
+    rows = numbered(writes, max_keys=max_keys, max_bytes=max_bytes)
+
+    assert sorted((row.entity, row.key, str(row.after)) for row in rows) == sorted(
+        (entity, key, str(after)) for entity, key, after in writes
+    )
+    assert len({(row.entity, row.batch) for row in rows}) == len({row.entity for row in rows})
+    numbers = {row.batch for row in rows}
+    assert numbers == set(range(1, len(numbers) + 1))
+
+
+@settings(max_examples=60, deadline=None)
+@given(writes=some_writes(), max_keys=st.integers(1, 20), max_bytes=st.integers(100, 2000))
+def test_batches_are_bounded(writes: list[Write], max_keys: int, max_bytes: int) -> None:
+    """A batch is over a bound by no more than the entity that crossed it."""
+    by_batch: dict[int, list[BatchRow]] = {}
+    for row in numbered(writes, max_keys=max_keys, max_bytes=max_bytes):
+        by_batch.setdefault(row.batch, []).append(row)
+
+    for rows in by_batch.values():
+        largest = max(sum(size(one) for one in rows if one.entity == row.entity) for row in rows)
+        assert len(rows) < max_keys + len(KEYS)
+        assert sum(size(row) for row in rows) < max_bytes + largest
+
+
+@settings(max_examples=60, deadline=None)
+@given(writes=some_writes())
+def test_what_sets_comes_first(writes: list[Write]) -> None:
+    """An entity that only loses limits comes after all that gain one."""
+    rows = numbered(writes, max_keys=3, max_bytes=1000)
+    sets = {row.entity for row in rows if row.after is not None}
+    last_set = max((row.batch for row in rows if row.entity in sets), default=0)
+    first_clear = min((row.batch for row in rows if row.entity not in sets), default=last_set)
+
+    assert last_set <= first_clear
+
+
+@pytest.fixture
+def first_apply(tmp_path: Path) -> Path:
+    """Six thousand entities that are all new, and one that only loses a key."""
+    desired = [
+        DesiredRow(CLUSTER, f"user=u{number:04}", KEYS[0], 1.0, None, None, "f", number)
+        for number in range(6_000)
+    ]
+    gone = (CLUSTER, "user=a", KEYS[0], 1.0)
+    return put(
+        tmp_path,
+        CLUSTER,
+        desired=desired,
+        actual=[ActualRow(*gone, True, None)],
+        ledger=[LedgerRow(*gone, "verified", None, None, None, "r", "t")],
+    )
+
+
+def test_the_bound_that_brokers_refuse_is_kept(engine: Engine, first_apply: Path) -> None:
+    """Both engines close a batch at 5,000 keys, half of what a broker refuses."""
+    diff_runs(engine, [first_apply])
+
+    rows = list(batches(first_apply))
+    assert [sum(row.batch == number for row in rows) for number in (1, 2)] == [5_000, 1_001]
+    assert [row.batch for row in rows if row.after is None] == [2]

@@ -1,0 +1,195 @@
+"""Many clients at once: every row is what the resolver of one client says, on either engine."""
+
+import csv
+import json
+from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from quota_ops import parquet
+from quota_ops.frames.embedded import EmbeddedEngine
+from quota_ops.frames.resolve import Resolver, resolve_clients, resolved_rows
+from quota_ops.model.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.resolution import CLIENT_KEYS, Limits
+from quota_ops.model.resolved import RESOLVED
+from quota_ops.model.rows import StoredQuota
+
+Client = tuple[str | None, str | None]
+NAMES = ("a", "b", 'c, "d"', "é\n<default>")
+PRODUCER = CLIENT_KEYS[0]
+SHAPES = ((USER,), (CLIENT_ID,), (USER, CLIENT_ID))
+
+entities = st.sampled_from(SHAPES).flatmap(
+    lambda types: st.fixed_dictionaries(
+        {kind: st.one_of(st.none(), st.sampled_from(NAMES)) for kind in types}
+    ).map(Entity.of)
+)
+stored_quotas = st.dictionaries(
+    st.tuples(entities, st.sampled_from(CLIENT_KEYS)), st.integers(1, 99).map(float)
+).map(lambda values: [StoredQuota(*place, value) for place, value in values.items()])
+clients_asked = st.lists(
+    st.tuples(
+        st.one_of(st.none(), st.sampled_from(NAMES)),
+        st.one_of(st.none(), st.just(""), st.sampled_from(NAMES)),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def expected(stored: Sequence[StoredQuota], clients: Sequence[Client]) -> list[tuple[object, ...]]:
+    """The rows of RESOLVED, by the resolver of one client."""
+    limits = Limits(stored)
+    rows = []
+    for (user, client_id), key in product(clients, CLIENT_KEYS):
+        found = limits.resolve(key, user=user, client_id=client_id)
+        held: tuple[object, ...] = (None,) * 4
+        if (rung := found.holds) is not None:
+            held = (rung.value, rung.level.name, rung.level.rank, rung.entity.text)
+        rows.append((*found.names.values(), key, *held, *found.shared_by.values()))
+    return sorted(rows)
+
+
+def write_csv(place: Path, clients: Sequence[Client]) -> None:
+    """Write clients as a CSV file; a name that is not there is an empty cell."""
+    with place.open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out).writerows([("team", USER, CLIENT_ID), *(("x", *one) for one in clients)])
+
+
+def write_jsonl(place: Path, clients: Sequence[Client]) -> None:
+    """Write clients as JSON Lines; a name that is not there is null."""
+    lines = [json.dumps({USER: user, CLIENT_ID: client, "team": "x"}) for user, client in clients]
+    place.write_text("\n".join(lines), encoding="utf-8")
+
+
+def write_parquet(place: Path, clients: Sequence[Client]) -> None:
+    """Write clients as a Parquet file."""
+    users, client_ids = zip(*clients, strict=True)
+    columns = {"team": ["x"] * len(clients), USER: users, CLIENT_ID: client_ids}
+    pq.write_table(
+        pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()}), place
+    )
+
+
+WRITERS = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}
+Write = Callable[[Path, Sequence[Client]], None]
+
+
+@settings(
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(stored_quotas, clients_asked)
+def test_a_row_is_what_one_client_is_told(
+    tmp_path: Path, stored: list[StoredQuota], clients: list[Client]
+) -> None:
+    """Whatever is stored and whoever asks, the SQL text says what the resolver says."""
+    place = tmp_path / "clients.jsonl"
+    write_jsonl(place, clients)
+
+    assert resolved_rows(EmbeddedEngine(), stored, place) == expected(stored, clients)
+
+
+def everything() -> tuple[list[StoredQuota], list[Client]]:
+    """Every client of a few names, and for each key a different part of all entities."""
+    random = Random(4)  # noqa: S311 - the same every time
+    names = (None, *NAMES)
+    shapes = [
+        *(Entity.of({USER: user}) for user in names),
+        *(Entity.of({CLIENT_ID: client}) for client in names),
+        *(Entity.of({USER: user, CLIENT_ID: client}) for user, client in product(names, names)),
+    ]
+    stored = [
+        StoredQuota(entity, key, float(random.randint(1, 99)))
+        for share, key in enumerate(CLIENT_KEYS)
+        for entity in random.sample(shapes, share * len(shapes) // len(CLIENT_KEYS))
+    ]
+    return stored, [*product((*NAMES, "nobody", None), (*NAMES, "none", "", None))]
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_clients_come_in_three_formats(engine: Resolver, kind: str, tmp_path: Path) -> None:
+    """The same clients give the same rows from each format, on either engine."""
+    stored, clients = everything()
+    place = tmp_path / f"clients.{kind}"
+    WRITERS[kind](place, clients)
+
+    assert resolved_rows(engine, stored, place) == expected(stored, clients)
+
+
+def test_a_table_for_people_who_open_csv(engine: Resolver, tmp_path: Path) -> None:
+    """A .csv destination has the same rows: one file, or a folder of parts from Spark."""
+    stored, clients = everything()
+    write_csv(tmp_path / "clients.csv", clients)
+    place = tmp_path / "resolved.csv"
+
+    resolve_clients(engine, stored, tmp_path / "clients.csv", place)
+
+    parts = place.glob("part-*.csv") if place.is_dir() else [place]
+    said = [
+        tuple("" if cell is None else str(cell) for cell in row)
+        for row in expected(stored, clients)
+    ]
+    assert sorted(rows_of(*parts)) == sorted(said)
+
+
+def rows_of(*places: Path) -> list[tuple[str, ...]]:
+    """The rows of CSV files, each under the columns of RESOLVED."""
+    rows = []
+    for place in places:
+        with place.open(encoding="utf-8", newline="") as lines:
+            header, *values = csv.reader(lines)
+        assert tuple(header) == RESOLVED.names
+        rows += [tuple(row) for row in values]
+    return rows
+
+
+def test_the_table_keeps_its_columns(tmp_path: Path) -> None:
+    """A Parquet file has the columns and types of RESOLVED, also when nothing is stored."""
+    write_csv(tmp_path / "clients.csv", [("a", "b")])
+    place = tmp_path / "resolved.parquet"
+
+    resolve_clients(EmbeddedEngine(), [], tmp_path / "clients.csv", place)
+
+    rows = parquet.conform(RESOLVED, pq.read_table(place))
+    assert sorted(parquet.to_rows(rows)) == expected([], [("a", "b")])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.txt", "", "a.txt must end in one of .csv, .jsonl, .parquet."),
+        ("a.csv", "user\nalice\n", "a.csv has no column client-id."),
+        ("a.csv", "", "a.csv has no column user and no client-id."),
+        ("a.jsonl", '{"client-id": "a"}', "a.jsonl has no column user."),
+        ("a.jsonl", "user", "a.jsonl is not a .jsonl file that can be read."),
+        ("a.parquet", "user", "a.parquet is not a Parquet file that can be read:"),
+        ("a.csv", "user,client-id\na,b,c\n", "a.csv cannot be resolved:"),
+    ],
+)
+def test_a_file_that_is_no_list_of_clients(
+    name: str, text: str, message: str, tmp_path: Path
+) -> None:
+    """A file of another format, without a column, or broken, is refused by its name."""
+    place = tmp_path / name
+    place.write_text(text, encoding="utf-8")
+
+    with pytest.raises(InvalidInput) as error:
+        resolved_rows(EmbeddedEngine(), [], place)
+
+    assert error.value.message.startswith(str(tmp_path / message))
+
+
+def test_a_destination_of_another_format(tmp_path: Path) -> None:
+    """A destination that nobody can write is refused before anything is read."""
+    place = tmp_path / "a.xlsx"
+
+    with pytest.raises(InvalidInput, match=r"must end in one of \.parquet, \.csv\.$"):
+        resolve_clients(EmbeddedEngine(), [], tmp_path / "missing.csv", place)
