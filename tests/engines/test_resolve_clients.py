@@ -84,7 +84,7 @@ Write = Callable[[Path, Sequence[Client]], None]
 
 
 @settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(stored_quotas, clients_asked)
 def test_a_row_is_what_one_client_is_told(
