@@ -12,6 +12,7 @@ from airflow.sdk import DAG
 
 from quota_ops.airflow.drift import drift_dag
 from quota_ops.airflow.reconcile import reconcile_dag
+from quota_ops.model.errors import InvalidInput
 
 
 def build_dags(
@@ -23,8 +24,14 @@ def build_dags(
     DAG file parses in milliseconds however many quotas there are. One that does not parse still
     gives its DAG, unscheduled, whose check says what is wrong. `run_store` is where runs and
     ledgers live, the environment's QUOTA_OPS_RUN_STORE when it is None; `drift_schedule` is cron,
-    in UTC.
+    in UTC. Raises InvalidInput, which Airflow shows as the file's import error, when there is no
+    such folder.
     """
+    if not desired_state.is_dir():
+        raise InvalidInput(
+            f"{desired_state} is not a folder",
+            "Give build_dags the folder whose sub-folders are clusters.",
+        )
     folders = sorted(one.parent for one in desired_state.resolve().glob("*/cluster.yaml"))
     dags = [reconcile_dag(folder, run_store) for folder in folders]
     if folders:

@@ -67,6 +67,8 @@ def validate(cluster_folder: str, run_store: str | None) -> None:
 @plainly()
 def apply(cluster_folder: str, run_store: str | None, approved: str) -> None:
     """Write what the approved plan says; a try after a crash goes on where it stopped."""
+    if not approved:
+        raise Refused("no plan was approved: the task plan gave no digest", "Run it again.")
     with this_run(cluster_folder, run_store, approve=approved) as run:
         run_stage("apply", run)
 

@@ -1,51 +1,16 @@
-"""Airflow inside the test process: a database of the suite's own, and a repository per test."""
+"""Fixtures of the DAG suite: Airflow's database, a broker's quotas, repositories."""
 
-import atexit
 import json
-import os
-import shutil
-import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Iterator
 from pathlib import Path
-from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from quota_ops.frames.embedded import EmbeddedEngine
 from quota_ops.frames.job import diff_runs
-from quota_ops.kafka.cluster import open_cluster
-from quota_ops.kafka.connection import Connection
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.entity import Entity
-from quota_ops.run_folder import RunFolder
 from quota_ops.sandbox.broker import RunningBroker
-
-if TYPE_CHECKING:
-    from airflow.sdk import DAG
-
-HOME = Path(mkdtemp(prefix="quota-ops-airflow-"))
-"""Airflow reads its settings when it is first imported, so they stand before any fixture."""
-atexit.register(shutil.rmtree, HOME, ignore_errors=True)
-DAGS = HOME / "dags"
-DAGS.mkdir()
-os.environ |= {
-    "AIRFLOW_HOME": str(HOME),
-    "AIRFLOW__CORE__DAGS_FOLDER": str(DAGS),
-    "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-    "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{HOME}/airflow.db",
-    "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
-}
-DAG_FILE = """\
-from pathlib import Path
-from quota_ops.airflow import build_dags
-globals().update(build_dags(Path({!r})))
-"""
-SLEEP = time.sleep
-"""dag.test sleeps a second whenever tasks are skipped."""
-ALICE = "{owner: payments, quotas: [{user: alice, limits: {producer_byte_rate: 1000}}]}"
+from tests.dag.repository import ALICE, Quotas, Repository
 
 
 @pytest.fixture(scope="session")
@@ -56,96 +21,12 @@ def airflow() -> None:
     initdb()
 
 
-@dataclass(frozen=True)
-class DagRun:
-    """How a DAG run ended, and each of its tasks: state, tries, and its name if it is mapped."""
-
-    state: str
-    tasks: Mapping[str, str]
-    tries: Mapping[str, int]
-    names: Mapping[str, str]
-    store: Path
-
-    def folder(self, cluster: str = "demo") -> RunFolder:
-        """The run folder of a cluster, the only one in the store."""
-        (path,) = (self.store / "runs" / cluster).iterdir()
-        return RunFolder(path)
-
-
-@dataclass(frozen=True)
-class Repository:
-    """A repository with a DAG file, and the store of its runs."""
-
-    root: Path
-
-    @property
-    def store(self) -> Path:
-        """Where its runs and ledgers are."""
-        return self.root / "store"
-
-    def cluster(self, name: str, *, cluster_id: str, **teams: str) -> None:
-        """Write a cluster's folder: cluster.yaml, and a file per team."""
-        folder = self.root / "desired_state" / name
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "cluster.yaml").write_text(f"cluster_id: {cluster_id}\nconnection: {name}\n")
-        for team, text in teams.items():
-            (folder / f"{team}.yaml").write_text(text)
-
-    def dags(self) -> dict[str, "DAG"]:
-        """The DAGs of its DAG file."""
-        from airflow.dag_processing.dagbag import DagBag
-
-        (DAGS / "quotas.py").write_text(DAG_FILE.format(str(self.root / "desired_state")))
-        bag = DagBag(dag_folder=DAGS)
-        assert bag.import_errors == {}
-        return dict(bag.dags)
-
-    def run(self, dag_id: str, **params: Any) -> DagRun:
-        """Run a DAG to its end in this process, every task at its real broker."""
-        dag = self.dags()[dag_id]
-        for task in dag.tasks:
-            task.retry_delay = timedelta(milliseconds=1)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(time, "sleep", lambda seconds: SLEEP(min(seconds, 0.02)))
-            ended = dag.test(run_conf=params or None)
-        instances = ended.get_task_instances()
-        ids = {ti: ti.task_id + (f"[{ti.map_index}]" * (ti.map_index >= 0)) for ti in instances}
-        return DagRun(
-            state=str(ended.state),
-            tasks={ids[ti]: str(ti.state) for ti in instances},
-            tries={ids[ti]: ti.try_number for ti in instances},
-            names={ids[ti]: ti.rendered_map_index for ti in instances},
-            store=self.store,
-        )
-
-
 @pytest.fixture
 def repository(airflow: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     """A repository without clusters."""
     del airflow
     monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
     return Repository(tmp_path)
-
-
-class Quotas:
-    """What a broker holds, by "ENTITY KEY", written and read behind Git's back."""
-
-    def __init__(self, broker: RunningBroker) -> None:
-        text = f"bootstrap.servers={broker.bootstrap()}"
-        self._connection = Connection.parse(text, name="behind", source="the test")
-
-    def set(self, quotas: Mapping[str, float | None]) -> None:
-        """Set quotas, or clear those whose value is None."""
-        with open_cluster(self._connection, cluster_id=None) as cluster:
-            for name, value in quotas.items():
-                entity, _, key = name.rpartition(" ")
-                answers = cluster.apply([Alteration(Entity.parse(entity), ((key, value),))])
-                assert [answer.code for answer in answers] == [0]
-
-    def held(self) -> dict[str, float]:
-        """Everything that the broker holds."""
-        with open_cluster(self._connection, cluster_id=None) as cluster:
-            return {f"{one.entity} {one.key}": one.value for one in cluster.describe()}
 
 
 @pytest.fixture

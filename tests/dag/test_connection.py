@@ -7,7 +7,7 @@ import pytest
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.sandbox.broker import RunningBroker
-from tests.dag.conftest import ALICE, HOME, Quotas, Repository
+from tests.dag.repository import ALICE, HOME, Quotas, Repository
 
 LOGIN = {
     "conn_type": "kafka",

@@ -6,7 +6,7 @@ import pytest
 
 from quota_ops.model.report import StageStatus
 from quota_ops.sandbox.broker import RunningBroker
-from tests.dag.conftest import ALICE, DagRun, Quotas, Repository
+from tests.dag.repository import ALICE, DagRun, Quotas, Repository
 
 pytestmark = pytest.mark.timeout(120)
 

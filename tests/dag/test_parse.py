@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guards import Guard
-from tests.dag.conftest import ALICE, Repository
+from tests.dag.repository import ALICE, Repository
 
 PARSE = """
 import sys, time
@@ -106,7 +107,16 @@ def _schema(repository: Repository) -> dict[str, Any]:
 
 def test_an_empty_repository_has_no_dags(tmp_path: Path) -> None:
     """Where no cluster is, there is nothing to run and no error."""
+    (tmp_path / "desired_state").mkdir()
     assert Repository(tmp_path).dags() == {}
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    """A wrong path is an error of the DAG file, not a repository without clusters."""
+    from quota_ops.airflow import build_dags
+
+    with pytest.raises(InvalidInput, match="is not a folder"):
+        build_dags(tmp_path / "desired-state")
 
 
 def test_a_dag_file_parses_in_milliseconds(tmp_path: Path) -> None:

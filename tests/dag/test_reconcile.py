@@ -9,8 +9,9 @@ import pytest
 
 from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.sandbox.broker import RunningBroker
 from quota_ops.stages import check
-from tests.dag.conftest import ALICE, DagRun, Quotas, Repository
+from tests.dag.repository import ALICE, DagRun, Quotas, Repository
 
 DONE = dict.fromkeys(
     ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report"), "success"
@@ -142,3 +143,21 @@ def test_a_cluster_file_that_does_not_parse(demo: Repository) -> None:
     run = demo.run("reconcile_demo")
     assert (run.state, run.tasks["check"], run.tasks["report"]) == ("failed", "failed", "failed")
     assert "cluster.yaml:" in said(run, "check")
+
+
+def test_two_folders_of_one_cluster(demo: Repository, broker: RunningBroker) -> None:
+    """Neither is reconciled: each would undo what the other asks for."""
+    demo.cluster("twin", cluster_id=broker.config.cluster_id)
+    run = demo.run("reconcile_demo")
+    assert (run.state, run.tasks["check"]) == ("failed", "failed")
+    assert "is already the cluster of" in said(run, "check")
+
+
+def test_no_run_store(
+    demo: Repository, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A ledger in a worker's home would be lost: without a place for it, nothing is done."""
+    monkeypatch.delenv("QUOTA_OPS_RUN_STORE")
+    run = demo.run("reconcile_demo")
+    assert (run.state, run.tasks["check"]) == ("failed", "failed")
+    assert "Set QUOTA_OPS_RUN_STORE on every worker" in caplog.text

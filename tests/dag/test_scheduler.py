@@ -15,7 +15,7 @@ from quota_ops.run_folder import RunFolder
 from quota_ops.sandbox.airflow import RunningAirflow, git_bundle, start_airflow
 from quota_ops.sandbox.airflow_api import AirflowApi
 from quota_ops.sandbox.broker import RunningBroker
-from tests.dag.conftest import ALICE, Quotas
+from tests.dag.repository import ALICE, Quotas
 
 ROOT = Path(__file__).parents[2]
 
