@@ -26,6 +26,7 @@ COMMANDS = {
     "verify": "stages",
     "report": "stages",
     "reconcile": "stages",
+    "alter": "alter",
     "init": "start",
     "schema": "start",
     "sandbox": "sandbox",

@@ -1,0 +1,153 @@
+"""What `alter` does: look, ask the broker, send, and say what became of each entity."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from quota_ops.cli.layout import TEXT, show
+from quota_ops.commit import find_commit
+from quota_ops.desired.one_off import OneOff
+from quota_ops.desired.read import read_cluster, read_policy
+from quota_ops.kafka.cluster import open_cluster
+from quota_ops.kafka.connection import find_connection
+from quota_ops.model.alteration import Alteration
+from quota_ops.model.errors import InvalidDesiredState, InvalidInput, Refused
+from quota_ops.model.one_off import read_changes
+from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.policy import Policy
+from quota_ops.model.quota import format_limit
+from quota_ops.model.rows import BatchRow
+from quota_ops.report.cells import outcome_words
+from quota_ops.report.screen import Row, Span, Table, Tone, line
+from quota_ops.run_folder import POLICY, RunFolder
+from quota_ops.run_json import number
+from quota_ops.run_store import find_run_store
+from quota_ops.stages import alter
+
+
+@dataclass(frozen=True)
+class Asking:
+    """The cluster's folder, and how it is to be altered."""
+
+    folder: Path
+    connection_file: Path | None
+    run_store: str | None
+    output: str
+    validate_only: bool
+
+
+def read_source(path: Path) -> tuple[Alteration, ...]:
+    """The alterations that a file asks for."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{path} is not UTF-8") from None
+    return read_changes(text.split("\n"), str(path))
+
+
+def alter_cluster(asking: Asking, asked: Sequence[Alteration]) -> None:
+    """Alter, show what became of it, and raise Refused when an entity did not end as asked."""
+    policy = read_policy(asking.folder)
+    alter.refuse_protected(asked, policy.protect)
+    found = find_connection(policy.connection, file=asking.connection_file)
+    path = find_run_store(asking.run_store).new_run(policy.cluster)
+    run = RunFolder.start(path, cluster=policy.cluster, commit=find_commit(asking.folder))
+    run.write_json(POLICY, policy.as_json())
+    with open_cluster(found, cluster_id=policy.cluster_id) as cluster:
+        batches, outcomes = alter.ask(run, cluster, asked)
+        accepted = all(one.status is Status.ACCEPTED for one in outcomes)
+        sent = accepted and not asking.validate_only
+        if sent:
+            outcomes = alter.send(run, cluster, batches)
+    rows = tuple(row for batch in batches for row in batch)
+    _show(asking, policy, run, rows, {one.entity: one for one in outcomes}, sent=sent)
+    if left := [one for one in outcomes if one.status is not Status.ACCEPTED]:
+        raise Refused(
+            f"{len(left):,} of {len(outcomes):,} entities "
+            + ("did not end as asked" if sent else "would be refused"),
+            "What was accepted is written." if sent else "Nothing was written.",
+        )
+
+
+def _show(
+    asking: Asking,
+    policy: Policy,
+    run: RunFolder,
+    rows: Sequence[BatchRow],
+    outcomes: Mapping[str, Outcome],
+    *,
+    sent: bool,
+) -> None:
+    git = _git(asking.folder)
+    if asking.output == TEXT:
+        _show_text(policy, run, rows, outcomes, git, sent=sent)
+        return
+    changes = [
+        {
+            "entity": row.entity,
+            "key": row.key,
+            "before": number(row.before),
+            "after": number(row.after),
+            "status": str(outcomes[row.entity].status),
+            "code": outcomes[row.entity].code,
+            "error": outcomes[row.entity].error,
+            "message": outcomes[row.entity].message,
+            "git": git.remark(row) if git else None,
+        }
+        for row in rows
+    ]
+    said = {"run": str(run.path), "sent": sent, "changes": changes}
+    click.echo(json.dumps(said, ensure_ascii=False, indent=1))
+
+
+def _show_text(
+    policy: Policy,
+    run: RunFolder,
+    rows: Sequence[BatchRow],
+    outcomes: Mapping[str, Outcome],
+    git: OneOff | None,
+    *,
+    sent: bool,
+) -> None:
+    verb = "altered" if sent else "asked, nothing written"
+    heading = line(f"{policy.cluster} ({policy.cluster_id}): {verb}", Tone.STRONG)
+    table = Table(
+        ("entity", "key", "before", "after", "the broker says"),
+        tuple(_row(row, outcomes[row.entity], git, sent=sent) for row in rows),
+    )
+    show((heading, line(), table, line(), line(f"run: {run.path}", Tone.CONTEXT)))
+    if git is None:
+        click.echo("The desired state has problems, so nobody knows what Git says; see check.")
+        return
+    accepted = [row for row in rows if outcomes[row.entity].status is Status.ACCEPTED]
+    if keep := "".join(git.to_keep(accepted)):
+        click.echo(f"\nTo keep it, say so in Git:\n\nquotas:\n{keep}", nl=False)
+
+
+def _row(row: BatchRow, outcome: Outcome, git: OneOff | None, *, sent: bool) -> Row:
+    accepted = outcome.status is Status.ACCEPTED
+    words = "would be accepted" if accepted and not sent else outcome_words(outcome)
+    if outcome.code:
+        words += f" [code {outcome.code}]"
+    cells = (
+        row.entity,
+        row.key,
+        format_limit(row.key, row.before),
+        format_limit(row.key, row.after),
+    )
+    below = ((Span(f"  {git.remark(row)}", Tone.CONTEXT),),) if git and accepted else ()
+    tone = Tone.OK if accepted else Tone.REFUSAL
+    return Row((*map(Span, cells), Span(words, tone)), below)
+
+
+def _git(folder: Path) -> OneOff | None:
+    """What Git says; None when its YAML has problems, which must not stop an operator at night."""
+    try:
+        return OneOff(read_cluster(folder))
+    except InvalidDesiredState:
+        return None

@@ -1,0 +1,85 @@
+"""What desired state says of a change that somebody makes without it."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from quota_ops.desired.read import Desired
+from quota_ops.desired.writable import sort_out
+from quota_ops.desired.write import left_out_comments, quota_entry
+from quota_ops.model.entity import Entity
+from quota_ops.model.filter import any_accepts
+from quota_ops.model.policy import DriftPolicy
+from quota_ops.model.quota import format_limit
+from quota_ops.model.rows import BatchRow, DesiredRow, StoredQuota
+
+_SET_BACK = {
+    DriftPolicy.REPAIR: "the next reconcile sets it back",
+    DriftPolicy.ASK: "the next plan asks a person whether to set it back",
+    DriftPolicy.REPORT: "drift is only reported, so it stays",
+}
+
+
+class OneOff:
+    """Changes seen from Git: whether it will set them back, and what would keep them."""
+
+    def __init__(self, desired: Desired) -> None:
+        self._policy = desired.policy
+        self._rows = {(row.entity, row.key): row for row in desired.rows}
+
+    def remark(self, row: BatchRow) -> str:
+        """What becomes of a changed row when Git is applied next."""
+        asked = self._rows.get((row.entity, row.key))
+        if asked is not None:
+            return self._described(row, asked)
+        if row.after is None:
+            return "Git does not ask for it either"
+        if self._policy.clear_unmanaged and any_accepts(
+            self._policy.scope, Entity.parse(row.entity)
+        ):
+            return f"Git does not know it: the next reconcile clears it{self._when}"
+        return "Git does not know it, and leaves it alone"
+
+    def _described(self, row: BatchRow, asked: DesiredRow) -> str:
+        place = f"{asked.file}:{asked.line}"
+        if asked.value == row.after:
+            return f"as {place} says"
+        wanted = format_limit(asked.key, asked.value)
+        drift = self._policy.drift
+        when = self._when if drift is DriftPolicy.REPAIR else ""
+        return f"{place} says {wanted}: {_SET_BACK[drift]}{when}"
+
+    @property
+    def _when(self) -> str:
+        return f" (schedule {self._policy.schedule})" if self._policy.schedule else ""
+
+    def to_keep(self, rows: Iterable[BatchRow]) -> Iterator[str]:
+        """The lines of YAML that would keep the changes; none when Git says the same already."""
+        ordered = sorted(rows, key=lambda row: row.entity)
+        for entity, group in groupby(ordered, key=lambda row: row.entity):
+            changes = {row.key: row.after for row in group}
+            asked = {key: row for (one, key), row in self._rows.items() if one == entity}
+            if all(
+                value == (asked[key].value if key in asked else None)
+                for key, value in changes.items()
+            ):
+                continue
+            yield from self._entry(entity, asked, changes)
+
+    def _entry(
+        self, entity: str, asked: dict[str, DesiredRow], changes: dict[str, float | None]
+    ) -> Iterator[str]:
+        place = next((f"{row.file}:{row.line}" for row in asked.values()), None)
+        values = {key: row.value for key, row in asked.items()} | changes
+        stored = [
+            StoredQuota(Entity.parse(entity), key, value)
+            for key, value in values.items()
+            if value is not None
+        ]
+        if not stored:
+            yield f"  # {place}: take out the entry of {entity}\n"
+            return
+        writable, left_out = sort_out(stored)
+        if writable and place is not None:
+            yield f"  # {place}: in place of the entry of {entity}\n"
+        yield from map(quota_entry, writable)
+        yield left_out_comments(left_out)

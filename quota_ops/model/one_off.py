@@ -1,0 +1,123 @@
+"""What a person asks of `alter`: changes of keys, from flags or from the lines of a file."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from quota_ops.model.alteration import Alteration
+from quota_ops.model.entity import Entity
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.quota import MAX_EXACT, QUOTA_KEYS, UNLIMITED, parse_limit
+
+EXAMPLE = (
+    '{"entity": {"user": "alice", "client-id": null}, "key": "request_percentage", "value": 5}'
+)
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+
+Changes = tuple[tuple[str, float | None], ...]
+
+
+def parse_changes(add: Sequence[str], delete: Sequence[str]) -> Changes:
+    """Keys and values of `--add consumer_byte_rate=20 MB` and `--delete producer_byte_rate`.
+
+    Each flag may be given several times, and may hold several of its kind, between commas. A
+    deleted key has the value None. Raises InvalidInput for nothing, for a key that stands twice,
+    and for what `parse_value` refuses.
+    """
+    changes: list[tuple[str, float | None]] = []
+    for text in (one.strip() for given in add for one in given.split(",")):
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise InvalidInput(f"--add {text!r} has no value", "Write KEY=VALUE.")
+        changes.append((key, _value(key, value)))
+    changes += [(key.strip(), None) for given in delete for key in given.split(",")]
+    if not changes:
+        raise InvalidInput("nothing is to be altered", "Add --add KEY=VALUE or --delete KEY.")
+    keys = [key for key, _ in changes]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise InvalidInput(f"{key} stands twice", "Kafka alters a key once in a request.")
+    return tuple(changes)
+
+
+def _value(key: str, text: str) -> float:
+    try:
+        return parse_value(key, text)
+    except ValueError as error:
+        raise InvalidInput(f"{key} {error}") from None
+
+
+def parse_value(key: str, text: str) -> float:
+    """A value as it is sent: a number, or for a key that we know a limit such as `10 MiB`.
+
+    ValueError for what brokers take although it cannot be meant; what they refuse themselves
+    (0, an unknown key) they may say in their own words.
+    """
+    known = QUOTA_KEYS.get(key)
+    if _NUMBER.fullmatch(text.strip()):
+        return checked(key, float(text))
+    if known is None:
+        raise ValueError(f"must be a number, {text!r} is not")
+    return parse_limit(known, text)
+
+
+def checked(key: str, value: float) -> float:
+    """The value, or ValueError where a broker would store what it then takes for another.
+
+    Kafka before 4.4 stores NaN and Infinity, and all versions a trace of a byte; above 2^53 a
+    double skips whole numbers. Source: ClientQuotaControlManager.validateQuotaKeyValue.
+    """
+    if not isfinite(value):
+        raise ValueError("must be a finite number")
+    known = QUOTA_KEYS.get(key)
+    if known is None or not known.whole:
+        return value
+    if value != int(value):
+        raise ValueError(f"must be a whole number of {known.unit}")
+    if MAX_EXACT < value < known.unlimited:
+        raise ValueError(f"must not be above {int(MAX_EXACT)}; to lift the limit, say {UNLIMITED}")
+    return value
+
+
+def read_changes(lines: Iterable[str], place: str) -> tuple[Alteration, ...]:
+    """The alterations of a file with a change a line, as in a snapshot; a null value deletes.
+
+    A value may be a limit in quotes, `"10 MiB"`. Raises InvalidInput with `place` and the line.
+    """
+    found: dict[Entity, dict[str, float | None]] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            entity, key, value = _change(json.loads(line))
+        except (TypeError, KeyError, AttributeError, ValueError) as error:
+            why = f" {error}" if type(error) is ValueError else ""
+            raise InvalidInput(
+                f"{place}:{number}: this is no change.{why}", f"A change is one line like {EXAMPLE}"
+            ) from None
+        if key in found.setdefault(entity, {}):
+            raise InvalidInput(f"{place}:{number}: {entity.text} has {key} twice.")
+        found[entity][key] = value
+    if not found:
+        raise InvalidInput(f"{place} holds no change", f"A change is one line like {EXAMPLE}")
+    return tuple(Alteration(entity, tuple(keys.items())) for entity, keys in found.items())
+
+
+def _change(said: Mapping[str, Any]) -> tuple[Entity, str, float | None]:
+    names, key, value = said["entity"], said["key"], said["value"]
+    texts = [key, *names, *(name for name in names.values() if name is not None)]
+    if not names or isinstance(value, bool) or not all(isinstance(one, str) for one in texts):
+        raise TypeError
+    entity = Entity.of(names)
+    if value is None:
+        return entity, key, None
+    try:
+        return entity, key, _said(key, value)
+    except ValueError as error:
+        raise ValueError(f"{key} {error}.") from None
+
+
+def _said(key: str, value: Any) -> float:
+    return parse_value(key, value) if isinstance(value, str) else checked(key, float(value))

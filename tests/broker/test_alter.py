@@ -1,0 +1,198 @@
+"""alter on a real broker: what is written, what is refused, and what is left to be read."""
+
+import gc
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from quota_ops.cli import main
+from quota_ops.kafka.cluster import Cluster, open_cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.model.alteration import Alteration
+from quota_ops.model.entity import Entity
+from quota_ops.sandbox.broker import RunningBroker
+
+P, C = "producer_byte_rate", "consumer_byte_rate"
+
+
+@pytest.fixture(name="cluster")
+def _cluster(
+    broker: RunningBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Cluster]:
+    """The shared broker with a desired state in this folder; its quotas are cleared at the end."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("QUOTA_OPS_CONNECTION_DEMO", str(tmp_path / "demo.properties"))
+    servers = f"bootstrap.servers={broker.bootstrap()}\n"
+    (tmp_path / "demo.properties").write_text(servers)
+    folder = tmp_path / "desired_state" / "demo"
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").write_text(
+        f"cluster_id: {broker.config.cluster_id}\nconnection: demo\n"
+        "protect: [{user: kafka-operator}]\n"
+    )
+    (folder / "team.yaml").write_text(
+        "owner: team\nquotas:\n  - {user: alice, limits: {producer_byte_rate: 10 MiB}}\n"
+    )
+    connection = Connection.parse(servers, name="demo", source="a test")
+    with open_cluster(connection, cluster_id=None) as cluster:
+        yield cluster
+        clear = {row.entity: {row.key: None} for row in cluster.describe()}
+        for row in cluster.describe():
+            clear[row.entity][row.key] = None
+        cluster.apply([Alteration(one, tuple(keys.items())) for one, keys in clear.items()])
+    gc.enable()
+
+
+def alter(*arguments: str) -> Result:
+    """Run the command."""
+    return CliRunner().invoke(main, ["alter", "demo", *arguments])
+
+
+def changes(*arguments: str) -> list[dict[str, Any]]:
+    """What became of each key, as the command's JSON says it."""
+    found: list[dict[str, Any]] = json.loads(alter(*arguments, "--format", "json").stdout)[
+        "changes"
+    ]
+    return found
+
+
+Rows = set[tuple[str, str, float]]
+
+
+def stored(cluster: Cluster) -> Rows:
+    """What the cluster holds."""
+    return {(row.entity.text, row.key, row.value) for row in cluster.describe()}
+
+
+def settled(cluster: Cluster, expected: Rows) -> Rows:
+    """What the cluster holds as soon as it is as expected, or after ten seconds."""
+    deadline = time.monotonic() + 10
+    while (rows := stored(cluster)) != expected and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return rows
+
+
+def test_set_and_delete(cluster: Cluster) -> None:
+    """A key is set and another deleted in one go; the run folder keeps both; Git is quoted."""
+    assert alter("--names", "user=alice", "--add", f"{P}=3 MiB,{C}=5").exit_code == 0
+    before = {("user=alice", P, 3 * 2.0**20), ("user=alice", C, 5.0)}
+    assert settled(cluster, before) == before
+    result = alter("--names", "user=alice", "--add", f"{P}=unlimited", "--delete", C)
+
+    run = next(line for line in result.stdout.splitlines() if line.startswith("run: "))[5:]
+    assert result.stdout == (
+        f"demo ({cluster.cluster_id}): altered\n"
+        "\n"
+        "entity      key                 before   after      the broker says\n"
+        "user=alice  producer_byte_rate  3 MiB/s  unlimited  accepted\n"
+        "  team.yaml:3 says 10 MiB/s: the next reconcile sets it back\n"
+        "user=alice  consumer_byte_rate  5 B/s    none       accepted\n"
+        "  Git does not ask for it either\n"
+        "\n"
+        f"run: {run}\n"
+        "\n"
+        "To keep it, say so in Git:\n"
+        "\n"
+        "quotas:\n"
+        "  # team.yaml:3: in place of the entry of user=alice\n"
+        "  - user: alice\n"
+        "    limits:\n"
+        "      producer_byte_rate: unlimited\n"
+    )
+    assert json.loads((Path(run) / "alter.json").read_text())["changes"] == [
+        {"entity": "user=alice", "key": P, "before": 3 * 2.0**20, "after": 2.0**63},
+        {"entity": "user=alice", "key": C, "before": 5.0, "after": None},
+    ]
+    outcomes = json.loads((Path(run) / "applied.json").read_text())["outcomes"]
+    assert [(one["entity"], one["status"]) for one in outcomes] == [("user=alice", "accepted")]
+    rows = {("user=alice", P, 2.0**63)}
+    assert settled(cluster, rows) == rows
+
+
+def test_validate_only_writes_nothing(cluster: Cluster) -> None:
+    """The broker answers for each entity, in its own words and with its code."""
+    lines = (
+        {"entity": {"user": "alice"}, "key": P, "value": "10 MiB"},
+        {"entity": {"user": "bob", "client-id": None}, "key": P, "value": 0},
+        {"entity": {"group": "a"}, "key": P, "value": 1},
+        {"entity": {"ip": "10.0.0.1", "user": None}, "key": P, "value": None},
+        {"entity": {"user": "carol"}, "key": "future_key", "value": 1},
+        {"entity": {"user": "carol"}, "key": C, "value": 1},
+    )
+    Path("changes.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    result = alter("--from", "changes.jsonl", "--validate-only", "--format", "json")
+
+    answers = {
+        one["entity"]: (one["status"], one["code"], one["error"], one["message"])
+        for one in json.loads(result.stdout)["changes"]
+    }
+    assert answers == {
+        "user=alice": ("accepted", 0, None, None),
+        "client-id=<default>,user=bob": refused("Quota producer_byte_rate must be greater than 0"),
+        "group=a": refused("Unhandled client quota entity type: group"),
+        "ip=10.0.0.1,user=<default>": refused(
+            "Invalid quota entity combination, IP entity shouldnot be combined with User or "
+            "ClientId"
+        ),
+        "user=carol": refused("Invalid configuration key future_key"),
+    }
+    assert result.exit_code == 1
+    assert result.stderr == "4 of 5 entities would be refused\n  Nothing was written.\n"
+    assert stored(cluster) == set()
+
+
+def refused(words: str) -> tuple[str, int, str, str]:
+    """A refusal as the broker says it."""
+    return "refused", 42, "INVALID_REQUEST", words
+
+
+def test_one_refusal_stops_all(cluster: Cluster) -> None:
+    """Nothing is written when the broker would refuse any of it."""
+    lines = (
+        {"entity": {"user": "alice"}, "key": P, "value": 5},
+        {"entity": {"user": "bob"}, "key": P, "value": 0},
+    )
+    Path("changes.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    result = alter("--from", "changes.jsonl")
+
+    assert result.exit_code == 1
+    assert "asked, nothing written" in result.stdout
+    assert stored(cluster) == set()
+
+
+def test_what_is_protected_is_left_alone(cluster: Cluster) -> None:
+    """Not even asked: the whole command is refused, with the entry of the policy."""
+    result = alter("--names", "user=kafka-operator", "--delete", P)
+
+    assert (result.exit_code, result.stdout, stored(cluster)) == (1, "", set())
+    assert result.stderr.startswith("user=kafka-operator is protected: cluster.yaml says")
+
+
+def test_names_as_they_are(cluster: Cluster) -> None:
+    """A name with commas, spaces, a line end and quotes arrives byte for byte."""
+    name = 'a,client-id=b, "c"\n%20<default>'
+    found = changes("--names", f"user={name}", "--names", "client-id= ", "--add", f"{P}=5")
+
+    assert [one["status"] for one in found] == ["accepted"]
+    entity = Entity.of({"user": name, "client-id": " "}).text
+    rows = {(entity, P, 5.0)}
+    assert settled(cluster, rows) == rows
+
+
+def test_yaml_with_problems_stops_nobody(cluster: Cluster) -> None:
+    """At night a limit can be lifted although a file of Git cannot be read; it is said."""
+    (Path("desired_state") / "demo" / "broken.yaml").write_text("owner: [")
+    result = alter("--names", "user=alice", "--add", f"{P}=5")
+
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1] == (
+        "The desired state has problems, so nobody knows what Git says; see check."
+    )
+    rows = {("user=alice", P, 5.0)}
+    assert settled(cluster, rows) == rows

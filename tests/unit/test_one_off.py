@@ -1,0 +1,93 @@
+"""What `alter` is asked for, and what Git says of it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from quota_ops.desired.one_off import OneOff
+from quota_ops.desired.read import Desired
+from quota_ops.model.alteration import Alteration
+from quota_ops.model.entity import Entity
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.one_off import parse_changes, read_changes
+from quota_ops.model.policy import DriftPolicy, Policy
+from quota_ops.model.rows import BatchRow, DesiredRow
+
+CASES = Path(__file__).parents[1] / "cases" / "alter"
+P, C = "producer_byte_rate", "consumer_byte_rate"
+
+
+def cases(name: str) -> Any:
+    """The cases of a file."""
+    return yaml.safe_load((CASES / f"{name}.yaml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("case", cases("flags"))
+def test_flags_are_changes_or_an_error(case: Any) -> None:
+    """Numbers, units and `unlimited` are values; what brokers refuse by themselves is left to them.
+
+    What they would take although nobody means it is refused here.
+    """
+    assert read_flags(case) == case.get("error", case.get("changes"))
+
+
+def read_flags(case: Any) -> Any:
+    """The changes, or the error, in the words of the cases."""
+    try:
+        return list(map(list, parse_changes(case["add"], case["delete"])))
+    except InvalidInput as error:
+        return str(error)
+
+
+def test_a_file_of_changes() -> None:
+    """A change a line, as in a snapshot; null deletes; an entity's lines need not be together."""
+    lines = [
+        '{"entity": {"user": "a", "client-id": null}, "key": "producer_byte_rate", "value": 5}',
+        '{"entity": {"ip": "::1"}, "key": "connection_creation_rate", "value": "unlimited"}',
+        "",
+        '{"entity": {"client-id": null, "user": "a"}, "key": "future_key", "value": null}',
+    ]
+
+    assert read_changes(lines, "f") == (
+        Alteration(Entity.of({"user": "a", "client-id": None}), ((P, 5.0), ("future_key", None))),
+        Alteration(Entity.of({"ip": "::1"}), (("connection_creation_rate", 2147483647.0),)),
+    )
+
+
+@pytest.mark.parametrize("case", cases("lines"))
+def test_a_file_that_holds_no_changes(case: Any) -> None:
+    """Each line that is none is named by its place."""
+    with pytest.raises(InvalidInput) as error:
+        read_changes(['{"entity": {"user": "b"}, "key": "k", "value": null}', case["line"]], "f")
+
+    assert error.value.message == case["error"]
+
+
+def git(**policy: Any) -> OneOff:
+    """Git asks for 10 MiB/s of alice's producers and 20 MiB/s of her consumers."""
+    rows = [
+        DesiredRow("id", "user=alice", key, value, "team", None, "team.yaml", line)
+        for key, value, line in ((P, 10 * 2.0**20, 4), (C, 20 * 2.0**20, 5))
+    ]
+    return OneOff(Desired(Policy("demo", "id", "demo", **policy), tuple(rows), 2))
+
+
+@pytest.mark.parametrize("case", cases("git"))
+def test_when_git_will_set_it_back(case: Any) -> None:
+    """Each change is held against the file, the drift policy and the schedule."""
+    policy = case["policy"]
+    if "drift" in policy:
+        policy = policy | {"drift": DriftPolicy(policy["drift"])}
+    change = BatchRow("id", 1, case["entity"], case["key"], 1.0, case["after"])
+
+    assert git(**policy).remark(change) == case["words"]
+
+
+@pytest.mark.parametrize("case", cases("keep"))
+def test_the_yaml_that_would_keep_it(case: Any) -> None:
+    """The entry as it would have to be, with what Git already says of the entity."""
+    changes = [BatchRow("id", 1, entity, key, 1.0, after) for entity, key, after in case["changes"]]
+
+    assert "".join(git().to_keep(changes)) == case["yaml"]
