@@ -30,6 +30,9 @@ COMMANDS = {
     "init": "start",
     "schema": "start",
     "sandbox": "sandbox",
+    "demo": "demo",
+    "up": "demo",
+    "down": "demo",
 }
 """Each command and the module of this package that has it, in the order of `--help`."""
 

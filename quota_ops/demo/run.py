@@ -1,0 +1,105 @@
+"""The demo from its first step to its last, in a home that is gone afterwards."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+
+from quota_ops.demo.home import Home
+from quota_ops.demo.lab import Lab
+from quota_ops.demo.story import STEPS
+from quota_ops.demo.telling import Telling
+from quota_ops.model.errors import InvalidInput
+from quota_ops.report.screen import Span, Tone, line
+from quota_ops.sandbox.broker import RunningBroker
+
+INTRODUCTION = """\
+A real Kafka and a real Airflow start on this machine, in a folder and on ports of their own.
+Then the quotas of a cluster and Git go their own ways, and quota-ops brings them together again."""
+NEXT = (
+    ("quota-ops demo --keep FOLDER", "the same, and its report pages, runs and ledger stay"),
+    ("quota-ops up", "a broker and Airflow in the background, to click through"),
+    ("desired_state/demo", "what this cluster was brought to: the format, by example"),
+    ("quota-ops init my-quotas", "a repository of your own"),
+)
+
+
+def run_demo(keep: Path | None = None) -> None:
+    """Tell the story in a temporary home, or in a new folder `keep`, which then stays.
+
+    Leaves no process behind, however it ends. Raises InvalidInput when `keep` is not a new or empty
+    folder outside every Git checkout; NotAsTold when a step did not end as it should.
+    """
+    tell = Telling(steps=len(STEPS) + 2)
+    with _signals_that_end(), _home(keep) as home:
+        _tell_story(home, tell)
+    tell.show(line(), line("All went as told, and nothing is left running.", Tone.OK))
+    tell.times()
+    if keep:
+        tell.show(line(), line("Report pages", Tone.STRONG))
+        for page in sorted(
+            (keep / "store").rglob("report.html"), key=lambda it: it.stat().st_mtime
+        ):
+            tell.say(str(page))
+    tell.show(line())
+    tell.table(
+        ("what to look at next", ""), ((Span(it, Tone.STRONG), Span(why)) for it, why in NEXT)
+    )
+
+
+def _tell_story(home: Home, tell: Telling) -> None:
+    tell.show(*map(line, INTRODUCTION.split("\n")))
+    home.repository.begin()
+    with ExitStack() as parts:
+        with tell.step("Start Kafka"):
+            airflow = parts.enter_context(home.airflow_beside())
+            broker = parts.enter_context(_kafka(home, tell))
+            tell.say(
+                f"Apache Kafka {broker.config.version} answers at {broker.bootstrap()}, its id is "
+                f"{broker.config.cluster_id}.\nAirflow starts beside it and takes longer."
+            )
+        lab = Lab(home, tell, airflow)
+        for title, step in STEPS.items():
+            with tell.step(title):
+                step(lab)
+        with tell.step("Stop Airflow and Kafka"), tell.waiting("they stop"):
+            parts.close()
+
+
+def _kafka(home: Home, tell: Telling) -> RunningBroker:
+    with tell.waiting("Kafka starts") as update:
+        return home.start_kafka(lambda done, jars: update(f"{done} of {jars} jars fetched"))
+
+
+@contextmanager
+def _home(keep: Path | None) -> Iterator[Home]:
+    if keep is None:
+        with TemporaryDirectory(prefix="quota-ops-demo-", ignore_cleanup_errors=True) as folder:
+            home = Home(Path(folder).resolve())
+            home.check()
+            yield home
+        return
+    home = Home(keep.resolve())
+    home.check()
+    if keep.exists() and any(keep.iterdir()):
+        raise InvalidInput(f"{keep} is not empty", "Give --keep a new folder.")
+    keep.mkdir(mode=0o700, parents=True, exist_ok=True)
+    yield home
+
+
+@contextmanager
+def _signals_that_end() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the demo by its clean-up, as Ctrl-C does."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    before = {one: signal.signal(one, end) for one in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

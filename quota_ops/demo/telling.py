@@ -1,0 +1,86 @@
+"""How the demo speaks: with colours and a line that moves on a terminal, plainly in a pipe."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from shutil import get_terminal_size
+from textwrap import wrap
+from time import monotonic
+
+from quota_ops.report.screen import GAP, Line, Row, Span, Table, Tone, line, plain
+from quota_ops.report.wording import duration
+
+MARGIN = "     "
+Update = Callable[[str], None]
+"""Called with how far it is, while something is waited for."""
+
+
+class Telling:
+    """Says each of so many steps, what it came to and how long it took; remembers the times."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+        self._times: list[tuple[str, float]] = []
+        self._began = monotonic()
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[None]:
+        """Head a step; at its end say how long it took."""
+        began = monotonic()
+        number = f"{len(self._times) + 1}/{self._steps}  "
+        self.show(line(), (Span(number, Tone.CONTEXT), Span(title, Tone.STRONG)))
+        yield
+        seconds = monotonic() - began
+        self._times.append((title, seconds))
+        self.say(f"({duration(seconds)})", Tone.CONTEXT)
+
+    def say(self, text: str, tone: Tone = Tone.PLAIN) -> None:
+        """Say lines of the story; those too long for the terminal go on in a further line."""
+        lines = text.split("\n")
+        if sys.stdout.isatty():
+            width = get_terminal_size().columns - len(MARGIN)
+            lines = [part for one in lines for part in wrap(one, width) or [""]]
+        self.show(*(line(f"{MARGIN}{one}".rstrip(), tone) for one in lines))
+
+    def show(self, *screen: Line | Table) -> None:
+        """Lay out lines and tables."""
+        if sys.stdout.isatty():
+            from quota_ops.report.terminal import show  # noqa: PLC0415 - rich, not for a pipe
+
+            show(screen)
+        else:
+            sys.stdout.write(plain(screen))
+        sys.stdout.flush()
+
+    def table(self, headings: tuple[str, ...], rows: Iterable[Line]) -> None:
+        """Lay out a table of the story."""
+        margin = Span(MARGIN[len(GAP) :])
+        cells = tuple(Row((margin, *row)) for row in rows)
+        self.show(line(), Table((margin.text, *headings), cells))
+
+    @contextmanager
+    def waiting(self, text: str) -> Iterator[Update]:
+        """Say what is waited for; on a terminal also how far it is, and the seconds that pass."""
+        if not sys.stdout.isatty():
+            self.say(f"{text} ...", Tone.CONTEXT)
+            yield lambda _now: None
+            return
+        from rich import progress  # noqa: PLC0415 - not for a pipe
+
+        from quota_ops.report.terminal import console  # noqa: PLC0415 - rich
+
+        columns = (
+            progress.TextColumn(MARGIN[:-1]),
+            progress.SpinnerColumn(finished_text=""),
+            progress.TextColumn("{task.description}", markup=False),
+            progress.TimeElapsedColumn(),
+        )
+        with progress.Progress(*columns, console=console(sys.stdout), transient=True) as moving:
+            task = moving.add_task(text, total=None)
+            yield lambda now: moving.update(task, description=f"{text}  {now}")
+
+    def times(self) -> None:
+        """Say what each step took, and all of them together."""
+        times = [*self._times, ("all of it", monotonic() - self._began)]
+        rows = ((Span(title), Span(f"{took:6.1f} s")) for title, took in times)
+        self.table(("step", "  took"), rows)
