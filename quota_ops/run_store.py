@@ -1,6 +1,7 @@
 """Where runs and ledgers live: outside every checkout, kept by no clean-up command of ours.
 
 ROOT/runs/CLUSTER/RUN/      one run's artefacts
+ROOT/fleet/RUN/             a drift run's overview of all clusters
 ROOT/ledger/CLUSTER_ID/     the rows that are ours, as numbered files
 """
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import get_current_context, task
+from airflow.sdk.exceptions import AirflowSkipException
 
 from quota_ops.airflow.endings import plainly
 from quota_ops.airflow.runs import this_run
@@ -77,7 +78,11 @@ def apply(cluster_folder: str, run_store: str | None, approved: str) -> None:
 @plainly()
 def verify(cluster_folder: str, run_store: str | None) -> None:
     """Read back from every broker what was asked for, and write it to the ledger."""
+    from quota_ops.run_folder import APPLIED
+
     with this_run(cluster_folder, run_store) as run:
+        if not run.folder.has(APPLIED):
+            raise AirflowSkipException("apply ended before its first write")
         run_stage("verify", run)
 
 

@@ -126,6 +126,22 @@ def test_broker_gone(demo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("embedded")
+def test_broker_gone_before_apply(demo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing can have been written there is nothing to read back."""
+    validate = Cluster.validate
+
+    def then_gone(cluster: Cluster, alterations: Any) -> Any:
+        gone = json.dumps({"conn_type": "kafka", "host": "127.0.0.1", "port": 1})
+        monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_DEMO", gone)
+        return validate(cluster, alterations)
+
+    monkeypatch.setattr(Cluster, "validate", then_gone)
+    run = demo.run("reconcile_demo")
+    ends = {"apply": "failed", "verify": "skipped", "report": "failed"}
+    assert (run.state, run.tasks, run.tries["apply"]) == ("failed", DONE | ends, 4)
+
+
+@pytest.mark.usefixtures("embedded")
 def test_invalid_yaml(demo: Repository) -> None:
     """A problem in the YAML ends the run at check, with file and line; one try is enough."""
     (demo.root / "desired_state" / "demo" / "payments.yaml").write_text("owner: payments\n")
