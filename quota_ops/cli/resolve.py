@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from quota_ops.cli import options
+from quota_ops.cli import options, specification
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.resolution import CLIENT_KEYS, IP_KEYS, Limits, Resolution, address
@@ -32,12 +32,7 @@ Examples:
 )
 @click.option("--client-id", help="The client id.  [default: none, as a client that sends none]")
 @click.option("--ip", help="The address that the client connects from.")
-@click.option(
-    "--names",
-    multiple=True,
-    metavar="TYPE=NAME,...",
-    help="The same in one; repeated, each is one part, commas and all.",
-)
+@specification.names
 @click.option("--key", type=click.Choice([*CLIENT_KEYS, *IP_KEYS]), help="Only this quota key.")
 @click.option("--explain", is_flag=True, help="Show every level that was looked at, in order.")
 @click.option(
@@ -51,11 +46,7 @@ Examples:
     type=click.Path(path_type=Path),
     help="With --clients: write the table here, .parquet or .csv.",
 )
-@click.option(
-    "--actual",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A snapshot that `describe --format jsonl` wrote, in place of the cluster.",
-)
+@specification.actual
 @options.desired_state
 @options.connection
 @options.engine
@@ -135,15 +126,11 @@ def _stored(
 ) -> tuple[Sequence[StoredQuota], int | None]:
     """What is stored, and how many brokers there are, None when only a snapshot says so."""
     if actual is not None:
-        from quota_ops.model.snapshot import read_snapshot
+        from quota_ops.snapshot import Snapshot
 
-        try:
-            lines = actual.read_text(encoding="utf-8").split("\n")
-        except UnicodeDecodeError:
-            raise InvalidInput(f"{actual} is not UTF-8.") from None
-        return read_snapshot(lines, str(actual)), None
+        return Snapshot.read(actual).rows, None
     if cluster is None:
-        raise InvalidInput("resolve takes a CLUSTER or --actual", "See quota-ops resolve --help.")
+        raise InvalidInput("no cluster is named", "Name a CLUSTER, or a snapshot by --actual FILE.")
     from quota_ops.desired.read import read_policy
     from quota_ops.kafka.cluster import open_cluster
     from quota_ops.kafka.connection import find_connection

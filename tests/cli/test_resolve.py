@@ -1,0 +1,257 @@
+"""resolve on the command line: of a broker, of a snapshot, of a file of clients."""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from quota_ops.sandbox.broker import RunningBroker
+from tests.lab import Lab, State, open_lab
+
+MIB = 2.0**20
+STATE: State = {
+    "user=alice": {"producer_byte_rate": 15 * MIB, "controller_mutation_rate": 5.0},
+    "client-id=app,user=<default>": {"producer_byte_rate": 5 * MIB},
+    "user=<default>": {"producer_byte_rate": 10 * MIB, "request_percentage": 50.0},
+    "user=replicator": {"producer_byte_rate": 2.0**63},
+    "client-id=<default>": {"producer_byte_rate": 2 * MIB},
+    "ip=10.20.0.7": {"connection_creation_rate": 50.0},
+    "ip=<default>": {"connection_creation_rate": 9.0},
+}
+KAFKA_PYTHON = {"PYTHONWARNINGS": "error,ignore::DeprecationWarning"}
+"""It reads its schemas by a function that Python 3.11 and 3.12 call deprecated."""
+ALICE_APP = ("--user", "alice", "--client-id", "app")
+
+
+@pytest.fixture(name="lab", scope="module")
+def _lab(broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A cluster that holds STATE, and a snapshot of it."""
+    with open_lab(broker, tmp_path_factory.mktemp("resolve")) as lab:
+        lab.desire({})
+        lab.put(STATE)
+        snapshot = lab.cli("describe", "demo", "--format", "jsonl", environment=KAFKA_PYTHON)
+        (lab.root / "snapshot.jsonl").write_text(snapshot.stdout, "utf-8")
+        yield lab
+
+
+def resolve(lab: Lab, *arguments: str) -> str:
+    """Standard output of a resolve that ends well and has nothing to complain of."""
+    done = lab.cli("resolve", *arguments, environment=KAFKA_PYTHON)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_the_ladder(lab: Lab) -> None:
+    """--explain shows all eight levels in order, what holds, and what it means for the cluster."""
+    key = ("--key", "producer_byte_rate")
+
+    assert resolve(lab, "demo", *ALICE_APP, *key, "--explain") == (
+        "producer_byte_rate for user alice, client app on demo (1 broker)\n"
+        "\n"
+        "  1  user and client       user=alice, client-id=app            -\n"
+        "  2  user, any client      user=alice, client-id=<default>      -\n"
+        "  3  user                  user=alice                           15 MiB/s  <- holds\n"
+        "  4  any user, client      user=<default>, client-id=app        5 MiB/s   overridden\n"
+        "  5  any user, any client  user=<default>, client-id=<default>  -\n"
+        "  6  any user              user=<default>                       10 MiB/s  overridden\n"
+        "  7  client                client-id=app                        -\n"
+        "  8  any client            client-id=<default>                  2 MiB/s   overridden\n"
+        "\n"
+        "15 MiB/s on each broker, shared by all of alice's clients that have no pair of their own; "
+        "at most 15 MiB/s over the cluster.\n"
+    )
+
+
+def test_the_text_of_every_key(lab: Lab) -> None:
+    """By default each key has its value, where it is from, what it overrides, who shares it."""
+    assert resolve(lab, "demo", "--names", "user=alice,client-id=app", "--ip", "10.20.0.7") == (
+        "{user=alice, client-id=app}\n"
+        "  producer_byte_rate=15728640.0  15 MiB/s of {user=alice} (level 3, user)\n"
+        "    overrides 5 MiB/s of {user=<default>, client-id=app} (level 4, user-default+client-id)"
+        "\n"
+        "    overrides 10 MiB/s of {user=<default>} (level 6, user-default)\n"
+        "    overrides 2 MiB/s of {client-id=<default>} (level 8, client-id-default)\n"
+        "    15 MiB/s on each broker, shared by all of alice's clients that have no pair of their "
+        "own; at most 15 MiB/s over the cluster.\n"
+        "  consumer_byte_rate=unlimited\n"
+        "    Nothing limits it.\n"
+        "  request_percentage=50.0  50 % of {user=<default>} (level 6, user-default)\n"
+        "    50 % of one thread's time on each broker, shared by all of alice's clients that no "
+        "pair limits, each user by itself; at most 50 % over the cluster.\n"
+        "  controller_mutation_rate=5.0  5 mutations/s of {user=alice} (level 3, user)\n"
+        "    5 mutations/s over the whole cluster, at its active controller, shared by all of "
+        "alice's clients that have no pair of their own.\n"
+        "{ip=10.20.0.7}\n"
+        "  connection_creation_rate=50.0  50 connections/s of {ip=10.20.0.7} (ip)\n"
+        "    overrides 9 connections/s of {ip=<default>} (ip-default)\n"
+        "    50 connections/s on each node, brokers and controllers alike, from 10.20.0.7.\n"
+    )
+
+
+def test_json(lab: Lab) -> None:
+    """--format json has for each key value, level, rank, entity, what it overrode, who shares."""
+    said = json.loads(resolve(lab, "demo", *ALICE_APP, "--ip", "10.0.0.1", "--format", "json"))
+
+    assert list(said) == [
+        "producer_byte_rate",
+        "consumer_byte_rate",
+        "request_percentage",
+        "controller_mutation_rate",
+        "connection_creation_rate",
+    ]
+    assert said["producer_byte_rate"] == {
+        "value": 15 * MIB,
+        "level": "user",
+        "rank": 3,
+        "entity": {"user": "alice"},
+        "overridden": [
+            {
+                "value": 5 * MIB,
+                "level": "user-default+client-id",
+                "rank": 4,
+                "entity": {"user": None, "client-id": "app"},
+            },
+            {
+                "value": 10 * MIB,
+                "level": "user-default",
+                "rank": 6,
+                "entity": {"user": None},
+            },
+            {
+                "value": 2 * MIB,
+                "level": "client-id-default",
+                "rank": 8,
+                "entity": {"client-id": None},
+            },
+        ],
+        "shared_by": {"user": "alice", "client-id": ""},
+    }
+    assert said["consumer_byte_rate"] == {
+        "value": None,
+        "level": None,
+        "rank": None,
+        "entity": None,
+        "overridden": [],
+        "shared_by": {"user": "", "client-id": "app"},
+    }
+    assert said["connection_creation_rate"] == {
+        "value": 9.0,
+        "level": "ip-default",
+        "rank": None,
+        "entity": {"ip": None},
+        "overridden": [],
+        "shared_by": {"ip": "10.0.0.1"},
+    }
+
+
+def test_a_snapshot_says_the_same(lab: Lab) -> None:
+    """A snapshot gives what its cluster gives, without a cluster, a connection or a folder."""
+    asked = (*ALICE_APP, "--ip", "10.0.0.1", "--format", "json")
+
+    assert resolve(lab, "--actual", "snapshot.jsonl", *asked) == resolve(lab, "demo", *asked)
+    assert resolve(lab, "elsewhere", "--actual", "snapshot.jsonl", *asked) == resolve(
+        lab, "demo", *asked
+    )
+
+
+def test_a_client_without_a_client_id(lab: Lab) -> None:
+    """Without --client-id the limits for client ids are shown, and that they are escaped."""
+    said = resolve(
+        lab, "--actual", "snapshot.jsonl", "--user", "bob", "--key", "producer_byte_rate"
+    )
+
+    assert said == (
+        '{user=bob, client-id=""}\n'
+        "  producer_byte_rate=10485760.0  10 MiB/s of {user=<default>} (level 6, user-default)\n"
+        "    10 MiB/s on each broker, shared by all of bob's clients that no pair limits, each "
+        "user by itself; the cluster's ceiling is that times its brokers.\n"
+        "    A connection without a client id escapes every limit for client ids: 2 MiB/s of "
+        "{client-id=<default>} (level 8, client-id-default).\n"
+    )
+
+
+def test_who_is_exempted(lab: Lab) -> None:
+    """A limit that stands for none is said to be an exemption, and by whom."""
+    said = resolve(lab, "demo", "--user", "replicator", "--key", "producer_byte_rate")
+
+    assert "{user=replicator} exempts it: nothing limits it.\n" in said
+
+
+def test_a_prefix_that_brokers_do_not_know(lab: Lab) -> None:
+    """`User:alice` is resolved as the name that it is, with a word on the name that is meant."""
+    said = resolve(lab, "demo", "--user", "User:alice", "--key", "producer_byte_rate")
+
+    assert "level 6" in said
+    assert "Brokers compare the name alone: --user alice.\n" in said
+
+
+def test_many_clients(lab: Lab) -> None:
+    """--clients resolves a file: on the screen, as JSON lines, and into a table."""
+    (lab.root / "clients.csv").write_text("user,client-id\nalice,app\n", "utf-8")
+    asked = ("demo", "--clients", "clients.csv")
+
+    assert resolve(lab, *asked) == (
+        "user   client id  key                       limit          set by\n"
+        "alice  app        consumer_byte_rate        unlimited      nobody\n"
+        "alice  app        controller_mutation_rate  5 mutations/s  user=alice (user)\n"
+        "alice  app        producer_byte_rate        15 MiB/s       user=alice (user)\n"
+        "alice  app        request_percentage        50 %           user=<default> (user-default)\n"
+    )
+    lines = [json.loads(line) for line in resolve(lab, *asked, "--format", "json").splitlines()]
+    resolve(lab, *asked, "--output", "resolved.parquet")
+    assert lines == sorted(
+        pq.read_table(lab.root / "resolved.parquet").to_pylist(), key=lambda row: row["key"]
+    )
+    resolve(lab, *asked, "--output", "resolved.csv")
+    with (lab.root / "resolved.csv").open(encoding="utf-8", newline="") as rows:
+        assert sorted(row["level"] for row in csv.DictReader(rows)) == [
+            "",
+            "user",
+            "user",
+            "user-default",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "resolve needs to know whose limit: --user, --client-id, --ip or --clients."),
+        (("--user", "a"), "no cluster is named"),
+        (("demo", "--user", ""), "--user is empty."),
+        (("demo", "--ip", "localhost"), "--ip localhost is not an IP address."),
+        (("demo", "--user", "a", "--names", "user=b"), "user is given as 'a' and as 'b'."),
+        (("demo", "--names", "group=b"), "--names group=: brokers limit by user, client-id, ip."),
+        (
+            ("demo", "--user", "a", "--key", "connection_creation_rate"),
+            "connection_creation_rate is limited by address alone.",
+        ),
+        (
+            ("demo", "--ip", "::1", "--key", "request_percentage"),
+            "request_percentage is not limited by address.",
+        ),
+        (("demo", "--user", "a", "--clients", "snapshot.jsonl"), "--clients takes the names"),
+        (("--actual", "broken.jsonl", "--user", "a"), "broken.jsonl:2: this is no row of"),
+        (("--actual", "twice.jsonl", "--user", "a"), "twice.jsonl:2: user=a has k twice."),
+    ],
+)
+def test_what_cannot_be_resolved(lab: Lab, arguments: tuple[str, ...], message: str) -> None:
+    """A question that makes no sense ends with 2 and a message that names what is wrong."""
+    row = '{"entity": {"user": "a"}, "key": "k", "value": 1}\n'
+    (lab.root / "broken.jsonl").write_text(row + '{"entity": {}}\n', "utf-8")
+    (lab.root / "twice.jsonl").write_text(row + row, "utf-8")
+
+    done = lab.cli("resolve", *arguments)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(message)
+
+
+def test_the_place_of_a_file_that_is_not_there(lab: Lab, tmp_path: Path) -> None:
+    """A snapshot that is not there is named."""
+    done = lab.cli("resolve", "--actual", str(tmp_path / "gone.jsonl"), "--user", "a")
+
+    assert done.returncode == 2
+    assert done.stderr == f"{tmp_path / 'gone.jsonl'} cannot be read: No such file or directory\n"
