@@ -26,7 +26,7 @@ class Kind(StrEnum):
     GONE = "gone"
     """Ours by the ledger, but neither in Git nor on the cluster."""
     CLEARED = "cleared"
-    """Cleared by a run of ours that never came to verify."""
+    """On neither side, and noted by a run of ours that never came to verify."""
 
 
 class Action(StrEnum):

@@ -35,7 +35,8 @@ def _wanted(want: float, have: float | None, known: dict[str, float | None]) -> 
 
 def _unwanted(have: float | None, known: dict[str, float | None]) -> str:
     if have is None:
-        return "gone" if "verified" in known and known.get("intended", 0) else "cleared"
+        cleared = "intended" in known and known["intended"] is None
+        return "gone" if "verified" in known and not cleared else "cleared"
     if have in known.values():
         return "removed"
     return "changed_since" if "verified" in known else "unmanaged"

@@ -1,0 +1,123 @@
+"""Every way in which three sides and two ledger rows can meet, under every policy."""
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+from math import isnan, nan
+from pathlib import Path
+from typing import NamedTuple
+
+from quota_ops.frames.job import Engine, diff_runs
+from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
+from tests.engines.oracle import kinds
+from tests.engines.runs import differences, put
+
+KEY = "producer_byte_rate"
+POLICIES = {
+    f"{drift}-{clears}": (drift, clears)
+    for drift, clears in product(("repair", "ask", "report"), (True, False))
+}
+ASKED = ("asker", "because", "asker.yaml", 7)
+VERIFIED = ("verified", "verifier", "verifier.yaml", "c1", "run-1", "2026-11-01T00:00:00Z")
+INTENDED = ("intended", "intender", "intender.yaml", "c2", "run-2", "2026-11-02T00:00:00Z")
+
+
+class Meeting(NamedTuple):
+    """One row's sides; an intent is () or its one value, which None clears."""
+
+    desired: float | None
+    actual: float | None
+    verified: float | None
+    intent: tuple[float | None, ...]
+    in_scope: bool
+    hands_off: str | None
+
+
+def meetings() -> Iterator[Meeting]:
+    """All of them: of four values only which are equal counts, and NaN is only ever stored."""
+    intents = ((), (None,), (1.0,), (2.0,), (3.0,), (4.0,))
+    for desired, actual, verified, intent in product(
+        (None, 1.0), (None, 1.0, 2.0, nan), (None, 1.0, 2.0, 3.0), intents
+    ):
+        for in_scope, hands_off in product((True, False), (None, "protected")):
+            if actual is not None or (in_scope and not hands_off):
+                yield Meeting(desired, actual, verified, intent, in_scope, hands_off)
+
+
+MEETINGS = {f"user=u{number:03}": meeting for number, meeting in enumerate(meetings())}
+
+
+def sides(cluster: str) -> tuple[list[DesiredRow], list[ActualRow], list[LedgerRow]]:
+    """Every meeting as the rows of one cluster."""
+    desired, actual, ledger = [], [], []
+    for entity, one in MEETINGS.items():
+        row = (cluster, entity, KEY)
+        if one.desired is not None:
+            desired.append(DesiredRow._make((*row, one.desired, *ASKED)))
+        if one.actual is not None:
+            actual.append(ActualRow(*row, one.actual, one.in_scope, one.hands_off))
+        if one.verified is not None:
+            ledger.append(LedgerRow(*row, one.verified, *VERIFIED))
+        ledger += [LedgerRow(*row, intended, *INTENDED) for intended in one.intent]
+    return desired, actual, ledger
+
+
+def action(kind: str, one: Meeting, *, drift: str, clear_unmanaged: bool) -> str:
+    """What a plan does with a row, as docs/architecture.md says it."""
+    if kind in {"in_sync", "gone", "cleared"}:
+        return "record" if kind == "in_sync" else "forget"
+    if one.hands_off or (kind == "drifted" and drift == "report"):
+        return "report"
+    if kind == "unmanaged":
+        return "clear" if clear_unmanaged and one.in_scope else "report"
+    return "clear" if kind in {"removed", "changed_since"} else "set"
+
+
+def known(one: Meeting) -> tuple[str | None, ...]:
+    """Owner, file, commit, run and time of the ledger's row that tells of the cluster's value."""
+    if one.actual in one.intent or (one.intent and one.verified is None):
+        return INTENDED[1:]
+    return (None,) * 5 if one.verified is None else VERIFIED[1:]
+
+
+def expected(cluster: str, *, drift: str, clear_unmanaged: bool) -> list[Difference]:
+    """The rows of a cluster, whole."""
+    rows = []
+    for (_, entity, key), kind in sorted(kinds(*sides(cluster)).items()):
+        one = MEETINGS[entity]
+        what = action(kind, one, drift=drift, clear_unmanaged=clear_unmanaged)
+        owner, file, *when = known(one)
+        asked = (owner, None, file, None) if one.desired is None else ASKED
+        values = (one.actual, one.desired, one.verified)
+        row = (cluster, entity, key, Kind(kind), Action(what), *values, *asked, *when)
+        rows.append(Difference._make((*row, one.hands_off)))
+    return rows
+
+
+def comparable(rows: Iterable[Difference]) -> list[Difference]:
+    """The rows with NaN written so that it equals itself."""
+    return [
+        row._replace(before=-1.0) if row.before is not None and isnan(row.before) else row
+        for row in rows
+    ]
+
+
+def test_every_combination(engine: Engine, tmp_path: Path) -> None:
+    """Both engines give the whole rows that dictionaries give, for all clusters in one job."""
+    for cluster, (drift, clears) in POLICIES.items():
+        desired, actual, ledger = sides(cluster)
+        put(
+            tmp_path / cluster,
+            cluster,
+            desired=desired,
+            actual=actual,
+            ledger=ledger,
+            drift=drift,
+            clear_unmanaged=clears,
+        )
+
+    diff_runs(engine, [tmp_path / cluster for cluster in POLICIES])
+
+    for cluster, (drift, clears) in POLICIES.items():
+        found = comparable(differences(tmp_path / cluster))
+        assert found == comparable(expected(cluster, drift=drift, clear_unmanaged=clears))
