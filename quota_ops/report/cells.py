@@ -22,7 +22,7 @@ KIND_MEANING = {
     Kind.CHANGED_SINCE: "left Git, then changed on the cluster",
     Kind.UNMANAGED: "on the cluster, never described in Git",
     Kind.GONE: "removed from the cluster behind Git's back, and from Git",
-    Kind.CLEARED: "cleared by an earlier run that did not finish",
+    Kind.CLEARED: "neither in Git nor on the cluster: an earlier run did not finish",
 }
 _EVERYONE = {USER: "every user", CLIENT_ID: "every client", IP: "every IP address"}
 _OTHERS = {USER: "any other user", CLIENT_ID: "any other client", IP: "any other IP address"}
