@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
 from itertools import pairwise
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -27,6 +28,7 @@ COMMANDS = {
     "report": "stages",
     "reconcile": "stages",
     "alter": "alter",
+    "import": "import_quotas",
     "init": "start",
     "schema": "start",
     "sandbox": "sandbox",
@@ -51,7 +53,9 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"quota_ops.cli.{COMMANDS[cmd_name]}")
-        command: click.Command = getattr(module, cmd_name)
+        command: click.Command = getattr(
+            module, f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        )
         return command
 
     def resolve_command(

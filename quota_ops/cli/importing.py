@@ -1,0 +1,100 @@
+"""What `import` does: read the cluster, write the files, check them."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+import click
+
+from quota_ops.cli.layout import show
+from quota_ops.desired.cluster_file import CLUSTER_YAML
+from quota_ops.desired.groups import GroupBy
+from quota_ops.desired.imported import Imported, import_quotas
+from quota_ops.desired.protecting import new_cluster_file
+from quota_ops.desired.read import read_cluster, read_policy
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.policy import Policy
+from quota_ops.model.rows import StoredQuota
+from quota_ops.report.screen import Tone, line
+from quota_ops.report.wording import counted
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the quotas come from; `folder` is the cluster's, None when it has none yet."""
+
+    cluster: str
+    folder: Path | None
+    actual: Path | None
+    connection_file: Path | None
+
+    def at(self, folder: Path) -> Self:
+        """The same with the cluster's folder."""
+        return replace(self, folder=folder)
+
+
+def write_desired_state(source: Source, into: Path, group_by: str, owner: str | None) -> None:
+    """Write the files, read them back as check does, and say what was left out."""
+    has_policy = source.folder is not None and (source.folder / CLUSTER_YAML).exists()
+    policy = read_policy(source.folder) if source.folder is not None and has_policy else None
+    _refuse_full(into)
+    stored, cluster_id = _read(source, policy)
+    if source.folder is not None and policy is not None:
+        text = (source.folder / CLUSTER_YAML).read_text(encoding="utf-8")
+    else:
+        name = Path(source.cluster).name
+        text = new_cluster_file(cluster_id, name)
+        policy = Policy(name, cluster_id, name)
+    imported = import_quotas(
+        stored, cluster_file=text, policy=policy, by=GroupBy(group_by), owner=owner
+    )
+    _write(into, imported, known=into == source.folder)
+    desired = read_cluster(into)
+    for one in imported.left_out:
+        words = "protected" if one.protect else "left alone"
+        show((line(f"{words}: {one.entity.text}  {one.reason}", Tone.CHANGE),))
+    if imported.elsewhere:
+        click.echo(
+            f"{imported.elsewhere:,} more are protected or out of scope in {CLUSTER_YAML} already"
+        )
+    total = f"{counted(len(desired.rows), 'quota')} of {counted(len(stored), 'stored one')}"
+    show((line(f"{into}: {total} in {counted(desired.files, 'file')}", Tone.OK),))
+
+
+def _read(source: Source, policy: Policy | None) -> tuple[tuple[StoredQuota, ...], str]:
+    """The stored quotas and the cluster's id."""
+    if source.actual is not None:
+        from quota_ops.snapshot import Snapshot
+
+        if policy is None:
+            raise InvalidInput(
+                "a snapshot does not say of which cluster it is",
+                f"Write {CLUSTER_YAML} first, with cluster_id and connection; "
+                "quota-ops init shows one.",
+            )
+        return Snapshot.read(source.actual).rows, policy.cluster_id
+    from quota_ops.kafka.cluster import open_cluster
+    from quota_ops.kafka.connection import find_connection
+
+    name = policy.connection if policy else Path(source.cluster).name
+    found = find_connection(name, file=source.connection_file)
+    with open_cluster(found, cluster_id=policy.cluster_id if policy else None) as cluster:
+        return cluster.describe(), cluster.cluster_id
+
+
+def _refuse_full(into: Path) -> None:
+    there = sorted(path.name for path in into.iterdir()) if into.is_dir() else []
+    files = [name for name in there if name != CLUSTER_YAML and not name.endswith(".md")]
+    if files:
+        raise InvalidInput(
+            f"{into} holds desired state already: {', '.join(files[:5])}",
+            "import writes where no quotas are yet: give another folder by --into.",
+        )
+
+
+def _write(into: Path, imported: Imported, *, known: bool) -> None:
+    if not known and (into / CLUSTER_YAML).exists():
+        raise InvalidInput(f"{into / CLUSTER_YAML} is there already", "Give another --into.")
+    into.mkdir(parents=True, exist_ok=True)
+    for name, text in imported.files.items():
+        (into / name).write_text(text, encoding="utf-8")

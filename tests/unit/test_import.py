@@ -1,0 +1,212 @@
+"""Desired state from what a cluster holds: nothing is lost, and nothing is left to change."""
+
+import gc
+import json
+from collections.abc import Iterator
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quota_ops.cli import main
+from quota_ops.desired.groups import GroupBy, group_of
+from quota_ops.desired.imported import import_quotas
+from quota_ops.desired.protecting import with_protected
+from quota_ops.desired.read import read_cluster
+from quota_ops.desired.writable import LeftOut
+from quota_ops.model.entity import Entity
+from quota_ops.model.filter import any_accepts
+from quota_ops.model.policy import Policy
+from quota_ops.model.quota import QUOTA_KEYS, unalterable
+from quota_ops.model.rows import StoredQuota
+
+FOLDER = Path(__file__).parents[1] / "cases" / "import"
+CLUSTER_YAML = "cluster_id: A\nconnection: demo\n"
+POLICY = Policy("demo", "A", "demo")
+
+
+def cases(name: str) -> Any:
+    """The cases of a file."""
+    return yaml.safe_load((FOLDER / f"{name}.yaml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("case", cases("groups"), ids=lambda case: str(Entity.of(case["entity"])))
+def test_the_file_of_an_entity(case: Any) -> None:
+    """Each grouping names one file, safe on every file system, and never cluster.yaml."""
+    entity = Entity.of(case["entity"])
+
+    assert {by: group_of(entity, by) for by in GroupBy} == {by: case[by] for by in GroupBy}
+
+
+@pytest.mark.parametrize("case", cases("protect"), ids=lambda case: str(case["case"]))
+def test_what_is_protected_is_written_where_people_would(case: Any) -> None:
+    """The entries are added, and no other character changes."""
+    bob = LeftOut(Entity.of({"user": "bob"}), "why", protect=True)
+
+    assert with_protected(case["before"], [bob]) == case["after"]
+
+
+NAMES = (
+    st.none()
+    | st.text(min_size=1, max_size=8)
+    | st.sampled_from(
+        [
+            "any",
+            "null",
+            "1e3",
+            "yes",
+            "2026-01-01",
+            "<default>",
+            "a: b",
+            "#x",
+            "'",
+            "-",
+            "{}",
+            "\x00",
+        ]
+    )
+)
+ADDRESSES = (
+    st.none()
+    | st.ip_addresses().map(str)
+    | st.sampled_from(
+        ["::1", "0:0:0:0:0:0:0:1", "localhost", "10", "::ffff:1.2.3.4", "1.2.3.4", "fe80::1%\n"]
+    )
+)
+CLIENTS = st.dictionaries(st.sampled_from(["user", "client-id"]), NAMES, min_size=1)
+ODD = st.dictionaries(st.sampled_from(["client-id-prefix", "user", "ip"]), NAMES, min_size=1)
+ENTITIES = CLIENTS | ADDRESSES.map(lambda name: {"ip": name}) | ODD
+VALUES = (
+    st.floats(min_value=0)
+    | st.integers(1, 2**53).map(float)
+    | st.integers(1, 2**13).map(lambda number: number * 2.0**20)
+    | st.sampled_from([nan, inf, 2.0**63, 2147483647.0, 1235.0000001, 1e-7, 0.1 + 0.2])
+)
+KEYS = st.sampled_from([*QUOTA_KEYS, "future_key"])
+STORED = st.dictionaries(st.tuples(ENTITIES.map(Entity.of), KEYS), VALUES, max_size=12).map(
+    lambda rows: tuple(StoredQuota(entity, key, value) for (entity, key), value in rows.items())
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(stored=STORED, by=st.sampled_from(GroupBy))
+def test_every_row_is_asked_for_protected_or_nobodys_to_alter(
+    tmp_path_factory: pytest.TempPathFactory, stored: tuple[StoredQuota, ...], by: GroupBy
+) -> None:
+    """What check reads from the files is what was stored, but for what is left out and said."""
+    imported = import_quotas(stored, cluster_file=CLUSTER_YAML, policy=POLICY, by=by, owner=None)
+    folder = tmp_path_factory.mktemp("demo")
+    for name, text in imported.files.items():
+        (folder / name).write_text(text, "utf-8", newline="")
+
+    desired = read_cluster(folder)
+
+    asked = {(row.entity, row.key): row.value for row in desired.rows}
+    for row in stored:
+        protected = any_accepts(desired.policy.protect, row.entity)
+        untouched = unalterable(row.entity.types, row.key) is not None
+        named_any = "any" in row.entity.as_dict().values() and row.entity in {
+            one.entity for one in imported.left_out
+        }
+        assert (asked.pop((row.entity.text, row.key), None) == row.value) != (
+            protected or untouched or named_any
+        )
+    assert asked == {}
+    assert len(desired.policy.protect) == len(
+        {one.entity for one in imported.left_out if one.protect}
+    )
+
+
+SNAPSHOT = """\
+{"entity": {"user": "alice"}, "key": "producer_byte_rate", "value": 1572864.0}
+{"entity": {"user": "alice"}, "key": "request_percentage", "value": 12.5}
+{"entity": {"user": "etl"}, "key": "consumer_byte_rate", "value": 9.223372036854776e+18}
+{"entity": {"user": "bob", "client-id": null}, "key": "request_percentage", "value": "nan"}
+{"entity": {"ip": "localhost"}, "key": "connection_creation_rate", "value": 5}
+{"entity": {"client-id-prefix": "a"}, "key": "producer_byte_rate", "value": 5}
+{"entity": {"user": "kafka-operator"}, "key": "producer_byte_rate", "value": 5}
+"""
+
+
+@pytest.fixture(name="folder")
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cluster's folder with a policy and no quotas, and a snapshot beside it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
+    Path("snapshot.jsonl").write_text(SNAPSHOT)
+    folder = Path("desired_state") / "demo"
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").write_text(f"{CLUSTER_YAML}protect:\n  - {{user: kafka-operator}}\n")
+    yield folder
+    gc.enable()
+
+
+def run(command: str, *arguments: str) -> Result:
+    """Run a command on the snapshot."""
+    line = [command, "demo", "--actual", "snapshot.jsonl", *arguments]
+    return CliRunner().invoke(main, line)
+
+
+def test_import_and_then_a_plan(folder: Path) -> None:
+    """Readable files, every reason said, and then a plan with nothing to write."""
+    assert run("import", "--owner", "platform").stdout.splitlines() == [
+        "left alone: client-id-prefix=a  producer_byte_rate: unknown entity type client-id-prefix",
+        (
+            "protected: client-id=<default>,user=bob  request_percentage is nan, which no YAML may "
+            "ask for"
+        ),
+        (
+            "protected: ip=localhost  localhost is not an IP address. Write one as digits: brokers "
+            "may resolve a host name differently, or not at all."
+        ),
+        "1 more are protected or out of scope in cluster.yaml already",
+        "desired_state/demo: 3 quotas of 7 stored ones in 2 files",
+    ]
+    assert (folder / "users.yaml").read_text() == (
+        "owner: platform\n"
+        "\n"
+        "quotas:\n"
+        "  - user: alice\n"
+        "    limits:\n"
+        "      producer_byte_rate: 1.5 MiB\n"
+        "      request_percentage: 12.5\n"
+        "  - user: etl\n"
+        "    limits:\n"
+        "      consumer_byte_rate: unlimited\n"
+    )
+    plan = json.loads(run("plan", "--format", "json").stdout)
+    assert {(one["kind"], one["action"]) for one in plan["rows"]} == {
+        ("in_sync", "record"),
+        ("unmanaged", "report"),
+    }
+
+
+def test_import_writes_over_nothing(folder: Path) -> None:
+    """Quotas that are described already are nobody's to replace."""
+    (folder / "team.yaml").write_text("owner: team\nquotas: []\n")
+    result = run("import")
+
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "desired_state/demo holds desired state already: team.yaml\n"
+        "  import writes where no quotas are yet: give another folder by --into.\n"
+    )
+    assert run("import", "--into", "elsewhere").exit_code == 0
+    assert sorted(path.name for path in Path("elsewhere").iterdir()) == [
+        "cluster.yaml",
+        "users.yaml",
+    ]
+
+
+def test_a_snapshot_is_of_some_cluster(folder: Path) -> None:
+    """Without a cluster.yaml nobody knows which one; with a broker it would be asked."""
+    (folder / "cluster.yaml").unlink()
+    result = run("import")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("a snapshot does not say of which cluster it is\n")
