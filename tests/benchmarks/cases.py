@@ -160,6 +160,26 @@ def spark(bench: Bench) -> Iterator[Row]:
     )
 
 
+def resolve(bench: Bench) -> Iterator[Row]:
+    """One client, and a million of them, from a snapshot of 10,000 entities."""
+    snapshot = inputs.write_snapshot(bench.home / "snapshot.jsonl", SMALL)
+    resolve = partial(bench.quota_ops, "resolve", "--actual", str(snapshot))
+    one = partial(resolve, "--user", "user-000007", "--client-id", "app-7")
+    yield _seconds("resolve of one client, 10,000 entities", one, bench.runs, 0.5)
+    quarter, whole = (
+        partial(
+            resolve,
+            *("--clients", str(inputs.write_clients(bench.home / f"{clients}.csv", clients))),
+            *("--output", str(bench.home / "resolved.parquet")),
+        )
+        for clients in (250_000, 1_000_000)
+    )
+    measured = pair(whole, quarter, bench.runs)
+    wall, ratio = measured.spread("wall"), measured.ratio("wall")
+    yield Row("resolve of 1,000,000 clients", wall.text(" s"), "under 60 s", wall.median < 60)
+    yield Row("the same to 250,000", ratio.text(" times"), "5 times", ratio.median <= 5)
+
+
 def demo(bench: Bench) -> Iterator[Row]:
     """The whole demo, and what broker, Airflow and Spark take together."""
     began = time.monotonic()
@@ -185,6 +205,7 @@ CASES = {
     "plan": plan,
     "reconcile": reconcile,
     "spark": spark,
+    "resolve": resolve,
     "demo": demo,
     "describe": describe,
 }

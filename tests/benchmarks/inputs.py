@@ -1,5 +1,6 @@
 """Desired states of any size, and the snapshots that go with them."""
 
+import json
 from pathlib import Path
 
 POLICY = """\
@@ -30,3 +31,27 @@ def write_quotas(folder: Path, entities: int, *, moved: int = 0, step: int = 0) 
     path = folder / "bench.yaml"
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+def write_snapshot(place: Path, entities: int) -> Path:
+    """What `write_quotas` asks for, as describe would print it, and a default behind it."""
+    lines = ['{"entity": {"user": null}, "key": "request_percentage", "value": 5.0}']
+    for number in range(entities // 2):
+        user = {"user": f"user-{number:06d}"}
+        pair = user | {"client-id": f"app-{number % 100}"}
+        for entity, other in ((user, "consumer_byte_rate"), (pair, "request_percentage")):
+            lines += (
+                json.dumps({"entity": entity, "key": key, "value": 50.0 + number})
+                for key in ("producer_byte_rate", other)
+            )
+    place.write_text("\n".join(lines) + "\n")
+    return place
+
+
+def write_clients(place: Path, clients: int) -> Path:
+    """So many clients, half of their users without a limit of their own."""
+    lines = (f"user-{number % 10_000:06d},app-{number % 77}\n" for number in range(clients))
+    with place.open("w") as out:
+        out.write("user,client-id\n")
+        out.writelines(lines)
+    return place
