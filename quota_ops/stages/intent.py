@@ -45,7 +45,7 @@ def intend(folder: RunFolder, plan: Plan, held: Held, ledger_folder: Path) -> Ke
     def edit(rows: dict[ledger.LedgerKey, LedgerRow]) -> None:
         noted.clear()
         noted.update((entity, key) for entity, key, state in rows if state == ledger.INTENDED)
-        ledger.intend(rows, intents)
+        ledger.intend(rows, intents, held)
 
     ledger.change(ledger_folder, edit)
     return frozenset({(row.entity, row.key) for row in intents} - noted)

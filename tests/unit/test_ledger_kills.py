@@ -1,0 +1,159 @@
+"""Runs that are killed anywhere while Git and the cluster move on, and what the next one does."""
+
+from typing import NamedTuple
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from quota_ops import ledger
+from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
+from quota_ops.stages.intent import is_as_planned
+from tests.engines.oracle import kinds
+
+CLUSTER, KEY = "c", "producer_byte_rate"
+ENTITIES = ("user=a", "user=b")
+UNGUARDED = {"pending", "removed"}
+ACCUSING = {"drifted", "takeover", "conflict", "changed_since", "gone", "unmanaged"}
+BEFORE_INTENT, BEFORE_SEND = -2, -1
+NOBODY, US, THEM = "nobody", "us", "them"
+
+entities = st.sampled_from(ENTITIES)
+ours = st.none() | st.sampled_from([1.0, 2.0, 3.0])
+theirs = st.none() | st.sampled_from([10.0, 20.0])
+moments = st.sampled_from([BEFORE_INTENT, BEFORE_SEND, 0, 1, 2])
+
+
+class Write(NamedTuple):
+    """A row of a plan."""
+
+    entity: str
+    before: float | None
+    after: float | None
+
+
+class Killed(RuleBasedStateMachine):
+    """A cluster, a Git and a ledger; who wrote last is known here, and nowhere else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.git: dict[str, float] = {}
+        self.cluster: dict[str, float] = {}
+        self.last: dict[str, str] = dict.fromkeys(ENTITIES, NOBODY)
+        self.ledger: dict[ledger.LedgerKey, LedgerRow] = {}
+
+    @rule(entity=entities, value=ours)
+    def git_moves(self, entity: str, value: float | None) -> None:
+        """A pull request is merged."""
+        _set(self.git, entity, value)
+
+    @rule(moment=moments)
+    def run_is_killed(self, moment: int) -> None:
+        """A run is killed before it notes its intent, before it sends, or after so many writes."""
+        if moment > BEFORE_INTENT:
+            self._apply(self._plan(), sends=max(moment, 0))
+
+    @rule()
+    def run_ends(self) -> None:
+        """A run with every guard let pass brings the cluster to what Git says."""
+        self._apply(self._plan(), sends=len(ENTITIES))
+        self._verify()
+        left = self._kinds()
+        assert set(left.values()) <= {"unmanaged"}
+        assert {one: self.cluster[one] for one in self.cluster.keys() - left.keys()} == self.git
+        assert not any(self.last[entity] == US for entity in left)
+
+    @invariant()
+    def nothing_of_others_is_replaced_without_a_guard(self) -> None:
+        """What a plan may write without a person's word is nothing, or what a run of ours wrote."""
+        assert not [
+            entity
+            for entity, kind in self._kinds().items()
+            if kind in UNGUARDED and entity in self.cluster and self.last[entity] != US
+        ]
+
+    def _kinds(self) -> dict[str, str]:
+        desired = [
+            DesiredRow(CLUSTER, entity, KEY, value, None, None, "f", 1)
+            for entity, value in self.git.items()
+        ]
+        actual = [
+            ActualRow(CLUSTER, entity, KEY, value, True, None)
+            for entity, value in self.cluster.items()
+        ]
+        found = kinds(desired, actual, list(self.ledger.values()))
+        return {entity: kind for (_, entity, _), kind in found.items()}
+
+    def _plan(self) -> list[Write]:
+        still = {"unmanaged", "in_sync", "gone", "cleared"}
+        return [
+            Write(entity, self.cluster.get(entity), self.git.get(entity))
+            for entity, kind in sorted(self._kinds().items())
+            if kind not in still
+        ]
+
+    def _apply(self, plan: list[Write], *, sends: int) -> None:
+        held = {(entity, KEY): value for entity, value in self.cluster.items()}
+        now = [
+            one
+            for one in plan
+            if is_as_planned(one.before, one.after, self.cluster.get(one.entity))
+        ]
+        ledger.intend(
+            self.ledger, [_row(one.entity, one.after, ledger.INTENDED) for one in now], held
+        )
+        for one in now[:sends]:
+            _set(self.cluster, one.entity, one.after)
+            self.last[one.entity] = US
+
+    def _verify(self) -> None:
+        """Every row that differs is read back, but for those that the plan only reports."""
+        read = [entity for entity, kind in self._kinds().items() if kind != "unmanaged"]
+        ledger.confirm(
+            self.ledger, [_row(one, self.cluster.get(one), ledger.VERIFIED) for one in read]
+        )
+
+
+class KilledAmongOthers(Killed):
+    """The same, and somebody else changes the cluster as well."""
+
+    @rule(entity=entities, value=theirs)
+    def somebody_changes_the_cluster(self, entity: str, value: float | None) -> None:
+        """A change behind Git's back, to a value of their own."""
+        _set(self.cluster, entity, value)
+        self.last[entity] = THEM
+
+    @rule(entity=entities, value=theirs)
+    def somebody_is_faster(self, entity: str, value: float | None) -> None:
+        """A change between plan and apply; the run ends at once, the row is left alone."""
+        plan = self._plan()
+        self.somebody_changes_the_cluster(entity, value)
+        self._apply(plan, sends=len(ENTITIES))
+
+
+class KilledAlone(Killed):
+    """Nobody but us changes the cluster."""
+
+    @invariant()
+    def nobody_is_accused(self) -> None:
+        """No row looks as if somebody else had moved it, and no guard asks for a person."""
+        assert not ACCUSING & set(self._kinds().values())
+
+
+@pytest.mark.parametrize("machine", [KilledAlone, KilledAmongOthers])
+def test_runs_killed_anywhere(machine: type[Killed]) -> None:
+    """Nothing of others is lost without a guard, nobody is accused, and a run ends where Git is."""
+    case = machine.TestCase
+    case.settings = settings(max_examples=150, stateful_step_count=12, deadline=None)
+    case("runTest").runTest()
+
+
+def _set(values: dict[str, float], entity: str, value: float | None) -> None:
+    values.pop(entity, None)
+    if value is not None:
+        values[entity] = value
+
+
+def _row(entity: str, value: float | None, state: str) -> LedgerRow:
+    return LedgerRow(CLUSTER, entity, KEY, value, state, None, None, None, "run", "")
