@@ -55,5 +55,6 @@ def plainly() -> Iterator[None]:
     try:
         yield
     except QuotaOpsError as error:
-        logging.getLogger(__name__).error("%s", error)  # noqa: TRY400 - a message, no traceback
+        for line in str(error).splitlines():
+            logging.getLogger(__name__).error("%s", line)  # noqa: TRY400 - for people
         raise (EndedForNow if isinstance(error, MAY_PASS) else Ended)(error) from None

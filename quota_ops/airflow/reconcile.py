@@ -15,17 +15,21 @@ from quota_ops.model.guards import Guard
 
 PARAMS = {
     "allow": Param(
-        [],
-        type="array",
+        None,
+        type=["array", "null"],
         items={"type": "string", "enum": [guard.value for guard in Guard]},
         examples=[guard.value for guard in Guard],
         title="Guards to let pass",
-        description="A plan that a guard refused says its name. Needs a reason.",
+        description="The names that a refused plan says. Needs a reason.",
     ),
     "reason": Param(
-        "", type="string", title="Reason", description="Why they may pass; it is recorded."
+        None,
+        type=["string", "null"],
+        title="Reason",
+        description="Why they may pass; it is recorded.",
     ),
 }
+"""Null is allowed because Airflow's form asks for everything else, whatever the default."""
 
 ABOUT = """\
 Makes the client quotas of **{cluster}** what `{folder}` says, and reads them back.

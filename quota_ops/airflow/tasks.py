@@ -37,7 +37,7 @@ def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | No
     """Judge the differences; gives the plan's digest, unless a guard asks for a person."""
     from quota_ops.run_folder import PLAN
 
-    allow, reason = (params or {})["allow"], (params or {})["reason"]
+    allow, reason = (params or {})["allow"] or [], (params or {})["reason"] or ""
     allowed = dict.fromkeys(allow, reason)
     with this_run(cluster_folder, run_store, allow=allowed) as run, run.folder.stage("plan"):
         if allow and not reason.strip():

@@ -88,7 +88,7 @@ def test_every_task_ends_some_time_and_uses_no_pool(repository: Repository) -> N
     assert all(task.execution_timeout for task in tasks)
 
 
-@pytest.mark.parametrize("allow", [["takeover"], [guard.value for guard in Guard], []])
+@pytest.mark.parametrize("allow", [["takeover"], [guard.value for guard in Guard], [], None])
 def test_guards_that_may_be_allowed(repository: Repository, allow: list[str]) -> None:
     """The param takes every guard there is."""
     Draft202012Validator(_schema(repository)).validate(allow)
@@ -99,6 +99,13 @@ def test_no_guard(repository: Repository, allow: object) -> None:
     """Anything else is refused by Airflow before a run begins."""
     with pytest.raises(ValidationError):
         Draft202012Validator(_schema(repository)).validate(allow)
+
+
+def test_the_form_asks_for_nothing(repository: Repository) -> None:
+    """Airflow's form has to be filled in where null is not allowed, even if there is a default."""
+    params = repository.dags()["reconcile_demo"].params
+    assert {name: params[name] for name in params} == {"allow": None, "reason": None}
+    assert all("null" in params.get_param(name).schema["type"] for name in params)
 
 
 def _schema(repository: Repository) -> dict[str, Any]:
