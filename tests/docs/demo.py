@@ -1,0 +1,41 @@
+"""The part of the README that shows what the demo prints.
+
+    quota-ops demo | python -m tests.docs.demo
+
+writes it anew, from a run that just was.
+"""
+
+import re
+import sys
+
+from tests.docs.markdown import ROOT, Block, Page
+
+README = Page(ROOT / "README.md")
+SHOWN = ("What would change now?", "Drift, and the DAG that reports it")
+"""The titles of the steps that the README shows."""
+
+_HEADING = re.compile(r"^(\d+)/(\d+)  (.*)$", re.MULTILINE)
+
+
+def headings(text: str) -> dict[str, tuple[str, str]]:
+    """Each step's title in a transcript of the demo, its number and how many steps there are."""
+    return {match[3]: (match[1], match[2]) for match in _HEADING.finditer(text)}
+
+
+def shown_block() -> Block:
+    """The block of the README that is written here: the first that has such headings."""
+    return next(block for block in README.blocks() if _HEADING.search(block.text))
+
+
+def main() -> None:
+    """Write the shown steps of a transcript on standard input into the README."""
+    transcript = sys.stdin.read()
+    starts = {match[3]: match.start() for match in _HEADING.finditer(transcript)}
+    ends = [*starts.values(), len(transcript)]
+    parts = (transcript[starts[one] : min(it for it in ends if it > starts[one])] for one in SHOWN)
+    text = "\n\n".join(part.rstrip() for part in parts)
+    README.replace_blocks({shown_block(): f"{text}\n"})
+
+
+if __name__ == "__main__":
+    main()

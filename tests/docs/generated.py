@@ -1,0 +1,110 @@
+"""The sections of the documentation that follow from the program, each by its name."""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any
+
+import click
+
+from quota_ops.cli import main
+from quota_ops.desired.shapes import CLUSTER_FILE, GUARDS, LIMITS, QUOTA, QUOTAS_FILE, Shape
+from quota_ops.model.guards import Guard
+from quota_ops.model.outcome import Status
+from quota_ops.model.policy import GuardLimits
+from quota_ops.model.quota import QUOTA_KEYS
+
+
+def docstrings(enum: type[StrEnum]) -> dict[str, str]:
+    """The values of an enumeration and the docstring under each."""
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(enum))).body
+    assert isinstance(definition, ast.ClassDef)
+    body, found = definition.body, {}
+    for statement, below in pairwise(body):
+        if isinstance(statement, ast.Assign) and isinstance(below, ast.Expr):
+            (name,) = statement.targets
+            assert isinstance(name, ast.Name)
+            assert isinstance(below.value, ast.Constant)
+            found[enum[name.id].value] = " ".join(str(below.value.value).split())
+    return found
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A Markdown table."""
+    head = list(head)
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"
+
+
+def _values(head: str, enum: type[StrEnum]) -> str:
+    return table((head, ""), ((f"`{name}`", words) for name, words in docstrings(enum).items()))
+
+
+def _fields(*shapes: Shape, defaults: Mapping[str, object] = {}) -> str:
+    return table(
+        ("field", "", "example"),
+        (
+            (
+                f"`{name}`" + (", required" if name in shape.required else ""),
+                field.description + _default(defaults.get(name)),
+                f"`{field.example}`",
+            )
+            for shape in shapes
+            for name, field in shape.fields.items()
+        ),
+    )
+
+
+def _default(value: object) -> str:
+    return "" if value is None else f" Default {value:g}."
+
+
+def _guard_numbers() -> str:
+    limits = GuardLimits()
+    return _fields(GUARDS, defaults={name: getattr(limits, name) for name in GUARDS.fields})
+
+
+def _keys() -> str:
+    return table(
+        ("key", "what it limits", "unit", "of"),
+        (
+            (f"`{key.name}`", key.limits, key.unit, ", ".join(sorted(key.types)))
+            for key in QUOTA_KEYS.values()
+        ),
+    )
+
+
+def commands(
+    command: click.Command = main, name: str = "quota-ops", parent: click.Context | None = None
+) -> Iterator[tuple[str, str]]:
+    """The full name and the help of a command and of those under it."""
+    wide: dict[str, Any] = {**command.context_settings, "terminal_width": 96}
+    wide["max_content_width"] = 96
+    context = click.Context(command, info_name=name, parent=parent, **wide)
+    yield context.command_path, command.get_help(context)
+    if isinstance(command, click.Group):
+        for under in command.list_commands(context):
+            found = command.get_command(context, under)
+            assert found is not None
+            yield from commands(found, under, context)
+
+
+def _cli() -> str:
+    parts = (f"## {name}\n\n```text\n{text.rstrip()}\n```\n\n" for name, text in commands())
+    return "\n" + "".join(parts)
+
+
+SECTIONS: dict[str, Callable[[], str]] = {
+    "cli": _cli,
+    "cluster-file": lambda: _fields(CLUSTER_FILE),
+    "guard-numbers": _guard_numbers,
+    "guards": lambda: _values("guard", Guard),
+    "keys": _keys,
+    "limits": lambda: _fields(LIMITS),
+    "outcomes": lambda: _values("outcome", Status),
+    "quota": lambda: _fields(QUOTA),
+    "quotas-file": lambda: _fields(QUOTAS_FILE),
+}

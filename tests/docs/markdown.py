@@ -1,0 +1,106 @@
+"""A page of the documentation, as the tests see it: its blocks, links and generated sections."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+_TITLE = re.compile(r'title="([^"]*)"')
+_HIDDEN = re.compile(r"<!-- run\n(.*?)-->\n?", re.DOTALL)
+_GENERATED = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, the file that it shows, its text and the text's lines.
+
+    What stands in a comment that begins with `run` is a block of the language `hidden`.
+    """
+
+    language: str
+    title: str | None
+    text: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Page:
+    """A Markdown file, read anew each time that it is asked for something."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The path as a person would write it."""
+        return self.path.relative_to(ROOT).as_posix()
+
+    @property
+    def text(self) -> str:
+        """The file's text."""
+        return self.path.read_text(encoding="utf-8")
+
+    def blocks(self) -> list[Block]:
+        """The fenced blocks, and the commands that readers are not shown, in order."""
+        return list(_blocks(MarkdownIt().parse(self.text)))
+
+    def links(self) -> list[str]:
+        """What links and pictures point to."""
+        return [
+            str(child.attrs["href" if child.type == "link_open" else "src"])
+            for child in self._inline()
+            if child.type in {"link_open", "image"}
+        ]
+
+    def code(self) -> list[str]:
+        """The texts in backticks."""
+        return [child.content for child in self._inline() if child.type == "code_inline"]
+
+    def anchors(self) -> set[str]:
+        """The names that links may give to this page's headings, as GitHub makes them."""
+        tokens = MarkdownIt().parse(self.text)
+        headings = (
+            tokens[number + 1].content
+            for number, token in enumerate(tokens)
+            if token.type == "heading_open"
+        )
+        return {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+
+    def replace_blocks(self, texts: dict[Block, str]) -> None:
+        """Write other texts into blocks."""
+        lines = self.text.splitlines(keepends=True)
+        for block in sorted(texts, key=lambda one: one.first, reverse=True):
+            lines[block.first : block.last] = [texts[block]]
+        self.path.write_text("".join(lines), encoding="utf-8")
+
+    def sections(self) -> dict[str, str]:
+        """The generated sections by name, as they stand."""
+        return {match[2]: match[0] for match in _GENERATED.finditer(self.text)}
+
+    def replace_section(self, name: str, content: str) -> str:
+        """The page with another content of a generated section."""
+
+        def section(match: re.Match[str]) -> str:
+            return match[1] + content + match[3] if match[2] == name else match[0]
+
+        return _GENERATED.sub(section, self.text)
+
+    def _inline(self) -> Iterator[Token]:
+        for token in MarkdownIt().enable("table").parse(self.text):
+            yield from token.children or ()
+
+
+def _blocks(tokens: list[Token]) -> Iterator[Block]:
+    for token in tokens:
+        first, last = token.map or (0, 0)
+        if token.type == "fence":
+            title = _TITLE.search(token.info)
+            language = token.info.split()[0] if token.info else ""
+            yield Block(language, title[1] if title else None, token.content, first + 1, last - 1)
+        elif token.type == "html_block" and (hidden := _HIDDEN.match(token.content)):
+            yield Block("hidden", None, hidden[1], first + 1, last - 1)

@@ -1,0 +1,53 @@
+"""What the documentation takes from the program is what the program says now."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from quota_ops.cli.running import DIFFERENCES_EXIST
+from quota_ops.model.errors import QuotaOpsError
+from tests.docs.generated import SECTIONS, commands
+from tests.docs.markdown import PAGES, ROOT, Page
+from tests.docs.transcript import UPDATE
+
+WITH_SECTIONS = [path for path in PAGES if Page(path).sections()]
+
+
+@pytest.mark.parametrize("path", WITH_SECTIONS, ids=lambda path: Page(path).name)
+def test_generated_sections_are_fresh(path: Path) -> None:
+    """A section between `generated` and `end` holds what follows from the code."""
+    page = Page(path)
+    for name in page.sections():
+        fresh = page.replace_section(name, SECTIONS[name]())
+        if UPDATE:
+            path.write_text(fresh, encoding="utf-8")
+        assert page.text == fresh, name
+
+
+def test_every_section_is_somewhere() -> None:
+    """Whatever is generated stands on exactly one page."""
+    names = [name for path in PAGES for name in Page(path).sections()]
+    assert sorted(names) == sorted(SECTIONS)
+
+
+@pytest.mark.parametrize("command", [name for name, _ in commands()])
+def test_every_command_is_told_about(command: str) -> None:
+    """Each command is used on a page that a person wrote, not in the reference alone."""
+    pages = [Page(path).text for path in PAGES if path.name not in {"cli.md", "CHANGELOG.md"}]
+    makes = {"demo", "up", "down"}
+    called = {command} | {f"make {one}" for one in makes if command == f"quota-ops {one}"}
+    assert any(one in text for text in pages for one in called)
+
+
+def test_every_exit_code_is_explained() -> None:
+    """The table of exit codes has each that a command may end with, and no other."""
+    page = Page(ROOT / "docs" / "operations.md").text
+    section = page.partition("\n## Exit codes\n")[2].partition("\n## ")[0]
+    told = {int(code) for code in re.findall(r"^\| (\d) \|", section, re.MULTILINE)}
+    assert told == {0, DIFFERENCES_EXIST} | set(exit_codes(QuotaOpsError))
+
+
+def exit_codes(error: type[QuotaOpsError]) -> set[int]:
+    """The exit codes of a class of errors and of those under it."""
+    return {error.exit_code}.union(*map(exit_codes, error.__subclasses__()))

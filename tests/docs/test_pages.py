@@ -1,0 +1,43 @@
+"""What the documentation shows is what happens: every command of every page, on a real broker.
+
+`UPDATE_DOCS=1 python -m pytest tests/docs` writes into the pages what is so now.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from quota_ops.demo.story import STEPS
+from tests.docs.demo import SHOWN, headings, shown_block
+from tests.docs.markdown import PAGES, Page
+from tests.docs.shell import Shell
+from tests.docs.transcript import NOT_RUN, UPDATE, as_it_went, first_line, steps
+
+WITH_COMMANDS = [path for path in PAGES if steps(Page(path))]
+
+
+@pytest.mark.parametrize("path", WITH_COMMANDS, ids=lambda path: Page(path).name)
+def test_a_page_shows_what_happens(path: Path, shell: Callable[[str], Shell]) -> None:
+    """Commands end well, and say what the page says that they say."""
+    page = Page(path)
+    shown = steps(page)
+    went = list(zip(shown, shell(page.text).run([step.command for step in shown]), strict=True))
+    if UPDATE:
+        as_it_went(page, went)
+    wrong = [(step.command, str(said)) for step, said in went if not step.went_as_shown(said)]
+    assert [one for one in wrong if not UPDATE] == []
+
+
+def test_what_is_not_run_is_still_shown() -> None:
+    """Each command that no page's test runs is on a page, and says why it is not run."""
+    shown = {first_line(block) for path in PAGES for block in Page(path).blocks()}
+    assert set(NOT_RUN) - shown == set()
+    assert all(NOT_RUN.values())
+
+
+def test_the_readme_shows_steps_of_the_demo() -> None:
+    """The steps of the demo that the README shows are steps that it has, by their numbers."""
+    titles = ["Start Kafka", *STEPS, "Stop Airflow and Kafka"]
+    steps = {title: (str(titles.index(title) + 1), str(len(titles))) for title in SHOWN}
+    assert headings(shown_block().text) == steps

@@ -1,0 +1,122 @@
+"""What the documentation says besides commands: files, links, YAML and connections."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from quota_ops.desired.read import read_cluster
+from quota_ops.kafka.connection import Connection
+from tests.docs.markdown import PAGES, ROOT, Block, Page
+from tests.docs.transcript import UPDATE
+
+CLUSTER_FILE = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
+LANGUAGES = {"", "console", "hidden", "properties", "python", "sh", "text", "yaml"}
+EVERY = [Page(path) for path in PAGES]
+PLACES = ("", "quota_ops/", "docs/")
+FILE = re.compile(r"[a-z_.][a-z_0-9.*/-]*(?:/|\.(?:json|lock|md|py|sh|sql|toml|yaml|yml|css|js))")
+
+
+def blocks(*languages: str, titled: bool = False) -> list[Any]:
+    """The blocks of these languages, as parameters of a test."""
+    return [
+        pytest.param(page, block, id=f"{page.name}:{block.first}")
+        for page in EVERY
+        for block in page.blocks()
+        if block.language in languages and titled == (block.title is not None)
+    ]
+
+
+@pytest.mark.parametrize("page", EVERY, ids=lambda page: page.name)
+def test_every_block_is_of_a_kind_that_is_tested(page: Page) -> None:
+    """A block says its language, and it is one that some test here looks at."""
+    assert {block.language for block in page.blocks()} <= LANGUAGES
+
+
+@pytest.mark.parametrize(("page", "block"), blocks(*LANGUAGES, titled=True))
+def test_a_file_is_shown_as_it_is(page: Page, block: Block) -> None:
+    """A block with a title is that file, or a part of it, word for word."""
+    text = (ROOT / str(block.title)).read_text(encoding="utf-8")
+    if UPDATE and not (block.text and block.text in text):
+        now = next(one for one in page.blocks() if one[:3] == block[:3])
+        page.replace_blocks({now: excerpt(text, block.text)})
+    assert UPDATE or (block.text and block.text in text)
+
+
+def excerpt(text: str, stale: str) -> str:
+    """What a file says now where a stale excerpt began; all of it for an empty excerpt."""
+    lines = text.splitlines(keepends=True)
+    old = stale.splitlines(keepends=True)
+    first = lines.index(old[0]) if old else 0
+    return "".join(lines[first : first + len(old)] if old else lines)
+
+
+@pytest.mark.parametrize(("page", "block"), blocks("yaml"))
+def test_yaml_passes_check(page: Page, block: Block, tmp_path: Path) -> None:
+    """YAML that readers may copy is right: a cluster.yaml, or a file of quotas."""
+    del page
+    names = {"cluster_id": "cluster.yaml", "owner": "team.yaml"}
+    found = [file for field, file in names.items() if field in yaml.safe_load(block.text)]
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    (folder / "cluster.yaml").write_text(CLUSTER_FILE)
+    (folder / found[0]).write_text(block.text)
+    assert read_cluster(folder).policy.cluster == "demo"
+
+
+@pytest.mark.parametrize(("page", "block"), blocks("properties"))
+def test_connections_parse(
+    page: Page, block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection file that readers may copy has settings that we know."""
+    del page
+    (tmp_path / "ca.pem").touch()
+    monkeypatch.setenv("KAFKA_PASSWORD", "secret")
+    text = block.text.replace("/etc/kafka/", "")
+    assert Connection.parse(text, name="docs", source="a page", folder=tmp_path).principal
+
+
+def test_the_workflow_parses() -> None:
+    """The example of a workflow is YAML, and the script that it calls is there."""
+    text = (ROOT / "docs/examples/pull-request.yml").read_text()
+    jobs = yaml.safe_load(text)["jobs"]
+    runs = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    scripts = [run.removeprefix("sh ") for run in runs if run.startswith("sh ")]
+    assert scripts == ["docs/examples/pull-request.sh"]
+    assert "quota-ops check" in runs
+
+
+@pytest.mark.parametrize("page", EVERY, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Page) -> None:
+    """A link within the repository leads to a file, and to a heading of it."""
+    lost = []
+    for link in page.links():
+        target, _, anchor = link.partition("#")
+        if "://" in target:
+            continue
+        path = page.path.parent / target if target else page.path
+        if not path.exists() or (anchor and anchor not in Page(path).anchors()):
+            lost.append(link)
+    assert lost == []
+
+
+@pytest.mark.parametrize("page", EVERY, ids=lambda page: page.name)
+def test_files_are_where_they_are_said_to_be(page: Page) -> None:
+    """What looks like a file of this repository is one."""
+    named = [code for code in page.code() if "/" in code and FILE.fullmatch(code)]
+    lost = [name for name in named if not any(any(ROOT.glob(place + name)) for place in PLACES)]
+    assert lost == []
+
+
+def test_every_page_can_be_found() -> None:
+    """From the README a reader comes to every page."""
+    found, new = set[Path](), {ROOT / "README.md"}
+    while new:
+        found |= new
+        links = {one.parent / link.partition("#")[0] for one in new for link in Page(one).links()}
+        inside = {(one / "README.md" if one.is_dir() else one).resolve() for one in links}
+        new = {one for one in inside if one in PAGES} - found
+    adrs = set((ROOT / "docs/adr").glob("*.md"))
+    assert set(PAGES) - found - adrs == set()
