@@ -2,6 +2,9 @@
 
 import csv
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
@@ -16,6 +19,7 @@ from hypothesis import strategies as st
 from quota_ops import parquet
 from quota_ops.frames.embedded import EmbeddedEngine
 from quota_ops.frames.resolve import Resolver, resolve_clients, resolved_rows
+from quota_ops.frames.spark import SMALL_JVM
 from quota_ops.model.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.resolution import CLIENT_KEYS, Limits
@@ -160,6 +164,34 @@ def test_the_table_keeps_its_columns(tmp_path: Path) -> None:
 
     rows = parquet.conform(RESOLVED, pq.read_table(place))
     assert sorted(parquet.to_rows(rows)) == expected([], [("a", "b")])
+
+
+def test_what_spark_submit_runs(tmp_path: Path) -> None:
+    """The Spark job reads a snapshot and a file of clients and leaves the table."""
+    stored = [StoredQuota(Entity.of({USER: "a"}), PRODUCER, 5.0)]
+    row = {"entity": {USER: "a"}, "key": PRODUCER, "value": 5.0}
+    (tmp_path / "snapshot.jsonl").write_text(json.dumps(row), "utf-8")
+    write_jsonl(tmp_path / "clients.jsonl", [("a", "b")])
+    job = (sys.executable, "-m", "spark_jobs.resolve_quotas")
+    options = (
+        "--master local[1] --conf spark.ui.enabled=false --conf spark.sql.shuffle.partitions=1 "
+        f"--driver-java-options '{SMALL_JVM}' pyspark-shell"
+    )
+    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_SUBMIT_ARGS": options}
+
+    subprocess.run(
+        [
+            *job,
+            *(str(tmp_path / name) for name in ("snapshot.jsonl", "clients.jsonl", "o.parquet")),
+        ],
+        env=environment,
+        cwd=Path(__file__).parents[2],
+        check=True,
+        timeout=200,
+    )
+
+    rows = parquet.conform(RESOLVED, pq.read_table(tmp_path / "o.parquet"))
+    assert sorted(parquet.to_rows(rows)) == expected(stored, [("a", "b")])
 
 
 @pytest.mark.parametrize(
