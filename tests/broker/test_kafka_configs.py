@@ -1,0 +1,179 @@
+"""Kafka's own kafka-configs.sh as a witness: what it sets we describe, what we set it prints."""
+
+import gc
+import json
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from quota_ops.cli import main
+from quota_ops.kafka.cluster import Cluster, open_cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.model.alteration import Alteration
+from quota_ops.model.entity import Entity
+from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.sandbox.jars import kafka_jars
+from quota_ops.sandbox.java import QUICK_START, find_java
+
+WORDS = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
+TYPES = {"user": "users", "client-id": "clients", "ip": "ips"}
+RATES = {"producer_byte_rate": 10_000_000.0, "request_percentage": 12.5}
+CONNECTIONS = {"connection_creation_rate": 50.0}
+Quotas = Mapping[Entity, Mapping[str, float]]
+
+
+def quotas_of(*names: Mapping[str, str | None]) -> Quotas:
+    """Entities, each with the keys of its type."""
+    return {Entity.of(one): CONNECTIONS if "ip" in one else RATES for one in names}
+
+
+BY_KAFKA = quotas_of(
+    {"user": "CN=alice, O=shop"},
+    {"user": None},
+    {"client-id": "100%25"},
+    {"client-id": None},
+    {"user": "名前", "client-id": " a\nb "},
+    {"user": None, "client-id": None},
+    {"user": "alice", "client-id": None},
+    {"ip": "2001:db8::7"},
+    {"ip": None},
+)
+BY_US = quotas_of(
+    {"user": "a b,c=d"},
+    {"user": "<default>"},
+    {"user": None},
+    {"client-id": "名前"},
+    {"client-id": None},
+    {"user": "100%25", "client-id": "line\nend"},
+    {"user": None, "client-id": '"quoted"'},
+    {"user": "alice", "client-id": None},
+    {"user": None, "client-id": None},
+    {"ip": "10.0.0.1"},
+    {"ip": None},
+)
+
+
+@pytest.fixture(name="cluster")
+def _cluster(
+    broker: RunningBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Cluster]:
+    """The shared broker, and a desired state in this folder; its quotas are cleared at the end."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("QUOTA_OPS_CONNECTION_DEMO", str(tmp_path / "demo.properties"))
+    servers = f"bootstrap.servers={broker.bootstrap()}\n"
+    Path("demo.properties").write_text(servers)
+    Path("desired_state/demo").mkdir(parents=True)
+    Path("desired_state/demo/cluster.yaml").write_text(
+        f"cluster_id: {broker.config.cluster_id}\nconnection: demo\n"
+    )
+    connection = Connection.parse(servers, name="demo", source="a test")
+    with open_cluster(connection, cluster_id=None) as cluster:
+        yield cluster
+        clear = [
+            Alteration(entity, tuple((key, None) for key in keys))
+            for entity, keys in {**BY_KAFKA, **BY_US}.items()
+        ]
+        cluster.apply(clear)
+        wait_for(cluster, {})
+    gc.enable()
+
+
+def wait_for(cluster: Cluster, expected: Quotas) -> Quotas:
+    """What the cluster holds as soon as it is as expected, or after ten seconds."""
+    deadline = time.monotonic() + 10
+    while True:
+        held: dict[Entity, dict[str, float]] = {}
+        for row in cluster.describe():
+            held.setdefault(row.entity, {})[row.key] = row.value
+        if held == expected or time.monotonic() > deadline:
+            return held
+        time.sleep(0.01)
+
+
+def kafka_configs(broker: RunningBroker, *arguments: str) -> str:
+    """Run Kafka's command; what it says."""
+    options = (*QUICK_START, "-Dsun.jnu.encoding=UTF-8", "-Dstdout.encoding=UTF-8")
+    ran = subprocess.run(
+        [
+            *(find_java(), *options, "-Dfile.encoding=UTF-8", "-cp", f"{kafka_jars()}/*"),
+            *("kafka.admin.ConfigCommand", "--bootstrap-server", broker.bootstrap(), *arguments),
+        ],
+        env={**os.environ, "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def in_parallel(broker: RunningBroker, calls: Sequence[Sequence[str]]) -> list[str]:
+    """Run Kafka's command several times, two at a time: each starts a JVM."""
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda call: kafka_configs(broker, *call), calls))
+
+
+def test_what_kafkas_command_sets_we_describe(broker: RunningBroker, cluster: Cluster) -> None:
+    """Every shape, with names that need care, is described as the entity that it is."""
+    calls = []
+    for entity, keys in BY_KAFKA.items():
+        added = ",".join(f"{key}={value}" for key, value in keys.items())
+        call = ["--alter", "--add-config", added]
+        for kind, name in entity.user_first:
+            call += ["--entity-type", TYPES[kind]]
+            call += ["--entity-default"] if name is None else ["--entity-name", name]
+        calls.append(call)
+    in_parallel(broker, calls)
+
+    assert wait_for(cluster, BY_KAFKA) == BY_KAFKA
+    lines = CliRunner().invoke(main, ["describe", "demo", "--format", "jsonl"]).stdout.splitlines()
+    said = [json.loads(line) for line in lines]
+    assert {(Entity.of(one["entity"]), one["key"], one["value"]) for one in said} == {
+        (entity, key, value) for entity, keys in BY_KAFKA.items() for key, value in keys.items()
+    }
+
+
+def test_what_we_set_kafkas_command_prints(broker: RunningBroker, cluster: Cluster) -> None:
+    """Every shape that alter writes is printed by Kafka's command as what it was meant to be."""
+    changes = [
+        {"entity": entity.as_dict(), "key": key, "value": value}
+        for entity, keys in BY_US.items()
+        for key, value in keys.items()
+    ]
+    Path("changes.jsonl").write_text("\n".join(map(json.dumps, changes)))
+    altered = CliRunner().invoke(main, ["alter", "demo", "--from", "changes.jsonl"])
+    assert (altered.exit_code, altered.stderr) == (0, "")
+    assert wait_for(cluster, BY_US) == BY_US
+
+    shapes = (("users",), ("clients",), ("users", "clients"), ("ips",))
+    printed = in_parallel(
+        broker, [["--describe", *(w for t in one for w in ("--entity-type", t))] for one in shapes]
+    )
+
+    found = [one for text in printed for one in read(text)]
+    assert dict(found) == {words(entity): dict(keys) for entity, keys in BY_US.items()}
+
+
+def words(entity: Entity) -> str:
+    """An entity as Kafka's command prints it."""
+    return ", ".join(
+        f"the default {WORDS[kind]}" if name is None else f"{WORDS[kind]} '{name}'"
+        for kind, name in entity.user_first
+    )
+
+
+def read(text: str) -> Iterator[tuple[str, dict[str, float]]]:
+    """Whom Kafka's command prints quotas for, and which; a name may hold a line end."""
+    for part in text.split("Quota configs for ")[1:]:
+        match = re.fullmatch(r"(.*) are ([^ ]+=.*)", part.strip(), re.DOTALL)
+        assert match is not None
+        pairs = (pair.split("=") for pair in match[2].split(", "))
+        yield match[1], {key: float(value) for key, value in pairs}

@@ -1,0 +1,109 @@
+"""KIP-546's filter: ours lets through what the broker's does, and refuses in its words."""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import pytest
+from kafka.protocol.admin.client_quotas import DescribeClientQuotasRequest
+
+from quota_ops.kafka.broker_client import BrokerClient
+from quota_ops.kafka.cluster import open_cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.messages import error_name, stored_quotas
+from quota_ops.model.alteration import Alteration
+from quota_ops.model.entity import Entity
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.filter import Match
+from quota_ops.model.specification import parse_filter
+from quota_ops.sandbox.broker import RunningBroker
+
+USERS, CLIENTS = ("alice", None), ("app", None)
+SHAPES: tuple[dict[str, str | None], ...] = (
+    *({"user": user} for user in (*USERS, "<default>", "a,b")),
+    *({"client-id": client} for client in CLIENTS),
+    *({"user": user, "client-id": client} for user, client in product(USERS, CLIENTS)),
+    {"ip": "10.0.0.1"},
+    {"ip": None},
+)
+STORED = frozenset(map(Entity.of, SHAPES))
+Part = tuple[str, Match, str | None]
+CHOICES: dict[str, tuple[tuple[Match, str | None] | None, ...]] = {
+    kind: (
+        None,
+        (Match.DEFAULT, None),
+        (Match.ANY, None),
+        *((Match.EXACT, name) for name in names),
+    )
+    for kind, names in {
+        "user": ("alice", "bob", "<default>", ""),
+        "client-id": ("app",),
+        "ip": ("10.0.0.1", ""),
+    }.items()
+}
+EVERY = tuple(
+    tuple((kind, *choice) for kind, choice in zip(CHOICES, chosen, strict=True) if choice)
+    for chosen in product(*CHOICES.values())
+)
+ODD: tuple[tuple[Part, ...], ...] = (
+    (("group", Match.EXACT, "a"),),
+    (("", Match.ANY, None),),
+    (("user", Match.EXACT, "alice"), ("user", Match.EXACT, "alice")),
+    (("user", Match.EXACT, "alice"), ("user", Match.ANY, None)),
+    (("group", Match.EXACT, "a"), ("", Match.DEFAULT, None)),
+    (("user", Match.EXACT, "a"), ("ip", Match.DEFAULT, None), ("group", Match.ANY, None)),
+    (("group", Match.DEFAULT, None), ("group", Match.DEFAULT, None)),
+)
+
+
+@pytest.fixture(name="client", scope="module")
+def _client(broker: RunningBroker) -> Iterator[BrokerClient]:
+    """A connection to the broker while it holds the entities of STORED."""
+    text = f"bootstrap.servers={broker.bootstrap()}"
+    connection = Connection.parse(text, name="demo", source="a test")
+    keys = {
+        entity: "connection_creation_rate" if entity.types == ("ip",) else "producer_byte_rate"
+        for entity in STORED
+    }
+    with open_cluster(connection, cluster_id=None) as cluster:
+        cluster.apply([Alteration(entity, ((key, 5.0),)) for entity, key in keys.items()])
+        while {row.entity for row in cluster.describe()} != STORED:
+            pass
+        client = BrokerClient(connection, cluster.brokers[0], 10.0)
+        yield client
+        client.close()
+        cluster.apply([Alteration(entity, ((key, None),)) for entity, key in keys.items()])
+        while cluster.describe():
+            pass
+
+
+def by_the_broker(client: BrokerClient, parts: Sequence[Part], *, strict: bool) -> object:
+    """The entities that the broker's own filter lets through, or its error."""
+    components = [(kind, match.value, name) for kind, match, name in parts]
+    request = DescribeClientQuotasRequest(components=components, strict=strict)
+    response = client.ask(request, 10.0)
+    if response.error_code:
+        return f"{response.error_message} ({error_name(response.error_code)})"
+    return {row.entity for row in stored_quotas(response.entries)}
+
+
+def by_us(parts: Sequence[Part], *, strict: bool) -> object:
+    """The same from the flags, on what is stored."""
+    said: dict[Match, list[str]] = {match: [] for match in Match}
+    for kind, match, name in parts:
+        said[match].append(kind if name is None else f"{kind}={name}")
+    try:
+        wanted = parse_filter(
+            said[Match.EXACT], said[Match.DEFAULT], said[Match.ANY], strict=strict
+        )
+    except InvalidInput as error:
+        return error.message
+    return {entity for entity in STORED if wanted.accepts(entity)}
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_our_filter_is_the_brokers(client: BrokerClient, *, strict: bool) -> None:
+    """For every mix of exact, default and any of the three types, and for what is no filter."""
+    order = {Match.EXACT: 0, Match.DEFAULT: 1, Match.ANY: 2}
+    for mix in (*EVERY, *ODD):
+        parts = sorted(mix, key=lambda part: order[part[1]])  # the order in which flags are read
+        assert by_us(parts, strict=strict) == by_the_broker(client, parts, strict=strict), parts
