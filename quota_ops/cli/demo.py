@@ -1,5 +1,6 @@
 """The demo, and the same parts left running to click through."""
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -44,8 +45,7 @@ def up() -> None:
     """
     from quota_ops.demo.up import start
 
-    click.echo("starting Kafka and Airflow on this machine (half a minute) ...", err=True)
-    found = start()
+    found = start(partial(click.echo, err=True))
     user, password = found.airflow.login
     click.echo(
         f"""\

@@ -3,7 +3,7 @@
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import as_file
@@ -15,7 +15,7 @@ from quota_ops.demo.repository import DAG_FILE, EXAMPLE
 from quota_ops.kafka.connection import connections_folder
 from quota_ops.run_store import ENVIRONMENT, find_run_store
 from quota_ops.sandbox.airflow import RunningAirflow, known_airflow, local_bundle, start_airflow
-from quota_ops.sandbox.demo_cluster import start_sandbox, stop_sandbox
+from quota_ops.sandbox.demo_cluster import sandbox_status, start_sandbox, stop_sandbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +28,22 @@ class Up:
     started: bool
 
 
-def start() -> Up:
-    """Start what does not run yet, and return when it is healthy.
+def start(say: Callable[[str], object]) -> Up:
+    """Start what does not run yet, and return when it is healthy; `say` is told what starts.
 
     Airflow's home is QUOTA_OPS_AIRFLOW, else a folder in the user's state; it keeps its history
     from one start to the next. Raises what `start_sandbox` and `start_airflow` raise.
     """
     store = find_run_store().root
+    if not sandbox_status().running:
+        say("starting Kafka ...")
     node = start_sandbox().node
     kafka = node.address() if node else ""
     with _only_one_at_a_time() as home:
         running = known_airflow(home)
         if running and running.running:
             return Up(kafka, running, store, started=False)
+        say("starting Airflow, which takes half a minute ...")
         environment = {
             ENVIRONMENT: str(store),
             "QUOTA_OPS_CONNECTIONS": str(connections_folder()),

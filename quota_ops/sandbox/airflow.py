@@ -162,6 +162,8 @@ def _settings(home: Path, port: int, bundle: Mapping[str, Any]) -> dict[str, str
     }
     return {
         **ours,
+        # A company's proxy is not for what its parts say to each other.
+        **{name: f"127.0.0.1,{ours.get(name, '')}" for name in ("NO_PROXY", "no_proxy")},
         "AIRFLOW_HOME": str(home),
         **{f"AIRFLOW__{name}": value for name, value in settings.items()},
     }

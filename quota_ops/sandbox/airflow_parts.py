@@ -1,4 +1,4 @@
-"""Runs the parts of a local Airflow side by side: when one ends, or SIGTERM comes, all end.
+"""Runs the parts of a local Airflow side by side: when one ends, or this program does, all end.
 
 Run by its path: `python airflow_parts.py MARK PART...`, in AIRFLOW_HOME. It does the work of
 `airflow standalone`, whose log servers listen on every address and whose children outlive it.
@@ -26,6 +26,7 @@ _GRACE_SECONDS = 6.0
 
 def main(_mark: str, *parts: str) -> int:
     """Migrate the database, start the parts, and wait for the first that ends."""
+    _end_all_when_killed()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         subprocess.run([*_AIRFLOW, "db", "migrate"], check=True)
@@ -35,6 +36,20 @@ def main(_mark: str, *parts: str) -> int:
     finally:
         _end_all()
     return 1
+
+
+def _end_all_when_killed() -> None:
+    """Leave a process that waits for the end of this one, and then ends all the others.
+
+    No part inherits the pipe's other side, so SIGKILL closes it too.
+    """
+    ours, theirs = os.pipe()
+    if os.fork() == 0:
+        os.close(theirs)
+        os.read(ours, 1)
+        _end_all()
+        os._exit(0)
+    os.close(ours)
 
 
 def _end_all() -> None:
