@@ -102,49 +102,27 @@ def test_json(lab: Lab) -> None:
         "controller_mutation_rate",
         "connection_creation_rate",
     ]
-    assert said["producer_byte_rate"] == {
-        "value": 15 * MIB,
-        "level": "user",
-        "rank": 3,
-        "entity": {"user": "alice"},
+    assert said["producer_byte_rate"] == rung(15 * MIB, "user", 3, {"user": "alice"}) | {
         "overridden": [
-            {
-                "value": 5 * MIB,
-                "level": "user-default+client-id",
-                "rank": 4,
-                "entity": {"user": None, "client-id": "app"},
-            },
-            {
-                "value": 10 * MIB,
-                "level": "user-default",
-                "rank": 6,
-                "entity": {"user": None},
-            },
-            {
-                "value": 2 * MIB,
-                "level": "client-id-default",
-                "rank": 8,
-                "entity": {"client-id": None},
-            },
+            rung(5 * MIB, "user-default+client-id", 4, {"user": None, "client-id": "app"}),
+            rung(10 * MIB, "user-default", 6, {"user": None}),
+            rung(2 * MIB, "client-id-default", 8, {"client-id": None}),
         ],
         "shared_by": {"user": "alice", "client-id": ""},
     }
-    assert said["consumer_byte_rate"] == {
-        "value": None,
-        "level": None,
-        "rank": None,
-        "entity": None,
+    assert said["consumer_byte_rate"] == rung(None, None, None, None) | {
         "overridden": [],
         "shared_by": {"user": "", "client-id": "app"},
     }
-    assert said["connection_creation_rate"] == {
-        "value": 9.0,
-        "level": "ip-default",
-        "rank": None,
-        "entity": {"ip": None},
+    assert said["connection_creation_rate"] == rung(9.0, "ip-default", None, {"ip": None}) | {
         "overridden": [],
         "shared_by": {"ip": "10.0.0.1"},
     }
+
+
+def rung(value: object, level: object, rank: object, entity: object) -> dict[str, object]:
+    """What JSON says of one level's limit."""
+    return {"value": value, "level": level, "rank": rank, "entity": entity}
 
 
 def test_a_snapshot_says_the_same(lab: Lab) -> None:
