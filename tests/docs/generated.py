@@ -39,8 +39,8 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"
 
 
-def _values(head: str, enum: type[StrEnum]) -> str:
-    return table((head, ""), ((f"`{name}`", words) for name, words in docstrings(enum).items()))
+def _values(head: tuple[str, str], enum: type[StrEnum]) -> str:
+    return table(head, ((f"`{name}`", words) for name, words in docstrings(enum).items()))
 
 
 def _fields(*shapes: Shape, defaults: Mapping[str, object] = {}) -> str:
@@ -101,10 +101,10 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "cli": _cli,
     "cluster-file": lambda: _fields(CLUSTER_FILE),
     "guard-numbers": _guard_numbers,
-    "guards": lambda: _values("guard", Guard),
+    "guards": lambda: _values(("guard", "asks a person when"), Guard),
     "keys": _keys,
     "limits": lambda: _fields(LIMITS),
-    "outcomes": lambda: _values("outcome", Status),
+    "outcomes": lambda: _values(("outcome", "what it means"), Status),
     "quota": lambda: _fields(QUOTA),
     "quotas-file": lambda: _fields(QUOTAS_FILE),
 }
