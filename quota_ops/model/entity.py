@@ -23,7 +23,7 @@ _PLAIN = re.compile(r'[^\s,=<>"\\]+')
 _PART = re.compile(r'(?P<type>"(?:[^"\\]|\\.)*"|[^="]+)=(?P<name>"(?:[^"\\]|\\.)*"|[^,"]+)(?:,|$)')
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Entity:
     """A set of (type, name) parts in order of type; a name of None is the default."""
 

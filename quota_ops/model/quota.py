@@ -100,10 +100,7 @@ def parse_limit(key: QuotaKey, text: str) -> float:
         raise ValueError(
             f"must not be above {int(key.largest)}; to lift the limit, write {UNLIMITED}"
         )
-    value = float(exact)
-    if value == 0:
-        raise ValueError("is too small to be told from 0")
-    return value
+    return float(exact)
 
 
 def _factor(key: QuotaKey, unit: str | None) -> Decimal:
@@ -141,11 +138,16 @@ def format_limit(key: str, value: float | None) -> str:
 def in_byte_unit(value: float) -> tuple[str, str]:
     """The number and unit (`10`, `MiB`) that say a count of bytes exactly and shortest."""
     candidates = [(format_number(value), "B")]
-    for unit, factor in BYTE_UNITS.items():
-        thousandths, rest = divmod(value * _THOUSANDTHS, factor)
-        if rest == 0 and thousandths >= _THOUSANDTHS:
-            candidates.append((format_number(thousandths / _THOUSANDTHS), unit))
+    if value.is_integer():
+        for unit, factor in BYTE_UNITS.items():
+            thousandths, rest = divmod(int(value) * _THOUSANDTHS, factor)
+            if rest == 0 and thousandths >= _THOUSANDTHS:
+                candidates.append((_decimal(*divmod(thousandths, _THOUSANDTHS)), unit))
     return min(candidates, key=lambda one: len(one[0].replace(",", "")))
+
+
+def _decimal(whole: int, thousandths: int) -> str:
+    return f"{whole:,}.{thousandths:03}".rstrip("0").rstrip(".")
 
 
 def format_number(value: float) -> str:
