@@ -7,7 +7,7 @@ order once, when the entity is made.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,7 +20,8 @@ MAX_NAME_BYTES = 32_767
 
 DEFAULT_TEXT = "<default>"
 _PLAIN = re.compile(r'[^\s,=<>"\\]+')
-_PART = re.compile(r'(?P<type>"(?:[^"\\]|\\.)*"|[^="]+)=(?P<name>"(?:[^"\\]|\\.)*"|[^,"]+)(?:,|$)')
+_STRING = r'"(?:[^"\\\x00-\x1f]|\\(?:["\\bfnrt]|u[0-9a-f]{4}))*"'
+_PART = re.compile(rf'(?P<type>{_STRING}|[^="]+)=(?P<name>{_STRING}|[^,"]+)(?:,|$)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +39,7 @@ class Entity:
     @lru_cache(maxsize=65_536)
     def parse(cls, text: str) -> "Entity":
         """Read back what `text` wrote; ValueError when it is nothing that `text` writes."""
-        parts: dict[str, str | None] = {}
-        at = 0
-        while at < len(text):
-            part = _PART.match(text, at)
-            if part is None:
-                raise ValueError(f"not an entity text: {text!r}")
-            parts[_unquoted(part["type"])] = (
-                None if part["name"] == DEFAULT_TEXT else _unquoted(part["name"])
-            )
-            at = part.end()
-        entity = cls.of(parts)
+        entity = cls.of(dict(_parts(text)))
         if entity.text != text:
             raise ValueError(f"not an entity text: {text!r}")
         return entity
@@ -96,6 +87,14 @@ def _quoted(name: str) -> str:
     return "".join(
         char if char.isprintable() else json.dumps(char, ensure_ascii=True)[1:-1] for char in quoted
     )
+
+
+def _parts(text: str) -> Iterator[tuple[str, str | None]]:
+    at = 0
+    while part := _PART.match(text, at):
+        name = part["name"]
+        yield _unquoted(part["type"]), None if name == DEFAULT_TEXT else _unquoted(name)
+        at = part.end()
 
 
 def _unquoted(text: str) -> str:

@@ -156,7 +156,7 @@ class Limits:
         """
         names, values = {IP: ip}, self._values[key]
         own = [one for one in values if one.types == (IP,) and _is_address(one, ip)]
-        rungs = [Rung(IP_LEVEL, one, values[one]) for one in sorted(own)]
+        rungs = [Rung(IP_LEVEL, one, values[one]) for one in sorted(own, key=str)]
         rungs = rungs or [Rung(IP_LEVEL, IP_LEVEL.entity(names), None)]
         anyone = IP_DEFAULT_LEVEL.entity(names)
         rungs.append(Rung(IP_DEFAULT_LEVEL, anyone, values.get(anyone)))
