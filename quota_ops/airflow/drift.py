@@ -11,7 +11,7 @@ from quota_ops.airflow.dag import one_at_a_time
 from quota_ops.airflow.endings import plainly
 from quota_ops.airflow.runs import run_folder, run_name, store_of, this_run
 from quota_ops.airflow.spark import SparkDiff
-from quota_ops.airflow.tasks import check_cluster, refuse_unless_done, run_stage
+from quota_ops.airflow.tasks import refuse_unless_done, run_stage
 from quota_ops.model.errors import ClusterTrouble, GuardsRefused
 from quota_ops.model.report import StageStatus
 
@@ -63,7 +63,7 @@ def drift_dag(folders: Sequence[Path], run_store: str | None, schedule: str | No
 def describe(cluster_folder: str, run_store: str | None) -> str:
     """Read the cluster's YAML and everything that the cluster holds; gives the run's folder."""
     with this_run(cluster_folder, run_store) as run:
-        check_cluster(run)
+        run_stage("check", run)
         run_stage("describe", run)
         return str(run.folder.path)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def check(cluster_folder: str, run_store: str | None) -> str:
     """Read the cluster's YAML, and say every problem at once; gives the run's folder."""
     with this_run(cluster_folder, run_store) as run:
-        check_cluster(run)
+        run_stage("check", run)
         return str(run.folder.path)
 
 
@@ -110,15 +110,6 @@ def refuse_unless_done(page: Path) -> None:
             f"the run did not succeed: {', '.join(failed or unsuccessful)}",
             f"This task did: the report is {page}",
         )
-
-
-def check_cluster(run: "Run") -> None:
-    """Check a cluster, and that no folder beside it is the same cluster."""
-    from quota_ops.desired.read import find_clusters
-
-    with run.folder.stage("check"):
-        find_clusters(run.cluster_folder.parent)
-        run_stage("check", run)
 
 
 def run_stage(name: str, run: "Run") -> None:
