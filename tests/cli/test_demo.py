@@ -1,0 +1,156 @@
+"""The demo does what it says, and neither it nor up and down leave anything running."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quota_ops.sandbox.airflow_api import AirflowApi
+from quota_ops.sandbox.ready import listens
+
+QUOTA_OPS = (sys.executable, "-c", "from quota_ops.cli import main; main()")
+KINDS = {
+    "pending": "user=alice",
+    "drifted": "user=<default>",
+    "takeover": "user=4711",
+    "conflict": "user=bob",
+    "removed": "client-id=old-etl",
+    "changed since": "user=carol",
+    "unmanaged": "user=grafana",
+    "gone": "user=dave",
+}
+"""Each kind of difference, and the entity by which the demo shows it."""
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Where everything that a command could write by default lies in the test's folder."""
+    (folder / "tmp").mkdir()
+    return os.environ | {
+        "TMPDIR": str(folder / "tmp"),
+        "XDG_STATE_HOME": str(folder / "user" / "state"),
+        "XDG_CONFIG_HOME": str(folder / "user" / "config"),
+        "QUOTA_OPS_RUN_STORE": str(folder / "user" / "store"),
+    }
+
+
+def processes(folder: Path) -> dict[int, str]:
+    """The processes that name the folder in their arguments or environment."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes()
+            said = command + (process / "environ").read_bytes()
+        except OSError:  # it is gone
+            continue
+        if os.fsencode(folder) in said:
+            found[int(process.name)] = os.fsdecode(command)
+    return found
+
+
+def none_is_left(folder: Path) -> bool:
+    """Whether the processes of a folder are gone, within the grace that they are given."""
+    deadline = time.monotonic() + 30
+    while processes(folder) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return not processes(folder)
+
+
+@pytest.mark.timeout(600)
+def test_the_demo_shows_what_it_tells(tmp_path: Path) -> None:
+    """Every kind of difference, a run of each DAG, drift by name, and a cluster as agreed."""
+    theirs = {"QUOTA_OPS_CONNECTION_DEMO": str(tmp_path / "their.properties")}
+    ended = subprocess.run(
+        [*QUOTA_OPS, "demo"],
+        cwd=tmp_path,
+        env=environment(tmp_path) | theirs,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = ended.stdout
+    assert (ended.returncode, ended.stderr) == (0, ""), said
+    for kind, entity in KINDS.items():
+        assert re.search(rf"^ +{kind}  .*  {re.escape(entity)}  ", said, re.MULTILINE), kind
+    assert "4 guards ask for a person" in said
+    for task in ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report"):
+        assert re.search(rf"^ +{task} +success", said, re.MULTILINE), task
+    assert "Yes: demo holds what Git says; 8 changes made by this run" in said
+    assert "overview" in said
+    assert "No: 1 quota on demo was changed behind Git's back" in said
+    assert re.search(r"drifted +user=alice +producer_byte_rate +20 MiB/s +15 MiB/s", said)
+    assert "All went as told, and nothing is left running." in said
+
+    assert processes(tmp_path) == {}
+    assert [port for port in re.findall(r"127\.0\.0\.1:(\d+)", said) if listens(int(port))] == []
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert not (tmp_path / "user").exists()
+
+
+def test_a_killed_demo_leaves_no_process(tmp_path: Path) -> None:
+    """SIGKILL, while Airflow is being started, ends Kafka and Airflow too."""
+    with subprocess.Popen(
+        [*QUOTA_OPS, "demo"], env=environment(tmp_path), stdout=subprocess.PIPE, text=True
+    ) as demo:
+        assert demo.stdout
+        assert any("Apache Kafka" in line for line in demo.stdout)
+        programs = " ".join(processes(tmp_path).values())
+        assert "kafka.Kafka" in programs
+        assert "airflow_parts.py" in programs
+        demo.kill()
+    assert none_is_left(tmp_path)
+
+
+def test_a_folder_to_keep_is_a_new_one(tmp_path: Path) -> None:
+    """What lies in the folder already is left alone, and said."""
+    (tmp_path / "mine.txt").touch()
+    ended = subprocess.run(
+        [*QUOTA_OPS, "demo", "--keep", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2
+    assert ended.stderr == f"{tmp_path} is not empty\n  Give --keep a new folder.\n"
+    assert [one.name for one in tmp_path.iterdir()] == ["mine.txt"]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """An environment in which nothing is up, before and after."""
+    environ = environment(tmp_path)
+    yield environ
+    quota_ops("down", tmp_path, environ)
+
+
+def quota_ops(command: str, folder: Path, environ: dict[str, str]) -> str:
+    """What a command says; it succeeds."""
+    ended = subprocess.run(
+        [*QUOTA_OPS, command], cwd=folder, env=environ, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_up_and_down(tmp_path: Path, home: dict[str, str]) -> None:
+    """Up says where and as whom; again, that it runs; down ends even what a crash left half."""
+    said = quota_ops("up", tmp_path, home)
+    login = re.search(r"http://127\.0\.0\.1:(\d+)\n +login +(\S+) / (\S+)\n", said)
+    assert login
+    api = AirflowApi(int(login[1]), login[2], login[3])
+    api.wait_for_dag("reconcile_demo")
+    api.wait_for_dag("drift")
+    again = quota_ops("up", tmp_path, home)
+    assert again == said.replace("started", "running already", 1)
+
+    state = tmp_path / "user" / "state" / "quota-ops" / "airflow" / "airflow.json"
+    os.kill(json.loads(state.read_text())["pid"], signal.SIGKILL)
+    assert quota_ops("down", tmp_path, home) == "stopped\n"
+    assert none_is_left(tmp_path)
+    assert [port for port in re.findall(r"127\.0\.0\.1:(\d+)", said) if listens(int(port))] == []
+    assert quota_ops("down", tmp_path, home) == "nothing was running\n"
