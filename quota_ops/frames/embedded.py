@@ -7,7 +7,7 @@ import duckdb
 import pyarrow as pa
 
 from quota_ops.frames import text
-from quota_ops.frames.resolve import QUOTA_KEYS
+from quota_ops.frames.resolve import QUOTA_KEYS, column_names
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.resolved import CLIENTS, RESOLVED
 from quota_ops.model.tables import Table
@@ -43,14 +43,22 @@ class EmbeddedEngine:
                 else:
                     resolved.write_parquet(str(destination))
             except duckdb.Error as error:
-                raise InvalidInput(f"{clients} cannot be resolved: {error}") from error
+                why = " ".join(str(error).split("\n")[:3])
+                raise InvalidInput(f"{clients} cannot be resolved: {why}") from error
 
 
 def _read(db: duckdb.DuckDBPyConnection, clients: Path) -> duckdb.DuckDBPyRelation:
     place = str(clients)
     if clients.suffix == ".csv":
+        columns = dict.fromkeys(column_names(clients), "VARCHAR")
         return db.read_csv(
-            place, header=True, all_varchar=True, delimiter=",", quotechar='"', escapechar='"'
+            place,
+            columns=columns,
+            header=True,
+            auto_detect=False,
+            delimiter=",",
+            quotechar='"',
+            escapechar='"',
         )
     if clients.suffix == ".jsonl":
         columns = dict.fromkeys(CLIENTS.names, "VARCHAR")

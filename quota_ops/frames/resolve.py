@@ -61,7 +61,7 @@ def check_destination(destination: Path) -> None:
 
 def _check_clients(clients: Path) -> None:
     try:
-        columns = _columns(clients)
+        columns = column_names(clients)
     except (UnicodeDecodeError, ValueError, AttributeError):
         raise InvalidInput(f"{clients} is not a {clients.suffix} file that can be read.") from None
     if missing := [name for name in CLIENTS.names if name not in columns]:
@@ -71,7 +71,8 @@ def _check_clients(clients: Path) -> None:
         )
 
 
-def _columns(clients: Path) -> Iterable[str]:
+def column_names(clients: Path) -> Iterable[str]:
+    """The columns of a file of clients, read from its beginning."""
     if clients.suffix == ".parquet":
         return parquet.columns(str(clients))
     if clients.suffix not in CLIENT_FILES:

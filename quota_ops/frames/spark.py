@@ -8,6 +8,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -54,8 +55,11 @@ class SparkEngine:
                 write.csv(str(destination), header=True, escape='"')
             else:
                 write.parquet(str(destination))
-        except PySparkException as error:
-            raise InvalidInput(f"{clients} cannot be resolved: {error}") from error
+        except (PySparkException, Py4JJavaError) as error:
+            raise InvalidInput(
+                f"Spark cannot resolve {clients}, or not write {destination}.",
+                "The first error in its log says why.",
+            ) from error
 
     def _read(self, clients: Path) -> DataFrame:
         read, place = self._spark.read.option("mode", "FAILFAST"), str(clients)

@@ -203,7 +203,12 @@ def test_what_spark_submit_runs(tmp_path: Path) -> None:
         ("a.jsonl", '{"client-id": "a"}', "a.jsonl has no column user."),
         ("a.jsonl", "user", "a.jsonl is not a .jsonl file that can be read."),
         ("a.parquet", "user", "a.parquet is not a Parquet file that can be read:"),
-        ("a.csv", "user,client-id\na,b,c\n", "a.csv cannot be resolved:"),
+        (
+            "a.csv",
+            "user,client-id\na,b,c\n",
+            "a.csv cannot be resolved: Invalid Input Error: CSV Error on Line: 2",
+        ),
+        ("a.jsonl", '{"user": "a", "client-id": "b"}\n{"user"', "a.jsonl cannot be resolved:"),
     ],
 )
 def test_a_file_that_is_no_list_of_clients(
@@ -217,6 +222,26 @@ def test_a_file_that_is_no_list_of_clients(
         resolved_rows(EmbeddedEngine(), [], place)
 
     assert error.value.message.startswith(str(tmp_path / message))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "user,client-id\na,b,c\n"),
+        ("a.jsonl", '{"user": "a", "client-id": "b"}\n{"user"'),
+    ],
+)
+def test_spark_skips_no_broken_row(spark: Resolver, name: str, text: str, tmp_path: Path) -> None:
+    """A row that cannot be read ends the job on Spark too, which by itself would make it null."""
+    place = tmp_path / name
+    place.write_text(text, encoding="utf-8")
+
+    with pytest.raises(InvalidInput) as error:
+        resolve_clients(spark, [], place, tmp_path / "o.parquet")
+
+    assert (
+        error.value.message == f"Spark cannot resolve {place}, or not write {tmp_path}/o.parquet."
+    )
 
 
 def test_a_destination_of_another_format(tmp_path: Path) -> None:
