@@ -84,7 +84,8 @@ def _removals(clears: Sequence[Difference], policy: Policy, past: Past) -> Findi
     limits = policy.guards
     share = 100 * len(clears) / past.owned if past.owned else 0.0
     if len(clears) > limits.removals:
-        yield Guard.REMOVALS, f"{len(clears)} removals, more than {limits.removals}"
+        plural = "removal" if len(clears) == 1 else "removals"
+        yield Guard.REMOVALS, f"{len(clears)} {plural}, more than {limits.removals}"
     elif len(clears) >= SHARE_COUNTS_FROM and share > limits.removals_share:
         yield (
             Guard.REMOVALS,
@@ -135,7 +136,7 @@ def _history(
             Guard.POLICY_CHANGED,
             f"cluster.yaml changed since it was applied: {', '.join(changed)}",
         )
-    if writes and commit in past.commits[:-1] and commit != past.commits[-1]:
+    if writes and commit in past.commits[:-1]:
         yield (
             Guard.WENT_BACK,
             f"commit {str(commit)[:7]} was applied before, {past.commits[-1][:7]} came after it",

@@ -1,0 +1,106 @@
+"""What the guards say of a plan, by cases; tests/cases/guards says how they are written."""
+
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from quota_ops.model.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.guards import Guard, Past, concerns, judge, unknown_guards
+from quota_ops.model.plan import GuardFinding
+from quota_ops.model.policy import DriftPolicy, GuardLimits, Policy
+
+CASES: tuple[Any, ...] = tuple(
+    pytest.param(case, id=f"{path.stem}: {case['case']}")
+    for path in sorted((Path(__file__).parents[1] / "cases" / "guards").glob("*.yaml"))
+    for case in yaml.safe_load(path.read_text())
+)
+
+
+def difference(row: dict[str, Any]) -> Difference:
+    """A row of a case as a difference."""
+    before, after = (
+        None if row.get(one) is None else float(row[one]) for one in ("before", "after")
+    )
+    action = Action(row.get("action", "clear" if after is None else "set"))
+    who = row["who"]
+    return Difference(
+        "id",
+        who if "=" in who else f"user={who}",
+        row.get("key", "producer_byte_rate"),
+        Kind(row["kind"]),
+        action,
+        before,
+        after,
+        None,
+        row.get("owner"),
+        *(None,) * 7,
+    )
+
+
+def policy_of(case: dict[str, Any]) -> Policy:
+    """The policy of a case."""
+    return Policy(
+        "demo",
+        "id",
+        "demo",
+        drift=DriftPolicy(case.get("drift", "repair")),
+        guards=GuardLimits(**case.get("guards", {})),
+    )
+
+
+def past_of(case: dict[str, Any]) -> Past:
+    """What the ledger of a case knows."""
+    owned = case.get("owned", {})
+    was = policy_of(case).as_json() | case["was"] if "was" in case else None
+    return Past(sum(owned.values()), owned, was, tuple(case.get("commits", ())))
+
+
+def said(finding: GuardFinding) -> tuple[str, str]:
+    """A finding in the words of the cases."""
+    passed = "" if finding.allowed is None else f" ({finding.allowed})"
+    return finding.guard, finding.message + passed
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_guards_speak(case: dict[str, Any]) -> None:
+    """Each guard that a case names speaks in its words, and no other does."""
+    rows = [difference(row) for row in case.get("rows", [])]
+
+    findings = judge(
+        [row for row in rows if row.action in WRITES],
+        policy=policy_of(case),
+        commit=case.get("commit"),
+        desired=case.get("desired", 10),
+        past=past_of(case),
+        allowed=case.get("allow", {}),
+    )
+
+    expected = [*case.get("says", {}).items(), *case.get("also", {}).items()]
+    assert sorted(map(said, findings)) == sorted(expected)
+
+
+@pytest.mark.parametrize("case", [one for one in CASES if "about" in one.values[0]])
+def test_guards_know_the_rows_they_mean(case: dict[str, Any]) -> None:
+    """The rows that made a guard speak can be told from the others."""
+    rows = [(row["who"], difference(row)) for row in case.get("rows", [])]
+    policy = policy_of(case)
+
+    for guard, about in case["about"].items():
+        assert [who for who, row in rows if concerns(guard, row, policy)] == about
+
+
+def test_guards_that_judge_the_whole_plan_mean_no_row() -> None:
+    """A changed policy and a commit from the past are no row's fault."""
+    row = difference({"who": "alice", "kind": "pending", "before": inf, "after": 1})
+    policy = policy_of({})
+
+    assert not concerns(Guard.POLICY_CHANGED, row, policy)
+    assert not concerns(Guard.WENT_BACK, row, policy)
+
+
+def test_a_name_that_is_no_guard_is_told() -> None:
+    """Whoever misspells a guard learns which name it was."""
+    assert unknown_guards(["takeover", "take_over", "cut", ""]) == ("take_over", "")

@@ -1,0 +1,132 @@
+"""Filters and policies: what they let through, and their way through JSON."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
+from quota_ops.model.filter import EntityFilter, FilterPart, Match, any_accepts
+from quota_ops.model.policy import EVERYTHING, DriftPolicy, GuardLimits, Policy
+
+ALICE = FilterPart(USER, Match.EXACT, "alice")
+ANY_USER, ANY_CLIENT = FilterPart(USER, Match.ANY), FilterPart(CLIENT_ID, Match.ANY)
+DEFAULT_USER = FilterPart(USER, Match.DEFAULT)
+
+names = st.text(st.characters(exclude_categories=["Cs"]))
+parts = st.builds(FilterPart, st.just(""), st.just(Match.EXACT), names) | st.builds(
+    FilterPart, st.just(""), st.sampled_from([Match.ANY, Match.DEFAULT])
+)
+filters = st.dictionaries(st.sampled_from([USER, CLIENT_ID, IP]), parts, min_size=1).map(
+    lambda by_type: EntityFilter(
+        tuple(FilterPart(kind, part.match, part.name) for kind, part in by_type.items())
+    )
+)
+percent = st.floats(0, 1000)
+policies = st.builds(
+    Policy,
+    cluster=names,
+    cluster_id=names,
+    connection=names,
+    schedule=st.none() | names,
+    scope=st.lists(filters).map(tuple),
+    protect=st.lists(filters).map(tuple),
+    drift=st.sampled_from(DriftPolicy),
+    clear_unmanaged=st.booleans(),
+    guards=st.builds(GuardLimits, st.integers(0), percent, percent),
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "names_by_type", "accepted"),
+    [
+        ((ALICE,), {USER: "alice"}, True),
+        ((ALICE,), {USER: "bob"}, False),
+        ((ALICE,), {USER: None}, False),
+        ((ALICE,), {CLIENT_ID: "alice"}, False),
+        ((ALICE,), {USER: "alice", CLIENT_ID: "app"}, False),
+        ((ANY_USER,), {USER: "bob"}, True),
+        ((ANY_USER,), {USER: None}, True),
+        ((DEFAULT_USER,), {USER: None}, True),
+        ((DEFAULT_USER,), {USER: "<default>"}, False),
+        ((ALICE, ANY_CLIENT), {USER: "alice", CLIENT_ID: None}, True),
+        ((ALICE, ANY_CLIENT), {USER: "bob", CLIENT_ID: None}, False),
+        ((ALICE, ANY_CLIENT), {USER: "alice"}, False),
+    ],
+)
+def test_strict_filters(
+    asked: tuple[FilterPart, ...], names_by_type: dict[str, str | None], *, accepted: bool
+) -> None:
+    """A filter lets exactly the entities through that have its types and fitting names."""
+    entity = Entity.of(names_by_type)
+
+    assert EntityFilter(asked).accepts(entity) is accepted
+    assert EntityFilter(asked[::-1]).accepts(entity) is accepted
+
+
+def test_a_loose_filter_lets_further_types_through() -> None:
+    """Without strict, an entity may carry types that the filter does not name."""
+    pair = Entity.of({USER: "alice", CLIENT_ID: "app"})
+    loose = EntityFilter((ALICE,), strict=False)
+
+    assert (loose.accepts(pair), EntityFilter((ALICE,)).accepts(pair)) == (True, False)
+
+
+def test_the_order_of_parts_does_not_count() -> None:
+    """A filter is a set of parts, so two orders are one filter with one text."""
+    one, other = EntityFilter((ALICE, ANY_CLIENT)), EntityFilter((ANY_CLIENT, ALICE))
+
+    assert (one, one.text) == (other, "client-id=<any>,user=alice")
+    assert EntityFilter((FilterPart(USER, Match.EXACT, "<any>"),)).text == 'user="<any>"'
+    assert EntityFilter((DEFAULT_USER,)).text == "user=<default>"
+
+
+def test_one_filter_of_several_is_enough() -> None:
+    """Several filters let through what any of them does; none let nothing through."""
+    alice = Entity.of({USER: "alice"})
+
+    assert any_accepts([EntityFilter((DEFAULT_USER,)), EntityFilter((ALICE,))], alice)
+    assert not any_accepts([], alice)
+
+
+def test_everything_is_what_brokers_let_us_alter() -> None:
+    """The default scope has each shape that a broker takes, and no other."""
+    shapes: list[dict[str, str | None]] = [{USER: "a"}, {CLIENT_ID: None}, {USER: None, CLIENT_ID: "b"}, {IP: "10.0.0.1"}]
+
+    assert all(any_accepts(EVERYTHING, Entity.of(shape)) for shape in shapes)
+    assert not any_accepts(EVERYTHING, Entity.of({IP: "10.0.0.1", USER: "a"}))
+    assert not any_accepts(EVERYTHING, Entity.of({"group": "a"}))
+
+
+@given(policies)
+def test_a_policy_keeps_its_way_through_json(policy: Policy) -> None:
+    """What plan.json and policy.json hold is the policy again, field for field."""
+    assert Policy.from_json(json.loads(json.dumps(policy.as_json()))) == policy
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"drift": "maybe"},
+        {"guards": {"removals": 1, "more": 2}},
+        {"scope": [{USER: {"match": "some", "name": None}}]},
+        {"scope": None},
+    ],
+)
+def test_what_is_no_policy_is_refused(damage: dict[str, object]) -> None:
+    """A damaged policy never becomes one by default values."""
+    values = Policy(cluster="demo", cluster_id="id", connection="demo").as_json()
+
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        Policy.from_json(values | damage)
+
+
+@pytest.mark.parametrize("field", Policy.__dataclass_fields__)
+def test_a_policy_without_a_field_is_refused(field: str) -> None:
+    """A field that is missing is an error, not its default."""
+    values = Policy(cluster="demo", cluster_id="id", connection="demo").as_json()
+    del values[field]
+
+    with pytest.raises(KeyError):
+        Policy.from_json(values)
