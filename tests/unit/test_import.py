@@ -18,7 +18,7 @@ from quota_ops.desired.groups import GroupBy, group_of
 from quota_ops.desired.imported import import_quotas
 from quota_ops.desired.protecting import with_protected
 from quota_ops.desired.read import read_cluster
-from quota_ops.desired.writable import LeftOut
+from quota_ops.desired.writable import LeftOut, sort_out
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import any_accepts
 from quota_ops.model.policy import Policy
@@ -120,6 +120,29 @@ def test_every_row_is_asked_for_protected_or_nobodys_to_alter(
     assert len(desired.policy.protect) == len(
         {one.entity for one in imported.left_out if one.protect}
     )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("::1", "[0:0::1]"),
+        ("10.0.0.1", "010.0.0.1"),
+        ("0.0.0.10", "10"),
+        ("1.2.0.3", "1.2.3"),
+        ("127.0.0.1", "2130706433"),
+        ("1.2.3.4", "::ffff:1.2.3.4"),
+    ],
+)
+def test_two_spellings_of_an_address_are_both_left_out(one: str, other: str) -> None:
+    """Brokers obey the one that was changed last, so neither can be kept by a file."""
+    entities = [Entity.of({"ip": name}) for name in (one, other, "192.0.2.1")]
+    stored = [StoredQuota(entity, "connection_creation_rate", 5.0) for entity in entities]
+
+    writable, left_out = sort_out(stored)
+
+    assert [found.entity for found in writable] == entities[2:]
+    assert {found.entity for found in left_out} == set(entities[:2])
+    assert all("the same address as" in found.reason for found in left_out)
 
 
 SNAPSHOT = """\
