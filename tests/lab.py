@@ -166,6 +166,7 @@ class Lab:
             "HOME": str(self.root),
             "PYTHONPATH": str(Path(__file__).parents[1]),
             "PYTHONWARNINGS": "error",
+            "QUOTA_OPS_DESIRED_STATE": str(self.folder.parent),
             "QUOTA_OPS_RUN_STORE": str(self.store.root),
             "QUOTA_OPS_CONNECTION_DEMO": str(self.connection_file),
         }

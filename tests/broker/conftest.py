@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -18,8 +19,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from kafka.admin import KafkaAdminClient, UserScramCredentialUpsertion
 
-from quota_ops.sandbox.broker import start_broker
+from quota_ops.frames import text
+from quota_ops.sandbox.broker import RunningBroker, start_broker
 from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
+from tests.lab import Lab, open_lab
 
 USER, PASSWORD, KEY_PASSWORD = "svc-quota", "s3cr3t", "k3y"
 LISTENERS = {
@@ -81,6 +84,19 @@ def leftovers(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     yield
     caplog.get_records("call").clear()
     gc.collect()
+
+
+@pytest.fixture
+def lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
+    """A lab on the shared broker, and nothing on the broker when the test is over."""
+    with open_lab(broker, tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a batch hold two keys, so that a few rows make several."""
+    monkeypatch.setattr(text, "batches_text", partial(text.batches_text, max_keys=2))
 
 
 class WebServer(socketserver.BaseRequestHandler):
@@ -153,8 +169,8 @@ def make_certificates(folder: Path) -> None:
         "stranger.pem": pem(stranger),
         "stranger.key": key_pem(stranger),
     }
-    for name, text in texts.items():
-        (folder / name).write_bytes(text)
+    for name, content in texts.items():
+        (folder / name).write_bytes(content)
 
 
 def issue(name: str, by: Certificate | None = None) -> Certificate:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.frames import text
 from quota_ops.ledger import INTENDED
 from quota_ops.model.errors import Unreachable
 from quota_ops.model.outcome import Outcome, Status
@@ -29,18 +28,6 @@ KEY, OTHER = "producer_byte_rate", "consumer_byte_rate"
 TEN: dict[str, dict[str, float | None]] = {
     f"user=u{number}": {KEY: 100.0 + number} for number in range(10)
 }
-
-
-@pytest.fixture(name="lab")
-def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
-    with open_lab(broker, tmp_path) as lab:
-        yield lab
-
-
-@pytest.fixture(name="small_batches")
-def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a batch hold two keys, so that a few rows make several."""
-    monkeypatch.setattr(text, "batches_text", partial(text.batches_text, max_keys=2))
 
 
 def outcomes(folder: RunFolder, name: str = APPLIED) -> dict[str, Status]:

@@ -1,0 +1,150 @@
+"""A run that is killed by SIGKILL anywhere, and run again, ends where an undisturbed one ends."""
+
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from multiprocessing import get_context
+
+import pytest
+
+from quota_ops.ledger import INTENDED
+from quota_ops.run_folder import PLAN
+from quota_ops.stages.chain import RESUMED, run_stages
+from tests.broker.killing import PRELOAD, kill_after, kill_at_step
+from tests.lab import EVERY_GUARD, Lab, State
+
+KEY, OTHER = "producer_byte_rate", "consumer_byte_rate"
+PROCESSES = get_context("forkserver")
+PROCESSES.set_forkserver_preload(PRELOAD)
+FILES, REQUESTS = 16, 4
+"""What a resumed run writes at the least, and sends."""
+LAST_STEP_BEFORE_APPLY = 21
+ALLOW = [word for guard in EVERY_GUARD for word in ("--allow", guard)]
+
+
+@dataclass(frozen=True)
+class Play:
+    """Rows that differ in every way, of users that no other play has."""
+
+    lab: Lab
+    name: str
+
+    def state(self, **values: float) -> dict[str, dict[str, float | None]]:
+        """A limit for each user, named by what is to become of it."""
+        return {f"user={self.name}-{user}": {KEY: value} for user, value in values.items()}
+
+    @property
+    def desired(self) -> State:
+        """What Git says."""
+        both = {f"client-id=app,user={self.name}-pair": {KEY: 1.0, OTHER: 2.0}}
+        return self.state(same=1.0, new=2.0, moved=3.0, drifted=4.0, takeover=5.0) | both
+
+    @property
+    def before(self) -> State:
+        """What the cluster holds."""
+        ours = self.state(same=1.0, moved=33.0, drifted=44.0, removed=6.0, changed_since=77.0)
+        return ours | self.state(takeover=55.0, unmanaged=8.0)
+
+    @property
+    def verified(self) -> State:
+        """What the ledger knows."""
+        moved = self.state(same=1.0, moved=33.0, drifted=4.0)
+        return moved | self.state(removed=6.0, changed_since=7.0, gone=9.0)
+
+    def begin(self) -> None:
+        """Put every side where it belongs."""
+        self.lab.put(self.before)
+        self.lab.note(self.verified)
+        self.lab.desire(self.desired)
+
+    def held(self) -> State:
+        """What the cluster holds of this play."""
+        mine = f"user={self.name}-"
+        return {one: limits for one, limits in self.lab.held().items() if mine in one}
+
+    def kill(self, die: Callable[..., None], arguments: Sequence[str]) -> bool:
+        """Run a command that dies; whether it did, before it had come to its end."""
+        process = PROCESSES.Process(target=die, args=(self.lab.environment, arguments))
+        process.start()
+        process.join()
+        assert process.exitcode in {0, -signal.SIGKILL}
+        return process.exitcode != 0
+
+    def check_what_is_ours(self) -> None:
+        """Whatever the killed run changed on the cluster, the ledger knows."""
+        verified, intended = rows(self.lab.known()), rows(self.lab.known(INTENDED))
+        before, now = rows(self.before), rows(self.held())
+        for row in before.keys() | now.keys():
+            if now.get(row) != before.get(row):
+                noted = [known[row] for known in (verified, intended) if row in known]
+                assert now.get(row) in noted or row not in {*now, *verified}
+
+    def check_the_end(self) -> None:
+        """Cluster and ledger are as after an undisturbed run."""
+        assert self.held() == {**self.desired, **self.state(unmanaged=8.0)}
+        assert self.lab.known() == self.desired
+        assert self.lab.known(INTENDED) == {}
+
+
+def rows(state: State) -> dict[tuple[str, str], float | None]:
+    """A state row by row."""
+    return {(one, key): value for one, keys in state.items() for key, value in keys.items()}
+
+
+def play(lab: Lab, name: str) -> Play:
+    """A play with a run store of its own, on the same broker."""
+    (lab.root / name).mkdir()
+    own = Lab(lab.root / name, lab.cluster, lab.bootstrap)
+    own.connection_file.write_bytes(lab.connection_file.read_bytes())
+    begun = Play(own, name)
+    begun.begin()
+    return begun
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_killed_at_every_step_and_resumed(lab: Lab) -> None:
+    """Whichever file or request of apply, verify and report is the last, the same run goes on."""
+    for step in count(1):
+        one = play(lab, f"resumed-{step}")
+        folder = one.lab.run("plan")
+        digest = folder.read_json(PLAN)["digest"]
+        command = ("reconcile", "--run", str(folder.path), "--approve", digest)
+        killed = one.kill(partial(kill_at_step, step), command)
+        one.check_what_is_ours()
+
+        run_stages(one.lab.resume(folder, approve=digest), RESUMED)
+
+        one.check_the_end()
+        if not killed:
+            break
+    assert step > FILES + REQUESTS
+
+
+def test_killed_at_every_step_and_run_afresh(lab: Lab) -> None:
+    """Whichever file or request of a whole reconcile is the last, the next run ends the work."""
+    for step in count(LAST_STEP_BEFORE_APPLY):
+        one = play(lab, f"afresh-{step}")
+        command = ("reconcile", "demo", *ALLOW, "--reason", "a test")
+        killed = one.kill(partial(kill_at_step, step), command)
+        one.check_what_is_ours()
+
+        one.lab.run("reconcile")
+
+        one.check_the_end()
+        if not killed:
+            break
+
+
+@pytest.mark.parametrize("milliseconds", [0, 2, 5, 10, 20, 35, 60, 100])
+def test_killed_at_any_moment(milliseconds: int, lab: Lab) -> None:
+    """Requests on their way, answers not read: the next run ends the work."""
+    one = play(lab, f"moment-{milliseconds}")
+    command = ("reconcile", "demo", *ALLOW, "--reason", "a test")
+    one.kill(partial(kill_after, milliseconds / 1000), command)
+    one.check_what_is_ours()
+
+    one.lab.run("reconcile")
+
+    one.check_the_end()
