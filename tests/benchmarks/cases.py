@@ -180,6 +180,15 @@ def resolve(bench: Bench) -> Iterator[Row]:
     yield Row("the same to 250,000", ratio.text(" times"), "5 times", ratio.median <= 5)
 
 
+def one_off(bench: Bench) -> Iterator[Row]:
+    """What an operator types at night, on a small cluster: look, and change one limit."""
+    inputs.write_cluster(bench.cluster, bench.broker.config.cluster_id)
+    inputs.write_quotas(bench.cluster, 10)
+    ten_mib = ("--names", "user=night", "--add", "producer_byte_rate=10 MiB")
+    yield _seconds("alter", partial(bench.quota_ops, "alter", "bench", *ten_mib), bench.runs, 0.6)
+    yield _seconds("describe", partial(bench.quota_ops, "describe", "bench"), bench.runs, 0.6)
+
+
 def demo(bench: Bench) -> Iterator[Row]:
     """The whole demo, and what broker, Airflow and Spark take together."""
     began = time.monotonic()
@@ -202,6 +211,7 @@ def _adopt(bench: Bench, entities: int) -> None:
 
 CASES = {
     "start": start_up,
+    "one_off": one_off,
     "plan": plan,
     "reconcile": reconcile,
     "spark": spark,
@@ -209,4 +219,4 @@ CASES = {
     "demo": demo,
     "describe": describe,
 }
-"""In the order in which they run; describe is last because it leaves 100,000 entities."""
+"""In the order in which they run: one_off wants a small cluster, describe leaves a large one."""
