@@ -5,12 +5,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from random import Random
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -25,8 +24,8 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.resolution import CLIENT_KEYS, Limits
 from quota_ops.model.resolved import RESOLVED
 from quota_ops.model.rows import StoredQuota
+from tests.engines.client_files import WRITERS, Client, write_csv, write_jsonl
 
-Client = tuple[str | None, str | None]
 NAMES = ("a", "b", 'c, "d"', "é\n<default>")
 PRODUCER = CLIENT_KEYS[0]
 SHAPES = ((USER,), (CLIENT_ID,), (USER, CLIENT_ID))
@@ -60,31 +59,6 @@ def expected(stored: Sequence[StoredQuota], clients: Sequence[Client]) -> list[t
             held = (rung.value, rung.level.name, rung.level.rank, rung.entity.text)
         rows.append((*found.names.values(), key, *held, *found.shared_by.values()))
     return sorted(rows)
-
-
-def write_csv(place: Path, clients: Sequence[Client]) -> None:
-    """Write clients as a CSV file; a name that is not there is an empty cell."""
-    with place.open("w", encoding="utf-8", newline="") as out:
-        csv.writer(out).writerows([("team", USER, CLIENT_ID), *(("x", *one) for one in clients)])
-
-
-def write_jsonl(place: Path, clients: Sequence[Client]) -> None:
-    """Write clients as JSON Lines; a name that is not there is null."""
-    lines = [json.dumps({USER: user, CLIENT_ID: client, "team": "x"}) for user, client in clients]
-    place.write_text("\n".join(lines), encoding="utf-8")
-
-
-def write_parquet(place: Path, clients: Sequence[Client]) -> None:
-    """Write clients as a Parquet file."""
-    users, client_ids = zip(*clients, strict=True)
-    columns = {"team": ["x"] * len(clients), USER: users, CLIENT_ID: client_ids}
-    pq.write_table(
-        pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()}), place
-    )
-
-
-WRITERS = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}
-Write = Callable[[Path, Sequence[Client]], None]
 
 
 @settings(

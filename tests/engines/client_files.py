@@ -1,0 +1,38 @@
+"""Files of clients, in each format that resolve takes."""
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from quota_ops.model.entity import CLIENT_ID, USER
+
+Client = tuple[str | None, str | None]
+"""A user and a client id."""
+
+
+def write_csv(place: Path, clients: Sequence[Client]) -> None:
+    """Write clients as a CSV file; a name that is not there is an empty cell."""
+    with place.open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out).writerows([("team", USER, CLIENT_ID), *(("x", *one) for one in clients)])
+
+
+def write_jsonl(place: Path, clients: Sequence[Client]) -> None:
+    """Write clients as JSON Lines; a name that is not there is null."""
+    lines = [json.dumps({USER: user, CLIENT_ID: client, "team": "x"}) for user, client in clients]
+    place.write_text("\n".join(lines), encoding="utf-8")
+
+
+def write_parquet(place: Path, clients: Sequence[Client]) -> None:
+    """Write clients as a Parquet file."""
+    users, client_ids = zip(*clients, strict=True)
+    columns = {"team": ["x"] * len(clients), USER: users, CLIENT_ID: client_ids}
+    pq.write_table(
+        pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()}), place
+    )
+
+
+WRITERS = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}
