@@ -113,8 +113,8 @@ def by_risk(row: Difference) -> tuple[int, float, str, str]:
         rank = 4
     else:
         rank = 2 if is_cut(row) else 3
-    share = change_share(row)
-    return (rank, share if isfinite(share) else -100.0, row.entity, row.key)
+    is_number = row.before is None or isfinite(row.before)
+    return (rank, change_share(row) if is_number else -100.0, row.entity, row.key)
 
 
 def is_cut(row: Difference, beyond: float = 0.0) -> bool:

@@ -1,0 +1,233 @@
+"""A plan as a value: its digest, what it counts, and the order in which people read it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf, isfinite, nan
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quota_ops.model.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.plan import GuardFinding, Plan, approves, by_risk, change_share, digest, is_cut
+from quota_ops.model.policy import DriftPolicy, GuardLimits, Policy
+
+POLICY = Policy("demo", "MkU3OEVBNTcwNTJENDM2Qg", "demo")
+NOTHING = (None,) * 9
+
+
+def row(
+    entity: str,
+    action: Action,
+    before: float | None,
+    after: float | None,
+    kind: Kind = Kind.PENDING,
+) -> Difference:
+    """A difference that only says what matters here."""
+    return Difference("id", entity, "producer_byte_rate", kind, action, before, after, *NOTHING)
+
+
+def plan(rows: Sequence[Difference], **fields: Any) -> Plan:
+    """A plan of some rows."""
+    values: dict[str, Any] = {
+        "policy": POLICY,
+        "commit": "c0ffee",
+        "differences": tuple(rows),
+        "guards": (),
+        "desired": 10,
+        "actual": 10,
+        "batches": 1,
+        "ledger": None,
+    }
+    return Plan(**values | fields)
+
+
+numbers = st.floats(min_value=0, exclude_min=True) | st.just(nan)
+rows = st.builds(
+    row,
+    st.sampled_from(["user=a", "user=b", "user=<default>"]),
+    st.sampled_from(Action),
+    st.none() | numbers,
+    st.none() | st.floats(1, 2.0**53),
+    st.sampled_from(Kind),
+)
+some_rows = st.lists(rows, min_size=1, max_size=5)
+
+
+@given(some_rows, st.randoms(use_true_random=False))
+def test_order_is_not_in_the_digest(differences: list[Difference], random: Any) -> None:
+    """However the rows are sorted, it is one plan with one digest."""
+    shuffled = random.sample(differences, len(differences))
+
+    assert plan(shuffled).digest == plan(differences).digest
+
+
+@given(some_rows, st.none() | st.text())
+def test_what_travels_beside_is_not_in_the_digest(
+    differences: list[Difference], text: str | None
+) -> None:
+    """Commit, folder name, owner, reason, line and counts may differ: it is what was approved."""
+    travelled = [
+        one._replace(owner=text, reason=text, file=text, commit=text, run=text, since=text)
+        for one in differences
+        if one.action in WRITES
+    ]
+    other = plan(travelled, commit=text, policy=replace(POLICY, cluster="x"), desired=3, ledger="1")
+
+    assert other.digest == plan(differences).digest
+
+
+@given(st.lists(rows, max_size=4), st.data())
+def test_every_value_is_in_the_digest(differences: list[Difference], data: st.DataObject) -> None:
+    """Another entity, key, value before or after, or one row more or less, is another plan."""
+    one = row("user=a", Action.SET, 10.0, 20.0)
+    change: dict[str, Any] = data.draw(
+        st.sampled_from(
+            [
+                {"entity": "user=z"},
+                {"key": "consumer_byte_rate"},
+                {"before": 10.000000000000002},
+                {"before": None},
+                {"before": nan},
+                {"after": 20.000000000000004},
+                {"action": Action.CLEAR},
+                {"action": Action.REPORT},
+            ]
+        )
+    )
+
+    changed = one._replace(**change)
+    assert plan([*differences, changed]).digest != plan([*differences, one]).digest
+    assert plan([*differences, one, one]).digest != plan([*differences, one]).digest
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"cluster_id": "other"},
+        {"connection": "other"},
+        {"schedule": "@daily"},
+        {"scope": ()},
+        {"protect": POLICY.scope},
+        {"drift": DriftPolicy.ASK},
+        {"clear_unmanaged": True},
+        {"guards": GuardLimits(cut_share=51)},
+    ],
+)
+def test_the_policy_is_in_the_digest(changed: dict[str, Any]) -> None:
+    """What a plan may do is part of what is approved."""
+    assert digest(replace(POLICY, **changed), []) != digest(POLICY, [])
+
+
+def test_the_digest_stays_what_it_was() -> None:
+    """An approval that waits over an upgrade still names its plan."""
+    differences = [row("user=a", Action.SET, None, 0.1), row("user=b", Action.CLEAR, nan, None)]
+
+    assert plan(differences).digest == (
+        "e50a786ffd8c345b2ca56d7f3a92b4bfd776564a40c30671b676def4ddeb92d2"
+    )
+
+
+@pytest.mark.parametrize(
+    ("typed", "approved"),
+    [
+        ("ab12cd34", True),
+        (" AB12CD34EF\n", True),
+        ("ab12cd34ef" + "0" * 54, True),
+        ("ab12cd3", False),
+        ("ab12cd35", False),
+        ("", False),
+        ("ab12cd34ef" + "0" * 55, False),
+    ],
+)
+def test_eight_characters_name_a_digest(typed: str, *, approved: bool) -> None:
+    """As many characters as people are shown are enough, fewer or others are not."""
+    assert approves(typed, "ab12cd34ef" + "0" * 54) is approved
+
+
+def test_people_read_first_what_can_hurt_most() -> None:
+    """Defaults, removals, cuts, raises, new rows, and at the end what is only told."""
+    ordered = [
+        row("user=<default>", Action.SET, 100.0, 25.0),
+        row("client-id=<default>,user=a", Action.SET, None, 1.0),
+        row("user=a", Action.CLEAR, 5.0, None),
+        row("user=inf", Action.SET, inf, 9.0),
+        row("user=nan", Action.SET, nan, 9.0),
+        row("user=b", Action.SET, 100.0, 1.0),
+        row("user=c", Action.SET, 100.0, 99.0),
+        row("user=d", Action.SET, 100.0, 101.0),
+        row("user=e", Action.SET, 100.0, 500.0),
+        row("user=f", Action.SET, None, 7.0),
+        row("user=a", Action.RECORD, 1.0, 1.0),
+        row("user=g", Action.REPORT, 1.0, None),
+    ]
+    shuffled = ordered[::-1]
+
+    assert sorted(shuffled, key=by_risk) == ordered
+
+
+@given(rows, st.floats(0, 100))
+def test_a_cut_is_a_fall(one: Difference, beyond: float) -> None:
+    """A row is cut when its value falls by more than so much, or from what limits nobody."""
+    before, after = one.before, one.target
+
+    if before is None or after is None:
+        assert not is_cut(one, beyond)
+    elif not isfinite(before):
+        assert is_cut(one, beyond)
+    else:
+        assert is_cut(one, beyond) == (-change_share(one) > beyond)
+        assert is_cut(one) == (after < before)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "share"),
+    [(10.0, 5.0, -50.0), (10.0, 25.0, 150.0), (None, 5.0, 0.0), (0.0, 5.0, 0.0), (nan, 5.0, 0.0)],
+)
+def test_the_share_of_a_change(before: float | None, after: float, share: float) -> None:
+    """By how many percent a value changes; nothing where there is nothing to compare."""
+    assert change_share(row("user=a", Action.SET, before, after)) == share
+
+
+def test_what_a_plan_counts() -> None:
+    """Of ten rows in Git, two differ; a row that the ledger only did not know is in sync."""
+    made = plan(
+        [
+            row("user=a", Action.SET, None, 1.0),
+            row("user=b", Action.REPORT, 2.0, 1.0, Kind.DRIFTED),
+            row("user=c", Action.RECORD, 1.0, 1.0, Kind.IN_SYNC),
+            row("user=d", Action.CLEAR, 1.0, None, Kind.REMOVED),
+        ]
+    )
+
+    assert (made.in_sync, made.differs, [one.entity for one in made.writes]) == (
+        8,
+        True,
+        ["user=a", "user=d"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "differs"),
+    [
+        (row("user=a", Action.SET, None, 1.0), True),
+        (row("user=a", Action.CLEAR, 1.0, None, Kind.REMOVED), True),
+        (row("user=a", Action.REPORT, 1.0, 2.0, Kind.TAKEOVER), True),
+        (row("user=a", Action.REPORT, 1.0, 2.0, Kind.DRIFTED), True),
+        (row("user=a", Action.FORGET, None, None, Kind.GONE), True),
+        (row("user=a", Action.FORGET, None, None, Kind.CLEARED), False),
+        (row("user=a", Action.RECORD, 1.0, 1.0, Kind.IN_SYNC), False),
+        (row("user=a", Action.REPORT, 1.0, None, Kind.UNMANAGED), False),
+    ],
+)
+def test_when_a_cluster_is_not_what_git_says(one: Difference, *, differs: bool) -> None:
+    """Unmanaged rows and what the ledger has yet to learn are no difference to Git."""
+    assert plan([one]).differs is differs
+
+
+def test_a_plan_is_refused_by_guards_that_nobody_let_pass() -> None:
+    """A finding with a reason refuses nothing."""
+    cut, takeover = GuardFinding("cut", "falls"), GuardFinding("takeover", "was there", "agreed")
+
+    assert plan([]).judged((cut, takeover)).refused == (cut,)

@@ -1,0 +1,153 @@
+"""The small values of the model: differences, alterations, read-back, problems and errors."""
+
+import inspect
+import re
+
+import pytest
+
+from quota_ops.model import errors
+from quota_ops.model.alteration import Alteration, alterations
+from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.entity import Entity
+from quota_ops.model.errors import InvalidDesiredState, QuotaOpsError, Refused
+from quota_ops.model.problem import Problem
+from quota_ops.model.progress import SILENT
+from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
+from quota_ops.model.tables import ACTUAL, BATCHES, CLUSTERS, DESIRED, DIFFERENCES, LEDGER, Table
+from quota_ops.model.verification import BrokerAnswer, behind
+
+ROW = Difference(
+    "id", "user=a", "k", Kind.PENDING, Action.SET, 1.0, 2.0, None, None, None, *(None,) * 6
+)
+
+
+@pytest.mark.parametrize(
+    ("action", "target"),
+    [(Action.SET, 2.0), (Action.CLEAR, None), (Action.FORGET, None), (Action.REPORT, None)],
+)
+def test_only_a_set_has_a_target(action: Action, target: float | None) -> None:
+    """What Git says is the target of a row that is set, and of no other."""
+    assert ROW._replace(action=action).target == target
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_drift_is_what_somebody_else_moved(kind: Kind) -> None:
+    """Pending is not drift, nor is what was never ours."""
+    assert ROW._replace(kind=kind).is_drift == (
+        kind in {"drifted", "conflict", "changed_since", "gone"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "source"),
+    [(None, None, None), ("a.yaml", None, "a.yaml"), ("a.yaml", 8, "a.yaml:8")],
+)
+def test_the_place_that_asks(file: str | None, line: int | None, source: str | None) -> None:
+    """A row knows its file and line, as far as they are known."""
+    assert ROW._replace(file=file, line=line).source == source
+
+
+def test_rows_of_a_batch_become_one_alteration_per_entity() -> None:
+    """Neighbouring rows of one entity are sent together, a clear as None."""
+    rows = [
+        BatchRow("id", 1, "client-id=<default>", "a", None, 1.0),
+        BatchRow("id", 1, "user=a", "a", 3.0, None),
+        BatchRow("id", 1, "user=a", "b", None, 2.0),
+    ]
+
+    assert alterations(rows) == (
+        Alteration(Entity.of({"client-id": None}), (("a", 1.0),)),
+        Alteration(Entity.of({"user": "a"}), (("a", None), ("b", 2.0))),
+    )
+    assert alterations([]) == ()
+
+
+@pytest.mark.parametrize(
+    ("table", "row"),
+    [
+        (DESIRED, DesiredRow),
+        (ACTUAL, ActualRow),
+        (LEDGER, LedgerRow),
+        (DIFFERENCES, Difference),
+        (BATCHES, BatchRow),
+    ],
+)
+def test_rows_have_the_columns_of_their_table(table: Table, row: type[tuple[object, ...]]) -> None:
+    """The fields of a row are the columns of its table, in order."""
+    assert tuple(inspect.signature(row).parameters) == table.names
+    assert table.file == f"{table.name}.parquet"
+
+
+def test_a_table_of_clusters_says_what_decides() -> None:
+    """The diff reads of a policy only these."""
+    assert CLUSTERS.names == ("cluster", "drift", "clear_unmanaged")
+
+
+def test_what_a_broker_is_behind() -> None:
+    """A broker is behind in every row that it holds otherwise, or holds and should not."""
+    targets = {
+        ("a", "k"): 1.0,
+        ("b", "k"): 2.0,
+        ("c", "k"): None,
+        ("d", "k"): None,
+        ("e", "k"): 5.0,
+    }
+    held = {("a", "k"): 1.0, ("b", "k"): 3.0, ("c", "k"): 4.0, ("x", "k"): 9.0}
+
+    assert behind(targets, held) == (("b", "k"), ("c", "k"), ("e", "k"))
+
+
+@pytest.mark.parametrize(("lag", "agrees"), [(0, True), (3, False), (None, False)])
+def test_a_broker_agrees_when_it_answered_and_lags_in_nothing(
+    lag: int | None, *, agrees: bool
+) -> None:
+    """Silence is not agreement."""
+    assert BrokerAnswer(1, "127.0.0.1:9092", 2, lag).agrees is agrees
+
+
+def test_nobody_is_told() -> None:
+    """Who asked for no progress is told none, and nothing else happens."""
+    assert (SILENT.applied(1, 2, ()), SILENT.asked((), 1.0)) == (None, None)  # type: ignore[func-returns-value]
+
+
+def test_every_error_has_its_exit_code() -> None:
+    """The table at the top of errors.py is the truth."""
+    classes = [one for _, one in inspect.getmembers(errors, inspect.isclass)]
+    codes = {one.__name__: one.exit_code for one in classes if issubclass(one, QuotaOpsError)}
+
+    assert codes == {
+        "QuotaOpsError": 1,
+        "Refused": 1,
+        "GuardsRefused": 1,
+        "InvalidInput": 2,
+        "InvalidDesiredState": 2,
+        "MissingTool": 2,
+        "ClusterTrouble": 3,
+        "Unreachable": 3,
+        "LoginFailed": 3,
+        "NotAuthorized": 3,
+        "NoAnswer": 3,
+        "WrongCluster": 3,
+    }
+    told = re.findall(r"^[├└│─ ]+(\w+) +(\d) ", errors.__doc__ or "", re.MULTILINE)
+    assert {name: int(code) for name, code in told} | {"QuotaOpsError": 1} == codes
+
+
+def test_an_error_says_its_remedy_on_a_line_of_its_own() -> None:
+    """First what is wrong, then what to do; without a remedy only the first."""
+    assert str(Refused("no", "Do this.")) == "no\n  Do this."
+    assert str(Refused("no")) == "no"
+
+
+def test_problems_are_told_in_the_order_of_the_files() -> None:
+    """However they were found, problems come by file, line and column, each with its place."""
+    problems = [
+        Problem("b.yaml", 1, 1, "Third."),
+        Problem("a.yaml", 9, 2, "Second.", "Mend it."),
+        Problem("a.yaml", 9, 1, "First."),
+    ]
+
+    error = InvalidDesiredState(problems, files=2, quotas=7)
+
+    assert (error.files, error.quotas, error.problems) == (2, 7, tuple(problems[::-1]))
+    assert str(error) == "a.yaml:9:1  First.\na.yaml:9:2  Second. Mend it.\nb.yaml:1:1  Third."
