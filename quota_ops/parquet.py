@@ -58,7 +58,7 @@ def from_bytes(table: Table, content: bytes, place: str) -> pa.Table:
     Raises InvalidInput, naming the place, when it is no Parquet file or not this table.
     """
     try:
-        arrow = pq.read_table(pa.BufferReader(content))
+        arrow = pq.read_table(pa.BufferReader(content), use_threads=False)
     except (pa.ArrowInvalid, OSError) as error:
         raise InvalidInput(f"{place} is not a Parquet file that can be read: {error}") from error
     return conform(table, arrow, place).replace_schema_metadata(arrow.schema.metadata)
@@ -77,9 +77,13 @@ def conform(table: Table, arrow: pa.Table, place: str = "") -> pa.Table:
     """
     check_columns(table, {field.name: str(field.type) for field in arrow.schema}, place)
     arrow = arrow.select(table.names)
-    for column in table.columns:
-        if not column.nullable and arrow[column.name].null_count:
-            raise InvalidInput(f"{place or table.name}: {column.name} has empty values")
+    empty = [
+        column.name
+        for column in table.columns
+        if not column.nullable and arrow[column.name].null_count
+    ]
+    if empty:
+        raise InvalidInput(f"{place or table.name} has empty values in {', '.join(empty)}")
     return arrow.cast(arrow_schema(table))
 
 
@@ -112,6 +116,14 @@ def columns(place: str) -> dict[str, str]:
     """
     try:
         schema = pq.read_schema(place)
-    except pa.ArrowInvalid as error:
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowInvalid, OSError) as error:
         raise InvalidInput(f"{place} is not a Parquet file that can be read: {error}") from error
     return {field.name: str(field.type) for field in schema}
+
+
+def distinct(place: str, column: str) -> frozenset[str]:
+    """The values of one text column of a Parquet file that `columns` has read."""
+    rows = pq.read_table(place, columns=[column], read_dictionary=[column])
+    return frozenset(rows[column].unique().to_pylist())
