@@ -15,7 +15,7 @@ from quota_ops.demo.telling import Telling
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.errors import Refused
 from quota_ops.model.report import Report
-from quota_ops.report.screen import Tone
+from quota_ops.report.screen import Tone, line
 from quota_ops.run_folder import RunFolder
 from quota_ops.sandbox.airflow import RunningAirflow
 from quota_ops.stages.read_report import read_report
@@ -61,6 +61,7 @@ class Lab:
             stdout=None if shown else subprocess.DEVNULL,
             check=False,
         )
+        self.tell.show(line())
         expect(
             ended.returncode == exit_code,
             f"quota-ops {arguments[0]} ended with {ended.returncode}, not with {exit_code}",
@@ -71,7 +72,7 @@ class Lab:
         with self.tell.waiting(f"the DAG {dag_id} runs") as update:
             run = run_dag(self.airflow.result().api, dag_id, params, update)
         self.tell.table(TASKS, run.cells())
-        expect(run.state == "success", f"the run of {dag_id} ended as {run.state}")
+        expect(run.state == "success", f"the run of {dag_id} ended as {run.state}; {run.trouble}")
 
     def last_run(self) -> Report:
         """What the cluster's last run came to."""

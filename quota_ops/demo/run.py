@@ -16,9 +16,10 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.report.screen import Span, Tone, line
 from quota_ops.sandbox.broker import RunningBroker
 
-INTRODUCTION = """\
-A real Kafka and a real Airflow start on this machine, in a folder and on ports of their own.
-Then the quotas of a cluster and Git go their own ways, and quota-ops brings them together again."""
+INTRODUCTION = (
+    "A real Kafka and a real Airflow start on this machine, in a folder and on ports of their own. "
+    "Then the quotas of a cluster and Git go their own ways, and quota-ops brings them together."
+)
 NEXT = (
     ("quota-ops demo --keep FOLDER", "the same, and its report pages, runs and ledger stay"),
     ("quota-ops up", "a broker and Airflow in the background, to click through"),
@@ -36,30 +37,29 @@ def run_demo(keep: Path | None = None) -> None:
     tell = Telling(steps=len(STEPS) + 2)
     with _signals_that_end(), _home(keep) as home:
         _tell_story(home, tell)
-    tell.show(line(), line("All went as told, and nothing is left running.", Tone.OK))
+    tell.show(line())
+    tell.say("All went as told, and nothing is left running.", Tone.OK)
     tell.times()
     if keep:
-        tell.show(line(), line("Report pages", Tone.STRONG))
-        for page in sorted(
-            (keep / "store").rglob("report.html"), key=lambda it: it.stat().st_mtime
-        ):
+        tell.say("Report pages:", Tone.STRONG)
+        pages = (keep / "store").rglob("report.html")
+        for page in sorted(pages, key=lambda one: one.stat().st_mtime):
             tell.say(str(page))
-    tell.show(line())
-    tell.table(
-        ("what to look at next", ""), ((Span(it, Tone.STRONG), Span(why)) for it, why in NEXT)
-    )
+    following = NEXT[1:] if keep else NEXT
+    rows = ((Span(what, Tone.STRONG), Span(why)) for what, why in following)
+    tell.table(("what to look at next", ""), rows)
 
 
 def _tell_story(home: Home, tell: Telling) -> None:
-    tell.show(*map(line, INTRODUCTION.split("\n")))
+    tell.say(INTRODUCTION)
     home.repository.begin()
     with ExitStack() as parts:
         with tell.step("Start Kafka"):
             airflow = parts.enter_context(home.airflow_beside())
             broker = parts.enter_context(_kafka(home, tell))
             tell.say(
-                f"Apache Kafka {broker.config.version} answers at {broker.bootstrap()}, its id is "
-                f"{broker.config.cluster_id}.\nAirflow starts beside it and takes longer."
+                f"Apache Kafka {broker.config.version} answers at {broker.bootstrap()}, cluster id "
+                f"{broker.config.cluster_id}. Airflow starts beside it and takes longer."
             )
         lab = Lab(home, tell, airflow)
         for title, step in STEPS.items():

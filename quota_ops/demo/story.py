@@ -16,8 +16,8 @@ REASON = "agreed with payments and platform"
 def a_month_ago(lab: Lab) -> None:
     """Bring a cluster, on which two quotas were set by hand, to what Git said a month ago."""
     lab.tell.say(
-        "Somebody once set two quotas by hand. Then quotas went into Git, and a first run made\n"
-        "the cluster so. Since then a ledger knows which rows are Git's."
+        "Somebody once set two quotas by hand. Then quotas went into Git, and a first run made the "
+        "cluster so. Since then a ledger knows which rows are Git's."
     )
     lab.set_by_hand(*BEFORE_US)
     allow = ("--allow", "default_touched", "--reason", "first rollout")
@@ -28,10 +28,10 @@ def a_month_ago(lab: Lab) -> None:
 def since_then(lab: Lab) -> None:
     """Let Git and the cluster move, each on its own."""
     lab.tell.say(
-        "In Git: more for alice and bob, a new client of alice's, a limit for the tills; the team\n"
-        "etl is gone, and its file with it. On the cluster: kafka-configs.sh, at night, and Git\n"
-        "knows nothing of it:"
+        "In Git: more for alice and bob, a new client of alice's, a limit for the tills; the team "
+        "etl is gone, and its file with it."
     )
+    lab.tell.say("On the cluster: kafka-configs.sh, at night, and Git knows nothing of it:")
     lab.home.repository.catch_up()
     lab.set_by_hand(*AT_NIGHT)
     lab.tell.table(BY_HAND, map(by_hand_cells, AT_NIGHT))
@@ -42,7 +42,7 @@ def plan(lab: Lab) -> None:
     lab.command("plan", "demo", exit_code=1)
     report = lab.last_run()
     differences = report.plan.differences if report.plan else ()
-    lab.tell.say("\nNothing was written. What these words mean, which the ledger tells apart:")
+    lab.tell.say("Nothing was written. What these words mean, which the ledger tells apart:")
     lab.tell.table(KINDS, kinds_cells(differences))
     lacking = missing_kinds(differences)
     expect(not lacking, f"no row of the plan is {', '.join(lacking)}")
@@ -61,11 +61,11 @@ def wait_for_airflow(lab: Lab) -> None:
 def adopt(lab: Lab) -> None:
     """Let the guards pass by a person's word, in a run of the reconcile DAG."""
     lab.tell.say(
-        "A person has read the plan, and triggers the DAG with the guards to let pass and why;\n"
-        "each stage is a task, the diff is a Spark job.\n"
-        f"  allow   {', '.join(GUARDS)}\n"
-        f"  reason  {REASON}"
+        "A person has read the plan, and triggers the DAG with the guards to let pass and why; "
+        "each stage is a task, the diff is a Spark job."
     )
+    lab.tell.say(f"  allow   {', '.join(GUARDS)}")
+    lab.tell.say(f"  reason  {REASON}")
     lab.run_dag("reconcile_demo", allow=GUARDS, reason=REASON)
     expect(lab.last_run().applied, "the run wrote nothing")
     _say_agreed(lab)
@@ -76,13 +76,14 @@ def drift(lab: Lab) -> None:
     lab.tell.say("All is as agreed. Then, behind Git's back:")
     lab.set_by_hand(IN_A_HURRY)
     lab.tell.table(BY_HAND, [by_hand_cells(IN_A_HURRY)])
+    lab.tell.say("The drift DAG compares every cluster with Git, in one Spark job:")
     lab.run_dag("drift")
     (overview,) = (lab.home.store / "fleet").glob("*/report.txt")
     report = lab.last_run()
     for said in (overview.read_text(encoding="utf-8"), as_text(report)):
         named = any(IN_A_HURRY.entity in one and IN_A_HURRY.key in one for one in said.splitlines())
         expect(named, f"a drift report does not name {IN_A_HURRY.entity} {IN_A_HURRY.key}")
-    lab.tell.say(f"\nIts report says: {summary_sentence(report)}", Tone.CHANGE)
+    lab.tell.say(f"Its report says: {summary_sentence(report)}", Tone.CHANGE)
     for table in plan_table([one for one in report_rows(report) if one.section is Section.PERSON]):
         lab.tell.table(table.headings, (row.cells for row in table.rows))
 
@@ -102,7 +103,7 @@ def verify(lab: Lab) -> None:
 def _say_agreed(lab: Lab) -> None:
     sentence = summary_sentence(lab.last_run())
     expect(sentence.startswith(Word.YES), sentence)
-    lab.tell.say(f"\n{sentence}", Tone.OK)
+    lab.tell.say(sentence, Tone.OK)
 
 
 STEPS = {

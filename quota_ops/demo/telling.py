@@ -11,6 +11,8 @@ from quota_ops.report.screen import GAP, Line, Row, Span, Table, Tone, line, pla
 from quota_ops.report.wording import duration
 
 MARGIN = "     "
+WIDEST = 100
+"""A paragraph is not laid out wider, so that it is easy to read."""
 Update = Callable[[str], None]
 """Called with how far it is, while something is waited for."""
 
@@ -35,12 +37,10 @@ class Telling:
         self.say(f"({duration(seconds)})", Tone.CONTEXT)
 
     def say(self, text: str, tone: Tone = Tone.PLAIN) -> None:
-        """Say lines of the story; those too long for the terminal go on in a further line."""
-        lines = text.split("\n")
-        if sys.stdout.isatty():
-            width = get_terminal_size().columns - len(MARGIN)
-            lines = [part for one in lines for part in wrap(one, width) or [""]]
-        self.show(*(line(f"{MARGIN}{one}".rstrip(), tone) for one in lines))
+        """Say a paragraph of the story, in lines that a terminal has room for."""
+        width = min(get_terminal_size().columns, WIDEST) - len(MARGIN)
+        lines = wrap(text, width, break_long_words=False, break_on_hyphens=False)
+        self.show(*(line(f"{MARGIN}{one}", tone) for one in lines))
 
     def show(self, *screen: Line | Table) -> None:
         """Lay out lines and tables."""
@@ -56,7 +56,7 @@ class Telling:
         """Lay out a table of the story."""
         margin = Span(MARGIN[len(GAP) :])
         cells = tuple(Row((margin, *row)) for row in rows)
-        self.show(line(), Table((margin.text, *headings), cells))
+        self.show(line(), Table((margin.text, *headings), cells), line())
 
     @contextmanager
     def waiting(self, text: str) -> Iterator[Update]:

@@ -80,14 +80,14 @@ def test_the_demo_shows_what_it_tells(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stderr) == (0, ""), said
     for kind, entity in KINDS.items():
         assert re.search(rf"^ +{kind}  .*  {re.escape(entity)}  ", said, re.MULTILINE), kind
-    assert "4 guards ask for a person" in said
+    sentences = " ".join(said.split())
+    assert "4 guards ask for a person" in sentences
     for task in ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report"):
         assert re.search(rf"^ +{task} +success", said, re.MULTILINE), task
-    assert "Yes: demo holds what Git says; 8 changes made by this run" in said
-    assert "overview" in said
-    assert "No: 1 quota on demo was changed behind Git's back" in said
+    assert "Yes: demo holds what Git says; 8 changes made by this run" in sentences
+    assert "No: 1 quota on demo was changed behind Git's back" in sentences
     assert re.search(r"drifted +user=alice +producer_byte_rate +20 MiB/s +15 MiB/s", said)
-    assert "All went as told, and nothing is left running." in said
+    assert "All went as told, and nothing is left running." in sentences
 
     assert processes(tmp_path) == {}
     assert [port for port in re.findall(r"127\.0\.0\.1:(\d+)", said) if listens(int(port))] == []
