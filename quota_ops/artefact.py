@@ -4,8 +4,11 @@ A place is a path or an fsspec URL. Today only local folders are promised, becau
 needs a create that fails when the file exists, which `link` gives there.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from uuid import uuid4
 
+from fsspec import AbstractFileSystem
 from fsspec.core import url_to_fs
 
 from quota_ops.model.errors import InvalidInput
@@ -22,33 +25,37 @@ def write(place: str, content: bytes) -> None:
 
     Raises InvalidInput when the place cannot be written (disk full, no permission).
     """
-    fs, path = url_to_fs(place)
-    draft = _draft(place, content)
-    fs.mv(draft, path)
+    with _draft(place, content) as (fs, draft, path):
+        fs.mv(draft, path)
 
 
 def create(place: str, content: bytes) -> bool:
-    """Put bytes in a place where nothing was; False, and nothing done, when something is there."""
-    fs, path = url_to_fs(place)
-    draft = _draft(place, content)
-    try:
-        fs.link(draft, path)
-    except FileExistsError:
-        return False
-    finally:
-        fs.rm_file(draft)
-    return True
+    """Put bytes in a place where nothing was; False, and nothing done, when something is there.
+
+    Raises InvalidInput as `write` does, also where the file system has no hard links.
+    """
+    with _draft(place, content) as (fs, draft, path):
+        try:
+            fs.link(draft, path)
+        except FileExistsError:
+            return False
+        return True
 
 
-def _draft(place: str, content: bytes) -> str:
+@contextmanager
+def _draft(place: str, content: bytes) -> Iterator[tuple[AbstractFileSystem, str, str]]:
+    """The bytes in a file beside the place that is gone at the end, unless it became the place."""
     fs, path = url_to_fs(place)
     draft = f"{path}.{uuid4().hex}.part"
     try:
         fs.makedirs(fs._parent(path), exist_ok=True)  # noqa: SLF001 - fsspec documents it for callers
         fs.pipe_file(draft, content)
+        yield fs, draft, path
     except OSError as error:
         raise InvalidInput(
             f"{place} cannot be written: {error.strerror or error}",
-            "Nothing was changed by this step. Make room or give another --run-store.",
+            "Make room, or give another --run-store.",
         ) from error
-    return str(draft)
+    finally:
+        if fs.exists(draft):
+            fs.rm_file(draft)

@@ -30,8 +30,7 @@ class RunStore:
         `run` may be any text, such as Airflow's run id; characters that a path could trip over
         are replaced.
         """
-        name = _UNSAFE.sub("_", run) if run else _run_name()
-        folder = self.root / "runs" / _UNSAFE.sub("_", cluster) / name
+        folder = self.root / "runs" / _safe(cluster) / (_safe(run) if run else _run_name())
         try:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -44,7 +43,7 @@ class RunStore:
 
     def ledger(self, cluster_id: str) -> Path:
         """The folder of a cluster's ledger."""
-        return self.root / "ledger" / _UNSAFE.sub("_", cluster_id)
+        return self.root / "ledger" / _safe(cluster_id)
 
 
 def find_run_store(place: str | None = None) -> RunStore:
@@ -68,6 +67,12 @@ def find_run_store(place: str | None = None) -> RunStore:
 def _checkout(root: Path) -> Path | None:
     real = root.resolve()
     return next((one for one in (real, *real.parents) if (one / ".git").exists()), None)
+
+
+def _safe(name: str) -> str:
+    """The name as one that a path does not trip over; `.` and `..` are no names."""
+    safe = _UNSAFE.sub("_", name)
+    return safe if safe.strip(".") else safe.replace(".", "_")
 
 
 def _run_name() -> str:

@@ -26,7 +26,7 @@ def diff_runs(engine: Engine, folders: Sequence[Path]) -> None:
     """Leave differences.parquet and batches.parquet in each run folder, all by one job.
 
     Each folder holds desired, actual, ledger and clusters, of one cluster. Raises InvalidInput
-    when one is missing, is not its table, or two folders hold the same cluster.
+    when one is missing, is not its table or of another cluster, or two folders hold the same.
     """
     clusters = [_cluster(folder) for folder in folders]
     if len(set(clusters)) != len(clusters):
@@ -47,7 +47,7 @@ def _of(cluster: str, rows: pa.Table) -> pa.Table:
 
 
 def _cluster(folder: Path) -> str:
-    """The cluster id of a run folder, its sides held against their schema on the way."""
+    """The cluster id of a run folder, its sides held against their schema and it on the way."""
     for table in SIDES:
         place = str(folder / table.file)
         try:
@@ -61,4 +61,16 @@ def _cluster(folder: Path) -> str:
     rows = parquet.from_bytes(CLUSTERS, artefact.read(place), place)
     if rows.num_rows != 1:
         raise InvalidInput(f"{place} must hold one cluster, it holds {rows.num_rows}")
-    return str(rows["cluster"][0].as_py())
+    cluster = str(rows["cluster"][0].as_py())
+    for table in SIDES:
+        _refuse_others(str(folder / table.file), cluster)
+    return cluster
+
+
+def _refuse_others(place: str, cluster: str) -> None:
+    """A side of another cluster would read as if everything were gone from this one."""
+    if others := parquet.distinct(place, "cluster") - {cluster}:
+        named = ", ".join(sorted(map(str, others)))
+        raise InvalidInput(
+            f"{place} is of another cluster: {named}; the run is of {cluster}", "Start a new run."
+        )

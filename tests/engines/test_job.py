@@ -1,0 +1,94 @@
+"""What a diff refuses to read and to write."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from quota_ops import parquet
+from quota_ops.frames.embedded import EmbeddedEngine
+from quota_ops.frames.job import diff_runs
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
+from quota_ops.model.tables import BATCHES, CLUSTERS, DIFFERENCES, Table
+from quota_ops.run_folder import RunFolder
+from tests.engines.runs import differences, put
+
+ROW = ("user=a", "producer_byte_rate", 1.0)
+
+
+def put_elsewhere(path: Path, side: str) -> Path:
+    """A run folder of the cluster c, one side of which is of another."""
+    row = ("elsewhere", *ROW)
+    ledger = LedgerRow(*row, "verified", None, None, None, "run", "2026-11-01T00:00:00Z")
+    return put(
+        path,
+        "c",
+        desired=[DesiredRow(*row, None, None, "f", 1)] if side == "desired" else [],
+        actual=[ActualRow(*row, True, None)] if side == "actual" else [],
+        ledger=[ledger] if side == "ledger" else [],
+    )
+
+
+class Broken:
+    """An engine whose results have lost columns."""
+
+    def decide(self, _sides: Mapping[Table, Sequence[str]]) -> tuple[pa.Table, pa.Table]:
+        """No table of ours."""
+        return pa.table({"cluster": ["c"], "kind": [1]}), parquet.from_rows(BATCHES, [])
+
+
+@pytest.mark.parametrize("side", ["desired", "actual", "ledger"])
+def test_a_side_of_another_cluster_is_refused(side: str, tmp_path: Path) -> None:
+    """Rows of another cluster would read as if everything were gone, so nothing is decided."""
+    folder = put_elsewhere(tmp_path, side)
+
+    with pytest.raises(InvalidInput) as refused:
+        diff_runs(EmbeddedEngine(), [folder])
+
+    assert str(refused.value) == (
+        f"{tmp_path}/{side}.parquet is of another cluster: elsewhere; the run is of c\n"
+        "  Start a new run."
+    )
+    assert not RunFolder(folder).has(DIFFERENCES.file)
+
+
+def test_results_are_held_against_their_table(tmp_path: Path) -> None:
+    """Results that are no differences are not written; each discrepancy is told."""
+    folder = put(tmp_path, "c")
+
+    with pytest.raises(InvalidInput) as refused:
+        diff_runs(Broken(), [folder])
+
+    told = str(refused.value)
+    assert told.startswith("differences is not a differences table: entity is missing, must be ")
+    assert told.count("; ") == len(DIFFERENCES.columns) - 2
+    assert "; kind is int64, must be string; " in told
+    assert not RunFolder(folder).has(DIFFERENCES.file)
+
+
+@pytest.mark.parametrize("clusters", [[], [("c", "repair", False), ("d", "repair", False)]])
+def test_a_run_is_of_one_cluster(clusters: list[tuple[str, str, bool]], tmp_path: Path) -> None:
+    """A run folder without a cluster, or of two, is no run."""
+    folder = RunFolder(put(tmp_path, "c"))
+    folder.write_table(CLUSTERS, clusters)
+
+    with pytest.raises(InvalidInput) as refused:
+        diff_runs(EmbeddedEngine(), [folder.path])
+
+    assert str(refused.value) == (
+        f"{tmp_path}/clusters.parquet must hold one cluster, it holds {len(clusters)}"
+    )
+
+
+def test_what_an_earlier_diff_left_is_written_anew(tmp_path: Path) -> None:
+    """A diff run again on a run folder says what its sides say now."""
+    folder = put(tmp_path, "c", desired=[DesiredRow("c", *ROW, None, None, "f", 1)])
+    diff_runs(EmbeddedEngine(), [folder])
+    assert len(differences(folder)) == 1
+
+    put(tmp_path, "c")
+    diff_runs(EmbeddedEngine(), [folder])
+
+    assert differences(folder) == ()

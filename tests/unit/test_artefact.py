@@ -1,0 +1,106 @@
+"""Bytes in a place: whole or not at all."""
+
+import resource
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from quota_ops import artefact
+from quota_ops.model.errors import InvalidInput
+
+FILE_LIMIT = 4096
+
+
+def test_a_place_holds_what_was_written_last(tmp_path: Path) -> None:
+    """Folders are made on the way, and the last write is what is read."""
+    place = str(tmp_path / "a" / "b" / "c.json")
+
+    artefact.write(place, b"first")
+    artefact.write(place, b"second")
+
+    assert artefact.read(place) == b"second"
+    assert [path.name for path in Path(place).parent.iterdir()] == ["c.json"]
+
+
+def test_a_place_is_created_once(tmp_path: Path) -> None:
+    """Who comes second changes nothing, and is told."""
+    place = str(tmp_path / "1.parquet")
+
+    assert (artefact.create(place, b"first"), artefact.create(place, b"second")) == (True, False)
+    assert artefact.read(place) == b"first"
+    assert [path.name for path in tmp_path.iterdir()] == ["1.parquet"]
+
+
+def test_of_many_creators_one_wins(tmp_path: Path) -> None:
+    """However many come at once, one creates the place, and it holds that one's bytes."""
+    place = str(tmp_path / "1.parquet")
+    contents = [bytes([number]) * 50_000 for number in range(16)]
+
+    with ThreadPoolExecutor(16) as writers:
+        won = list(writers.map(lambda content: artefact.create(place, content), contents))
+
+    assert won.count(True) == 1
+    assert artefact.read(place) == contents[won.index(True)]
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_place_that_is_not_there(tmp_path: Path) -> None:
+    """Reading nothing is the error that Python has for it."""
+    with pytest.raises(FileNotFoundError):
+        artefact.read(str(tmp_path / "missing"))
+
+
+def test_a_place_may_be_an_address(tmp_path: Path) -> None:
+    """A place is a path or an fsspec URL of one."""
+    artefact.write(f"file://{tmp_path}/a", b"content")
+
+    assert artefact.read(str(tmp_path / "a")) == b"content"
+
+
+@pytest.mark.parametrize("how", ["write", "create"])
+def test_a_full_disk_leaves_nothing_half_written(how: str, tmp_path: Path) -> None:
+    """What was there stays, nothing half-written is beside it, and the error says what to do."""
+    old, new = str(tmp_path / "old"), str(tmp_path / "new")
+    artefact.write(old, b"old")
+    place = old if how == "write" else new
+    script = f"""
+import resource, signal, sys
+from quota_ops import artefact
+from quota_ops.model.errors import InvalidInput
+artefact.write({str(tmp_path / "warm")!r}, b"")
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({FILE_LIMIT}, {FILE_LIMIT}))
+try:
+    artefact.{how}({place!r}, bytes({2 * FILE_LIMIT}))
+except InvalidInput as error:
+    sys.exit(str(error))
+"""
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[1] != FILE_LIMIT
+
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+
+    assert ended.stderr == (
+        f"{place} cannot be written: File too large\n  Make room, or give another --run-store.\n"
+    )
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+        "old": b"old",
+        "warm": b"",
+    }
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    """A folder where a file must be is an error with the place and what to do."""
+    (tmp_path / "file").write_bytes(b"")
+    place = str(tmp_path / "file" / "below")
+
+    with pytest.raises(InvalidInput) as refused:
+        artefact.write(place, b"content")
+
+    assert str(refused.value) == (
+        f"{place} cannot be written: File exists\n  Make room, or give another --run-store."
+    )

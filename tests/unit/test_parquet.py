@@ -1,0 +1,111 @@
+"""Tables as Parquet bytes: what comes out is what went in, and nothing else gets in."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quota_ops import parquet
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.tables import ACTUAL, COUNT, DESIRED, FLAG, LEDGER, NUMBER, TEXT, Table
+
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    TEXT: st.text(st.characters(exclude_categories=["Cs"])),
+    NUMBER: st.floats(allow_nan=False),
+    COUNT: st.integers(-(2**31), 2**31 - 1),
+    FLAG: st.booleans(),
+}
+
+
+def rows_of(table: Table) -> st.SearchStrategy[list[tuple[Any, ...]]]:
+    """Rows of a table with any values that its columns take."""
+    columns = (
+        VALUES[column.type] | st.none() if column.nullable else VALUES[column.type]
+        for column in table.columns
+    )
+    return st.lists(st.tuples(*columns), max_size=5)
+
+
+@pytest.mark.parametrize("table", [DESIRED, ACTUAL, LEDGER], ids=lambda table: table.name)
+@given(data=st.data())
+def test_rows_come_back(table: Table, data: st.DataObject) -> None:
+    """Any rows are read back as they were written, also none, with the notes beside them."""
+    rows = data.draw(rows_of(table))
+    notes = {"policy": "null", "commits": '["é"]'}
+
+    content = parquet.to_bytes(table, parquet.from_rows(table, rows), notes)
+    read = parquet.from_bytes(table, content, "place")
+
+    assert list(parquet.to_rows(read)) == rows
+    assert parquet.notes(read) == notes
+    assert read.schema.equals(parquet.arrow_schema(table))
+
+
+def test_columns_may_come_in_any_order_and_spelling() -> None:
+    """An engine's own kinds of strings and its order of columns are the same table."""
+    arrow = pa.table(
+        {
+            "in_scope": [True],
+            "value": [1.0],
+            "key": pa.array(["k"], pa.large_string()),
+            "hands_off": pa.array([None], pa.string_view()),
+            "entity": ["e"],
+            "cluster": ["c"],
+        }
+    )
+
+    found = parquet.conform(ACTUAL, arrow)
+
+    assert list(parquet.to_rows(found)) == [("c", "e", "k", 1.0, True, None)]
+    assert found.schema.equals(parquet.arrow_schema(ACTUAL))
+
+
+def test_every_discrepancy_is_listed() -> None:
+    """What is missing, what has another type and what does not belong are told at once."""
+    arrow = pa.table({"cluster": ["c"], "entity": [1], "key": ["k"], "value": ["1"], "more": [1]})
+
+    with pytest.raises(InvalidInput) as refused:
+        parquet.conform(ACTUAL, arrow, "run/actual.parquet")
+
+    assert str(refused.value) == (
+        "run/actual.parquet is not a actual table: entity is int64, must be string; "
+        "value is string, must be double; in_scope is missing, must be boolean; "
+        "hands_off is missing, must be string; more is not a column of it"
+    )
+
+
+def test_every_column_with_a_hole_is_listed() -> None:
+    """An empty value stands only where the table lets it."""
+    rows = parquet.from_rows(ACTUAL, [("c", None, "k", None, True, None)])
+
+    with pytest.raises(InvalidInput) as refused:
+        parquet.to_bytes(ACTUAL, rows)
+
+    assert str(refused.value) == "actual has empty values in entity, value"
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + bytes(100) + b"PAR1", b"PAR1 no PAR1"])
+def test_what_is_no_parquet_is_refused(content: bytes, tmp_path: Path) -> None:
+    """Damaged bytes are an error with their place, whether read whole or by their columns."""
+    place = tmp_path / "actual.parquet"
+    place.write_bytes(content)
+
+    with pytest.raises(InvalidInput, match=r"^place is not a Parquet file that can be read: "):
+        parquet.from_bytes(ACTUAL, content, "place")
+    with pytest.raises(InvalidInput, match=f"^{place} is not a Parquet file that can be read: "):
+        parquet.columns(str(place))
+
+
+def test_columns_without_rows(tmp_path: Path) -> None:
+    """Names and types of the columns are read alone; a file that is not there is Python's error."""
+    place = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": ["x", "y", "x"], "b": [1.0, 2.0, 3.0]}), place)
+
+    assert parquet.columns(str(place)) == {"a": "string", "b": "double"}
+    assert parquet.distinct(str(place), "a") == {"x", "y"}
+    with pytest.raises(FileNotFoundError):
+        parquet.columns(str(tmp_path / "missing"))

@@ -1,0 +1,102 @@
+"""Where runs and ledgers live."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.run_store import ENVIRONMENT, RunStore, find_run_store
+
+
+def mode(path: Path) -> int:
+    """The permissions of a path."""
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_store_is_private(tmp_path: Path) -> None:
+    """Whatever the umask, nobody else reads a run."""
+    before = os.umask(0)
+    try:
+        folder = RunStore(tmp_path / "store").new_run("demo")
+    finally:
+        os.umask(before)
+
+    assert (mode(tmp_path / "store"), mode(folder)) == (0o700, 0o700)
+
+
+def test_runs_are_named_by_their_time(tmp_path: Path) -> None:
+    """Two runs of one second are two folders, below their cluster, in order of time."""
+    store = RunStore(tmp_path)
+    names = [store.new_run("demo").relative_to(tmp_path / "runs" / "demo").name for _ in range(3)]
+
+    assert len(set(names)) == 3
+    assert all(len(name) == len("2026-11-21T10-15-00Z-ab12") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("run", "name"),
+    [
+        ("manual__2026-11-21T10:15:00+00:00", "manual__2026-11-21T10_15_00+00_00"),
+        ("../../etc", ".._.._etc"),
+        ("a\0b", "a_b"),
+        ("..", "__"),
+        (".", "_"),
+    ],
+)
+def test_a_name_never_leaves_the_store(run: str, name: str, tmp_path: Path) -> None:
+    """Any text may name a run, a cluster or a ledger: it becomes one folder, always the same."""
+    store = RunStore(tmp_path)
+
+    assert store.new_run(run, run) == tmp_path / "runs" / name / name == store.new_run(run, run)
+    assert store.ledger(run) == tmp_path / "ledger" / name
+
+
+def test_a_store_that_cannot_be_written(tmp_path: Path) -> None:
+    """The error names the store and the two ways to another."""
+    (tmp_path / "file").write_bytes(b"")
+
+    with pytest.raises(InvalidInput) as refused:
+        RunStore(tmp_path / "file").new_run("demo")
+
+    assert str(refused.value) == (
+        f"the run store {tmp_path / 'file'} cannot be written: File exists\n"
+        "  Give a folder that can, by --run-store or QUOTA_OPS_RUN_STORE."
+    )
+
+
+def test_the_option_comes_before_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An option, else the environment, else the user's own state folder."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.delenv(ENVIRONMENT, raising=False)
+    own = find_run_store()
+    monkeypatch.setenv(ENVIRONMENT, "~/environment")
+
+    assert own == RunStore(tmp_path / "home" / ".local" / "state" / "quota-ops" / "store")
+    assert find_run_store() == RunStore(tmp_path / "home" / "environment")
+    assert find_run_store(str(tmp_path / "option")) == RunStore(tmp_path / "option")
+
+
+@pytest.mark.parametrize("git", ["folder", "file"])
+def test_a_checkout_is_no_store(git: str, tmp_path: Path) -> None:
+    """A store inside a checkout or a worktree is refused, also through a link that leads there."""
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    if git == "folder":
+        (checkout / ".git").mkdir()
+    else:
+        (checkout / ".git").write_text("gitdir: elsewhere")
+    (tmp_path / "link").symlink_to(checkout)
+
+    for place in (checkout, checkout / "a" / "b", tmp_path / "link" / "a"):
+        with pytest.raises(InvalidInput) as refused:
+            find_run_store(str(place))
+        assert str(refused.value) == (
+            f"the run store {place} lies inside the Git checkout {checkout}\n"
+            "  Runs and ledgers must outlive a checkout: give a folder elsewhere, "
+            "by --run-store or QUOTA_OPS_RUN_STORE."
+        )
