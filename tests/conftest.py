@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from quota_ops.sandbox.broker import RunningBroker, start_broker
 from quota_ops.sandbox.config import BrokerConfig
@@ -10,6 +11,9 @@ from quota_ops.sandbox.demo_cluster import DEMO_CLUSTER_ID
 
 SECURED_CLUSTER_ID = "b3JkZXJzLWV1LWNsdXN0ZQ"
 """The ids are part of every plan's digest, and digests are compared whole."""
+
+settings.register_profile("suite", deadline=None)  # a busy machine is no failure
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")
