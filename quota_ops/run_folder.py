@@ -1,23 +1,27 @@
 """A run's folder: the names of its artefacts, and how each is read and written."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
 from quota_ops import artefact, parquet
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
+from quota_ops.model.outcome import Outcome
 from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageResult, StageStatus
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.tables import BATCHES, DIFFERENCES, Table
+from quota_ops.run_json import outcomes_from_json, typed
+
+Parsed = TypeVar("Parsed")
 
 ABOUT = "run.json"
 POLICY = "policy.json"
@@ -52,17 +56,23 @@ class RunFolder:
 
     def about(self) -> dict[str, Any]:
         """What run.json says: run, cluster, commit, started."""
-        about = self.read_json(ABOUT)
-        if missing := {"run", "cluster", "commit", "started"} - about.keys():
-            raise InvalidInput(f"{self.path / ABOUT} does not say {', '.join(sorted(missing))}")
-        return about
+        return self.read_as(
+            ABOUT,
+            lambda about: {
+                "run": typed(about["run"], str),
+                "cluster": typed(about["cluster"], str),
+                "commit": typed(about["commit"], str | None),
+                "started": typed(about["started"], str),
+            },
+        )
 
     def policy(self) -> Policy:
         """The policy that check left."""
-        try:
-            return Policy.from_json(self.read_json(POLICY))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise InvalidInput(f"{self.path / POLICY} is not a policy: {error!r}") from error
+        return self.read_as(POLICY, Policy.from_json)
+
+    def outcomes(self, name: str) -> tuple[Outcome, ...]:
+        """The outcomes that an earlier stage left; none when it did not run."""
+        return self.read_as(name, outcomes_from_json) if self.has(name) else ()
 
     def has(self, name: str) -> bool:
         """Whether the artefact is there."""
@@ -127,6 +137,14 @@ class RunFolder:
             raise InvalidInput(f"{self.path / name} holds no JSON object")
         return value
 
+    def read_as(self, name: str, parse: Callable[[dict[str, Any]], Parsed]) -> Parsed:
+        """A JSON artefact as what it stands for; InvalidInput when it does not."""
+        value = self.read_json(name)
+        try:
+            return parse(value)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InvalidInput(f"{self.path / name} is damaged: {error!r}") from error
+
     def write_text(self, name: str, text: str) -> None:
         """Leave a page for people."""
         artefact.write(str(self.path / name), text.encode("utf-8", "backslashreplace"))
@@ -161,9 +179,14 @@ class RunFolder:
         """How a stage of this run ended; NOT_RUN when it did not begin."""
         if not self.has(f"stage-{stage}.json"):
             return StageResult(stage, StageStatus.NOT_RUN)
-        kept = self.read_json(f"stage-{stage}.json")
-        return StageResult(
-            kept["stage"], StageStatus(kept["status"]), kept["seconds"], kept["message"]
+        return self.read_as(
+            f"stage-{stage}.json",
+            lambda kept: StageResult(
+                stage,
+                StageStatus(kept["status"]),
+                typed(kept["seconds"], float | int | None),
+                typed(kept["message"], str | None),
+            ),
         )
 
 

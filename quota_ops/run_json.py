@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from math import isfinite
+from types import UnionType
 from typing import Any
 
 from quota_ops.model.difference import Action, Difference, Kind
@@ -25,6 +26,13 @@ def _float(value: float | str | None) -> float | None:
     return None if value is None else float(value)
 
 
+def typed(value: Any, kind: type | UnionType) -> Any:
+    """The value; TypeError when it is of another type."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r} is no {getattr(kind, '__name__', kind)}")
+    return value
+
+
 def plan_json(plan: Plan) -> Json:
     """plan.json: digest first, then what people look for, then every differing row."""
     return {
@@ -36,28 +44,32 @@ def plan_json(plan: Plan) -> Json:
         "batches": plan.batches,
         "ledger": plan.ledger,
         "policy": plan.policy.as_json(),
-        "differences": [_difference_json(row) for row in plan.differences],
+        "differences": [difference_json(row) for row in plan.differences],
     }
 
 
-def _difference_json(row: Difference) -> Json:
+def difference_json(row: Difference) -> Json:
+    """A differing row as plan.json holds it."""
     numbers = {name: number(getattr(row, name)) for name in ("before", "after", "verified")}
     return row._asdict() | numbers
 
 
 def plan_from_json(values: Mapping[str, Any]) -> tuple[Plan, str]:
-    """The plan that `plan_json` wrote, and the digest that stands in the file."""
+    """The plan that `plan_json` wrote, and the digest that stands in the file.
+
+    KeyError, TypeError, ValueError or AttributeError when it wrote nothing like that.
+    """
     plan = Plan(
         policy=Policy.from_json(values["policy"]),
-        commit=values["commit"],
+        commit=typed(values["commit"], str | None),
         differences=tuple(_difference(row) for row in values["differences"]),
         guards=tuple(GuardFinding(**one) for one in values["guards"]),
-        desired=values["desired"],
-        actual=values["actual"],
-        batches=values["batches"],
-        ledger=values["ledger"],
+        desired=typed(values["desired"], int),
+        actual=typed(values["actual"], int),
+        batches=typed(values["batches"], int),
+        ledger=typed(values["ledger"], str | None),
     )
-    return plan, values["digest"]
+    return plan, typed(values["digest"], str)
 
 
 def _difference(row: Json) -> Difference:
@@ -116,4 +128,4 @@ def verification_from_json(
         )
         for row in values["verdicts"]
     )
-    return brokers, verdicts, values["verified"]
+    return brokers, verdicts, typed(values["verified"], int)

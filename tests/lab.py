@@ -23,7 +23,7 @@ from quota_ops.model.guards import Guard
 from quota_ops.model.plan import exact
 from quota_ops.model.quota import QUOTA_KEYS, UNLIMITED
 from quota_ops.model.rows import LedgerRow
-from quota_ops.run_folder import RunFolder
+from quota_ops.run_folder import PLAN, RunFolder
 from quota_ops.run_store import RunStore
 from quota_ops.sandbox.broker import RunningBroker
 from quota_ops.stages.chain import CHAINS, Run, run_stages
@@ -139,6 +139,11 @@ class Lab:
         run = self.start(**options)
         run_stages(run, CHAINS[command])
         return run.folder
+
+    def planned(self, **options: Any) -> Run:
+        """A plan that was made, and is approved."""
+        folder = self.run("plan")
+        return self.resume(folder, approve=folder.read_json(PLAN)["digest"], **options)
 
     def refused(self, command: str, **options: Any) -> tuple[RunFolder, QuotaOpsError]:
         """Run a command's stages, which must end in an error."""

@@ -58,6 +58,9 @@ class Policy:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
         """The policy that `as_json` wrote; KeyError, TypeError or ValueError when it is not one."""
+        for name in ("cluster", "cluster_id", "connection"):
+            if not isinstance(values[name], str):
+                raise TypeError(f"{name} is {values[name]!r}")
         return cls(
             **{name: values[name] for name in (one.name for one in fields(cls))}
             | {

@@ -11,7 +11,7 @@ from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import APPLIED, RunFolder
-from quota_ops.run_json import outcomes_from_json, outcomes_json
+from quota_ops.run_json import outcomes_json
 from quota_ops.stages.approval import approved_plan
 from quota_ops.stages.intent import intend, is_as_planned, withdraw
 from quota_ops.stages.outcomes import all_of, listed, outcomes_of
@@ -80,7 +80,7 @@ def _send_all(
 def _keep(folder: RunFolder, number: int, batch: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
     """Leave a batch's outcomes; what an earlier attempt of this run wrote stays accepted."""
     name = f"batch-{number:04d}.json"
-    earlier = outcomes_from_json(folder.read_json(name)) if folder.has(name) else ()
+    earlier = folder.outcomes(name)
     batch = tuple(_earlier(one, earlier) for one in batch)
     folder.write_json(name, outcomes_json(batch))
     return batch

@@ -1,15 +1,16 @@
 """What must hold before anything is written: the plan is whole, approved, and was validated."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
-from quota_ops.model.errors import InvalidInput, Refused
+from quota_ops.model.errors import Refused
 from quota_ops.model.outcome import Status
 from quota_ops.model.plan import SHORT, Plan, approves, exact
 from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import PLAN, VALIDATED, RunFolder
-from quota_ops.run_json import outcomes_from_json, plan_from_json
+from quota_ops.run_json import difference_json, plan_from_json
 from quota_ops.stages.outcomes import all_of
-from quota_ops.stages.plan import refuse_unless_passed
+from quota_ops.stages.plan import findings, refuse_unless_passed
 
 Batches = Mapping[int, tuple[BatchRow, ...]]
 
@@ -29,33 +30,41 @@ def approved_plan(folder: RunFolder, approved: str) -> tuple[Plan, Batches]:
             f"the approval is for {approved[:SHORT]}, this plan is {plan.digest[:SHORT]}",
             "Nothing was written. Look at the plan again, then approve its digest.",
         )
-    refuse_unless_passed(plan)
     batches = folder.batches()
     _hold_against_plan(folder, plan, batches)
+    refuse_unless_passed(plan)
     _refuse_unless_validated(folder, batches)
     return plan, batches
 
 
 def _whole_plan(folder: RunFolder) -> Plan:
     """The plan, its digest computed anew and held against the one in the file."""
-    place = folder.path / PLAN
-    try:
-        plan, written = plan_from_json(folder.read_json(PLAN))
-        digest, said = plan.digest, f"{written[:SHORT]}"
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InvalidInput(f"{place} is not a plan: {error!r}", _NEW_PLAN) from error
+    plan, digest, written = folder.read_as(PLAN, _plan_and_digests)
     if digest != written:
         raise Refused(
-            f"{place} was changed after it was written: its rows give the digest "
-            f"{digest[:SHORT]}, the file says {said}",
+            f"{folder.path / PLAN} was changed after it was written: its rows give the digest "
+            f"{digest[:SHORT]}, the file says {written[:SHORT]}",
             _NEW_PLAN,
         )
     return plan
 
 
+def _plan_and_digests(values: dict[str, Any]) -> tuple[Plan, str, str]:
+    plan, written = plan_from_json(values)
+    return plan, plan.digest, written
+
+
 def _hold_against_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
     if plan.policy != folder.policy():
         raise Refused(f"{folder.path}: policy.json is not the policy of the plan", _NEW_PLAN)
+    differences = {(row.entity, row.key): difference_json(row) for row in folder.differences()}
+    if folder.read_as(PLAN, _rows_of_plan) != differences:
+        raise Refused(
+            f"{folder.path}: differences.parquet does not hold the rows of the plan", _NEW_PLAN
+        )
+    allowed = {one.guard: one.allowed for one in plan.guards if one.allowed is not None}
+    if findings(folder, plan, allowed) != plan.guards:
+        raise Refused(f"{folder.path / PLAN} does not say what the guards say", _NEW_PLAN)
     planned = sorted(
         (row.cluster, row.entity, row.key, exact(row.before), exact(row.target))
         for row in plan.writes
@@ -72,7 +81,7 @@ def _hold_against_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
 
 
 def _refuse_unless_validated(folder: RunFolder, batches: Batches) -> None:
-    said = outcomes_from_json(folder.read_json(VALIDATED)) if folder.has(VALIDATED) else ()
+    said = folder.outcomes(VALIDATED)
     accepted = {(one.entity, one.keys) for one in said if one.status is Status.ACCEPTED}
     asked = {
         (one.entity, one.keys)
@@ -84,6 +93,10 @@ def _refuse_unless_validated(folder: RunFolder, batches: Batches) -> None:
             f"the broker has not accepted {missing} of {len(asked)} entities (validate-only)",
             f"Nothing was written. Ask it: quota-ops validate --run {folder.path}",
         )
+
+
+def _rows_of_plan(values: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(row["entity"], row["key"]): row for row in values["differences"]}
 
 
 def _rows(batches: Batches) -> Iterable[BatchRow]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from quota_ops.ledger import VERIFIED, applied
 from quota_ops.model.errors import GuardsRefused, InvalidInput
 from quota_ops.model.guards import Guard, Past, judge, unknown_guards
-from quota_ops.model.plan import Plan, by_risk
+from quota_ops.model.plan import GuardFinding, Plan, by_risk
 from quota_ops.model.tables import ACTUAL, DESIRED, DIFFERENCES, LEDGER
 from quota_ops.run_folder import DESCRIBED, PLAN, RunFolder
 from quota_ops.run_json import plan_json
@@ -24,29 +24,32 @@ def run(folder: RunFolder, allow: Mapping[str, str] | None = None) -> Plan:
         policy, commit = folder.policy(), folder.about()["commit"]
         folder.hold_against(policy.cluster_id, DESIRED, ACTUAL, LEDGER, DIFFERENCES)
         differences = tuple(sorted(folder.differences(), key=by_risk))
-        desired = folder.count(DESIRED)
         plan = Plan(
             policy=policy,
             commit=commit,
             differences=differences,
             guards=(),
-            desired=desired,
+            desired=folder.count(DESIRED),
             actual=folder.count(ACTUAL),
             batches=len(folder.batches()),
             ledger=folder.read_json(DESCRIBED)["ledger"],
         )
-        guards = judge(
-            plan.writes,
-            policy=policy,
-            commit=commit,
-            desired=desired,
-            past=_past(folder),
-            allowed=allowed,
-        )
-        plan = plan.judged(guards)
+        plan = plan.judged(findings(folder, plan, allowed))
         folder.write_json(PLAN, plan_json(plan))
         refuse_unless_passed(plan)
         return plan
+
+
+def findings(folder: RunFolder, plan: Plan, allowed: Mapping[str, str]) -> tuple[GuardFinding, ...]:
+    """What the guards say of a plan that was made from a run's tables."""
+    return judge(
+        plan.writes,
+        policy=plan.policy,
+        commit=plan.commit,
+        desired=plan.desired,
+        past=_past(folder),
+        allowed=allowed,
+    )
 
 
 def refuse_unless_passed(plan: Plan) -> None:

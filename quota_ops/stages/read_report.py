@@ -10,7 +10,7 @@ from quota_ops.model.plan import Plan
 from quota_ops.model.report import STAGES, Report, StageResult, StageStatus
 from quota_ops.model.tables import ACTUAL, DESIRED, DIFFERENCES
 from quota_ops.run_folder import APPLIED, DESCRIBED, PLAN, POLICY, VALIDATED, VERIFIED, RunFolder
-from quota_ops.run_json import outcomes_from_json, plan_from_json, verification_from_json
+from quota_ops.run_json import plan_from_json, verification_from_json
 
 Part = TypeVar("Part")
 
@@ -23,11 +23,11 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     about = folder.about()
     parts = _Parts(folder)
     policy = parts.read("check", POLICY, folder.policy)
-    plan = parts.read("plan", PLAN, lambda: plan_from_json(folder.read_json(PLAN))[0])
+    plan = parts.read("plan", PLAN, lambda: folder.read_as(PLAN, plan_from_json)[0])
     if plan is None and not folder.has(PLAN):
         plan = parts.read("diff", DIFFERENCES.file, lambda: _unjudged(folder))
     verification = parts.read(
-        "verify", VERIFIED, lambda: verification_from_json(folder.read_json(VERIFIED))
+        "verify", VERIFIED, lambda: folder.read_as(VERIFIED, verification_from_json)
     )
     brokers, verdicts, verified = verification or ((), (), 0)
     validated, applied = parts.outcomes("validate", VALIDATED), parts.outcomes("apply", APPLIED)
@@ -65,15 +65,11 @@ class _Parts:
             return read()
         except InvalidInput as error:
             self._damaged[stage] = error.message
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            self._damaged[stage] = f"{self._folder.path / name} is damaged: {error!r}"
-        return None
+            return None
 
     def outcomes(self, stage: str, name: str) -> tuple[Outcome, ...]:
         """The outcomes of a stage, or none."""
-        return (
-            self.read(stage, name, lambda: outcomes_from_json(self._folder.read_json(name))) or ()
-        )
+        return self.read(stage, name, lambda: self._folder.outcomes(name)) or ()
 
     def stage(self, stage: str) -> StageResult:
         """How a stage ended."""

@@ -16,7 +16,7 @@ from quota_ops.model.tables import DESIRED
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict, behind
 from quota_ops.parquet import to_rows
 from quota_ops.run_folder import APPLIED, VERIFIED, RunFolder
-from quota_ops.run_json import outcomes_from_json, verification_json
+from quota_ops.run_json import verification_json
 from quota_ops.stages.settle import Held, held_by
 
 Targets = Mapping[tuple[str, str], float | None]
@@ -81,11 +81,9 @@ def _targets(
 
 
 def _left_alone(folder: RunFolder) -> set[tuple[str, str]]:
-    if not folder.has(APPLIED):
-        return set()
     return {
         (one.entity, key)
-        for one in outcomes_from_json(folder.read_json(APPLIED))
+        for one in folder.outcomes(APPLIED)
         if one.status not in {*DONE, Status.UNKNOWN}
         for key in one.keys
     }

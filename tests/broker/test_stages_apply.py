@@ -1,63 +1,23 @@
 """apply on a real broker: what is left alone, what is settled, and what goes on."""
 
 import math
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from quota_ops.ledger import INTENDED
-from quota_ops.model.errors import Unreachable
-from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.outcome import Status
 from quota_ops.model.rows import DesiredRow
 from quota_ops.model.tables import DESIRED
-from quota_ops.model.verification import BrokerAnswer
-from quota_ops.run_folder import APPLIED, PLAN, VALIDATED, RunFolder
-from quota_ops.run_json import outcomes_from_json, outcomes_json
-from quota_ops.sandbox.broker import RunningBroker
-from quota_ops.stages import apply, settle
-from quota_ops.stages.chain import CHAINS, RESUMED, Run, run_stages
+from quota_ops.run_folder import VALIDATED
+from quota_ops.run_json import outcomes_json
+from quota_ops.stages import apply
+from quota_ops.stages.chain import RESUMED, run_stages
 from quota_ops.stages.outcomes import all_of
-from tests.lab import Lab, State, error_of, open_lab
+from tests.broker.stage_runs import KEY, TEN, After, outcomes
+from tests.lab import Lab, State, error_of
 
-KEY, OTHER = "producer_byte_rate", "consumer_byte_rate"
-TEN: dict[str, dict[str, float | None]] = {
-    f"user=u{number}": {KEY: 100.0 + number} for number in range(10)
-}
-
-
-def outcomes(folder: RunFolder, name: str = APPLIED) -> dict[str, Status]:
-    """What became of each entity."""
-    return {one.entity: one.status for one in outcomes_from_json(folder.read_json(name))}
-
-
-def planned(lab: Lab) -> Run:
-    """A plan that was made, and is approved."""
-    folder = lab.run("plan")
-    return lab.resume(folder, approve=folder.read_json(PLAN)["digest"])
-
-
-@dataclass
-class After:
-    """A Progress that does something after a batch."""
-
-    batch: int
-    act: Callable[[], object]
-    batches: list[int] = field(default_factory=list)
-
-    def applied(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
-        """Act when it is that batch."""
-        self.batches.append(len(outcomes))
-        assert batches >= batch
-        if batch == self.batch:
-            self.act()
-
-    def asked(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
-        """Nothing is done while verify asks."""
+OTHER = "consumer_byte_rate"
 
 
 def test_run_twice(lab: Lab) -> None:
@@ -86,7 +46,7 @@ def test_run_twice(lab: Lab) -> None:
 def test_the_same_run_twice(lab: Lab) -> None:
     """A run that is resumed after its end sends nothing, and still says what it had written."""
     lab.desire(TEN)
-    run = planned(lab)
+    run = lab.planned()
     run_stages(run, RESUMED)
     before = outcomes(run.folder)
 
@@ -99,7 +59,7 @@ def test_the_same_run_twice(lab: Lab) -> None:
 def test_a_stale_row_is_left_alone(lab: Lab) -> None:
     """A row that moved after the plan is reported with its entity; the others are written."""
     lab.desire(TEN)
-    run = planned(lab)
+    run = lab.planned()
     lab.put({"user=u3": {KEY: 7.0}, "user=u4": TEN["user=u4"]})
 
     error = error_of(run, RESUMED)
@@ -128,13 +88,10 @@ def test_after_a_pause_the_cluster_is_looked_at_again(
     """What changes between two batches that are far apart is noticed before it is overwritten."""
     monkeypatch.setattr(apply, "PAUSE", 0.0)
     lab.desire(TEN)
-    folder = lab.run("plan")
     second = sorted(TEN)[2]
     told = After(1, partial(lab.put, {second: {KEY: 7.0}}))
 
-    error = error_of(
-        lab.resume(folder, approve=folder.read_json(PLAN)["digest"], progress=told), RESUMED
-    )
+    error = error_of(lab.planned(progress=told), RESUMED)
 
     assert f"{second}  stale: changed since the plan was made" in error.message
     assert told.batches == [2] * 5
@@ -214,105 +171,3 @@ def test_what_is_not_a_number_is_replaced_and_cleared(lab: Lab) -> None:
 
     assert "cut: user=a request_percentage and 1 more would fall by more than 50 %" in guards
     assert lab.held() == lab.known() == {entity: {"request_percentage": 50.0} for entity in odd}
-
-
-class Freezer:
-    """Lets a broker take a request and be silent."""
-
-    def __init__(self, broker: RunningBroker) -> None:
-        self._node = broker.nodes[0]
-        self._timers: list[threading.Timer] = []
-
-    def freeze(self, seconds: float) -> None:
-        """Stop the process, and let it go on after some seconds."""
-        self._node.send(signal.SIGSTOP)
-        self._timers.append(threading.Timer(seconds, self.thaw))
-        self._timers[-1].start()
-
-    def thaw(self) -> None:
-        """Let it go on."""
-        self._node.send(signal.SIGCONT)
-
-    def close(self) -> None:
-        """Let it go on, now and for good."""
-        for timer in self._timers:
-            timer.cancel()
-            timer.join()
-        self.thaw()
-
-
-@pytest.fixture(name="freezer")
-def _freezer(broker: RunningBroker) -> Iterator[Freezer]:
-    freezer = Freezer(broker)
-    yield freezer
-    freezer.close()
-
-
-@pytest.fixture(name="impatient")
-def _impatient(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
-    with open_lab(broker, tmp_path, timeout=1.0) as lab:
-        yield lab
-
-
-@pytest.mark.usefixtures("small_batches")
-def test_a_write_without_an_answer_is_settled(impatient: Lab, freezer: Freezer) -> None:
-    """A broker that is silent for longer than a call waits is asked again, and the run goes on."""
-    lab = impatient
-    lab.desire(TEN)
-
-    folder = lab.run("reconcile", progress=After(1, partial(freezer.freeze, 2.0)))
-
-    assert lab.held() == lab.known() == TEN
-    assert set(outcomes(folder).values()) == {Status.ACCEPTED}
-
-
-@pytest.mark.usefixtures("small_batches")
-def test_what_stays_unknown_is_said_and_found_out_by_the_next_run(
-    impatient: Lab, freezer: Freezer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is sent after an unknown answer; the next run recognises what had arrived."""
-    monkeypatch.setattr(settle, "PATIENCE", 0.5)
-    monkeypatch.setattr("quota_ops.stages.verify.deadline", lambda _rows: 0.1)
-    lab = impatient
-    lab.desire(TEN)
-    run = lab.start(progress=After(1, partial(freezer.freeze, 60.0)))
-
-    error = error_of(run, (*CHAINS["plan"], "apply", "verify", "report"))
-
-    first, second, rest = sorted(TEN)[:2], sorted(TEN)[2:4], sorted(TEN)[4:]
-    assert error.exit_code == 1
-    assert error.message.startswith("8 of 10 entities did not end as planned:\n")
-    assert error.remedy == "Run again: what arrived is recognised, the rest is sent."
-    assert outcomes(run.folder) == {
-        **dict.fromkeys(first, Status.ACCEPTED),
-        **dict.fromkeys(second, Status.UNKNOWN),
-        **dict.fromkeys(rest, Status.NOT_SENT),
-    }
-    assert lab.known() == {}
-    assert set(lab.known(INTENDED)) == {*first, *second}
-
-    freezer.thaw()
-    lab.wait_for({entity: TEN[entity] for entity in (*first, *second)})
-    run_stages(lab.resume(run.folder, approve=run.folder.read_json(PLAN)["digest"]), RESUMED)
-    assert outcomes(run.folder) == {
-        **dict.fromkeys(TEN, Status.ACCEPTED),
-        **dict.fromkeys(second, Status.ALREADY),
-    }
-    assert lab.held() == lab.known() == TEN
-    assert lab.known(INTENDED) == {}
-
-
-def test_a_broker_that_is_gone_before_the_first_write(impatient: Lab, freezer: Freezer) -> None:
-    """What could surely not be sent is not noted as ours; the cluster's trouble is the error."""
-    lab = impatient
-    lab.desire(TEN)
-    run = planned(lab)
-    freezer.freeze(60.0)
-
-    error = error_of(run, RESUMED)
-
-    assert isinstance(error, Unreachable)
-    assert not run.folder.has(APPLIED)
-    freezer.thaw()
-    assert lab.held() == {}
-    assert not lab.ledger_folder.exists()

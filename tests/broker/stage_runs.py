@@ -1,0 +1,37 @@
+"""What tests of stages share: what became of entities, and acting in the middle of a run."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.verification import BrokerAnswer
+from quota_ops.run_folder import APPLIED, RunFolder
+
+KEY = "producer_byte_rate"
+TEN: dict[str, dict[str, float | None]] = {
+    f"user=u{number}": {KEY: 100.0 + number} for number in range(10)
+}
+
+
+def outcomes(folder: RunFolder, name: str = APPLIED) -> dict[str, Status]:
+    """What became of each entity."""
+    return {one.entity: one.status for one in folder.outcomes(name)}
+
+
+@dataclass
+class After:
+    """A Progress that does something after a batch."""
+
+    batch: int
+    act: Callable[[], object]
+    batches: list[int] = field(default_factory=list)
+
+    def applied(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
+        """Act when it is that batch."""
+        self.batches.append(len(outcomes))
+        assert batches >= batch
+        if batch == self.batch:
+            self.act()
+
+    def asked(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
+        """Nothing is done while verify asks."""

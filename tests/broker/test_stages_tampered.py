@@ -1,0 +1,244 @@
+"""Run folders that are not as a plan left them: nothing is written, and the reason is named."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
+from quota_ops.model.plan import Plan
+from quota_ops.model.report import StageStatus
+from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, DIFFERENCES
+from quota_ops.parquet import from_rows, to_rows
+from quota_ops.run_folder import (
+    ABOUT,
+    APPLIED,
+    DESCRIBED,
+    PLAN,
+    POLICY,
+    VALIDATED,
+    VERIFIED,
+    RunFolder,
+)
+from quota_ops.run_json import plan_from_json
+from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.stages import plan as plan_stage
+from quota_ops.stages import report as report_stage
+from quota_ops.stages.approval import approved_plan
+from quota_ops.stages.chain import RESUMED, run_stages
+from quota_ops.stages.read_report import read_report
+from tests.lab import Lab, State, error_of, open_lab
+
+KEY = "producer_byte_rate"
+DESIRED_STATE: State = {"user=alice": {KEY: 10.0}, "user=<default>": {KEY: 20.0}}
+Edit = Callable[[RunFolder], object]
+
+
+def field(name: str, change: Callable[[dict[str, Any]], object]) -> Edit:
+    """An edit of a JSON artefact by hand."""
+
+    def edit(folder: RunFolder) -> None:
+        values = folder.read_json(name)
+        change(values)
+        (folder.path / name).write_text(json.dumps(values))
+
+    return edit
+
+
+def a_row(change: dict[str, Any]) -> Edit:
+    """An edit of the plan's first row."""
+    return field(PLAN, lambda plan: plan["differences"][0].update(change))
+
+
+def digest_to_match(folder: RunFolder) -> str:
+    """Write the digest that the plan's rows give now."""
+    values = folder.read_json(PLAN)
+    values["digest"] = plan_from_json(values)[0].digest
+    (folder.path / PLAN).write_text(json.dumps(values))
+    return str(values["digest"])
+
+
+def another_value(folder: RunFolder) -> None:
+    """Change what is sent."""
+    rows = [[*row[:5], 11.0] for row in to_rows(folder.read_table(BATCHES))]
+    folder.write_table(BATCHES, rows)
+
+
+CASES = {
+    "a row": (a_row({"after": 99.0}), Refused, "plan.json was changed after it was written"),
+    "a row left out": (
+        field(PLAN, lambda plan: plan["differences"].pop()),
+        Refused,
+        "plan.json was changed after it was written",
+    ),
+    "what is not in the digest": (
+        a_row({"owner": "mallory"}),
+        Refused,
+        "differences.parquet does not hold the rows of the plan",
+    ),
+    "the cluster of a row": (
+        a_row({"cluster": "another"}),
+        Refused,
+        "differences.parquet does not hold the rows of the plan",
+    ),
+    "a guard left out": (
+        field(PLAN, lambda plan: plan["guards"].clear()),
+        Refused,
+        "plan.json does not say what the guards say",
+    ),
+    "the policy": (
+        field(PLAN, lambda plan: plan["policy"].update(drift="report")),
+        Refused,
+        "plan.json was changed after it was written",
+    ),
+    "the policy beside it": (
+        field(POLICY, lambda policy: policy.update(protect=[])),
+        Refused,
+        "policy.json is not the policy of the plan",
+    ),
+    "what is sent": (another_value, Refused, "batches.parquet does not hold the rows of the plan"),
+    "nothing is sent": (
+        lambda folder: folder.write_table(BATCHES, []),
+        Refused,
+        "batches.parquet does not hold the rows of the plan",
+    ),
+    "the broker was not asked": (
+        lambda folder: (folder.path / VALIDATED).unlink(),
+        Refused,
+        "the broker has not accepted 2 of 2 entities (validate-only)",
+    ),
+    "the broker refused": (
+        field(VALIDATED, lambda said: said["outcomes"][0].update(status="refused")),
+        Refused,
+        "the broker has not accepted 1 of 2 entities (validate-only)",
+    ),
+    "no JSON": (
+        lambda folder: (folder.path / PLAN).write_text("{"),
+        InvalidInput,
+        "plan.json is not JSON",
+    ),
+    "no object": (
+        lambda folder: (folder.path / PLAN).write_text("[]"),
+        InvalidInput,
+        "plan.json holds no JSON object",
+    ),
+    "no plan": (
+        lambda folder: (folder.path / PLAN).unlink(),
+        InvalidInput,
+        "plan.json is missing: the stage that leaves it has not run",
+    ),
+    "no Parquet": (
+        lambda folder: (folder.path / BATCHES.file).write_bytes(b"PAR1"),
+        InvalidInput,
+        "batches.parquet is not a Parquet file",
+    ),
+}
+
+
+@pytest.mark.parametrize(("edit", "kind", "words"), CASES.values(), ids=CASES)
+def test_a_tampered_plan_is_not_written(
+    edit: Edit, kind: type[QuotaOpsError], words: str, lab: Lab
+) -> None:
+    """Whatever was changed since the approval is named, and neither cluster nor ledger moves."""
+    lab.desire(DESIRED_STATE, protect=[{"user": "operator"}])
+    run = lab.planned()
+    edit(run.folder)
+
+    error = error_of(run, RESUMED)
+
+    assert type(error) is kind
+    assert words in error.message
+    assert lab.held() == {}
+    assert not lab.ledger_folder.exists()
+    assert not run.folder.has(APPLIED)
+    assert (run.folder.path / "report.html").exists()
+
+
+def test_the_approval_is_of_another_plan(lab: Lab) -> None:
+    """The digest comes from the approver: a plan that was rewritten to match itself is refused."""
+    lab.desire(DESIRED_STATE)
+    run = lab.planned()
+    a_row({"after": 99.0})(run.folder)
+    rewritten = digest_to_match(run.folder)
+
+    error = error_of(run, RESUMED)
+
+    assert str(error) == (
+        f"the approval is for {str(run.approve)[:8]}, this plan is {rewritten[:8]}\n"
+        "  Nothing was written. Look at the plan again, then approve its digest."
+    )
+    assert error_of(lab.resume(run.folder, approve=rewritten[:7]), RESUMED).exit_code == 1
+    assert lab.held() == {}
+
+
+@pytest.mark.parametrize("table", [DESIRED, ACTUAL, DIFFERENCES], ids=lambda one: one.name)
+def test_a_table_of_another_cluster_is_no_part_of_a_plan(table: Any, lab: Lab) -> None:
+    """A file that came from another cluster's run is named, and no plan is made of it."""
+    lab.put({"user=alice": {KEY: 5.0}})
+    lab.desire(DESIRED_STATE)
+    folder = lab.run("plan")
+    rows = [("another", *row[1:]) for row in to_rows(folder.read_table(table))]
+    folder.write_arrow(table, from_rows(table, rows))
+
+    with pytest.raises(InvalidInput) as refused:
+        plan_stage.run(folder)
+
+    assert refused.value.message == (
+        f"{folder.path / table.file} is of another cluster: another, not {lab.cluster.cluster_id}"
+    )
+
+
+JUNK: tuple[Any, ...] = (None, 1, "x", [], {}, [None], [1], {"x": 1})
+ARTEFACTS = (ABOUT, POLICY, DESCRIBED, PLAN, VALIDATED, APPLIED, VERIFIED, "stage-apply.json")
+
+
+@pytest.fixture(name="finished", scope="module")
+def _finished(
+    broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[RunFolder, Plan]]:
+    """A run that came to its end, and its plan."""
+    with open_lab(broker, tmp_path_factory.mktemp("finished")) as lab:
+        lab.desire(DESIRED_STATE)
+        run = lab.planned()
+        run_stages(run, RESUMED)
+        yield run.folder, plan_from_json(run.folder.read_json(PLAN))[0]
+
+
+@pytest.mark.parametrize("name", ARTEFACTS)
+def test_a_damaged_artefact_is_told_and_hides_nothing(
+    name: str, finished: tuple[RunFolder, Plan], tmp_path: Path
+) -> None:
+    """Whatever stands in a field, a person reads an error or a report that says what is damaged."""
+    whole, plan = finished
+    shutil.copytree(whole.path, tmp_path / "run")
+    folder = RunFolder(tmp_path / "run")
+    for values in broken(whole.read_json(name)):
+        (folder.path / name).write_text(json.dumps(values))
+        told = error_from(partial(approved_plan, folder, plan.digest))
+        assert told is None or str(folder.path) in str(told) or plan.digest[:8] in str(told)
+        if (unreadable := error_from(partial(read_report, folder))) is not None:
+            assert str(folder.path / ABOUT) in unreadable.message
+            continue
+        ends = {stage.status for stage in report_stage.run(folder).stages}
+        assert ends <= {StageStatus.DONE, StageStatus.FAILED, StageStatus.REFUSED}
+
+
+def error_from(read: Callable[[], object]) -> QuotaOpsError | None:
+    """What a person is told; None when all is well."""
+    try:
+        read()
+    except QuotaOpsError as error:
+        return error
+    return None
+
+
+def broken(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The same with each field once left out, and once replaced by each kind of junk."""
+    for name in values:
+        yield {one: value for one, value in values.items() if one != name}
+        for junk in JUNK:
+            yield values | {name: junk}
