@@ -12,7 +12,6 @@ from quota_ops.report.standing import ReportRow, Section, has_applied, report_ro
 from quota_ops.report.summary import answer, stages_not_run, stopped_stages
 from quota_ops.report.wording import moment, short_commit
 
-
 MOST = 1_000
 """Rows that a section lists; a longer text is read by nobody, and report.json has them all."""
 
