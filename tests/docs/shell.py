@@ -114,7 +114,7 @@ class Shell:
 _VOLATILE = (
     (r"\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\dZ(-[0-9a-f]{4})?", "TIME"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "TIME"),
-    (r'"seconds": [\d.e-]+', '"seconds": SECONDS'),
+    (r'"asked": \d+', '"asked": TIMES'),
     (r"\b\d[\d.]* (ms|s)\b|\b\d+ min \d\d s\b", "DURATION"),
     (r"\b[0-9a-f]{40}\b|\b(?=[0-9a-f]*[a-f])[0-9a-f]{7}\b", "COMMIT"),
     (r" {2,}", "  "),
