@@ -6,6 +6,7 @@ again. So no writer undoes another's rows, and the way back is the file before.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ INTENDED = "intended"
 VERIFIED = "verified"
 
 COMMITS_KEPT = 1000
+
+_NAME = re.compile(r"[0-9]{8}\.parquet")
 
 LedgerKey = tuple[str, str, str]
 
@@ -173,7 +176,9 @@ def _number(name: str) -> int:
 
 
 def _last(folder: Path) -> int:
-    if not folder.is_dir():
-        return 0
+    """The number of the last file; a copy that somebody laid beside it under another name is none.
+
+    0 where there is no folder.
+    """
     names = (one.name for one in folder.glob("*.parquet"))
-    return max((_number(name) for name in names if name[:8].isdigit()), default=0)
+    return max((_number(name) for name in names if _NAME.fullmatch(name)), default=0)
