@@ -123,7 +123,14 @@ def columns(place: str) -> dict[str, str]:
     return {field.name: str(field.type) for field in schema}
 
 
-def distinct(place: str, column: str) -> frozenset[str]:
-    """The values of one text column of a Parquet file that `columns` has read."""
-    rows = pq.read_table(place, columns=[column], read_dictionary=[column])
-    return frozenset(rows[column].unique().to_pylist())
+def check_cluster(place: str, cluster: str) -> None:
+    """Raise InvalidInput when a Parquet file of one of our tables has rows of another cluster.
+
+    They would read as if everything were gone from this one.
+    """
+    ids = pq.read_table(place, columns=["cluster"], read_dictionary=["cluster"])["cluster"]
+    if others := set(ids.unique().to_pylist()) - {cluster}:
+        raise InvalidInput(
+            f"{place} is of another cluster: {min(map(str, others))}; the run is of {cluster}",
+            "Nothing was changed. A run has a folder, and a cluster a ledger, of its own.",
+        )

@@ -63,14 +63,5 @@ def _cluster(folder: Path) -> str:
         raise InvalidInput(f"{place} must hold one cluster, it holds {rows.num_rows}")
     cluster = str(rows["cluster"][0].as_py())
     for table in SIDES:
-        _refuse_others(str(folder / table.file), cluster)
+        parquet.check_cluster(str(folder / table.file), cluster)
     return cluster
-
-
-def _refuse_others(place: str, cluster: str) -> None:
-    """A side of another cluster would read as if everything were gone from this one."""
-    if others := parquet.distinct(place, "cluster") - {cluster}:
-        named = ", ".join(sorted(map(str, others)))
-        raise InvalidInput(
-            f"{place} is of another cluster: {named}; the run is of {cluster}", "Start a new run."
-        )

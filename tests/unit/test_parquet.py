@@ -106,6 +106,5 @@ def test_columns_without_rows(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": ["x", "y", "x"], "b": [1.0, 2.0, 3.0]}), place)
 
     assert parquet.columns(str(place)) == {"a": "string", "b": "double"}
-    assert parquet.distinct(str(place), "a") == {"x", "y"}
     with pytest.raises(FileNotFoundError):
         parquet.columns(str(tmp_path / "missing"))
