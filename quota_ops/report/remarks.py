@@ -49,11 +49,9 @@ def guards_words(plan: Plan) -> str:
     names = list(dict.fromkeys(guard.guard for guard in plan.refused))
     if not names:
         return ""
-    asks = "guard asks" if len(names) == 1 else "guards ask"
-    return (
-        f"{len(names)} {asks} for a person: {', '.join(names)}. "
-        f"Approve in Airflow, or {allow(*names)}."
-    )
+    one = len(names) == 1
+    asks = "guard asks for a person. It passes" if one else "guards ask for a person. They pass"
+    return f"{len(names)} {asks} with {allow(*names)} (in Airflow, the params allow and reason)."
 
 
 def allow(*guards: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.errors import QuotaOpsError
+from quota_ops.model.errors import GuardsRefused, QuotaOpsError
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.run_folder import APPLIED, PLAN, RunFolder
 from quota_ops.run_store import RunStore
@@ -112,7 +112,10 @@ def _still_run(failed: str, folder: RunFolder) -> set[str]:
 
 
 def run_stages(run: Run, stages: Sequence[str]) -> None:
-    """Run stages in order; the first error is raised when those that still run have run."""
+    """Run stages in order; the first error is raised when those that still run have run.
+
+    What guards refused stands in the plan, so another error is raised rather than theirs.
+    """
     error: QuotaOpsError | None = None
     still: set[str] = set(stages)
     for stage in stages:
@@ -122,7 +125,7 @@ def run_stages(run: Run, stages: Sequence[str]) -> None:
             with run.folder.stage(stage):  # a cluster out of reach is this stage's end too
                 STAGES[stage](run)
         except QuotaOpsError as raised:
-            error = error or raised
+            error = raised if error is None or isinstance(error, GuardsRefused) else error
             still &= _still_run(stage, run.folder)
     if error is not None:
         raise error

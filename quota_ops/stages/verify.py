@@ -177,7 +177,7 @@ def _record(
 def _raise_unless_agreed(brokers: Iterable[BrokerAnswer], verdicts: tuple[RowVerdict, ...]) -> None:
     silent = [one.error for one in brokers if one.error is not None]
     said = [
-        f"broker {one.broker} at {one.address} holds {one.behind:,} rows otherwise"
+        f"broker {one.broker} at {one.address} holds {one.behind:,} otherwise than Git says"
         for one in brokers
         if one.behind
     ]

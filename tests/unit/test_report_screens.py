@@ -35,8 +35,8 @@ payments.yaml:8
 
 The broker accepts all 4 (validate-only, 1 batch, 31 ms).
 default_touched: user=<default> request_percentage would change: a default holds for many
-1 guard asks for a person: default_touched. Approve in Airflow, or --allow default_touched \
---reason TEXT.
+1 guard asks for a person. It passes with --allow default_touched --reason TEXT \
+(in Airflow, the params allow and reason).
 """
 
 
