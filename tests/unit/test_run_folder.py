@@ -1,0 +1,165 @@
+"""A run's folder: what is left there, and what is said of what is missing or damaged."""
+
+from pathlib import Path
+
+import pytest
+
+from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
+from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.policy import Policy
+from quota_ops.model.report import StageResult, StageStatus
+from quota_ops.model.rows import BatchRow
+from quota_ops.model.tables import BATCHES, DIFFERENCES
+from quota_ops.run_folder import ABOUT, APPLIED, POLICY, RunFolder
+from quota_ops.run_json import outcomes_json
+
+
+@pytest.fixture(name="folder")
+def _folder(tmp_path: Path) -> RunFolder:
+    return RunFolder(tmp_path)
+
+
+def test_a_run_says_once_what_it_is(tmp_path: Path) -> None:
+    """An attempt that comes later changes nothing of what the first one said."""
+    run = tmp_path / "run-1"
+    first = RunFolder.start(run, cluster="demo", commit="c1").about()
+
+    assert RunFolder.start(run, cluster="other", commit="c2").about() == first
+    assert (first["run"], first["cluster"], first["commit"]) == ("run-1", "demo", "c1")
+
+
+def test_json_is_read_by_people(folder: RunFolder) -> None:
+    """A field a line, an item a line, names as they are."""
+    folder.write_json("a.json", {"name": "é", "none": None, "empty": [], "items": [{"a": 1}, [2]]})
+
+    assert (folder.path / "a.json").read_text("utf-8") == (
+        '{\n"name": "é",\n"none": null,\n"empty": [],\n"items": [\n {"a": 1},\n [2]\n]\n}\n'
+    )
+    assert folder.read_json("a.json") == {
+        "name": "é",
+        "none": None,
+        "empty": [],
+        "items": [{"a": 1}, [2]],
+    }
+
+
+def test_a_number_that_json_does_not_have_is_not_written(folder: RunFolder) -> None:
+    """NaN would make a file that no other reader takes, so it never gets that far."""
+    with pytest.raises(ValueError, match="Out of range float"):
+        folder.write_json("a.json", {"a": float("nan")})
+
+    assert not folder.has("a.json")
+
+
+def test_a_page_takes_any_text(folder: RunFolder) -> None:
+    """Half a surrogate pair in a name does not keep a report from being written."""
+    folder.write_text("report.md", "a\ud800b")
+
+    assert (folder.path / "report.md").read_bytes() == b"a\\ud800b"
+
+
+def test_what_is_missing_names_its_stage(folder: RunFolder) -> None:
+    """Nothing that an earlier stage did not leave is made up."""
+    for read in (
+        folder.about,
+        folder.policy,
+        folder.differences,
+        folder.batches,
+        lambda: folder.count(BATCHES),
+    ):
+        with pytest.raises(
+            InvalidInput, match=r"^/.* is missing: the stage that leaves it has not run$"
+        ):
+            read()
+    assert folder.outcomes(APPLIED) == ()
+    assert folder.stage_result("apply") == StageResult("apply", StageStatus.NOT_RUN)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"{", "is not JSON: "),
+        (b"\xff\xfe\xfd", "is not JSON: "),
+        (b"[]", "holds no JSON object"),
+        (b"{}", "is damaged: KeyError("),
+        (b'{"cluster": 1, "drift": "maybe"}', "is damaged: "),
+    ],
+)
+def test_what_is_damaged_is_named(content: bytes, said: str, folder: RunFolder) -> None:
+    """A damaged artefact is an error with its place, whatever it is read as."""
+    for name, read in (
+        (ABOUT, folder.about),
+        (POLICY, folder.policy),
+        (APPLIED, lambda: folder.outcomes(APPLIED)),
+        ("stage-apply.json", lambda: folder.stage_result("apply")),
+    ):
+        (folder.path / name).write_bytes(content)
+        with pytest.raises(InvalidInput) as refused:
+            read()
+        assert refused.value.message.startswith(f"{folder.path / name} {said}")
+
+
+def test_policy_and_outcomes_come_back(folder: RunFolder) -> None:
+    """What check and apply leave is what later stages read."""
+    policy = Policy("demo", "id", "demo")
+    outcomes = (Outcome(1, "user=a", ("k",), Status.ACCEPTED),)
+    folder.write_json(POLICY, policy.as_json())
+    folder.write_json(APPLIED, outcomes_json(outcomes))
+
+    assert (folder.policy(), folder.outcomes(APPLIED)) == (policy, outcomes)
+
+
+def test_tables_come_back(folder: RunFolder) -> None:
+    """Differences with their kind and action, batches by their number, in order."""
+    one = Difference("id", "user=a", "k", Kind.GONE, Action.FORGET, *(None,) * 11)
+    rows = [
+        BatchRow("id", 2, "user=a", "k", None, 1.0),
+        BatchRow("id", 1, "user=b", "k", None, 1.0),
+        BatchRow("id", 2, "user=c", "k", 1.0, None),
+    ]
+    folder.write_table(DIFFERENCES, [one])
+    folder.write_table(BATCHES, rows)
+
+    assert (folder.differences(), folder.count(DIFFERENCES)) == ((one,), 1)
+    assert list(folder.batches().items()) == [(1, (rows[1],)), (2, (rows[0], rows[2]))]
+
+
+def test_a_kind_that_nobody_knows_is_refused(folder: RunFolder) -> None:
+    """A difference whose kind has no meaning is not guessed at."""
+    folder.write_table(DIFFERENCES, [("id", "user=a", "k", "odd", "set", *(None,) * 11)])
+
+    with pytest.raises(InvalidInput) as refused:
+        folder.differences()
+
+    assert str(refused.value) == (
+        f"{folder.path}/differences.parquet is damaged: 'odd' is not a valid Kind"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (None, StageStatus.DONE, None),
+        (Refused("no", "Do this."), StageStatus.REFUSED, "no\n  Do this."),
+        (ClusterTrouble("gone"), StageStatus.FAILED, "gone"),
+        (ZeroDivisionError("by zero"), StageStatus.FAILED, "ZeroDivisionError: by zero"),
+        (KeyboardInterrupt(), StageStatus.FAILED, "KeyboardInterrupt: "),
+    ],
+)
+def test_how_a_stage_ended_is_kept(
+    error: BaseException | None, status: StageStatus, message: str | None, folder: RunFolder
+) -> None:
+    """Whatever a stage raises goes on, and its end stands in the folder for the report."""
+    raised: BaseException | None = None
+    try:
+        with folder.stage("apply"):
+            if error is not None:
+                raise error
+    except type(error) as caught:  # type: ignore[misc]
+        raised = caught
+
+    found = folder.stage_result("apply")
+    assert raised is error
+    assert (found.stage, found.status, found.message) == ("apply", status, message)
+    assert found.seconds is not None
