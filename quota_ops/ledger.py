@@ -66,11 +66,14 @@ def last(folder: Path) -> LedgerFile:
         table = parquet.from_bytes(LEDGER, artefact.read(str(place)), str(place))
         applied(table)
         return LedgerFile(place.name, table)
-    except (InvalidInput, OSError, ValueError) as error:
-        raise InvalidInput(
-            f"the ledger does not parse: {error}",
-            "Nothing was changed. Move the damaged file aside to go on from the file before it.",
-        ) from error
+    except InvalidInput as error:
+        why = error.message
+    except (OSError, ValueError) as error:
+        why = f"{place}: {error}"
+    raise InvalidInput(
+        f"the ledger does not parse: {why}",
+        "Nothing was changed. Move the damaged file aside to go on from the file before it.",
+    )
 
 
 def read(folder: Path) -> Ledger:

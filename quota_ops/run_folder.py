@@ -95,16 +95,6 @@ class RunFolder:
         """How many rows an earlier stage left in a table."""
         return int(self.read_table(table).num_rows)
 
-    def hold_against(self, cluster_id: str, *tables: Table) -> None:
-        """Raise InvalidInput when a table has rows of another cluster."""
-        for table in tables:
-            if others := set(self.read_table(table)["cluster"].to_pylist()) - {cluster_id}:
-                raise InvalidInput(
-                    f"{self.path / table.file} is of another cluster: {min(others)}, "
-                    f"not {cluster_id}",
-                    "Nothing was changed. A run has a folder, and a cluster a ledger, of its own.",
-                )
-
     def differences(self) -> tuple[Difference, ...]:
         """The rows of DIFFERENCES."""
         rows = parquet.to_rows(self.read_table(DIFFERENCES))

@@ -7,7 +7,7 @@ from quota_ops.ledger import VERIFIED, applied
 from quota_ops.model.errors import GuardsRefused, InvalidInput
 from quota_ops.model.guards import Guard, Past, judge, unknown_guards
 from quota_ops.model.plan import GuardFinding, Plan, by_risk
-from quota_ops.model.tables import ACTUAL, DESIRED, DIFFERENCES, LEDGER
+from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.run_folder import DESCRIBED, PLAN, RunFolder
 from quota_ops.run_json import plan_json
 
@@ -22,7 +22,6 @@ def run(folder: RunFolder, allow: Mapping[str, str] | None = None) -> Plan:
         allowed = allow or {}
         _check_names(allowed)
         policy, commit = folder.policy(), folder.about()["commit"]
-        folder.hold_against(policy.cluster_id, DESIRED, ACTUAL, LEDGER, DIFFERENCES)
         differences = tuple(sorted(folder.differences(), key=by_risk))
         plan = Plan(
             policy=policy,

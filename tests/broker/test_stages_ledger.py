@@ -1,0 +1,183 @@
+"""What is ours: the ledger whole, damaged or missing, and what policy and guards make of it."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from quota_ops import artefact, ledger, parquet
+from quota_ops.model.errors import GuardsRefused, InvalidDesiredState, InvalidInput
+from quota_ops.model.outcome import Status
+from quota_ops.model.tables import ACTUAL, LEDGER
+from quota_ops.run_folder import APPLIED, PLAN, VALIDATED
+from quota_ops.stages.chain import CHAINS, run_stages
+from tests.broker.stage_runs import KEY, TEN, outcomes
+from tests.lab import Lab, State
+
+OURS: State = {"user=ours": {KEY: 1.0}}
+OLD: State = {"user=old": {KEY: 2.0}}
+THEIRS: State = {"user=theirs": {KEY: 3.0}}
+
+
+def begin(lab: Lab) -> None:
+    """A cluster with a row that Git asks for, one that it dropped, and one of somebody else."""
+    lab.put({**OURS, **OLD, **THEIRS})
+    lab.desire(OURS, clear_unmanaged=True)
+
+
+def no_parquet(_table: Path) -> bytes:
+    """Bytes that are no table."""
+    return b"PAR1"
+
+
+def another_table(_last: Path) -> bytes:
+    """A table with other columns."""
+    return parquet.to_bytes(ACTUAL, parquet.from_rows(ACTUAL, ()))
+
+
+def odd_notes(last: Path) -> bytes:
+    """A ledger whose policy is no JSON."""
+    table = parquet.from_bytes(LEDGER, last.read_bytes(), "")
+    return parquet.to_bytes(LEDGER, table, {"policy": "{", "commits": "[]"})
+
+
+@pytest.mark.parametrize("damage", [no_parquet, another_table, odd_notes])
+def test_a_ledger_that_does_not_parse(damage: Callable[[Path], bytes], lab: Lab) -> None:
+    """Nothing is written and nothing cleared; with the damaged file moved aside, it goes on."""
+    begin(lab)
+    lab.note({**OURS, **OLD})
+    damaged = lab.ledger_folder / "00000002.parquet"
+    artefact.write(str(damaged), damage(lab.ledger_folder / "00000001.parquet"))
+
+    folder, error = lab.refused("reconcile")
+
+    assert error.exit_code == 2
+    assert error.message.startswith(f"the ledger does not parse: {damaged}")
+    assert error.remedy == (
+        "Nothing was changed. Move the damaged file aside to go on from the file before it."
+    )
+    assert lab.held() == {**OURS, **OLD, **THEIRS}
+    assert not folder.has(APPLIED)
+    assert (folder.path / "report.html").exists()
+
+    damaged.unlink()
+    lab.run("reconcile")
+    assert lab.held() == lab.known() == OURS
+
+
+def test_no_ledger_clears_nothing(lab: Lab) -> None:
+    """Without a ledger nothing is known as ours, so even clear_unmanaged waits for a verified run.
+
+    The next run, which knows, clears.
+    """
+    begin(lab)
+
+    first = lab.run("reconcile", allow={})
+
+    assert lab.held() == {**OURS, **OLD, **THEIRS}
+    assert first.read_json(PLAN)["ledger"] is None
+    assert lab.known() == OURS
+    lab.run("reconcile")
+    assert lab.held() == lab.known() == OURS
+
+
+def test_a_ledger_of_another_cluster(lab: Lab) -> None:
+    """A ledger that was copied is named; one that lies beside ours is not looked at."""
+    begin(lab)
+    lab.note({**OURS, **OLD})
+    other = lab.store.ledger("another")
+    shutil.copytree(lab.ledger_folder, other)
+    before = ledger.read(other)
+    lab.run("reconcile")
+    assert ledger.read(other) == before
+    table = parquet.from_bytes(LEDGER, (other / "00000001.parquet").read_bytes(), "")
+    rows = [("another", *row[1:]) for row in parquet.to_rows(table)]
+    content = parquet.to_bytes(LEDGER, parquet.from_rows(LEDGER, rows))
+    (lab.ledger_folder / "00000009.parquet").write_bytes(content)
+
+    folder, error = lab.refused("reconcile")
+
+    assert isinstance(error, InvalidInput)
+    assert error.message.startswith(f"{folder.path / LEDGER.file} is of another cluster: another")
+
+
+def test_drift_that_asks(lab: Lab) -> None:
+    """`drift: ask` lets nothing be repaired before a person has let the guard pass."""
+    lab.desire(OURS, drift="ask")
+    lab.run("reconcile")
+    lab.put({"user=ours": {KEY: 2.0}})
+
+    folder, error = lab.refused("reconcile", allow={})
+
+    assert isinstance(error, GuardsRefused)
+    assert error.message == (
+        "guards ask for a person: "
+        "drift: user=ours producer_byte_rate changed on the cluster, and the policy says ask"
+    )
+    assert lab.held() == {"user=ours": {KEY: 2.0}}
+    assert outcomes(folder, VALIDATED) == {"user=ours": Status.ACCEPTED}
+    assert not folder.has(APPLIED)
+    lab.run("reconcile", allow={"drift": "agreed"})
+    assert lab.held() == OURS
+
+
+def test_drift_that_is_only_reported(lab: Lab) -> None:
+    """`drift: report` writes everything else; what drifted stays, and stays ours in the ledger."""
+    lab.desire(OURS, drift="report")
+    lab.run("reconcile")
+    lab.put({"user=ours": {KEY: 9.0}})
+    lab.desire({**OURS, **OLD}, drift="report")
+
+    lab.run("reconcile", allow={})
+
+    assert lab.held() == {"user=ours": {KEY: 9.0}, **OLD}
+    assert lab.known() == {**OURS, **OLD}
+
+
+def test_a_commit_that_was_passed_and_a_policy_that_changed(lab: Lab) -> None:
+    """The ledger knows which commits and which policy came last, so both guards can speak."""
+
+    def reconcile(commit: str, allow: dict[str, str]) -> str:
+        run = lab.start(allow=allow)
+        run.folder.write_json("run.json", run.folder.about() | {"commit": commit})
+        try:
+            run_stages(run, CHAINS["reconcile"])
+        except GuardsRefused as error:
+            return error.message
+        return ""
+
+    for commit, state in (("1" * 40, OURS), ("2" * 40, {**OURS, **OLD})):
+        lab.desire(state)
+        assert reconcile(commit, {}) == ""
+    lab.desire(OURS)
+    back = reconcile("1" * 40, {"owner_removed": "x"})
+    assert "went_back: commit 1111111 was applied before, 2222222 came after it" in back
+    lab.desire({**OURS, **OLD, **THEIRS}, drift="report", schedule="@daily")
+    changed = reconcile("3" * 40, {})
+    assert "policy_changed: cluster.yaml changed since it was applied: drift, schedule" in changed
+    assert lab.held() == {**OURS, **OLD}
+
+
+def test_a_row_that_moves_to_another_file(lab: Lab) -> None:
+    """Moving a quota between files changes nothing on the cluster; the ledger follows."""
+    lab.desire(OURS)
+    lab.run("reconcile")
+    (lab.folder / "team.yaml").rename(lab.folder / "guild.yaml")
+
+    folder = lab.run("reconcile", allow={})
+
+    assert folder.differences() == ()
+    assert [row.file for row in ledger.read(lab.ledger_folder).rows] == ["guild.yaml"]
+
+
+def test_two_folders_of_one_cluster(lab: Lab) -> None:
+    """Each would clear what the other asks for, so neither is planned."""
+    lab.desire(TEN)
+    shutil.copytree(lab.folder, lab.folder.parent / "twin")
+
+    _, error = lab.refused("reconcile")
+
+    assert isinstance(error, InvalidDesiredState)
+    assert "is already the cluster of" in error.message
+    assert lab.held() == {}
