@@ -1,0 +1,189 @@
+"""verify on three brokers: each is asked, who is silent is named, and nobody waits for ever."""
+
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Timer
+
+import pytest
+from kafka.admin import KafkaAdminClient
+
+from quota_ops.kafka.cluster import open_cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.ledger import INTENDED
+from quota_ops.model.alteration import alterations
+from quota_ops.model.errors import Refused, Unreachable
+from quota_ops.model.outcome import Outcome
+from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
+from quota_ops.run_folder import VERIFIED, RunFolder
+from quota_ops.run_json import verification_from_json
+from quota_ops.sandbox.broker import RunningBroker, start_broker
+from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
+from quota_ops.sandbox.node import RunningNode
+from quota_ops.stages import verify
+from quota_ops.stages.chain import run_stages
+from tests.broker.stage_runs import KEY, TEN
+from tests.lab import Lab, State, error_of, open_lab
+
+
+@pytest.fixture(name="three", scope="module")
+def _three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
+    """A cluster of three brokers."""
+    config = BrokerConfig(cluster_id=random_cluster_id(), nodes=3)
+    with start_broker(config, tmp_path_factory.mktemp("three")) as running:
+        yield running
+
+
+@pytest.fixture(name="lab")
+def _lab(three: RunningBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    monkeypatch.setattr(verify, "deadline", lambda _rows: 2.0)
+    with open_lab(three, tmp_path, timeout=3.0) as lab:
+        yield lab
+
+
+@pytest.fixture(name="follower")
+def _follower(three: RunningBroker) -> RunningNode:
+    """A node that the others can do without: not the leader of the quorum, and not the first."""
+    admin = KafkaAdminClient(bootstrap_servers=three.bootstrap())
+    leader = admin.describe_metadata_quorum()["topics"][0]["partitions"][0]["leader_id"]
+    admin.close()
+    return [node for node in three.nodes if node.id != leader][-1]
+
+
+@contextmanager
+def frozen(*nodes: RunningNode) -> Iterator[None]:
+    """Brokers that take connections and do nothing."""
+    for node in nodes:
+        node.send(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for node in nodes:
+            node.send(signal.SIGCONT)
+
+
+def brokers_of(folder: RunFolder) -> tuple[BrokerAnswer, ...]:
+    """What each broker said."""
+    return folder.read_as(VERIFIED, verification_from_json)[0]
+
+
+@dataclass
+class Heard:
+    """A Progress that keeps what the brokers said, round by round."""
+
+    rounds: list[tuple[BrokerAnswer, ...]] = field(default_factory=list)
+    left: list[float] = field(default_factory=list)
+
+    def applied(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
+        """Nothing is kept of apply."""
+
+    def asked(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
+        """Keep it."""
+        self.rounds.append(tuple(brokers))
+        self.left.append(seconds_left)
+
+
+def test_every_broker_is_asked(lab: Lab) -> None:
+    """A run is done when each broker, asked by its id, holds every row."""
+    heard = Heard()
+    lab.desire(TEN)
+
+    folder = lab.run("reconcile", progress=heard)
+
+    assert [(one.broker, one.behind, one.error) for one in brokers_of(folder)] == [
+        (1, 0, None),
+        (2, 0, None),
+        (3, 0, None),
+    ]
+    assert heard.rounds[-1] == brokers_of(folder)
+    assert heard.left == sorted(heard.left, reverse=True)
+    assert lab.known() == TEN
+
+
+def behind(folder: RunFolder) -> dict[int, int | None]:
+    """How many rows each broker held otherwise; None when it was silent."""
+    return {one.broker: one.behind for one in brokers_of(folder)}
+
+
+def test_a_silent_broker_is_named_and_blocks_no_row(lab: Lab, follower: RunningNode) -> None:
+    """The rows that the others hold enter the ledger; the run is refused until all have said so."""
+    lab.desire(TEN)
+    run = lab.planned()
+    run_stages(run, ("apply",))
+
+    with frozen(follower):
+        error = error_of(run, ("verify", "report"))
+
+    assert type(error) is Refused
+    assert str(error) == (
+        f"not every broker holds what it should: cluster demo: broker {follower.id} at "
+        f"{follower.address()} cannot be reached: timed out after 3 s. Nothing was sent.\n"
+        "  The others hold every row. Verify again when it answers."
+    )
+    assert behind(run.folder) == {1: 0, 2: 0, 3: 0} | {follower.id: None}
+    assert lab.known() == TEN
+    assert lab.known(INTENDED) == {}
+    run_stages(run, ("verify",))
+    assert behind(run.folder) == {1: 0, 2: 0, 3: 0}
+
+
+def test_a_silent_broker_does_not_use_up_the_time_of_the_others(
+    lab: Lab, follower: RunningNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that was behind when a silent one was asked is asked once more after it."""
+    monkeypatch.setattr(verify, "deadline", lambda _rows: 0.1)
+    lab.desire(TEN)
+    folder = lab.run("plan")
+
+    def put_later() -> None:
+        connection = Connection.parse(lab.connection_file.read_text(), name="demo", source="")
+        with open_cluster(connection, cluster_id=None) as cluster:
+            rows = folder.batches()[1]
+            assert {one.code for one in cluster.apply(alterations(rows))} == {0}
+
+    later = Timer(1.0, put_later)
+    with frozen(follower):
+        later.start()
+        error = error_of(lab.resume(folder), ("verify",))
+        later.join()
+
+    assert isinstance(error, Refused)
+    assert behind(folder) == {1: 0, 2: 0, 3: 0} | {follower.id: None}
+
+
+def test_rows_that_differ_are_counted_and_named(lab: Lab) -> None:
+    """At the deadline each broker is named with how many rows it holds otherwise."""
+    held: State = {**TEN, "user=u1": {KEY: 5.0}, "user=u2": {KEY: None}}
+    lab.put(held)
+    lab.desire(TEN)
+
+    folder, error = lab.refused("verify")
+
+    assert isinstance(error, Refused)
+    assert error.remedy == "2 rows are not as Git says; the report lists them."
+    assert behind(folder) == {1: 2, 2: 2, 3: 2}
+    _, verdicts, verified = folder.read_as(VERIFIED, verification_from_json)
+    assert verified == 8
+    assert verdicts == (
+        RowVerdict("user=u1", KEY, 101.0, Verdict.DIFFERS, ((1, 5.0), (2, 5.0), (3, 5.0))),
+        RowVerdict("user=u2", KEY, 102.0, Verdict.DIFFERS, ((1, None), (2, None), (3, None))),
+    )
+    assert not lab.ledger_folder.exists()
+
+
+def test_no_broker_answers(lab: Lab, three: RunningBroker) -> None:
+    """The cluster's trouble, and nothing enters the ledger as verified."""
+    lab.desire(TEN)
+    run = lab.planned()
+    run_stages(run, ("apply",))
+
+    with frozen(*three.nodes):
+        error = error_of(run, ("verify", "report"))
+
+    assert isinstance(error, Unreachable)
+    assert error.message.startswith("no broker could be asked: cluster demo: broker 1 at ")
+    assert behind(run.folder) == {1: None, 2: None, 3: None}
+    assert lab.known() == {}
+    assert lab.known(INTENDED) == TEN
