@@ -84,6 +84,8 @@ class Repository:
         """The DAGs of its DAG file."""
         from airflow.dag_processing.dagbag import DagBag
 
+        # Written again in the same second and at the same length, it would be taken from its cache.
+        shutil.rmtree(DAGS / "__pycache__", ignore_errors=True)
         (DAGS / "quotas.py").write_text(DAG_FILE.format(str(self.root / "desired_state")))
         bag = DagBag(dag_folder=DAGS)
         assert bag.import_errors == {}
