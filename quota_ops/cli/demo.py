@@ -19,7 +19,7 @@ Examples:
     help="A new folder for everything that the demo makes; it is not removed at the end.",
 )
 def demo(keep: Path | None) -> None:
-    """Watch a real cluster being brought to what Git says, in a few minutes.
+    """Watch a real cluster being brought to what Git says.
 
     Starts a Kafka and an Airflow of its own on this machine (loopback, free ports), lets Git and
     the cluster drift apart, plans, reconciles by DAG with Spark, reports drift, repairs it. It
@@ -38,7 +38,7 @@ Examples:
   quota-ops down"""
 )
 def up() -> None:
-    """Start the sandbox broker and Airflow in the background, ready to click through.
+    """Start the sandbox broker and Airflow in the background.
 
     The DAGs are those of ./dags, else those of ./desired_state, else those of the demo cluster.
     A second call says where they run. Needs Java 17.

@@ -46,7 +46,7 @@ def describe(
     output: str,
     **flags: Any,
 ) -> None:
-    """Show the quotas that a cluster holds, unknown types and keys included. Read-only.
+    """Show the quotas that a cluster holds. Read-only; unknown types and keys are included.
 
     Without --names, --defaults and --any: all of them. With: the entities that have each of these
     types so; --strict leaves out those that have more. Reads cluster.yaml for the connection and

@@ -59,10 +59,11 @@ def resolve(
     clients: Path | None,
     **asked: Any,
 ) -> None:
-    """Say which limit holds for a client, at which level, what it overrides, who shares it.
+    """Say which limit holds for a client, and why.
 
-    Each key is looked up by itself, through the eight levels of users and client ids; the first
-    that has a limit holds, even if a later one is lower. Read-only.
+    At which level it was found, what it overrides, who shares it. Each key is looked up by itself,
+    through the eight levels of users and client ids; the first that has a limit holds, even if a
+    later one is lower. Read-only.
     """
     names = _names(asked)
     if clients is None:

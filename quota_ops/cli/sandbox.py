@@ -17,9 +17,10 @@ Examples:
   quota-ops sandbox stop"""
 )
 def sandbox() -> None:
-    """Start, look at or stop a real Kafka broker on this machine (loopback only).
+    """Run a real Kafka broker on this machine, to try things on.
 
-    While it runs, the connection name `demo` resolves to it. Needs Java 17.
+    It listens on loopback alone. While it runs, the connection name `demo` resolves to it. Needs
+    Java 17.
     """
 
 
@@ -37,7 +38,10 @@ def start(output: str) -> None:
 @sandbox.command()
 @output_format
 def status(output: str) -> None:
-    """Say whether the broker runs, and where; exit code 3 when it does not."""
+    """Say whether the broker runs, and where.
+
+    The exit code is 3 when it does not.
+    """
     from quota_ops.sandbox.demo_cluster import sandbox_status
 
     found = sandbox_status()

@@ -34,9 +34,10 @@ Examples:
     help="Kafka's own id of the cluster, as `kafka-cluster.sh cluster-id` prints it.",
 )
 def init(folder: Path, cluster: str, cluster_id: str) -> None:
-    """Write a repository of your own: desired state, DAG file, first steps.
+    """Write a repository of your own to start from.
 
-    Writes nothing when one of its files is there already.
+    Desired state of one cluster, a DAG file and first steps. Writes nothing when one of its files
+    is there already.
     """
     values = {"cluster": cluster, "cluster_id": cluster_id, "folder": folder.name}
     texts = {
@@ -64,7 +65,7 @@ Examples:
 )
 @click.argument("kind", type=click.Choice(["quotas", "cluster"]), default="quotas")
 def schema(kind: str) -> None:
-    """Print the JSON Schema of quota files or of cluster.yaml, for editors."""
+    """Print the JSON Schema of the YAML files, for editors."""
     from quota_ops.desired.schema import cluster_schema, quotas_schema
 
     made = quotas_schema() if kind == "quotas" else cluster_schema()
