@@ -1,0 +1,124 @@
+"""spark-submit as people run it, and a standalone Spark cluster on this machine to submit to."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from quota_ops.frames.spark import SMALL_JVM
+from quota_ops.sandbox.process import OwnProcess, launch
+
+ROOT = Path(__file__).parents[2]
+JOB = ROOT / "spark_jobs" / "diff_quotas.py"
+PATIENCE = 60.0
+_DEPLOY = "org.apache.spark.deploy"
+
+
+def spark_home() -> Path:
+    """Where pyspark keeps Spark."""
+    found = find_spec("pyspark")
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).parent
+
+
+def environment() -> dict[str, str]:
+    """What Spark's scripts need: this Python, loopback, and small daemons that start quickly."""
+    return {name: value for name, value in os.environ.items() if "SPARK" not in name} | {
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PYTHONPATH": str(ROOT),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": SMALL_JVM,
+    }
+
+
+def submit(master: str, *folders: Path) -> subprocess.Popen[str]:
+    """Start the job on a master; its output is in pipes."""
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": SMALL_JVM,
+        "spark.sql.shuffle.partitions": "2",
+    }
+    options = [f"--conf={name}={value}" for name, value in settings.items()]
+    return subprocess.Popen(
+        [
+            spark_home() / "bin" / "spark-submit",
+            f"--master={master}",
+            f"--driver-java-options={SMALL_JVM}",
+            *options,
+            JOB,
+            *folders,
+        ],
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@contextmanager
+def standalone_cluster(folder: Path, workers: int) -> Iterator[str]:
+    """The address of a master with so many workers of one core each; gone at the end."""
+    with ExitStack() as daemons:
+        master = _start(daemons, folder / "master", "master.Master")
+        address = _said(master, r"Starting Spark master at (spark://\S+)")
+        logs = [
+            _start(
+                daemons,
+                folder / f"worker-{number}",
+                "worker.Worker",
+                *("--cores", "1", "--memory", "1g", "--work-dir", "work", address),
+            )
+            for number in range(workers)
+        ]
+        for log in logs:
+            _said(log, "(Successfully registered with master)")
+        yield address
+
+
+def workers_used(folder: Path) -> set[str]:
+    """The workers on which the master of `standalone_cluster(folder)` started executors."""
+    said = (folder / "master" / "daemon.log").read_text()
+    return set(re.findall(r"Launching executor \S+ on worker (worker-\S+)", said))
+
+
+def _start(daemons: ExitStack, folder: Path, program: str, *arguments: str) -> Path:
+    folder.mkdir()
+    mark = folder / "empty.conf"
+    mark.touch()
+    log = folder / "daemon.log"
+    ports = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+    process: OwnProcess = launch(
+        [
+            str(spark_home() / "bin" / "spark-class"),
+            f"{_DEPLOY}.{program}",
+            *("--properties-file", str(mark)),
+            *ports,
+            *arguments,
+        ],
+        mark=str(mark),
+        log=log,
+        environment=environment(),
+        detached=False,
+    )
+    daemons.callback(process.stop)
+    return log
+
+
+def _said(log: Path, pattern: str) -> str:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if found := re.search(pattern, log.read_text() if log.exists() else ""):
+            return found[1]
+        time.sleep(0.1)
+    raise AssertionError(f"{log} never said {pattern}:\n{log.read_text()}")

@@ -1,0 +1,81 @@
+"""The diff as spark-submit runs it: on this machine, and on a standalone cluster of two workers."""
+
+from pathlib import Path
+
+import pytest
+
+from quota_ops.frames.embedded import EmbeddedEngine
+from quota_ops.frames.job import diff_runs
+from quota_ops.model.difference import Difference
+from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow
+from tests.engines.runs import batches, differences, put
+from tests.engines.submitting import standalone_cluster, submit, workers_used
+
+KEY = "producer_byte_rate"
+CLUSTERS = ("one", "two")
+Said = tuple[tuple[Difference, ...], list[BatchRow]]
+
+
+def put_fleet(root: Path) -> list[Path]:
+    """The run folders of two clusters that share their entities but not their values."""
+    return [
+        put(
+            root / cluster,
+            cluster,
+            desired=[
+                DesiredRow(cluster, f"user=u{one:03}", KEY, 1.0 + one, "team", None, "f.yaml", one)
+                for one in range(100)
+            ],
+            actual=[
+                ActualRow(cluster, f"user=u{one:03}", KEY, 2.0 * number, True, None)
+                for one in range(50, 150)
+            ],
+            clear_unmanaged=cluster == "two",
+        )
+        for number, cluster in enumerate(CLUSTERS, start=1)
+    ]
+
+
+def said(folders: list[Path]) -> list[Said]:
+    """What a diff left in each folder."""
+    return [(differences(folder), list(batches(folder))) for folder in folders]
+
+
+@pytest.fixture(name="expected")
+def _expected(tmp_path: Path) -> list[Said]:
+    folders = put_fleet(tmp_path / "expected")
+    diff_runs(EmbeddedEngine(), folders)
+    return said(folders)
+
+
+def test_a_fleet_on_this_machine(expected: list[Said], tmp_path: Path) -> None:
+    """One job leaves in every run folder what the embedded engine does; a run that is none ends it.
+
+    The error is one line and an exit code, without a traceback.
+    """
+    folders = put_fleet(tmp_path)
+    job, broken = submit("local[1]", *folders), submit("local[1]", tmp_path / "missing")
+
+    _, complaint = job.communicate()
+    refusal, noise = broken.communicate()
+
+    assert job.returncode == 0, complaint
+    assert said(folders) == expected
+    assert (broken.returncode, refusal) == (
+        1,
+        f"{tmp_path}/missing/desired.parquet is missing: the stage that leaves it has not run\n",
+    )
+    assert "Traceback" not in noise
+
+
+def test_a_fleet_on_a_standalone_cluster(expected: list[Said], tmp_path: Path) -> None:
+    """The same job on a master and two workers, both of which work for it, leaves the same."""
+    folders = put_fleet(tmp_path)
+
+    with standalone_cluster(tmp_path, workers=2) as master:
+        job = submit(master, *folders)
+        _, complaint = job.communicate()
+
+    assert job.returncode == 0, complaint
+    assert said(folders) == expected
+    assert len(workers_used(tmp_path)) == 2
