@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from quota_ops.cli import options, specification
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.rows import StoredQuota
 
@@ -19,7 +20,8 @@ Examples:
   quota-ops describe demo --defaults user --strict --format text
   quota-ops describe demo --format jsonl > snapshot.jsonl
   quota-ops describe --actual snapshot.jsonl --names client-id=app
-  quota-ops describe demo --connection ./staging.properties"""
+  quota-ops describe demo --connection ./staging.properties
+  quota-ops describe --run FOLDER"""
 )
 @click.argument("cluster", required=False)
 @specification.names
@@ -29,6 +31,8 @@ Examples:
 @specification.actual
 @options.desired_state
 @options.connection
+@options.run_store
+@options.run
 @click.option(
     "--format",
     "output",
@@ -39,10 +43,13 @@ Examples:
     "snapshot for --actual; yaml as desired state.",
 )
 def describe(
+    *,
     cluster: str | None,
     actual: Path | None,
     desired_state: Path,
     connection_file: Path | None,
+    run_store: str | None,
+    run_folder: Path | None,
     output: str,
     **flags: Any,
 ) -> None:
@@ -50,13 +57,19 @@ def describe(
 
     Without --names, --defaults and --any: all of them. With: the entities that have each of these
     types so; --strict leaves out those that have more. Reads cluster.yaml for the connection and
-    the cluster's id, and no other file.
+    the cluster's id, and no other file. With --run all that the cluster holds is left in the run's
+    folder too, where `diff --run` finds it.
     """
-    from quota_ops.cli.stored import read_stored
+    from quota_ops.cli.stored import describe_run, read_stored
     from quota_ops.model.specification import parse_filter
 
     wanted = parse_filter(**flags)
-    stored, place = read_stored(cluster, actual, desired_state, connection_file)
+    if run_folder is None:
+        stored, place = read_stored(cluster, actual, desired_state, connection_file)
+    elif cluster or actual:
+        raise InvalidInput("--run names the cluster already", "Leave out CLUSTER and --actual.")
+    else:
+        stored, place = describe_run(run_folder, run_store, connection_file)
     rows = [row for row in stored if wanted.accepts(row.entity)]
     rows.sort(key=lambda row: (row.entity.text, row.key))
     _show(rows, output, place, wanted)

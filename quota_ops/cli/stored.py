@@ -28,3 +28,21 @@ def read_stored(
     found = find_connection(policy.connection, file=connection_file)
     with open_cluster(found, cluster_id=policy.cluster_id) as opened:
         return opened.describe(), f"{policy.cluster} ({policy.cluster_id})"
+
+
+def describe_run(
+    path: Path, run_store: str | None, connection_file: Path | None
+) -> tuple[tuple[StoredQuota, ...], str]:
+    """What a cluster holds now, left as `actual` in the folder of an earlier run."""
+    from quota_ops.cli.running import connection, find_run
+    from quota_ops.model.entity import Entity
+    from quota_ops.model.tables import ACTUAL
+    from quota_ops.parquet import to_rows
+    from quota_ops.run_store import find_run_store
+    from quota_ops.stages.chain import Run, run_stages
+
+    folder, store = find_run(path), find_run_store(run_store)
+    with connection(folder, connection_file) as connect:
+        run_stages(Run(folder, Path(), store, connect), ("describe",))
+    rows = to_rows(folder.read_table(ACTUAL).select(["entity", "key", "value"]))
+    return tuple(StoredQuota(Entity.parse(one), key, value) for one, key, value in rows), str(path)
