@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from quota_ops import ledger
 from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
 from quota_ops.stages.intent import is_as_planned
-from tests.engines.oracle import kinds
+from tests.engines.oracle import decide
 
 CLUSTER, KEY = "c", "producer_byte_rate"
 ENTITIES = ("user=a", "user=b")
@@ -82,8 +82,8 @@ class Killed(RuleBasedStateMachine):
             ActualRow(CLUSTER, entity, KEY, value, True, None)
             for entity, value in self.cluster.items()
         ]
-        found = kinds(desired, actual, list(self.ledger.values()))
-        return {entity: kind for (_, entity, _), kind in found.items()}
+        found = decide(desired, actual, self.ledger.values())
+        return {row.entity: row.kind.value for row in found}
 
     def _plan(self) -> list[Write]:
         still = {"unmanaged", "in_sync", "gone", "cleared"}

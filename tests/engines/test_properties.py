@@ -1,0 +1,186 @@
+"""Both engines against dictionaries, whatever the names, texts and numbers are."""
+
+from collections.abc import Sequence
+from math import isnan
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from quota_ops import parquet
+from quota_ops.frames.embedded import EmbeddedEngine
+from quota_ops.frames.job import Engine
+from quota_ops.model.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.entity import Entity
+from quota_ops.model.plan import exact
+from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
+from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, DIFFERENCES, LEDGER
+from quota_ops.run_folder import RunFolder
+from tests.engines.oracle import decide
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+maybe_text = st.none() | texts
+values = st.sampled_from([1.0, 2.0, 3.0]) | st.floats(0.1, 1e300)
+stored = values | st.sampled_from([float("nan"), float("inf")])
+names = st.dictionaries(texts, texts | st.none(), min_size=1, max_size=2)
+asked = st.none() | st.tuples(values, maybe_text, maybe_text, texts, st.integers(1, 9999))
+held = st.none() | st.tuples(stored, st.booleans(), maybe_text)
+note = (maybe_text, maybe_text, maybe_text, texts, texts)
+verified = st.none() | st.tuples(values, st.just("verified"), *note)
+intended = st.none() | st.tuples(st.none() | values, st.just("intended"), *note)
+
+
+class Cluster(NamedTuple):
+    """What a cluster's policy says, and the sides of its rows by (entity, key)."""
+
+    drift: str
+    clear_unmanaged: bool
+    rows: dict[tuple[str, str], tuple[Any, ...]]
+
+    def sides(self, cluster: str) -> tuple[list[DesiredRow], list[ActualRow], list[LedgerRow]]:
+        """The rows of the tables."""
+        given_rows = self.rows.items()
+        return (
+            [DesiredRow(cluster, *key, *side[0]) for key, side in given_rows if side[0]],
+            [ActualRow(cluster, *key, *side[1]) for key, side in given_rows if side[1]],
+            [LedgerRow(cluster, *key, *row) for key, side in given_rows for row in side[2:] if row],
+        )
+
+
+clusters = st.builds(
+    Cluster,
+    st.sampled_from(["repair", "ask", "report"]),
+    st.booleans(),
+    st.dictionaries(
+        st.tuples(names.map(lambda parts: Entity.of(parts).text), texts),
+        st.tuples(asked, held, verified, intended),
+        max_size=4,
+    ),
+)
+Fleet = dict[str, Cluster]
+fleets: st.SearchStrategy[Fleet] = st.dictionaries(texts, clusters, min_size=1, max_size=4)
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Fleet:
+    """Hundreds of examples as the clusters of one fleet, so that one job decides them all."""
+    examples: list[Cluster] = []
+
+    @settings(max_examples=300, database=None, derandomize=True, phases=[Phase.generate])
+    @given(clusters)
+    def collect(example: Cluster) -> None:
+        examples.append(example)
+
+    collect()
+    return {f"c{number:03}": example for number, example in enumerate(examples)}
+
+
+def comparable(
+    differences: Sequence[Difference], batches: Sequence[BatchRow]
+) -> tuple[list[Difference], list[BatchRow]]:
+    """The rows with NaN written so that it equals itself."""
+    return (
+        [row._replace(before=_named(row.before)) for row in differences],
+        [row._replace(before=_named(row.before)) for row in batches],
+    )
+
+
+def _named(value: float | None) -> float | None:
+    return -1.0 if value is not None and isnan(value) else value
+
+
+def by_engine(engine: Engine, path: Path, fleet: Fleet) -> tuple[list[Difference], list[BatchRow]]:
+    """What an engine makes of a fleet, all of it in one file for each side."""
+    folder = RunFolder(path)
+    sides = [cluster.sides(name) for name, cluster in fleet.items()]
+    for table, rows in zip((DESIRED, ACTUAL, LEDGER), zip(*sides, strict=True), strict=True):
+        folder.write_table(table, [row for some in rows for row in some])
+    policies = [(name, one.drift, one.clear_unmanaged) for name, one in fleet.items()]
+    folder.write_table(CLUSTERS, policies)
+    tables = (DESIRED, ACTUAL, LEDGER, CLUSTERS)
+    found, batches = engine.decide({table: [str(path / table.file)] for table in tables})
+    differences = [
+        Difference(*row)._replace(kind=Kind(row[3]), action=Action(row[4]))
+        for row in parquet.to_rows(parquet.conform(DIFFERENCES, found))
+    ]
+    return differences, [BatchRow(*row) for row in parquet.to_rows(batches)]
+
+
+def by_oracle(fleet: Fleet) -> tuple[list[Difference], list[BatchRow]]:
+    """What dictionaries make of it; so few writes are one batch."""
+    differences = [
+        row
+        for name, one in sorted(fleet.items())
+        for row in decide(*one.sides(name), drift=one.drift, clear_unmanaged=one.clear_unmanaged)
+    ]
+    return differences, [
+        BatchRow(row.cluster, 1, row.entity, row.key, row.before, row.target)
+        for row in differences
+        if row.action in WRITES
+    ]
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(fleet=fleets)
+def test_any_names_texts_and_numbers(
+    fleet: Fleet, embedded: EmbeddedEngine, tmp_path: Path
+) -> None:
+    """The embedded engine gives the rows that dictionaries give, whole and in order."""
+    assert comparable(*by_engine(embedded, tmp_path, fleet)) == comparable(*by_oracle(fleet))
+
+
+def test_hundreds_of_examples_in_one_job(engine: Engine, fleet: Fleet, tmp_path: Path) -> None:
+    """Either engine gives the rows and the batch that dictionaries give, whole and in order."""
+    assert comparable(*by_engine(engine, tmp_path, fleet)) == comparable(*by_oracle(fleet))
+
+
+def moved(cluster: Cluster, *, back: bool) -> Cluster:
+    """Rows that are all ours, and that Git moves to other values, or back to those they had."""
+    rows = {}
+    for key, (want, have, *_) in cluster.rows.items():
+        new, old = want and want[0], have and have[0]
+        if back:
+            new, old = old, new
+        rows[key] = (
+            new and (new, None, None, "f", 1),
+            old and (old, True, None),
+            old and (old, "verified", None, None, None, "run", "at"),
+            None,
+        )
+    return cluster._replace(rows=rows)
+
+
+def test_there_and_back(engine: Engine, fleet: Fleet, tmp_path: Path) -> None:
+    """What a plan writes is what the plan back undoes: the same rows, before and after swapped."""
+    there, back = (
+        {
+            (row.cluster, row.entity, row.key): (exact(row.before), exact(row.target))
+            for row in by_engine(
+                engine, tmp_path, {name: moved(one, back=back) for name, one in fleet.items()}
+            )[0]
+        }
+        for back in (False, True)
+    )
+
+    assert len(there) > len(fleet)
+    assert back == {key: (after, before) for key, (before, after) in there.items()}
+
+
+def test_a_run_leaves_nothing_to_do(engine: Engine, fleet: Fleet, tmp_path: Path) -> None:
+    """Once the writes are done and read back, only what is left alone is told."""
+    ended = {
+        name: Cluster(one.drift, one.clear_unmanaged, dict(one.rows)) for name, one in fleet.items()
+    }
+    for row in by_engine(engine, tmp_path, fleet)[0]:
+        want, have, known, intent = ended[row.cluster].rows[row.entity, row.key]
+        if row.action is not Action.REPORT:
+            value = row.target if row.action in WRITES else row.before
+            have = None if value is None else (value, *((have or (None, True, None))[1:]))
+            known = None if value is None else (value, "verified", None, None, None, "run", "at")
+            intent = None
+        ended[row.cluster].rows[row.entity, row.key] = (want, have, known, intent)
+
+    differences, batches = by_engine(engine, tmp_path, ended)
+    assert ({row.action for row in differences}, batches) == ({Action.REPORT}, [])
