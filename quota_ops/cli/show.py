@@ -34,11 +34,12 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
     if report.applied:
         show(screens.apply_screen(report))
     if report.brokers:
-        show(screens.verify_screen(report))
+        last = (screens.verified_line(report),) if command == "verify" else ()
+        show((*screens.verify_screen(report), *last))
     page = folder.path / "report.html"
     if command == "verify":
-        show((screens.verified_line(report),))
-    elif page.exists():
+        return report
+    if page.exists():
         show((screens.finished_line(report, str(page)),))
     elif report.plan is not None:
         show((line(f"run: {folder.path}", Tone.CONTEXT), *_next(command, folder, report)))

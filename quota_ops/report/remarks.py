@@ -36,7 +36,7 @@ def validated_words(report: Report) -> str:
     refused = sum(len(one.keys) for one in report.validated if one.status not in DONE)
     if refused:
         return f"The broker does not accept {refused:,} of {counted(keys, 'change')} ({how})."
-    return f"The broker accepts all {keys:,} ({how})."
+    return f"The broker accepts {'it' if keys == 1 else f'all {keys:,}'} ({how})."
 
 
 def is_accepted(report: Report) -> bool:
