@@ -115,7 +115,7 @@ class RunFolder:
     def write_json(self, name: str, value: Mapping[str, Any]) -> None:
         """Leave a JSON artefact that people can read: a field a line, a list's item a line."""
         lines = ",\n".join(f"{_dumps(field)}: {_lines(one)}" for field, one in value.items())
-        artefact.write(str(self.path / name), f"{{\n{lines}\n}}\n".encode())
+        self.write_text(name, f"{{\n{lines}\n}}\n")
 
     def read_json(self, name: str) -> dict[str, Any]:
         """A JSON artefact that an earlier stage left; InvalidInput when not, or damaged."""
@@ -136,7 +136,7 @@ class RunFolder:
             raise InvalidInput(f"{self.path / name} is damaged: {error!r}") from error
 
     def write_text(self, name: str, text: str) -> None:
-        """Leave a page for people."""
+        """Leave text; half a surrogate pair, which is no text, as the escape that JSON has too."""
         artefact.write(str(self.path / name), text.encode("utf-8", "backslashreplace"))
 
     def _read(self, name: str) -> bytes:

@@ -55,8 +55,10 @@ def test_a_number_that_json_does_not_have_is_not_written(folder: RunFolder) -> N
 def test_a_page_takes_any_text(folder: RunFolder) -> None:
     """Half a surrogate pair in a name does not keep a report from being written."""
     folder.write_text("report.md", "a\ud800b")
+    folder.write_json("a.json", {"name": "a\ud800b"})
 
     assert (folder.path / "report.md").read_bytes() == b"a\\ud800b"
+    assert folder.read_json("a.json") == {"name": "a\ud800b"}
 
 
 def test_what_is_missing_names_its_stage(folder: RunFolder) -> None:
