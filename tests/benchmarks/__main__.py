@@ -1,6 +1,6 @@
 """Measure speed and memory on a real broker; `python -m tests.benchmarks [CASE ...] [--runs N]`.
 
-Prints a table and, when every case ran, keeps it in docs/benchmarks.md.
+Prints a table; keeps it in docs/benchmarks.md when every case ran, or with --keep.
 """
 
 import argparse
@@ -30,6 +30,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
     parser.add_argument("cases", nargs="*", choices=[*CASES, []], help="which; default: all")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--keep", action="store_true", help="keep the table of some cases too")
     given = parser.parse_args()
     adopt_orphans()
     rows: list[Row] = []
@@ -41,7 +42,7 @@ def main() -> None:
                 for row in CASES[name](bench):
                     print(_line(row), flush=True)
                     rows.append(row)
-    if not given.cases:
+    if given.keep or not given.cases:
         KEPT.write_text(f"{INTRODUCTION}\n{_made()}\n\n{_table(rows)}", encoding="utf-8")
 
 
