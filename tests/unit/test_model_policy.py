@@ -92,7 +92,12 @@ def test_one_filter_of_several_is_enough() -> None:
 
 def test_everything_is_what_brokers_let_us_alter() -> None:
     """The default scope has each shape that a broker takes, and no other."""
-    shapes: list[dict[str, str | None]] = [{USER: "a"}, {CLIENT_ID: None}, {USER: None, CLIENT_ID: "b"}, {IP: "10.0.0.1"}]
+    shapes: list[dict[str, str | None]] = [
+        {USER: "a"},
+        {CLIENT_ID: None},
+        {USER: None, CLIENT_ID: "b"},
+        {IP: "10.0.0.1"},
+    ]
 
     assert all(any_accepts(EVERYTHING, Entity.of(shape)) for shape in shapes)
     assert not any_accepts(EVERYTHING, Entity.of({IP: "10.0.0.1", USER: "a"}))
@@ -112,6 +117,7 @@ def test_a_policy_keeps_its_way_through_json(policy: Policy) -> None:
         {"guards": {"removals": 1, "more": 2}},
         {"scope": [{USER: {"match": "some", "name": None}}]},
         {"scope": None},
+        {"cluster_id": None},
     ],
 )
 def test_what_is_no_policy_is_refused(damage: dict[str, object]) -> None:

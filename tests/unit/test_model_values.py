@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from importlib.util import find_spec
 
 import pytest
 
@@ -12,6 +13,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, QuotaOpsError, Refused
 from quota_ops.model.problem import Problem
 from quota_ops.model.progress import SILENT
+from quota_ops.model.report import STAGES
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, BATCHES, CLUSTERS, DESIRED, DIFFERENCES, LEDGER, Table
 from quota_ops.model.verification import BrokerAnswer, behind
@@ -108,6 +110,12 @@ def test_a_broker_agrees_when_it_answered_and_lags_in_nothing(
 def test_nobody_is_told() -> None:
     """Who asked for no progress is told none, and nothing else happens."""
     assert (SILENT.applied(1, 2, ()), SILENT.asked((), 1.0)) == (None, None)  # type: ignore[func-returns-value]
+
+
+def test_the_eight_stages_are_modules() -> None:
+    """The words of the stages are the names of the modules that do them."""
+    assert len(set(STAGES)) == 8
+    assert all(find_spec(f"quota_ops.stages.{stage}") for stage in STAGES)
 
 
 def test_every_error_has_its_exit_code() -> None:

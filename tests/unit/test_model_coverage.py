@@ -1,0 +1,34 @@
+"""The model decides what is written to a cluster, so every branch of it is run by its tests."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+TESTS = sorted(
+    path
+    for pattern in ("model_*", "limits", "one_off", "resolution", "specification")
+    for path in HERE.glob(f"test_{pattern}.py")
+    if path != Path(__file__)
+)
+
+
+OPTIONS = ("-qx", "-p", "no:cacheprovider", "--hypothesis-seed=0")
+
+
+def test_every_branch_of_the_model_is_run(tmp_path: Path) -> None:
+    """The tests of quota_ops/model alone reach each of its lines and branches."""
+    run = ["run", "--source=quota_ops/model", "-m", "pytest", *OPTIONS, *TESTS]
+    report = ["report", "--fail-under=100", "--skip-covered", "--show-missing"]
+    for arguments in (run, report):
+        ended = subprocess.run(
+            [sys.executable, "-m", "coverage", *arguments],
+            cwd=ROOT,
+            env=os.environ | {"COVERAGE_FILE": str(tmp_path / "coverage")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stdout

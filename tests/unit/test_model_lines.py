@@ -1,0 +1,102 @@
+"""Files with a row a line: snapshots and changes; and rows with keys that nobody looks up."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.one_off import read_changes
+from quota_ops.model.quota import same
+from quota_ops.model.resolution import Limits
+from quota_ops.model.resolved import limit_rows
+from quota_ops.model.rows import StoredQuota
+from quota_ops.model.snapshot import read_snapshot
+
+ALICE = Entity.of({USER: "alice"})
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+entities = st.dictionaries(texts, texts | st.none(), min_size=1, max_size=3).map(Entity.of)
+stored = st.dictionaries(st.tuples(entities, texts), st.floats(), max_size=5).map(
+    lambda rows: [StoredQuota(*place, value) for place, value in rows.items()]
+)
+
+
+def line(entity: object, key: object, value: object) -> str:
+    """A line of a snapshot."""
+    return json.dumps({"entity": entity, "key": key, "value": value}) + "\n"
+
+
+@given(stored)
+def test_a_snapshot_keeps_every_row(rows: list[StoredQuota]) -> None:
+    """Whatever a cluster holds, unknown types and keys and NaN too, is read back in order."""
+    lines = [line(row.entity.as_dict(), row.key, row.value) for row in rows]
+
+    found = read_snapshot(["\n", *lines], "snapshot.jsonl")
+
+    assert [row[:2] for row in found] == [row[:2] for row in rows]
+    assert all(same(one.value, other.value) for one, other in zip(found, rows, strict=True))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "{",
+        "[]\n",
+        "1\n",
+        line({}, "k", 1),
+        line(["user"], "k", 1),
+        line({USER: 7}, "k", 1),
+        line({USER: "a"}, None, 1),
+        line({USER: "a"}, "k", True),
+        line({USER: "a"}, "k", None),
+        line({USER: "a"}, "k", "ten"),
+        '{"entity": {"user": "a"}, "key": "k"}\n',
+    ],
+)
+def test_a_line_that_is_no_row_is_named(wrong: str) -> None:
+    """The error has the file and the line, and shows what a row looks like."""
+    with pytest.raises(InvalidInput) as refused:
+        read_snapshot([line({USER: "a"}, "k", 1), wrong], "snapshot.jsonl")
+
+    assert refused.value.message == "snapshot.jsonl:2: this is no row of a snapshot."
+    assert (refused.value.remedy or "").startswith('A row is one line like {"entity": {"user": ')
+
+
+def test_a_row_stands_once_in_a_snapshot() -> None:
+    """Twice the same key of one entity is two answers to one question."""
+    row = line({USER: "alice"}, "k", 1)
+
+    with pytest.raises(InvalidInput, match=r"^s.jsonl:2: user=alice has k twice\.$"):
+        read_snapshot([row, row], "s.jsonl")
+
+
+@pytest.mark.parametrize("lines", [[], ["\n", "  \n"]])
+def test_a_file_without_a_change_is_refused(lines: list[str]) -> None:
+    """Nothing to do is what nobody meant to ask for."""
+    with pytest.raises(InvalidInput, match=r"^changes\.jsonl holds no change\n"):
+        read_changes(lines, "changes.jsonl")
+
+
+def test_keys_that_nobody_looks_up_are_left_out() -> None:
+    """A key that this version does not know limits nobody, and hides nothing that it knows."""
+    known = StoredQuota(ALICE, "producer_byte_rate", 5.0)
+    rows = [StoredQuota(ALICE, "storage_byte_rate", 1.0), known]
+
+    found = Limits(rows).resolve("producer_byte_rate", user="alice", client_id="app")
+
+    assert found.holds is not None
+    assert found.holds.value == 5.0
+    assert [row.value for row in limit_rows(rows)] == [5.0]
+
+
+def test_entities_that_no_client_reaches_are_left_out() -> None:
+    """An address and an unknown type are no level at which a client is looked up."""
+    rows = [
+        StoredQuota(Entity.of({IP: "10.0.0.1"}), "connection_creation_rate", 1.0),
+        StoredQuota(Entity.of({"group": "a"}), "producer_byte_rate", 1.0),
+        StoredQuota(Entity.of({CLIENT_ID: None}), "producer_byte_rate", 2.0),
+    ]
+
+    assert [row.entity for row in limit_rows(rows)] == ["client-id=<default>"]
