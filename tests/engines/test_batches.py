@@ -1,5 +1,6 @@
 """How what is written is numbered into requests."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import duckdb
@@ -7,10 +8,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
 from quota_ops import parquet
 from quota_ops.frames import text
 from quota_ops.frames.job import Engine, diff_runs
+from quota_ops.frames.spark import SparkEngine
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import BATCHES, DIFFERENCES
 from tests.engines.runs import batches, put
@@ -20,17 +23,28 @@ KEYS = ("consumer_byte_rate", "producer_byte_rate", "request_percentage")
 Write = tuple[str, str, float | None]
 
 
-def numbered(writes: list[Write], *, max_keys: int, max_bytes: int) -> list[BatchRow]:
-    """The batches of some writes (entity, key, value; None clears), closed at these bounds."""
+def differences_of(writes: Iterable[tuple[str, *Write]]) -> pa.Table:
+    """DIFFERENCES of some writes (cluster, entity, key, value; None clears)."""
     nothing = (None,) * 9
     rows = [
-        (CLUSTER, entity, key, "pending", "clear" if after is None else "set", 1.0, after, *nothing)
-        for entity, key, after in writes
+        (*row, "pending", "clear" if after is None else "set", 1.0, after, *nothing)
+        for *row, after in writes
     ]
+    return parquet.from_rows(DIFFERENCES, rows)
+
+
+def by_duckdb(differences: pa.Table, max_keys: int, max_bytes: int) -> pa.Table:
+    """Their batches, closed at these bounds."""
     with duckdb.connect() as db:
-        db.from_arrow(parquet.from_rows(DIFFERENCES, rows)).create_view("differences")
+        db.from_arrow(differences).create_view("differences")
         found: pa.Table = db.sql(text.batches_text(max_keys, max_bytes)).to_arrow_table()
-    return [BatchRow(*row) for row in parquet.to_rows(parquet.conform(BATCHES, found))]
+    return parquet.conform(BATCHES, found)
+
+
+def numbered(writes: list[Write], *, max_keys: int, max_bytes: int) -> list[BatchRow]:
+    """The batches of some writes of one cluster."""
+    found = by_duckdb(differences_of((CLUSTER, *row) for row in writes), max_keys, max_bytes)
+    return [BatchRow(*row) for row in parquet.to_rows(found)]
 
 
 @st.composite
@@ -114,3 +128,25 @@ def test_the_bound_that_brokers_refuse_is_kept(engine: Engine, first_apply: Path
     rows = list(batches(first_apply))
     assert [sum(row.batch == number for row in rows) for number in (1, 2)] == [5_000, 1_001]
     assert [row.batch for row in rows if row.after is None] == [2]
+
+
+def test_both_engines_number_alike(spark: SparkEngine) -> None:
+    """Names of any script, many clusters, small bounds: Spark numbers as DuckDB does."""
+    assert spark is not None
+    names = ("alice", "Ünïcode", "日本", "🐟", "zoë", 'user="quoted, name"', "~")
+    writes = [
+        (f"c{cluster}", f"user={name}{number}", key, None if number % 3 == 0 else 2.0)
+        for cluster in range(3)
+        for number in range(12)
+        for name in names[cluster:]
+        for key in KEYS[: 1 + number % 3]
+    ]
+    differences = differences_of(writes)
+    bounds = (10, 700)
+
+    session = SparkSession.active()
+    session.createDataFrame(differences).createOrReplaceTempView("differences")
+    by_spark = parquet.conform(BATCHES, session.sql(text.batches_text(*bounds)).toArrow())
+
+    assert list(parquet.to_rows(by_spark)) == list(parquet.to_rows(by_duckdb(differences, *bounds)))
+    assert len(by_spark["batch"].unique()) > 20
