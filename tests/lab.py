@@ -170,7 +170,8 @@ class Lab:
         return kept | {
             "HOME": str(self.root),
             "PYTHONPATH": str(Path(__file__).parents[1]),
-            "PYTHONWARNINGS": "error",
+            # kafka-python reads schemas by a function that Python 3.11 and 3.12 call deprecated.
+            "PYTHONWARNINGS": "error,ignore::DeprecationWarning",
             "QUOTA_OPS_DESIRED_STATE": str(self.folder.parent),
             "QUOTA_OPS_RUN_STORE": str(self.store.root),
             "QUOTA_OPS_CONNECTION_DEMO": str(self.connection_file),

@@ -89,18 +89,15 @@ def tell(error: QuotaOpsError) -> None:
         said = {"error": error.message, "remedy": error.remedy, "exit_code": error.exit_code}
         click.echo(json.dumps(said), err=True)
         return
-    if isinstance(error, InvalidDesiredState):
-        from quota_ops.cli.layout import show
-        from quota_ops.report.screens import problems_screen
+    from quota_ops.cli.layout import show
+    from quota_ops.report.screen import Tone, line
+    from quota_ops.report.screens import problems_screen
 
+    if isinstance(error, InvalidDesiredState):
         show(problems_screen(error), sys.stderr)
         return
-    from quota_ops.report.wording import shown
-
-    first, *rest = [shown(line) for line in str(error).split("\n")]
-    click.secho(first, err=True, fg="red")
-    for line in rest:
-        click.echo(line, err=True)
+    first, *rest = str(error).split("\n")
+    show((line(first, Tone.REFUSAL), *map(line, rest)), sys.stderr)
 
 
 def _wants_json() -> bool:

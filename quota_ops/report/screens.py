@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from quota_ops.model.difference import Action
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.outcome import DONE
 from quota_ops.model.plan import SHORT, Plan
@@ -19,6 +20,7 @@ from quota_ops.report.remarks import (
 from quota_ops.report.row_table import plan_table
 from quota_ops.report.screen import Line, Screen, Span, Tone, line
 from quota_ops.report.standing import ReportRow, Section, Standing, report_rows, standings
+from quota_ops.report.summary import stopped_stages
 from quota_ops.report.wording import counted, duration, short_commit
 
 
@@ -62,8 +64,9 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
 
 def _heading(report: Report, plan: Plan, rows: tuple[ReportRow, ...]) -> Line:
     count = standings(report, rows)
+    ours = plan.desired + sum(row.action is Action.CLEAR for row in plan.writes)
     numbers = (
-        f"{len(plan.writes):,} to change of {plan.desired:,}, {count[Standing.IN_SYNC]:,} in sync, "
+        f"{len(plan.writes):,} to change of {ours:,}, {count[Standing.IN_SYNC]:,} in sync, "
         f"{count[Standing.UNMANAGED]:,} unmanaged"
     )
     return (
@@ -129,4 +132,5 @@ def finished_line(report: Report, place: str) -> Line:
     if report.brokers:
         parts.append(brokers_words(report.brokers))
     whole = len(done) == len(report.applied) and all(one.agrees for one in report.brokers)
+    whole &= not (stopped_stages(report) or (report.plan and report.plan.refused))
     return line("; ".join([*parts, f"report: {place}"]), Tone.OK if whole else Tone.REFUSAL)

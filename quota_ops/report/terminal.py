@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column
 from rich.table import Table as Grid
@@ -17,6 +18,8 @@ from quota_ops.report.wording import shown
 
 NARROWEST = 12
 """A column is folded down to this many cells before the terminal wraps its rows."""
+FIRST_LINE, INDENT = 4, 5
+"""Columns that stay on the first line of a row that needs two, and how far the second stands in."""
 
 STYLES = {
     Tone.PLAIN: "",
@@ -48,16 +51,28 @@ def _text(line: Line) -> Text:
 
 
 def _show_table(table: Table, out: Console) -> None:
-    wide = fitted(widths(table.texts()), out.width - len(GAP) * len(table.headings))
+    """A line for each row; two when they are too wide, so that cells stay whole."""
+    wide = widths(table.texts())
+    cut = len(wide) if _taken(wide) <= out.width else FIRST_LINE
     headings = Row(tuple(Span(heading, Tone.CONTEXT) for heading in table.headings))
     for row in (headings, *table.rows):
-        grid = Grid.grid(padding=(0, len(GAP), 0, 0))
-        for width in wide:
-            grid.add_column(width=width, overflow="fold")
-        grid.add_row(*(_text((cell,)) for cell in row.cells))
-        out.print(grid)
+        _show_cells(row.cells[:cut], wide[:cut], 0, out)
+        if row.cells[cut:]:
+            _show_cells(row.cells[cut:], wide[cut:], INDENT, out)
         for line in row.below:
             out.print(_text(line), soft_wrap=True)
+
+
+def _show_cells(cells: Line, wide: tuple[int, ...], indent: int, out: Console) -> None:
+    grid = Grid.grid(padding=(0, len(GAP), 0, 0))
+    for width in fitted(wide, out.width - indent - len(GAP) * len(wide)):
+        grid.add_column(width=width, overflow="fold")
+    grid.add_row(*(_text((cell,)) for cell in cells))
+    out.print(Padding(grid, (0, 0, 0, indent)))
+
+
+def _taken(wide: tuple[int, ...]) -> int:
+    return sum(wide) + len(GAP) * len(wide)
 
 
 def fitted(wide: tuple[int, ...], room: int) -> tuple[int, ...]:

@@ -1,0 +1,97 @@
+"""Whatever a command is given that cannot be: a clear error, the right exit code, nothing done."""
+
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    KafkaAdminClient,
+    ResourcePattern,
+    ResourceType,
+)
+
+from quota_ops.run_folder import PLAN, POLICY
+from quota_ops.sandbox.broker import RunningBroker
+from tests.lab import Lab, State, open_lab
+
+CASES = yaml.safe_load(
+    (Path(__file__).parents[1] / "cases" / "cli" / "bad_input.yaml").read_text("utf-8")
+)
+STATE: State = {"user=alice": {"producer_byte_rate": 10.0}}
+SECONDS = 5.0
+
+
+@pytest.fixture(name="reader", scope="module")
+def _reader(secured_broker: RunningBroker) -> Iterator[None]:
+    """The login reader may describe and nothing else."""
+    cluster = ResourcePattern(ResourceType.CLUSTER, "kafka-cluster")
+    allow = ACLPermissionType.ALLOW
+    right = ACL("User:reader", "*", ACLOperation.DESCRIBE_CONFIGS, allow, cluster)
+    admin = KafkaAdminClient(bootstrap_servers=secured_broker.bootstrap())
+    assert admin.create_acls([right])["failed"] == []
+    yield
+    admin.delete_acls([right])
+    admin.close()
+
+
+@pytest.fixture(name="lab", scope="module")
+def _lab(secured_broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with open_lab(secured_broker, tmp_path_factory.mktemp("bad")) as lab:
+        yield lab
+
+
+@pytest.fixture(name="places")
+def _places(lab: Lab, secured_broker: RunningBroker) -> Iterator[dict[str, str]]:
+    """What the cases name in braces."""
+    lab.desire(STATE)
+    (lab.root / "checkout" / ".git").mkdir(parents=True, exist_ok=True)
+    lab.connection_file.write_text(f"bootstrap.servers={lab.bootstrap}\n")
+    run, other = lab.run("plan"), lab.run("plan")
+    other.write_json(POLICY, other.read_json(POLICY) | {"cluster_id": "MkU3OEVBNTcwNTJENDM2Qg"})
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        yield {
+            "ROOT": str(lab.root),
+            "RUN": str(run.path),
+            "DIGEST": run.read_json(PLAN)["digest"][:8],
+            "RUN_OF_ANOTHER": str(other.path),
+            "PLAINTEXT": lab.bootstrap,
+            "SASL": secured_broker.bootstrap("SASL"),
+            "NOBODY": f"127.0.0.1:{closed.getsockname()[1]}",
+        }
+
+
+def filled(text: str, places: Mapping[str, str]) -> str:
+    """A text with the places that it names."""
+    for name, place in places.items():
+        text = text.replace(f"{{{name}}}", place)
+    return text
+
+
+@pytest.mark.usefixtures("reader")
+@pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
+def test_bad_input(case: Any, lab: Lab, places: dict[str, str]) -> None:
+    """The exit code and every word, within five seconds, and nothing is done."""
+    for name, text in case.get("files", {}).items():
+        (lab.folder / name).write_text(text)
+    if "connection" in case:
+        lab.connection_file.write_text(filled(case["connection"], places))
+    environment = {
+        name: filled(value, places) for name, value in case.get("environment", {}).items()
+    }
+    began = time.monotonic()
+
+    ended = lab.cli(*(filled(word, places) for word in case["run"]), environment=environment)
+
+    assert time.monotonic() - began < SECONDS
+    assert (ended.returncode, ended.stderr) == (case["exit"], filled(case["says"], places))
+    assert filled(case.get("shows", ""), places) in ended.stdout
+    assert lab.held() == {}
+    assert not lab.ledger_folder.exists()

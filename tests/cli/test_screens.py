@@ -1,0 +1,206 @@
+"""The command line as a process: exit codes, what a pipe and a terminal get, and interruptions."""
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quota_ops.sandbox.broker import RunningBroker
+from tests.lab import Lab, State, open_lab
+
+KEY = "producer_byte_rate"
+STATE: State = {"user=alice": {KEY: 10.0}, "user=bob": {KEY: 10.0}}
+ESCAPE = "\x1b"
+
+
+@pytest.fixture(name="lab")
+def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
+    with open_lab(broker, tmp_path) as lab:
+        lab.desire(STATE)
+        yield lab
+
+
+def said(lab: Lab, *arguments: str, exit_code: int = 0) -> str:
+    """Standard output of a command that has nothing to complain of."""
+    ended = lab.cli(*arguments)
+    assert (ended.returncode, ended.stderr) == (exit_code, "")
+    assert ESCAPE not in ended.stdout
+    return ended.stdout
+
+
+def masked(text: str, lab: Lab) -> str:
+    """A text without what differs from run to run: digests, durations, and the run's name."""
+    text = text.replace(str(lab.root), "ROOT")
+    text = re.sub(r"[0-9a-f]{8}\b", "DIGEST8", text)
+    text = re.sub(r"\d+ ms|\d+\.\d s\b", "TIME", text)
+    return re.sub(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{4}", "RUN", text)
+
+
+def test_a_story(lab: Lab) -> None:
+    """plan, reconcile exactly that plan, verify, plan again: what an operator reads and gets."""
+    planned = said(lab, "plan", "demo", "--commit", "c0ffee")
+    assert masked(planned, lab) == (
+        f"demo ({lab.cluster.cluster_id}) at c0ffee      plan DIGEST8      "
+        "2 to change of 2, 0 in sync, 0 unmanaged\n"
+        "\n"
+        "  kind     entity      key                 now   then    change  asked by\n"
+        "  pending  user=alice  producer_byte_rate  none  10 B/s  new     team.yaml:4\n"
+        "  pending  user=bob    producer_byte_rate  none  10 B/s  new     team.yaml:7\n"
+        "\n"
+        "The broker accepts all 2 (validate-only, 1 batch, TIME).\n"
+        "No ledger of this cluster yet: nothing is cleared before a run was verified.\n"
+        "run: ROOT/store/runs/demo/RUN\n"
+        "next: quota-ops reconcile --run ROOT/store/runs/demo/RUN --approve DIGEST8\n"
+    )
+    said(lab, "plan", "demo", "--detailed-exitcode", exit_code=4)
+    following = planned.rstrip().rpartition("next: quota-ops ")[2].split(" ")
+    reconciled = said(lab, *following)
+    assert masked(reconciled, lab).endswith(
+        "applied: 2 accepted\n"
+        "broker 1 agrees\n"
+        "applied 2 keys on 2 entities in TIME; 1 of 1 broker agrees; "
+        "report: ROOT/store/runs/demo/RUN/report.html\n"
+    )
+    assert said(lab, "verify", "demo") == ("broker 1 agrees\n2 of 2 quotas hold on every broker.\n")
+    said(lab, "plan", "demo", "--detailed-exitcode")
+    assert lab.held() == lab.known() == STATE
+
+
+def test_a_guard_refuses(lab: Lab) -> None:
+    """The screen says which guard and how it is let pass; the code is 1; nothing is written."""
+    lab.desire({"user=<default>": {KEY: 10.0}})
+
+    shown = said(lab, "reconcile", "demo", exit_code=1)
+
+    assert masked(shown, lab).endswith(
+        "default_touched: user=<default> producer_byte_rate would change: "
+        "a default holds for many\n"
+        "1 guard asks for a person. It passes with --allow default_touched --reason TEXT "
+        "(in Airflow, the params allow and reason).\n"
+        "nothing applied in TIME; report: ROOT/store/runs/demo/RUN/report.html\n"
+    )
+    assert lab.held() == {}
+    said(lab, "reconcile", "demo", "--allow", "default_touched", "--reason", "agreed")
+    assert lab.held() == {"user=<default>": {KEY: 10.0}}
+
+
+def test_json(lab: Lab) -> None:
+    """With --format json standard output is one JSON value, of every command that has it."""
+    run = str(lab.run("plan").path)
+    read: dict[str, Any] = {}
+    for command in (
+        ("check",),
+        ("describe", "demo"),
+        ("diff", "demo"),
+        ("plan", "demo"),
+        ("validate", "demo"),
+        ("apply", "demo"),
+        ("verify", "demo"),
+        ("report", "--run", run),
+        ("reconcile", "demo"),
+    ):
+        read[command[0]] = json.loads(said(lab, *command, "--format", "json"))
+    assert read["check"] == {"clusters": [{"cluster": "demo", "quotas": 2, "problems": []}]}
+    assert read["describe"] == []
+    assert [row["standing"] for row in read["plan"]["rows"]] == ["pending"] * 2
+    assert [row["applied"]["status"] for row in read["apply"]["rows"]] == ["accepted"] * 2
+    assert read["verify"]["verified"] == 2
+    assert read["reconcile"]["answer"]["word"] == "Yes"
+
+    failed = lab.cli("plan", "nowhere", "--format", "json")
+    assert failed.stdout == ""
+    assert json.loads(failed.stderr) == {
+        "error": f"there is no cluster 'nowhere' in {lab.folder.parent}",
+        "remedy": "The clusters there: demo.",
+        "exit_code": 2,
+    }
+
+
+def on_a_terminal(lab: Lab, *arguments: str, **environment: str) -> tuple[int, str]:
+    """The exit code of a command whose input and outputs are a terminal, and what that shows."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "quota_ops", *arguments],
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        cwd=lab.root,
+        env=lab.environment | {"TERM": "xterm-256color", "COLUMNS": "200"} | environment,
+    )
+    os.close(its)
+    shown = b""
+    try:
+        while data := os.read(ours, 65_536):
+            shown += data
+    except OSError:  # Linux says so when the last process has closed it
+        pass
+    os.close(ours)
+    return process.wait(), shown.decode()
+
+
+def test_on_a_terminal(lab: Lab) -> None:
+    """Colours and progress where people look; NO_COLOR is heeded."""
+    code, shown = on_a_terminal(lab, "reconcile", "demo")
+    assert code == 0
+    assert f"{ESCAPE}[" in shown
+    assert "apply" in shown
+    assert lab.held() == STATE
+
+    code, shown = on_a_terminal(lab, "plan", "nowhere")
+    assert code == 2
+    assert f"{ESCAPE}[1;31mthere is no cluster 'nowhere'" in shown
+
+    code, shown = on_a_terminal(lab, "plan", "demo", NO_COLOR="1")
+    assert code == 0
+    assert not re.search(rf"{ESCAPE}\[[0-9;]*3[0-9]m", shown)
+
+
+def test_interrupted(lab: Lab) -> None:
+    """Ctrl-C ends a command at once and quietly, with 130, and says where its run is."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        lab.connection_file.write_text(f"bootstrap.servers=127.0.0.1:{silent.getsockname()[1]}\n")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "quota_ops", "plan", "demo"],
+            cwd=lab.root,
+            env=lab.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert select.select([silent], [], [], 30)[0]
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=10)
+    [run] = (lab.store.root / "runs" / "demo").iterdir()
+    assert (process.returncode, out, err) == (130, "", f"interrupted; the run is in {run}\n")
+
+
+@pytest.mark.parametrize("command", ["--help", "plan", "describe", "reconcile"])
+def test_a_closed_pipe(command: str, lab: Lab) -> None:
+    """Who reads no further, as `head` does, gets no traceback; what was begun is done."""
+    ours, its = os.pipe()
+    os.close(ours)
+    arguments = [command] if command.startswith("-") else [command, "demo"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "quota_ops", *arguments],
+        cwd=lab.root,
+        env=lab.environment,
+        stdout=its,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(its)
+    assert ended.stderr == ""
+    assert lab.held() == (STATE if command == "reconcile" else {})
