@@ -1,6 +1,6 @@
 """Measure speed and memory on a real broker; `python -m tests.benchmarks [CASE ...] [--runs N]`.
 
-Prints a table; keeps it in docs/benchmarks.md when every case ran, or with --keep.
+Prints a table; keeps it in RESULTS.md beside this file when every case ran, or with --keep.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
 from tests.benchmarks.cases import CASES, Bench, Row
 from tests.benchmarks.measure import adopt_orphans, machine
 
-KEPT = Path(__file__).parents[2] / "docs" / "benchmarks.md"
+KEPT = Path(__file__).with_name("RESULTS.md")
 INTRODUCTION = """\
 # Benchmarks
 
