@@ -62,7 +62,11 @@ At a prompt: quota-ops plan demo"""
     )
 
 
-@click.command()
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops down"""
+)
 def down() -> None:
     """Stop what `up` started. Quotas, runs and Airflow's history stay for the next start."""
     from quota_ops.demo.up import stop

@@ -33,7 +33,12 @@ Examples:
 @click.option("--client-id", help="The client id.  [default: none, as a client that sends none]")
 @click.option("--ip", help="The address that the client connects from.")
 @specification.names
-@click.option("--key", type=click.Choice([*CLIENT_KEYS, *IP_KEYS]), help="Only this quota key.")
+@click.option(
+    "--key",
+    metavar="KEY",
+    type=click.Choice([*CLIENT_KEYS, *IP_KEYS]),
+    help=f"Only this quota key: {', '.join([*CLIENT_KEYS, *IP_KEYS])}.",
+)
 @click.option("--explain", is_flag=True, help="Show every level that was looked at, in order.")
 @click.option(
     "--clients",

@@ -13,6 +13,7 @@ from quota_ops.model.errors import ClusterTrouble
     epilog="""\b
 Examples:
   quota-ops sandbox start
+  quota-ops sandbox status
   quota-ops plan demo
   quota-ops sandbox stop"""
 )

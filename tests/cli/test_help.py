@@ -1,0 +1,108 @@
+"""Help teaches: every command says in a line what it does, and shows how it is typed."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from quota_ops.cli import COMMANDS, Commands, main
+
+WIDE, NARROW = 100, 80
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Every command and sub-command, by what is typed."""
+    context = click.Context(main)
+    for name in main.list_commands(context):
+        command = main.get_command(context, name)
+        assert command is not None
+        yield name, command
+        if isinstance(command, click.Group):
+            for below in command.list_commands(context):
+                yield f"{name} {below}", command.commands[below]
+
+
+EVERY = dict(commands())
+
+
+def help_of(command: click.Command, name: str) -> str:
+    """What --help shows."""
+    with click.Context(command, info_name=f"quota-ops {name}") as context:
+        return command.get_help(context)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_command_is_told_in_one_line(name: str) -> None:
+    """Its first sentence fits beside its name on a narrow terminal, whole."""
+    short = EVERY[name].get_short_help_str(NARROW)
+    assert short.endswith(".")
+    assert not short.endswith("...")
+    assert len(short) <= NARROW - len("  reconcile  ") - 2
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_command_shows_examples(name: str) -> None:
+    """An example starts with the command as it is typed; every option says what it is for."""
+    shown = help_of(EVERY[name], name)
+    group = name.partition(" ")[0]
+    examples = help_of(EVERY[group], group)
+    assert re.search(rf"^ +quota-ops {name}\b", examples, re.MULTILINE)
+    assert all(one.help for one in EVERY[name].params if isinstance(one, click.Option))
+    assert all(len(line) <= WIDE for line in shown.splitlines())
+
+
+def test_every_example_parses() -> None:
+    """What help shows can be typed: each example's command and options are there."""
+    lines = [line.strip() for name in EVERY for line in help_of(EVERY[name], name).splitlines()]
+    examples = [line.split() for line in lines if line.startswith("quota-ops ")]
+    assert len(examples) > len(COMMANDS)
+    for _, name, *words in examples:
+        assert name in COMMANDS
+        known = {
+            option
+            for full, command in EVERY.items()
+            if full.split(" ")[0] == name
+            for one in command.params
+            for option in one.opts
+        }
+        assert {word for word in words if word.startswith("--")} <= known
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("chek", "check"), ("reconcil", "reconcile"), ("sandbx", "sandbox"), ("xyzzy", None)],
+)
+def test_a_command_that_there_is_none_of(typed: str, meant: str | None) -> None:
+    """Its nearest neighbour is named, when it has one."""
+    assert isinstance(main, Commands)
+    with pytest.raises(click.UsageError) as error:
+        main.resolve_command(click.Context(main), [typed])
+    asks = "" if meant is None else f" Did you mean {meant}?"
+    assert error.value.message == f"there is no command {typed!r}.{asks}"
+
+
+def test_what_help_costs() -> None:
+    """--help imports neither a Kafka client nor a table, nor anything else that takes its time."""
+    program = (
+        "import sys; from quota_ops.cli import main\n"
+        "try: main(['--help'])\n"
+        "finally: print(*sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    heavy = {
+        "airflow",
+        "confluent_kafka",
+        "duckdb",
+        "jinja2",
+        "kafka",
+        "pyarrow",
+        "pyspark",
+        "rich",
+    }
+    assert heavy.isdisjoint(ended.stderr.split())
+    assert ended.stdout.startswith("Usage: ")
