@@ -5,11 +5,13 @@ from pathlib import Path
 from time import monotonic
 
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.ledger import applied, last
 from quota_ops.model.alteration import alterations
 from quota_ops.model.errors import ClusterTrouble, NoAnswer, Refused
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.rows import BatchRow
+from quota_ops.model.tables import LEDGER
 from quota_ops.run_folder import APPLIED, RunFolder
 from quota_ops.run_json import outcomes_json
 from quota_ops.stages.approval import approved_plan
@@ -32,11 +34,12 @@ def run(
 
     `approved` is the digest as the approver names it. Called again after a crash, it goes on:
     what the cluster already holds is not sent again. Raises Refused when the digest does not
-    match, a guard was not let pass, or any entity did not end as planned; ClusterTrouble when
-    the cluster was lost.
+    match, a guard was not let pass, another commit was applied meanwhile, or any entity did not
+    end as planned; ClusterTrouble when the cluster was lost.
     """
     with folder.stage("apply"):
         plan, batches = approved_plan(folder, approved)
+        _refuse_if_passed(folder, ledger_folder)
         held = held_by(cluster.describe())
         noted = intend(folder, plan, held, ledger_folder)
         outcomes, trouble = _send_all(folder, cluster, batches, held, progress)
@@ -44,6 +47,16 @@ def run(
         folder.write_json(APPLIED, outcomes_json(outcomes))
         _raise_unless_done(outcomes, trouble)
         return outcomes
+
+
+def _refuse_if_passed(folder: RunFolder, ledger_folder: Path) -> None:
+    """Refuse a plan that waited while another commit was applied: it would undo that one."""
+    (_, then), (_, now) = applied(folder.read_table(LEDGER)), applied(last(ledger_folder).table)
+    if now[-1:] not in {then[-1:], (folder.about()["commit"],)}:
+        raise Refused(
+            f"commit {now[-1][:7]} was applied since this plan was made",
+            "Nothing was written. Make a new plan.",
+        )
 
 
 def _send_all(
