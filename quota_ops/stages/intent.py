@@ -1,14 +1,17 @@
-"""What apply notes in the ledger before it sends, and takes back when it surely wrote nothing."""
+"""What apply notes in the ledger before it sends, and what is taken back unwritten."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from quota_ops import ledger
+from quota_ops.model.difference import Action, Difference
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.plan import Plan
 from quota_ops.model.quota import same
 from quota_ops.model.rows import LedgerRow
+from quota_ops.model.tables import LEDGER
+from quota_ops.parquet import to_rows
 from quota_ops.run_folder import RunFolder
 from quota_ops.stages.settle import Held
 
@@ -61,6 +64,22 @@ def withdraw(outcomes: Iterable[Outcome], noted: Keys, ledger_folder: Path) -> N
     }
     if left:
         ledger.change(ledger_folder, lambda rows: ledger.withdraw(rows, left))
+
+
+def astray(folder: RunFolder, differences: Iterable[Difference]) -> frozenset[LedgerRow]:
+    """Intents of killed runs that never arrived, of rows that this run only reports.
+
+    A row that is set, cleared or forgotten loses its intent by being read back; these would keep
+    theirs for ever, and a value that somebody sets later would read as ours.
+    """
+    reported = {(row.entity, row.key): row for row in differences if row.action is Action.REPORT}
+    known = map(LedgerRow._make, to_rows(folder.read_table(LEDGER))) if reported else ()
+    return frozenset(
+        row
+        for row in known
+        if row.state == ledger.INTENDED
+        if (found := reported.get((row.entity, row.key))) and not same(row.value, found.before)
+    )
 
 
 def is_as_planned(before: float | None, after: float | None, now: float | None) -> bool:

@@ -1,15 +1,14 @@
 """plan: the differences judged, and given a digest that an approval can name."""
 
-from collections import Counter
 from collections.abc import Mapping
 
-from quota_ops.ledger import VERIFIED, applied
 from quota_ops.model.errors import GuardsRefused, InvalidInput
-from quota_ops.model.guards import Guard, Past, judge, unknown_guards
+from quota_ops.model.guards import Guard, judge, unknown_guards
 from quota_ops.model.plan import GuardFinding, Plan, by_risk
-from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
+from quota_ops.model.tables import ACTUAL, DESIRED
 from quota_ops.run_folder import DESCRIBED, PLAN, RunFolder
 from quota_ops.run_json import plan_json
+from quota_ops.stages.past import past_of
 
 
 def run(folder: RunFolder, allow: Mapping[str, str] | None = None) -> Plan:
@@ -46,7 +45,7 @@ def findings(folder: RunFolder, plan: Plan, allowed: Mapping[str, str]) -> tuple
         policy=plan.policy,
         commit=plan.commit,
         desired=plan.desired,
-        past=_past(folder),
+        past=past_of(folder),
         allowed=allowed,
     )
 
@@ -69,11 +68,3 @@ def _check_names(allowed: Mapping[str, str]) -> None:
         )
     if nameless := [guard for guard, reason in allowed.items() if not reason.strip()]:
         raise InvalidInput(f"--allow {nameless[0]} needs a reason", "Add --reason TEXT.")
-
-
-def _past(folder: RunFolder) -> Past:
-    table = folder.read_table(LEDGER)
-    states, owners = table["state"].to_pylist(), table["owner"].to_pylist()
-    owned = Counter(owner for state, owner in zip(states, owners, strict=True) if state == VERIFIED)
-    policy, commits = applied(table)
-    return Past(owned=owned.total(), owners=owned, policy=policy, commits=commits)

@@ -17,6 +17,7 @@ from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict, behi
 from quota_ops.parquet import to_rows
 from quota_ops.run_folder import APPLIED, VERIFIED, RunFolder
 from quota_ops.run_json import verification_json
+from quota_ops.stages.intent import astray
 from quota_ops.stages.settle import Held, held_by
 
 Targets = Mapping[tuple[str, str], float | None]
@@ -167,8 +168,12 @@ def _record(
                 )
             )
 
+    lost = astray(folder, differences)
+
     def edit(known: dict[ledger.LedgerKey, LedgerRow]) -> None:
         ledger.confirm(known, rows)
+        still = lost.intersection(known.values())
+        ledger.withdraw(known, ((row.entity, row.key) for row in still))
         ledger.follow(known, desired)
 
     ledger.change(ledger_folder, edit, policy=policy, commit=about["commit"])

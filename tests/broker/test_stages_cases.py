@@ -152,7 +152,7 @@ def test_case(case: Case, ended: Mapping[tuple[str, bool], Ended]) -> None:
     assert mine(end.planned) == decided
     assert mine(end.held) == without(held, written) | asked
     assert mine(end.verified) == without(verified, touched) | asked
-    assert mine(end.intended) == without(intended, touched)
+    assert mine(end.intended) == without(intended, set(decided))
     assert mine(end.planned_then) == {
         row: said for row, said in decided.items() if row not in touched
     }
@@ -214,3 +214,4 @@ def test_after_a_run_nothing_is_left_to_do(sides: tuple[State, ...], broker: Run
         left = lab.run("plan").differences()
         assert {(row.kind.value, row.action.value) for row in left} <= {("unmanaged", "report")}
         assert rows_of(verified).keys().isdisjoint((row.entity, row.key) for row in left)
+        assert rows_of(lab.known(INTENDED)) == {}

@@ -148,3 +148,19 @@ def test_killed_at_any_moment(milliseconds: int, lab: Lab) -> None:
     one.lab.run("reconcile")
 
     one.check_the_end()
+
+
+def test_rows_of_a_killed_first_run_are_guarded(lab: Lab) -> None:
+    """What a run wrote and never read back is ours: it cannot all be cleared without a word."""
+    written = {f"user=u{number}": {KEY: 1.0} for number in range(5)}
+    never_sent = {"user=u9": {KEY: 9.0}}
+    lab.put({**written, "user=u9": {KEY: 1.0}})
+    lab.note({**written, **never_sent}, INTENDED)
+    lab.desire({"user=other": {KEY: 1.0}})
+
+    _, error = lab.refused("plan", allow={})
+
+    assert error.message == (
+        "guards ask for a person: removals: 5 of our 5 rows would go, over 10 %; "
+        "owner_removed: every row of team would be cleared (5)"
+    )

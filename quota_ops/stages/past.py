@@ -1,0 +1,38 @@
+"""What the ledger of a run says of the runs before it, as the guards ask for it."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from quota_ops.ledger import INTENDED, VERIFIED, applied
+from quota_ops.model.guards import Past
+from quota_ops.model.rows import ActualRow, LedgerRow
+from quota_ops.model.tables import ACTUAL, LEDGER
+from quota_ops.parquet import to_rows
+from quota_ops.run_folder import RunFolder
+
+
+def past_of(folder: RunFolder) -> Past:
+    """Rows of ours by owner, the last applied policy and the commits, as describe found them."""
+    table = folder.read_table(LEDGER)
+    owners = Counter(_owners(folder, table))
+    policy, commits = applied(table)
+    return Past(owned=owners.total(), owners=owners, policy=policy, commits=commits)
+
+
+def _owners(folder: RunFolder, table: pa.Table) -> Iterable[str | None]:
+    """The owner of each row of ours: one that was read back, or whose intent has arrived."""
+    if INTENDED not in table["state"].to_pylist():
+        return list(table["owner"].to_pylist())
+    known = [LedgerRow._make(row) for row in to_rows(table)]
+    stored = map(ActualRow._make, to_rows(folder.read_table(ACTUAL)))
+    held: dict[tuple[str, str], float | None] = {(row.entity, row.key): row.value for row in stored}
+    verified = {(row.entity, row.key): row.owner for row in known if row.state == VERIFIED}
+    arrived = {
+        (row.entity, row.key): row.owner
+        for row in known
+        if row.state == INTENDED and row.value is not None
+        if row.value == held.get((row.entity, row.key))
+    }
+    return (verified | arrived).values()
