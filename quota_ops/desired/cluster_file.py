@@ -1,7 +1,9 @@
 """cluster.yaml: a cluster's policy, and the places of what it protects."""
 
 import re
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
@@ -13,10 +15,11 @@ from quota_ops.desired.shapes import CLUSTER_FILE, FILTER, GUARDS
 from quota_ops.desired.source import Source
 from quota_ops.model.entity import IP
 from quota_ops.model.filter import EntityFilter
-from quota_ops.model.policy import DriftPolicy, GuardLimits, Policy
+from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy
 
 CLUSTER_YAML = "cluster.yaml"
 CONNECTION = re.compile(r"[A-Za-z0-9_.-]+")
+Named = TypeVar("Named", bound=StrEnum)
 
 
 class ClusterFile(NamedTuple):
@@ -68,20 +71,25 @@ def _read_connection(field: str, node: yaml.Node) -> str:
     return text
 
 
-def _read_drift(field: str, node: yaml.Node) -> DriftPolicy:
-    text = read_text(field, node)
-    if text not in list(DriftPolicy):
-        raise Misread(
-            f"{show(text)} is no {field} policy.", f"Write one of {', '.join(DriftPolicy)}."
-        )
-    return DriftPolicy(text)
+def _one_of(policies: type[Named]) -> Callable[[str, yaml.Node], Named]:
+    """What reads one of the words that a field takes."""
+
+    def read(field: str, node: yaml.Node) -> Named:
+        text = read_text(field, node)
+        if text not in list(policies):
+            words = ", ".join(policies)
+            raise Misread(f"{show(text)} is no {field} policy.", f"Write one of {words}.")
+        return policies(text)
+
+    return read
 
 
 _READERS = {
     "cluster_id": _read_cluster_id,
     "connection": _read_connection,
     "schedule": read_schedule,
-    "drift": _read_drift,
+    "drift": _one_of(DriftPolicy),
+    "approval": _one_of(ApprovalPolicy),
     "clear_unmanaged": read_flag,
 }
 

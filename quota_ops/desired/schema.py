@@ -21,7 +21,7 @@ from quota_ops.desired.shapes import (
     Shape,
 )
 from quota_ops.model.entity import CLIENT_ID, IP, MAX_NAME_BYTES, USER
-from quota_ops.model.policy import DriftPolicy, GuardLimits
+from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits
 from quota_ops.model.quota import BYTE_UNITS, QUOTA_KEYS, UNLIMITED, QuotaKey
 
 Schema = dict[str, Any]
@@ -65,6 +65,7 @@ def cluster_schema() -> Schema:
         "scope": {"type": "array", "items": entity_filter, "minItems": 1},
         "protect": {"type": "array", "items": entity_filter},
         "drift": {"enum": [str(policy) for policy in DriftPolicy], "default": "repair"},
+        "approval": {"enum": [str(policy) for policy in ApprovalPolicy], "default": "on_breach"},
         "clear_unmanaged": {"type": "boolean", "default": False},
         "guards": _object(
             GUARDS,

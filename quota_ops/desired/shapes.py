@@ -121,6 +121,10 @@ CLUSTER_FILE = Shape(
         "drift": Field(
             "What a plan does with a row that somebody changed behind Git's back.", "repair"
         ),
+        "approval": Field(
+            "Which plans wait for a person's word: never, on_breach (of a guard) or always.",
+            "on_breach",
+        ),
         "clear_unmanaged": Field(
             "Whether quotas in scope that Git does not know are cleared, after one verified run.",
             "false",

@@ -8,7 +8,7 @@ from typing import Any
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.entity import Entity
-from quota_ops.model.plan import GuardFinding, is_cut
+from quota_ops.model.plan import YOUNGER, GuardFinding, is_cut
 from quota_ops.model.policy import DriftPolicy, Policy
 
 SHARE_COUNTS_FROM = 5
@@ -129,7 +129,7 @@ def _history(
     writes: Sequence[Difference], policy: Policy, commit: str | None, past: Past
 ) -> Findings:
     now = policy.as_json()
-    before = past.policy if past.policy is not None else now
+    before = YOUNGER | dict(now if past.policy is None else past.policy)
     changed = sorted(name for name in now if name != "cluster" and now[name] != before.get(name))
     if changed:
         yield (

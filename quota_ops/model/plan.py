@@ -9,10 +9,16 @@ from typing import Any
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.entity import Entity
-from quota_ops.model.policy import Policy
+from quota_ops.model.policy import ApprovalPolicy, Policy
 
 SHORT = 8
 """How many characters of a digest people are shown; as many are enough to approve it."""
+
+YOUNGER = {"approval": ApprovalPolicy.ON_BREACH.value}
+"""Fields that policies of the first version did not have, and what was so without them.
+
+Only another value is in a digest: an approval that waits over an upgrade still names its plan.
+"""
 
 _ASKED = frozenset({Kind.PENDING, Kind.TAKEOVER})
 
@@ -81,7 +87,11 @@ def digest(policy: Policy, writes: Sequence[Difference]) -> str:
     """The digest of a plan, 64 hexadecimal characters; order of rows does not count."""
     body: dict[str, Any] = {
         "cluster_id": policy.cluster_id,
-        "policy": {name: value for name, value in policy.as_json().items() if name != "cluster"},
+        "policy": {
+            name: value
+            for name, value in policy.as_json().items()
+            if name != "cluster" and (name, value) not in YOUNGER.items()
+        },
         "changes": sorted(
             [row.entity, row.key, exact(row.before), exact(row.target)] for row in writes
         ),

@@ -16,6 +16,17 @@ class DriftPolicy(StrEnum):
     REPORT = "report"
 
 
+class ApprovalPolicy(StrEnum):
+    """Which plans wait for a person's word before they are applied."""
+
+    NEVER = "never"
+    """None: a plan that a guard refuses ends there."""
+    ON_BREACH = "on_breach"
+    """A plan that a guard refuses."""
+    ALWAYS = "always"
+    """Every plan that writes."""
+
+
 def _any(*types: str) -> EntityFilter:
     return EntityFilter(tuple(FilterPart(kind, Match.ANY) for kind in types))
 
@@ -44,6 +55,7 @@ class Policy:
     scope: tuple[EntityFilter, ...] = EVERYTHING
     protect: tuple[EntityFilter, ...] = ()
     drift: DriftPolicy = DriftPolicy.REPAIR
+    approval: ApprovalPolicy = ApprovalPolicy.ON_BREACH
     clear_unmanaged: bool = False
     guards: GuardLimits = field(default_factory=GuardLimits)
 
@@ -53,6 +65,7 @@ class Policy:
             "scope": [_filter_json(one) for one in self.scope],
             "protect": [_filter_json(one) for one in self.protect],
             "drift": self.drift.value,
+            "approval": self.approval.value,
         }
 
     @classmethod
@@ -67,6 +80,7 @@ class Policy:
                 "scope": tuple(_filter(one) for one in values["scope"]),
                 "protect": tuple(_filter(one) for one in values["protect"]),
                 "drift": DriftPolicy(values["drift"]),
+                "approval": ApprovalPolicy(values["approval"]),
                 "guards": GuardLimits(**values["guards"]),
             }
         )

@@ -8,7 +8,7 @@ from quota_ops.desired.read import read_policy
 from quota_ops.model.entity import CLIENT_ID, IP, USER
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
-from quota_ops.model.policy import DriftPolicy, GuardLimits, Policy
+from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy
 
 
 def policy_of(folder: Path, text: str) -> Policy:
@@ -42,6 +42,7 @@ protect:
   - user: kafka-operator
   - ip: broker-1.example.com
 drift: ask
+approval: always
 clear_unmanaged: true
 guards: {removals: 3, removals_share: 2.5, cut_share: 100}
 """,
@@ -64,6 +65,7 @@ guards: {removals: 3, removals_share: 2.5, cut_share: 100}
             EntityFilter((FilterPart(IP, Match.EXACT, "broker-1.example.com"),)),
         ),
         drift=DriftPolicy.ASK,
+        approval=ApprovalPolicy.ALWAYS,
         clear_unmanaged=True,
         guards=GuardLimits(removals=3, removals_share=2.5, cut_share=100.0),
     )

@@ -10,7 +10,7 @@ import yaml
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.guards import Guard, Past, concerns, judge, unknown_guards
 from quota_ops.model.plan import GuardFinding
-from quota_ops.model.policy import DriftPolicy, GuardLimits, Policy
+from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy
 
 CASES: tuple[Any, ...] = tuple(
     pytest.param(case, id=f"{path.stem}: {case['case']}")
@@ -47,6 +47,7 @@ def policy_of(case: dict[str, Any]) -> Policy:
         "id",
         "demo",
         drift=DriftPolicy(case.get("drift", "repair")),
+        approval=ApprovalPolicy(case.get("approval", "on_breach")),
         guards=GuardLimits(**case.get("guards", {})),
     )
 
@@ -55,6 +56,8 @@ def past_of(case: dict[str, Any]) -> Past:
     """What the ledger of a case knows."""
     owned = case.get("owned", {})
     was = policy_of(case).as_json() | case["was"] if "was" in case else None
+    if was is not None:
+        was = {name: value for name, value in was.items() if name not in case.get("unknown", [])}
     return Past(sum(owned.values()), owned, was, tuple(case.get("commits", ())))
 
 

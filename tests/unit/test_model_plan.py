@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.plan import GuardFinding, Plan, approves, by_risk, change_share, digest, is_cut
-from quota_ops.model.policy import DriftPolicy, GuardLimits, Policy
+from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy
 
 POLICY = Policy("demo", "MkU3OEVBNTcwNTJENDM2Qg", "demo")
 NOTHING = (None,) * 9
@@ -111,6 +111,7 @@ def test_every_value_is_in_the_digest(differences: list[Difference], data: st.Da
         {"scope": ()},
         {"protect": POLICY.scope},
         {"drift": DriftPolicy.ASK},
+        {"approval": ApprovalPolicy.ALWAYS},
         {"clear_unmanaged": True},
         {"guards": GuardLimits(cut_share=51)},
     ],

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
 from quota_ops.model.filter import EntityFilter, FilterPart, Match, any_accepts
-from quota_ops.model.policy import EVERYTHING, DriftPolicy, GuardLimits, Policy
+from quota_ops.model.policy import EVERYTHING, ApprovalPolicy, DriftPolicy, GuardLimits, Policy
 
 ALICE = FilterPart(USER, Match.EXACT, "alice")
 ANY_USER, ANY_CLIENT = FilterPart(USER, Match.ANY), FilterPart(CLIENT_ID, Match.ANY)
@@ -33,6 +33,7 @@ policies = st.builds(
     scope=st.lists(filters).map(tuple),
     protect=st.lists(filters).map(tuple),
     drift=st.sampled_from(DriftPolicy),
+    approval=st.sampled_from(ApprovalPolicy),
     clear_unmanaged=st.booleans(),
     guards=st.builds(GuardLimits, st.integers(0), percent, percent),
 )
@@ -114,6 +115,7 @@ def test_a_policy_keeps_its_way_through_json(policy: Policy) -> None:
     "damage",
     [
         {"drift": "maybe"},
+        {"approval": "maybe"},
         {"guards": {"removals": 1, "more": 2}},
         {"scope": [{USER: {"match": "some", "name": None}}]},
         {"scope": None},
