@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 import pyarrow as pa
 
 from quota_ops import artefact, parquet
+from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.outcome import Outcome
@@ -26,6 +27,7 @@ Parsed = TypeVar("Parsed")
 ABOUT = "run.json"
 POLICY = "policy.json"
 DESCRIBED = "described.json"
+FACTS = "facts.json"
 PLAN = "plan.json"
 VALIDATED = "validated.json"
 APPLIED = "applied.json"
@@ -69,6 +71,10 @@ class RunFolder:
     def policy(self) -> Policy:
         """The policy that check left."""
         return self.read_as(POLICY, Policy.from_json)
+
+    def facts(self) -> ClusterFacts | None:
+        """What the brokers said besides quotas; None when describe asked none, or got no answer."""
+        return self.read_as(FACTS, ClusterFacts.from_json) if self.has(FACTS) else None
 
     def outcomes(self, name: str) -> tuple[Outcome, ...]:
         """The outcomes that an earlier stage left; none when it did not run."""

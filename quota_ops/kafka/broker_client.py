@@ -1,7 +1,9 @@
 """A kafka-python connection to one broker, of which a caller knows whether a request was sent."""
 
 import logging
+import threading
 import time
+from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
@@ -30,24 +32,45 @@ class Unanswered(Exception):
     """A request was sent and no answer came; the text says how it ended."""
 
 
+class _Cause(threading.local):
+    """The first exception that kafka-python logged in this thread since it was set to None."""
+
+    first: Exception | None = None
+
+
 class _Causes(logging.Handler):
     """Keeps the first exception that kafka-python logs: what it raises later has no cause."""
 
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.first: Exception | None = None
-
     def emit(self, record: logging.LogRecord) -> None:
         for value in record.args or ():
-            if isinstance(value, Exception) and self.first is None:
-                self.first = copy(value)  # without its traceback, which holds the connection
+            if isinstance(value, Exception) and _cause.first is None:
+                _cause.first = copy(value)  # without its traceback, which holds the connection
 
 
-_causes = _Causes()
+_cause = _Cause()
 _logger = logging.getLogger("kafka")
-_logger.addHandler(_causes)
+_logger.addHandler(_Causes(logging.WARNING))
 _logger.propagate = False  # a person is told once, and in our words
 _logger.setLevel(logging.WARNING)  # at DEBUG it writes passwords and whole messages
+
+
+def net_client(
+    connection: Connection, brokers: Sequence[Broker], longest: float, *, largest: int = 2**31 - 1
+) -> KafkaNetClient:
+    """A kafka-python client that knows these brokers alone, and waits `longest` seconds.
+
+    An answer of more than `largest` bytes costs the connection.
+    """
+    return KafkaNetClient(
+        **{
+            **kafka_python_options(connection.properties),
+            "bootstrap_servers": [one.address for one in brokers],
+            "receive_message_max_bytes": largest,
+            # Ours end a request earlier; these only must not be earlier still.
+            "request_timeout_ms": longest * 1000,
+            "socket_connection_setup_timeout_ms": longest * 1000,
+        }
+    )
 
 
 class BrokerClient:
@@ -102,22 +125,13 @@ class BrokerClient:
 
     def _connected(self, timeout: float) -> KafkaNetClient:
         self._drop_if_lost()
-        _causes.first = None
+        _cause.first = None
         if self._client is None:
-            self._client = KafkaNetClient(
-                **{
-                    **kafka_python_options(self._connection.properties),
-                    "bootstrap_servers": self._broker.address,
-                    "receive_message_max_bytes": 2**31 - 1,
-                    # Ours end a request earlier; these only must not be earlier still.
-                    "request_timeout_ms": self._longest * 1000,
-                    "socket_connection_setup_timeout_ms": self._longest * 1000,
-                }
-            )
+            self._client = net_client(self._connection, (self._broker,), self._longest)
         try:
             self._client.await_ready(_NODE, timeout_ms=timeout * 1000)
         except KafkaError as error:
-            cause = _causes.first or KafkaTimeoutError(error)
+            cause = _cause.first or KafkaTimeoutError(error)
             self.close()
             raise self._not_connected(cause, timeout) from None
         return self._client

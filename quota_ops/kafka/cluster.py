@@ -9,6 +9,7 @@ from typing import Any
 from quota_ops.kafka.acl import ALTER_CONFIGS, DESCRIBE_CONFIGS, not_authorized
 from quota_ops.kafka.broker_client import BrokerClient, Unanswered
 from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.facts import read_facts
 from quota_ops.kafka.messages import (
     alter_request,
     describe_request,
@@ -18,6 +19,7 @@ from quota_ops.kafka.messages import (
 )
 from quota_ops.kafka.preflight import Broker, ClusterDescription, preflight
 from quota_ops.model.alteration import Alteration
+from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.errors import ClusterTrouble, NoAnswer, Unreachable
 from quota_ops.model.outcome import EntityAnswer
 from quota_ops.model.rows import StoredQuota
@@ -101,6 +103,14 @@ class Cluster:
             return self._first_reachable(self._write, request, self._timeout)
 
         return self._altered(alterations, once, validate_only=False)
+
+    def facts(self, timeout: float) -> ClusterFacts:
+        """What the brokers say besides quotas, all asked at once by connections of its own.
+
+        What is not answered within `timeout` seconds, or refused, is None. May run in a thread
+        beside the other calls.
+        """
+        return read_facts(self._connection, self.brokers, timeout)
 
     def close(self) -> None:
         """Close the connections to all brokers."""

@@ -1,23 +1,29 @@
 """describe: everything the cluster holds, beside what the ledger knows of it at that moment."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
+from time import monotonic
 
 from quota_ops import ledger
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import Match, any_accepts
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import unalterable
 from quota_ops.model.rows import ActualRow, StoredQuota
 from quota_ops.model.tables import ACTUAL, CLUSTERS, LEDGER
-from quota_ops.run_folder import DESCRIBED, RunFolder
+from quota_ops.run_folder import DESCRIBED, FACTS, RunFolder
 from quota_ops.snapshot import Snapshot
+
+_FACTS_SECONDS = 1.0
 
 
 def run(folder: RunFolder, cluster: Cluster | Snapshot, ledger_folder: Path) -> int:
-    """Leave actual, ledger and clusters; how many rows the cluster holds.
+    """Leave actual, ledger, clusters and facts; how many rows the cluster holds.
 
     The ledger is read first: a row that a run of ours writes in between then looks like
     somebody else's, never the other way round.
@@ -25,6 +31,7 @@ def run(folder: RunFolder, cluster: Cluster | Snapshot, ledger_folder: Path) -> 
     with folder.stage("describe"):
         policy = folder.policy()
         known = ledger.last(ledger_folder)
+        facts = _ask_aside(cluster)
         stored = cluster.describe()
         folder.write_table(ACTUAL, list(_rows(policy, stored)))
         folder.write_arrow(LEDGER, known.table)
@@ -40,7 +47,32 @@ def run(folder: RunFolder, cluster: Cluster | Snapshot, ledger_folder: Path) -> 
                 "ledger": known.name,
             },
         )
+        if (told := facts()) is not None:
+            folder.write_json(FACTS, told.as_json())
         return len(stored)
+
+
+def _ask_aside(cluster: Cluster | Snapshot) -> Callable[[], ClusterFacts | None]:
+    """Ask for the facts while the quotas are described; what fetches them, None if there are none.
+
+    Nothing that goes wrong with them harms a describe, and nobody waits longer than a moment.
+    """
+    if isinstance(cluster, Snapshot):
+        return lambda: None
+    told: list[ClusterFacts] = []
+    deadline = monotonic() + _FACTS_SECONDS
+
+    def ask() -> None:
+        with suppress(Exception):
+            told.append(cluster.facts(_FACTS_SECONDS))
+
+    def fetch() -> ClusterFacts | None:
+        thread.join(max(0.0, deadline - monotonic()))
+        return told[0] if told else None
+
+    thread = Thread(target=ask, daemon=True)  # to resolve a host's name knows no deadline
+    thread.start()
+    return fetch
 
 
 def _rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[ActualRow]:

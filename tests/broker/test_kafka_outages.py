@@ -232,6 +232,12 @@ def test_three_brokers(tmp_path: Path) -> None:
             )
             assert cluster.describe(3) == LIMITED
             assert cluster.describe() == LIMITED
+            facts = cluster.facts(1.0).brokers
+            assert [(one.version, one.io_threads) for one in facts] == [
+                (None, None),
+                (None, None),
+                ("4.3", 8),
+            ]
             with pytest.raises(Unreachable):
                 cluster.validate(LIMIT)
             with pytest.raises(NoAnswer):

@@ -4,22 +4,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
 import pytest
-from kafka.admin import (
-    ACL,
-    ACLOperation,
-    ACLPermissionType,
-    KafkaAdminClient,
-    ResourcePattern,
-    ResourceType,
-)
 
 from quota_ops.kafka.cluster import Cluster, open_cluster
-from quota_ops.kafka.connection import Connection
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import NotAuthorized
 from quota_ops.model.outcome import EntityAnswer
 from quota_ops.sandbox.broker import RunningBroker
+from tests.broker.rights import connection_of, rights
 
 ALICE = Entity.of({"user": "alice"})
 CLEAR = (Alteration(ALICE, (("producer_byte_rate", None),)),)
@@ -30,35 +22,10 @@ Login = Callable[[str], AbstractContextManager[Cluster]]
 @pytest.fixture(name="login", scope="module")
 def _login(secured_broker: RunningBroker) -> Iterator[Login]:
     """What opens the cluster as a user: writer may alter, reader describe, none nothing."""
-    servers = secured_broker.bootstrap("SASL")
-    rights = [
-        ACL(
-            f"User:{user}",
-            "*",
-            operation,
-            ACLPermissionType.ALLOW,
-            ResourcePattern(ResourceType.CLUSTER, "kafka-cluster"),
+    with rights(secured_broker):
+        yield lambda user: open_cluster(
+            connection_of(secured_broker, user), cluster_id=secured_broker.config.cluster_id
         )
-        for user, operation in (
-            ("writer", ACLOperation.ALTER_CONFIGS),
-            ("reader", ACLOperation.DESCRIBE_CONFIGS),
-        )
-    ]
-    admin = KafkaAdminClient(bootstrap_servers=secured_broker.bootstrap())
-    assert admin.create_acls(rights)["failed"] == []
-
-    def login(user: str) -> AbstractContextManager[Cluster]:
-        text = (
-            f"bootstrap.servers={servers}\n"
-            "security.protocol=sasl_plaintext\nsasl.mechanism=PLAIN\n"
-            f"sasl.username={user}\nsasl.password={secured_broker.config.users[user]}\n"
-        )
-        connection = Connection.parse(text, name="demo", source="a test")
-        return open_cluster(connection, cluster_id=secured_broker.config.cluster_id)
-
-    yield login
-    admin.delete_acls(rights)
-    admin.close()
 
 
 def refusal(servers: str, user: str, call: str, operation: str) -> str:

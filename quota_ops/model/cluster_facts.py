@@ -1,0 +1,74 @@
+"""What brokers say of themselves besides quotas: what findings and warnings are judged by."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerFacts:
+    """One broker; None is what could not be read.
+
+    `version` is a release line of Apache Kafka, `4.3`. `callback_class` is the value of
+    client.quota.callback.class, "" when none is set: Kafka's own quotas are enforced then.
+    """
+
+    id: int
+    address: str
+    version: str | None = None
+    callback_class: str | None = None
+    network_threads: int | None = None
+    io_threads: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """The brokers in order of id, who asked them, and whom the cluster knows.
+
+    `principal` is ours as far as it can be known from here: `User:alice`. `scram_users` have a
+    SCRAM credential, `acl_principals` an ACL; None when the cluster did not tell, because it does
+    not offer it, or not to us, or not in time.
+    """
+
+    brokers: tuple[BrokerFacts, ...]
+    principal: str
+    scram_users: frozenset[str] | None = None
+    acl_principals: frozenset[str] | None = None
+
+    @property
+    def callback_classes(self) -> tuple[str, ...]:
+        """Every client.quota.callback.class that a broker has, sorted.
+
+        Such a class decides on limits in Kafka's place, and may ignore stored ones (KIP-257).
+        """
+        return tuple(sorted({one.callback_class for one in self.brokers if one.callback_class}))
+
+    def as_json(self) -> dict[str, Any]:
+        """The facts as JSON values, names sorted."""
+        return {
+            "principal": self.principal,
+            "brokers": [
+                {field.name: getattr(one, field.name) for field in fields(one)}
+                for one in self.brokers
+            ],
+            "scram_users": _sorted(self.scram_users),
+            "acl_principals": _sorted(self.acl_principals),
+        }
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Self:
+        """The facts that `as_json` wrote; KeyError or TypeError when it wrote nothing like that."""
+        return cls(
+            brokers=tuple(BrokerFacts(**one) for one in values["brokers"]),
+            principal=values["principal"],
+            scram_users=_names(values["scram_users"]),
+            acl_principals=_names(values["acl_principals"]),
+        )
+
+
+def _sorted(names: frozenset[str] | None) -> list[str] | None:
+    return None if names is None else sorted(names)
+
+
+def _names(values: Iterable[str] | None) -> frozenset[str] | None:
+    return None if values is None else frozenset(values)

@@ -1,0 +1,94 @@
+"""What the brokers say besides quotas: who is told what, and that nobody waits for it."""
+
+from collections.abc import Iterator
+from threading import Event
+
+import pytest
+
+from quota_ops.kafka.cluster import Cluster, open_cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.tables import DIFFERENCES
+from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.stages import describe
+from tests.broker.conftest import USER, Listeners
+from tests.broker.rights import connection_of, rights
+from tests.lab import Lab
+
+
+@pytest.fixture(name="granted", autouse=True, scope="module")
+def _granted(secured_broker: RunningBroker) -> Iterator[None]:
+    with rights(secured_broker):
+        yield
+
+
+@pytest.mark.parametrize(
+    ("user", "broker_is_told", "acls"),
+    [
+        ("admin", True, {"User:writer", "User:reader"}),
+        ("writer", True, None),
+        ("reader", True, None),
+        ("none", False, None),
+    ],
+)
+def test_a_refusal_leaves_out_what_it_refuses(
+    user: str,
+    broker_is_told: bool,  # noqa: FBT001
+    acls: set[str] | None,
+    secured_broker: RunningBroker,
+) -> None:
+    """DescribeConfigs tells of brokers, Describe of users; the release is no secret."""
+    address = secured_broker.nodes[0].address("SASL")
+    with open_cluster(connection_of(secured_broker, user), cluster_id=None) as cluster:
+        facts = cluster.facts(10.0)
+
+    told = BrokerFacts(1, address, "4.3", "", 3, 8) if broker_is_told else None
+    assert facts == ClusterFacts(
+        (told or BrokerFacts(1, address, "4.3"),),
+        f"User:{user}",
+        frozenset() if acls else None,
+        frozenset(acls) if acls else None,
+    )
+
+
+def test_users_with_a_credential_are_known(listeners: Listeners) -> None:
+    """Without an authorizer there are no ACLs, and SCRAM users are told to anybody."""
+    text = f"bootstrap.servers={listeners.addresses['PLAINTEXT']}\n"
+    connection = Connection.parse(text, name="demo", source="a test")
+    with open_cluster(connection, cluster_id=None) as cluster:
+        facts = cluster.facts(10.0)
+
+    assert (facts.scram_users, facts.acl_principals) == (frozenset({USER}), None)
+
+
+def test_a_describe_leaves_the_facts_in_the_run(lab: Lab) -> None:
+    """They lie beside what the cluster holds, for every stage that comes later."""
+    lab.desire({})
+
+    facts = lab.run("diff").facts()
+
+    address = lab.cluster.brokers[0].address
+    told = BrokerFacts(1, address, "4.3", "", 3, 8)
+    assert facts == ClusterFacts((told,), "User:ANONYMOUS", frozenset(), None)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 30.0])
+def test_facts_neither_fail_a_describe_nor_hold_it_up(
+    seconds: float, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When they fail, or take too long, the run has none, and everything else as ever."""
+
+    def facts(_cluster: Cluster, _timeout: float) -> ClusterFacts:
+        Event().wait(seconds)
+        raise OSError
+
+    monkeypatch.setattr(Cluster, "facts", facts)
+    monkeypatch.setattr(describe, "_FACTS_SECONDS", 0.1)
+    lab.desire({})
+
+    folder = lab.run("diff")
+
+    assert (folder.facts(), folder.count(DIFFERENCES)) == (None, 0)
+    seconds_taken = folder.stage_result("describe").seconds
+    assert seconds_taken is not None
+    assert seconds_taken < seconds or seconds == 0.0

@@ -1,0 +1,39 @@
+"""What brokers say of themselves: kept as JSON, and read back as it was."""
+
+import json
+
+import pytest
+
+from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
+
+SILENT = ClusterFacts((BrokerFacts(3, "[::1]:9092"),), "User:ANONYMOUS")
+TOLD = ClusterFacts(
+    brokers=(
+        BrokerFacts(1, "kafka-1:9092", "4.3", "com.example.Grouped", 3, 8),
+        BrokerFacts(2, "kafka-2:9092", "4.3", "com.example.Constant", 3, 8),
+        BrokerFacts(3, "kafka-3:9092", "4.3", "", 3, 8),
+    ),
+    principal="User:svc-quota",
+    scram_users=frozenset({"bob", "alice"}),
+    acl_principals=frozenset({"User:bob", "User:*"}),
+)
+
+
+@pytest.mark.parametrize("facts", [SILENT, TOLD])
+def test_facts_come_back_from_json_as_they_were(facts: ClusterFacts) -> None:
+    """What could not be read stays None, which is not the same as nobody or nothing."""
+    assert ClusterFacts.from_json(json.loads(json.dumps(facts.as_json()))) == facts
+
+
+def test_names_are_written_in_order() -> None:
+    """So two runs that were told the same leave the same bytes."""
+    written = TOLD.as_json()
+
+    assert written["scram_users"] == ["alice", "bob"]
+    assert written["acl_principals"] == ["User:*", "User:bob"]
+
+
+def test_callback_classes_are_those_that_are_set() -> None:
+    """One that is not set and one that could not be read are none."""
+    assert TOLD.callback_classes == ("com.example.Constant", "com.example.Grouped")
+    assert SILENT.callback_classes == ()
