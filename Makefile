@@ -24,7 +24,8 @@ setup: $(PROJECT) ## install everything locked in requirements.lock, and the Kaf
 demo: setup ## bring a real Kafka broker to what desired_state/demo says, step by step
 	@$(BIN)/quota-ops demo
 
-test: setup ## run the whole suite: a real broker, Spark and Airflow
+test: setup ## run the whole suite: real brokers of every pinned Kafka, Spark and Airflow
+	@$(BIN)/python -m quota_ops.sandbox.jars $(notdir $(wildcard quota_ops/sandbox/versions/*.*.*))
 	@$(BIN)/python -m pytest
 
 up: setup ## start the sandbox broker and Airflow in the background; prints address and login

@@ -7,12 +7,14 @@ import click
 
 from quota_ops.cli.options import output_format
 from quota_ops.model.errors import ClusterTrouble
+from quota_ops.sandbox.pins import DEFAULT_VERSION, pinned_versions
 
 
 @click.group(
     epilog="""\b
 Examples:
   quota-ops sandbox start
+  quota-ops sandbox start --version 3.9.2
   quota-ops sandbox status
   quota-ops plan demo
   quota-ops sandbox stop"""
@@ -26,14 +28,24 @@ def sandbox() -> None:
 
 
 @sandbox.command()
+@click.option(
+    "--version",
+    type=click.Choice(pinned_versions()),
+    help=f"Which Apache Kafka.  [default: what runs already, or {DEFAULT_VERSION}]",
+)
 @output_format
-def start(output: str) -> None:
-    """Start the broker in the background; ready when it answers."""
+def start(version: str | None, output: str) -> None:
+    """Start the broker in the background; ready when it answers.
+
+    The jars of a version are fetched from Maven Central at its first start, 45 MB, and kept in the
+    user's cache. Each version keeps its own data.
+    """
     from quota_ops.sandbox.demo_cluster import start_sandbox
+    from quota_ops.sandbox.jars import counted
 
     if output == "text":
         click.echo("starting Kafka on this machine ...", err=True)
-    _tell(start_sandbox(), output)
+    _tell(start_sandbox(version=version, progress=counted(version or DEFAULT_VERSION)), output)
 
 
 @sandbox.command()
@@ -63,6 +75,7 @@ def _tell(found: Any, output: str) -> None:
     node = found.node
     said = {
         "running": found.running,
+        "version": node.version if node else None,
         "bootstrap": node.address() if found.running else None,
         "cluster_id": node.cluster_id if node else None,
         "pid": node.pid if found.running else None,

@@ -93,7 +93,7 @@ def _start(jvm: Jvm, config: BrokerConfig, home: Path, *, detached: bool) -> Run
     folders = {node: home / f"node-{node}" for node in ports}
     for node, folder in folders.items():
         _prepare(folder, config, server_properties(config, node, ports))
-    jvm.format(tuple(folders.values()), config.cluster_id)
+    jvm.format(tuple(folders.values()), config)
     nodes = []
     for node, folder in folders.items():
         process = jvm.launch(folder, detached=detached)
@@ -132,7 +132,7 @@ def free_ports(config: BrokerConfig) -> dict[int, Ports]:
 
 
 def _prepare(folder: Path, config: BrokerConfig, properties: str) -> None:
-    meta = folder / "data" / "meta.properties"
+    meta = folder / config.data / "meta.properties"
     if meta.exists() and f"cluster.id={config.cluster_id}" not in meta.read_text().split():
         raise InvalidInput(
             f"{folder} holds the data of another cluster than {config.cluster_id}.",

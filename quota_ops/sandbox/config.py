@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from quota_ops.sandbox.jars import DEFAULT_VERSION
+from quota_ops.sandbox.pins import DEFAULT_VERSION
 
 PLAIN = "PLAINTEXT"
 CONTROLLER = "CONTROLLER"
@@ -30,6 +30,11 @@ class BrokerConfig:
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     heap: str = "512m"
     version: str = DEFAULT_VERSION
+
+    @property
+    def data(self) -> str:
+        """The folder of a node's data within its own: Kafka does not read a newer version's."""
+        return f"data-{self.version}"
 
     @property
     def protocols(self) -> dict[str, str]:
@@ -63,7 +68,7 @@ def server_properties(config: BrokerConfig, node: int, ports: Mapping[int, Ports
             f"{name}:{protocol}" for name, protocol in config.protocols.items()
         ),
         "inter.broker.listener.name": PLAIN,
-        "log.dirs": "data",
+        "log.dirs": config.data,
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",

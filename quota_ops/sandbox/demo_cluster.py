@@ -9,6 +9,7 @@ from pathlib import Path
 
 from platformdirs import user_state_path
 
+from quota_ops.model.errors import InvalidInput
 from quota_ops.sandbox.broker import start_broker
 from quota_ops.sandbox.config import BrokerConfig
 from quota_ops.sandbox.connection_file import (
@@ -17,8 +18,9 @@ from quota_ops.sandbox.connection_file import (
     remove_connection,
     write_connection,
 )
-from quota_ops.sandbox.jars import DEFAULT_VERSION, Progress
+from quota_ops.sandbox.jars import Progress
 from quota_ops.sandbox.node import RunningNode, last_known
+from quota_ops.sandbox.pins import DEFAULT_VERSION
 
 DEMO = "demo"
 DEMO_CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
@@ -53,19 +55,26 @@ def sandbox_status() -> SandboxStatus:
 def start_sandbox(
     *,
     cluster_id: str = DEMO_CLUSTER_ID,
-    version: str = DEFAULT_VERSION,
+    version: str | None = None,
     progress: Progress = lambda _done, _all: None,
 ) -> SandboxStatus:
     """Start the sandbox in the background and write its connection file; leave it if it runs.
 
-    Its data is kept from one start to the next. Raises InvalidInput when the connection file is
-    somebody's own, MissingTool without Java or jars, ClusterTrouble when Kafka does not start.
+    Without a `version` it is DEFAULT_VERSION, or what runs already. Each version's data is kept
+    from one start to the next, by itself. Raises InvalidInput when another version runs, or the
+    connection file is somebody's own, MissingTool without Java or jars, ClusterTrouble when Kafka
+    does not start.
     """
     with _only_one_at_a_time() as status:
-        if status.running:
+        if status.node and status.running:
+            if version not in (None, status.node.version):
+                raise InvalidInput(
+                    f"The sandbox runs Kafka {status.node.version} already.",
+                    f"quota-ops sandbox stop && quota-ops sandbox start --version {version}",
+                )
             return status
         check_ours(status.connection)
-        config = BrokerConfig(cluster_id=cluster_id, version=version)
+        config = BrokerConfig(cluster_id=cluster_id, version=version or DEFAULT_VERSION)
         broker = start_broker(config, status.home, detached=True, progress=progress)
         write_connection(status.connection, broker.bootstrap())
         return replace(status, node=broker.nodes[0], started=True)

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,9 +16,8 @@ from platformdirs import user_cache_path
 
 from quota_ops.model.errors import InvalidInput, MissingTool, QuotaOpsError
 from quota_ops.sandbox.java import QUICK_START, find_java
-from quota_ops.sandbox.pins import IVY_SETTINGS, Pins, pins_of
+from quota_ops.sandbox.pins import DEFAULT_VERSION, IVY_SETTINGS, Pins, pins_of
 
-DEFAULT_VERSION = "4.3.1"
 _FETCH_SECONDS = 900
 
 Progress = Callable[[int, int], None]
@@ -96,7 +95,7 @@ def _replace(folder: Path, pins: Pins, progress: Progress) -> None:
 
 
 def _run_ivy(scratch: Path, pins: Pins, progress: Progress) -> None:
-    java, ivy_jar, log = find_java(), _find_ivy(), scratch / "ivy.log"
+    java, ivy_jar, log = find_java(), find_ivy(), scratch / "ivy.log"
     (scratch / "ivy.xml").write_bytes(pins.ivy.read_bytes())
     (scratch / "ivysettings.xml").write_bytes(IVY_SETTINGS.read_bytes())
     command = [java, *QUICK_START, f"-Divy.default.ivy.user.dir={scratch}", "-jar", str(ivy_jar)]
@@ -122,7 +121,8 @@ def _run_ivy(scratch: Path, pins: Pins, progress: Progress) -> None:
     progress(len(pins.checksums), len(pins.checksums))
 
 
-def _find_ivy() -> Path:
+def find_ivy() -> Path:
+    """Return the jar of the Ivy inside pyspark; raises MissingTool without it."""
     pyspark = find_spec("pyspark")
     folders = pyspark.submodule_search_locations if pyspark else None
     found = [jar for folder in folders or () for jar in Path(folder).glob("jars/ivy-*.jar")]
@@ -134,16 +134,27 @@ def _find_ivy() -> Path:
     return found[0]
 
 
-def main() -> int:
-    """Fetch the default version's jars, with a line that counts them on a terminal."""
+def counted(version: str) -> Progress:
+    """Return what says on stderr that a version is fetched, and on a terminal how far it is."""
+    said = False
 
     def show(done: int, total: int) -> None:
+        nonlocal said
+        if not said:
+            said = True
+            sys.stderr.write(f"fetching Apache Kafka {version}, once: {total} jars, 45 MB ...\n")
         if sys.stderr.isatty():
             end = "\n" if done == total else ""
-            sys.stderr.write(f"\rApache Kafka {DEFAULT_VERSION}: {done} of {total} jars{end}")
+            sys.stderr.write(f"\r{done} of {total} jars{end}")
 
+    return show
+
+
+def main(versions: Sequence[str]) -> int:
+    """Fetch the jars of these versions, or of the default one."""
     try:
-        kafka_jars(progress=show)
+        for version in versions or (DEFAULT_VERSION,):
+            kafka_jars(version, counted(version))
     except QuotaOpsError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
@@ -151,4 +162,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -33,9 +33,9 @@ class Jvm:
         class_path = os.pathsep.join([".", *(str(jars / name) for name in names)])
         return cls(java=java, class_path=class_path, heap=config.heap)
 
-    def format(self, folders: Sequence[Path], cluster_id: str) -> None:
+    def format(self, folders: Sequence[Path], config: BrokerConfig) -> None:
         """Format the data folders that are new; raises ClusterTrouble in StorageTool's words."""
-        arguments = ("format", "--cluster-id", cluster_id, "--config", "server.properties")
+        arguments = ("format", "--cluster-id", config.cluster_id, "--config", "server.properties")
         running = [
             subprocess.Popen(
                 self._command(folder, "kafka.tools.StorageTool", *arguments),
@@ -46,7 +46,7 @@ class Jvm:
                 text=True,
             )
             for folder in folders
-            if not (folder / "data" / "meta.properties").exists()
+            if not (folder / config.data / "meta.properties").exists()
         ]
         for tool, said in [(tool, tool.communicate()[0]) for tool in running]:
             if tool.returncode != 0:

@@ -7,6 +7,7 @@ from importlib.resources.abc import Traversable
 
 from quota_ops.model.errors import InvalidInput
 
+DEFAULT_VERSION = "4.3.1"
 _VERSIONS = files("quota_ops.sandbox") / "versions"
 IVY_SETTINGS = _VERSIONS / "ivysettings.xml"
 
@@ -25,12 +26,18 @@ class Pins:
     log_settings: Traversable
 
 
+def pinned_versions() -> tuple[str, ...]:
+    """Return the Kafka versions that have pins, the oldest first."""
+    names = (each.name for each in _VERSIONS.iterdir() if each.is_dir())
+    return tuple(sorted(names, key=lambda name: [int(part) for part in name.split(".")]))
+
+
 def pins_of(version: str) -> Pins:
     """Return the pins of a Kafka version; raises InvalidInput for a version without any."""
-    folder = _VERSIONS / version
-    if not folder.is_dir():
-        known = ", ".join(sorted(each.name for each in _VERSIONS.iterdir() if each.is_dir()))
+    if version not in pinned_versions():
+        known = ", ".join(pinned_versions())
         raise InvalidInput(f"There is no sandbox for Apache Kafka {version}.", f"Known: {known}")
+    folder = _VERSIONS / version
     pairs = (line.split() for line in (folder / "sha256sums").read_text().splitlines())
     (log_settings,) = (each for each in folder.iterdir() if each.name.endswith(".properties"))
     return Pins(

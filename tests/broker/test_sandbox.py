@@ -118,7 +118,7 @@ def test_settings_that_kafka_refuses_are_told(tmp_path: Path) -> None:
 
 def test_the_data_of_another_cluster_is_left_alone(tmp_path: Path) -> None:
     """A folder that holds another cluster's data is named instead of being started under its id."""
-    meta = tmp_path / "node-1" / "data" / "meta.properties"
+    meta = tmp_path / "node-1" / "data-4.3.1" / "meta.properties"
     meta.parent.mkdir(parents=True)
     meta.write_text("cluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id=1\n")
     with pytest.raises(InvalidInput, match="holds the data of another cluster"):
@@ -146,6 +146,12 @@ def test_the_sandbox_starts_once_and_stops(home: Path) -> None:
     assert first.node
     assert first.node.cluster_id == DEMO_CLUSTER_ID
     assert sandbox_status().running
+    with pytest.raises(InvalidInput) as error:
+        start_sandbox(version="4.4.0")
+    assert str(error.value) == (
+        "The sandbox runs Kafka 4.3.1 already.\n"
+        "  quota-ops sandbox stop && quota-ops sandbox start --version 4.4.0"
+    )
     assert f"bootstrap.servers={first.node.address()}\n" in first.connection.read_text()
     assert first.node.folder == home / "node-1"
 

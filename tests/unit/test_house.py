@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 LONGEST = 250
 MODULES = sorted(
     path
-    for folder in ("quota_ops", "spark_jobs", "dags", "tests")
+    for folder in ("quota_ops", "spark_jobs", "dags", "scripts", "tests")
     for path in (ROOT / folder).rglob("*.py")
 )
 BANNED = re.compile(r"(^|_)(manager|helpers?|utils?|common|base|core|handler|service)(_|$)")

@@ -6,7 +6,7 @@ from quota_ops.sandbox.config import BrokerConfig, random_cluster_id, server_pro
 
 COMMON = """\
 inter.broker.listener.name=PLAINTEXT
-log.dirs=data
+log.dirs=data-4.3.1
 offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1

@@ -1,5 +1,6 @@
 """Only jars with the pinned SHA-256 are used; missing and damaged ones are fetched again, once."""
 
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -7,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from quota_ops.model.errors import InvalidInput, MissingTool
-from quota_ops.sandbox.jars import DEFAULT_VERSION, kafka_jars
-from quota_ops.sandbox.pins import pins_of
+from quota_ops.sandbox.jars import counted, kafka_jars
+from quota_ops.sandbox.pins import DEFAULT_VERSION, pinned_versions, pins_of
 
 JAR = "re2j-1.8.jar"
 
@@ -138,12 +139,39 @@ def test_a_version_without_pins_is_named() -> None:
     """A Kafka version that the sandbox does not know is invalid input, with those it knows."""
     with pytest.raises(InvalidInput) as error:
         kafka_jars("0.8")
-    assert str(error.value) == ("There is no sandbox for Apache Kafka 0.8.\n  Known: 4.3.1")
+    assert str(error.value) == (
+        "There is no sandbox for Apache Kafka 0.8.\n  Known: 3.9.2, 4.3.1, 4.4.0"
+    )
 
 
-def test_the_pins_are_whole() -> None:
+@pytest.mark.parametrize(
+    ("version", "jars", "log_settings"),
+    [
+        ("3.9.2", 57, "log4j.properties"),
+        ("4.3.1", 46, "log4j2.properties"),
+        ("4.4.0", 44, "log4j2.properties"),
+    ],
+)
+def test_the_pins_are_whole(version: str, jars: int, log_settings: str) -> None:
     """Every jar that Ivy is told to fetch has a checksum, and the log settings have their file."""
-    pins = pins_of(DEFAULT_VERSION)
-    assert pins.ivy.read_text().count("<dependency ") == len(pins.checksums) == 46
+    pins = pins_of(version)
+    named = re.findall(r'name="(.+)" rev="(.+)" ', pins.ivy.read_text())
+    assert {f"{name}-{revision}.jar" for name, revision in named} == pins.checksums.keys()
+    assert len(pins.checksums) == jars
     assert {len(digest) for digest in pins.checksums.values()} == {64}
-    assert pins.log_settings.name == "log4j2.properties"
+    assert pins.log_settings.name == log_settings
+
+
+def test_versions_stand_in_their_order() -> None:
+    """The oldest is first, and the one that is taken when nobody chooses is among them."""
+    assert pinned_versions() == ("3.9.2", "4.3.1", "4.4.0")
+    assert DEFAULT_VERSION in pinned_versions()
+
+
+def test_a_fetch_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Outside a terminal one line says what is fetched; where nothing is, there is none."""
+    show = counted("3.9.2")
+    assert capsys.readouterr().err == ""
+    for done in (0, 1, 57):
+        show(done, 57)
+    assert capsys.readouterr().err == "fetching Apache Kafka 3.9.2, once: 57 jars, 45 MB ...\n"
