@@ -1,5 +1,36 @@
-"""`python -m quota_ops` is the command `quota-ops`."""
+"""The process `quota-ops`: the command line, and a quick end. `python -m quota_ops` is the same."""
+
+import atexit
+import os
+import sys
 
 from quota_ops.cli import main
 
-main(prog_name="quota-ops")
+_FLUSH_FAILED = 120
+"""What Python itself exits with when its last words cannot be written."""
+
+
+def run() -> None:
+    """Run the command that the arguments name, and end the process with its exit code."""
+    ended: list[object] = []
+    atexit.register(_end, ended)  # called last, because it is registered first
+    try:
+        main(prog_name="quota-ops")
+    except SystemExit as error:
+        ended.append(error.code)
+        raise
+
+
+def _end(ended: list[object]) -> None:
+    """End at once: to free every object takes longer than to plan, and what is open is closed."""
+    code = ended[0] if ended and isinstance(ended[0], int) else int(ended != [None])
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            code = code or _FLUSH_FAILED
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,23 +1,25 @@
 """Bytes in a place, whole or not at all: what every file in the run store is made of.
 
-A place is a path or an fsspec URL. Today only local folders are promised, because the ledger
-needs a create that fails when the file exists, which `link` gives there.
+A place is a path or a URL that Arrow's file systems know. Today only local folders are promised,
+because the ledger needs a create that fails when the file exists, which `os.link` gives there.
 """
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from uuid import uuid4
 
-from fsspec import AbstractFileSystem
-from fsspec.core import url_to_fs
+from pyarrow.fs import FileSystem
 
 from quota_ops.model.errors import InvalidInput
 
 
 def read(place: str) -> bytes:
     """The bytes of a place; FileNotFoundError when there is nothing."""
-    fs, path = url_to_fs(place)
-    return bytes(fs.cat_file(path))
+    fs, path = _locate(place)
+    with fs.open_input_file(path) as file:
+        return bytes(file.readall())
 
 
 def write(place: str, content: bytes) -> None:
@@ -26,7 +28,7 @@ def write(place: str, content: bytes) -> None:
     Raises InvalidInput when the place cannot be written (disk full, no permission).
     """
     with _draft(place, content) as (fs, draft, path):
-        fs.mv(draft, path)
+        fs.move(draft, path)
 
 
 def create(place: str, content: bytes) -> bool:
@@ -34,28 +36,36 @@ def create(place: str, content: bytes) -> bool:
 
     Raises InvalidInput as `write` does, also where the file system has no hard links.
     """
-    with _draft(place, content) as (fs, draft, path):
+    with _draft(place, content) as (_, draft, path):
         try:
-            fs.link(draft, path)
+            os.link(draft, path)
         except FileExistsError:
             return False
         return True
 
 
 @contextmanager
-def _draft(place: str, content: bytes) -> Iterator[tuple[AbstractFileSystem, str, str]]:
+def _draft(place: str, content: bytes) -> Iterator[tuple[FileSystem, str, str]]:
     """The bytes in a file beside the place that is gone at the end, unless it became the place."""
-    fs, path = url_to_fs(place)
+    fs, path = _locate(place)
     draft = f"{path}.{uuid4().hex}.part"
     try:
-        fs.makedirs(fs._parent(path), exist_ok=True)  # noqa: SLF001 - fsspec documents it for callers
-        fs.pipe_file(draft, content)
+        fs.create_dir(str(Path(path).parent))
+        with fs.open_output_stream(draft) as file:
+            file.write(content)
         yield fs, draft, path
     except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
         raise InvalidInput(
-            f"{place} cannot be written: {error.strerror or error}",
-            "Make room, or give another --run-store.",
+            f"{place} cannot be written: {why}", "Make room, or give another --run-store."
         ) from error
     finally:
-        if fs.exists(draft):
-            fs.rm_file(draft)
+        with suppress(OSError):
+            fs.delete_file(draft)
+
+
+def _locate(place: str) -> tuple[FileSystem, str]:
+    found: tuple[FileSystem, str] = FileSystem.from_uri(
+        place if "://" in place else str(Path(place).absolute())
+    )
+    return found

@@ -58,7 +58,7 @@ def from_bytes(table: Table, content: bytes, place: str) -> pa.Table:
     Raises InvalidInput, naming the place, when it is no Parquet file or not this table.
     """
     try:
-        arrow = pq.read_table(pa.BufferReader(content), use_threads=False)
+        arrow = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
     except (pa.ArrowInvalid, OSError) as error:
         raise InvalidInput(f"{place} is not a Parquet file that can be read: {error}") from error
     return conform(table, arrow, place).replace_schema_metadata(arrow.schema.metadata)
@@ -84,7 +84,10 @@ def conform(table: Table, arrow: pa.Table, place: str = "") -> pa.Table:
     ]
     if empty:
         raise InvalidInput(f"{place or table.name} has empty values in {', '.join(empty)}")
-    return arrow.cast(arrow_schema(table))
+    schema = arrow_schema(table)
+    if arrow.schema.types == schema.types:  # importing what casts takes longer than a small diff
+        return pa.Table.from_arrays(arrow.columns, schema=schema)
+    return arrow.cast(schema)
 
 
 _SPELLINGS = {
@@ -128,8 +131,9 @@ def check_cluster(place: str, cluster: str) -> None:
 
     They would read as if everything were gone from this one.
     """
-    ids = pq.read_table(place, columns=["cluster"], read_dictionary=["cluster"])["cluster"]
-    if others := set(ids.unique().to_pylist()) - {cluster}:
+    file = pq.ParquetFile(place, read_dictionary=["cluster"])
+    chunks = file.read(columns=["cluster"], use_threads=False)["cluster"].chunks
+    if others := {one for chunk in chunks for one in chunk.dictionary.to_pylist()} - {cluster}:
         raise InvalidInput(
             f"{place} is of another cluster: {min(map(str, others))}; the run is of {cluster}",
             "Nothing was changed. A run has a folder, and a cluster a ledger, of its own.",

@@ -54,7 +54,7 @@ def test_a_place_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_place_may_be_an_address(tmp_path: Path) -> None:
-    """A place is a path or an fsspec URL of one."""
+    """A place is a path or a URL of one."""
     artefact.write(f"file://{tmp_path}/a", b"content")
 
     assert artefact.read(str(tmp_path / "a")) == b"content"

@@ -1,0 +1,48 @@
+"""The process `quota-ops`: what it leaves when it ends at once."""
+
+import subprocess
+import sys
+
+import pytest
+
+QUOTA_OPS = (sys.executable, "-m", "quota_ops")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(["schema", "quotas"], 0), (["check", "--desired-state", "/nowhere"], 2), (["--nothing"], 2)],
+)
+def test_a_process_ends_with_its_commands_exit_code(arguments: list[str], code: int) -> None:
+    """The code is the command's, and all that was said is there to read."""
+    ended = subprocess.run([*QUOTA_OPS, *arguments], capture_output=True, text=True, check=False)
+
+    said = ended.stdout if code == 0 else ended.stderr
+    assert (ended.returncode, said.endswith("\n")) == (code, True)
+    if code == 0:
+        assert said.rstrip().endswith("}")
+
+
+def test_a_reader_that_leaves_early_sees_no_traceback() -> None:
+    """`quota-ops schema quotas | head -1` is quiet."""
+    piped = subprocess.run(
+        ["/bin/sh", "-c", f"{' '.join(QUOTA_OPS)} schema quotas | head -1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (piped.stdout, piped.stderr) == ("{\n", "")
+
+
+def test_a_programming_error_still_ends_as_one() -> None:
+    """An error that nobody foresaw keeps its traceback, and exits with 1."""
+    broken = "import quota_ops.__main__ as it; it.main = lambda **_: 1 / 0; it.run()"
+
+    ended = subprocess.run(
+        [sys.executable, "-c", broken], capture_output=True, text=True, check=False
+    )
+
+    assert (ended.returncode, ended.stderr.splitlines()[-1]) == (
+        1,
+        "ZeroDivisionError: division by zero",
+    )
