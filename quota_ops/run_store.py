@@ -51,10 +51,8 @@ def find_run_store(place: str | None = None) -> RunStore:
 
     Raises InvalidInput for a place inside a Git checkout, where a clean-up could take it away.
     """
-    from platformdirs import user_state_path  # noqa: PLC0415 - only where no place was named
-
     named = place or os.environ.get(ENVIRONMENT)
-    root = Path(named).expanduser().absolute() if named else user_state_path("quota-ops") / "store"
+    root = Path(named).expanduser().absolute() if named else _usual()
     if checkout := _checkout(root):
         raise InvalidInput(
             f"the run store {root} lies inside the Git checkout {checkout}",
@@ -62,6 +60,12 @@ def find_run_store(place: str | None = None) -> RunStore:
             f"by --run-store or {ENVIRONMENT}.",
         )
     return RunStore(root)
+
+
+def _usual() -> Path:
+    from platformdirs import user_state_path  # noqa: PLC0415 - only where no place was named
+
+    return user_state_path("quota-ops") / "store"
 
 
 def _checkout(root: Path) -> Path | None:

@@ -95,7 +95,7 @@ _READERS = {
 
 
 def _read_guards(source: Source, field: FieldNodes) -> GuardLimits:
-    fields = read_fields(source, field.value, GUARDS, field.place) or {}
+    fields = read_fields(source, field.value, GUARDS, field) or {}
     numbers: dict[str, Any] = {
         name: read_value(source, number, read_whole if name == "removals" else read_percent)
         for name, number in fields.items()

@@ -27,14 +27,16 @@ class FieldNodes(NamedTuple):
 
 
 def read_fields(
-    source: Source, node: yaml.Node, shape: Shape, place: yaml.Node | None = None
+    source: Source, node: yaml.Node, shape: Shape, of: FieldNodes | None = None
 ) -> dict[str, FieldNodes] | None:
     """The known fields of a mapping by name; problems for the others and for missing ones.
 
-    None, and a problem at `place`, when the node is no mapping.
+    None, and a problem, when the node, which is the value `of` a field, is no mapping.
     """
     if not isinstance(node, yaml.MappingNode):
-        source.refuse(place or node, f"{shape.title} must be a mapping.", shape.takes)
+        source.refuse(
+            node if of is None else of.place, f"{shape.title} must be a mapping.", shape.takes
+        )
         return None
     fields: dict[str, FieldNodes] = {}
     meant = set()

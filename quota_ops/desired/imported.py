@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from quota_ops.desired.borders import Borders
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.groups import GroupBy, group_of, owner_of
 from quota_ops.desired.protecting import with_protected
 from quota_ops.desired.writable import LeftOut, Writable, sort_out
 from quota_ops.desired.write import quotas_file
+from quota_ops.model.borders import Borders
 from quota_ops.model.policy import Policy
 from quota_ops.model.rows import StoredQuota
 

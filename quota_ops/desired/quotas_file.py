@@ -86,7 +86,7 @@ def _read_entity(source: Source, fields: list[FieldNodes]) -> Entity | None:
 
 
 def _read_limits(source: Source, field: FieldNodes, types: list[str]) -> tuple[Limit, ...]:
-    fields = read_fields(source, field.value, LIMITS, field.place)
+    fields = read_fields(source, field.value, LIMITS, field)
     if fields is None:
         return ()
     if not field.value.value:

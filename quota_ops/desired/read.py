@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from quota_ops.desired.borders import Borders
 from quota_ops.desired.cluster_file import CLUSTER_YAML, ClusterFile, read_cluster_file
 from quota_ops.desired.files import list_quotas_files
 from quota_ops.desired.nodes import garbage_collector_off, read_document
 from quota_ops.desired.quotas_file import Quota, read_quotas
 from quota_ops.desired.shapes import CLUSTER_FILE
 from quota_ops.desired.source import unread
+from quota_ops.model.borders import Borders
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.policy import Policy

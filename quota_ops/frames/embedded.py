@@ -7,7 +7,6 @@ import duckdb
 import pyarrow as pa
 
 from quota_ops.frames import text
-from quota_ops.frames.resolve import QUOTA_KEYS, column_names
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.resolved import CLIENTS, RESOLVED
 from quota_ops.model.tables import Table
@@ -31,6 +30,8 @@ class EmbeddedEngine:
 
     def resolve(self, clients: Path, limits: pa.Table, destination: Path) -> None:
         """Write RESOLVED of a .csv, .jsonl or .parquet file of CLIENTS to one .csv or .parquet."""
+        from quota_ops.frames.resolve import QUOTA_KEYS  # noqa: PLC0415 - no diff needs it
+
         with duckdb.connect() as db:
             try:
                 user, client_id = (f'CAST("{name}" AS VARCHAR)' for name in CLIENTS.names)
@@ -52,6 +53,8 @@ class EmbeddedEngine:
 
 
 def _read(db: duckdb.DuckDBPyConnection, clients: Path) -> duckdb.DuckDBPyRelation:
+    from quota_ops.frames.resolve import column_names  # noqa: PLC0415 - no diff needs it
+
     place = str(clients)
     if clients.suffix == ".csv":
         columns = dict.fromkeys(column_names(clients), "VARCHAR")

@@ -71,7 +71,7 @@ def error_name(code: int) -> str:
 
 
 def _entity(entry: Any) -> Entity:
-    return Entity(tuple(sorted((part.entity_type, part.entity_name) for part in entry.entity)))
+    return Entity(tuple(sorted([(part.entity_type, part.entity_name) for part in entry.entity])))
 
 
 def _check_names(alterations: Iterable[Alteration]) -> None:

@@ -33,7 +33,7 @@ class Entity:
     @classmethod
     def of(cls, names: Mapping[str, str | None]) -> "Entity":
         """Make the entity that a type-to-name mapping describes."""
-        return cls(tuple(sorted(names.items(), key=lambda part: part[0])))
+        return cls(tuple(sorted(names.items())))  # no two have one type, so no name is compared
 
     @classmethod
     @lru_cache(maxsize=65_536)
@@ -52,14 +52,16 @@ class Entity:
         string, so the text is one harmless line and reads back to the same entity.
         """
         return ",".join(
-            f"{_quoted(kind)}={DEFAULT_TEXT if name is None else _quoted(name)}"
-            for kind, name in self.parts
+            [
+                f"{_quoted(kind)}={DEFAULT_TEXT if name is None else _quoted(name)}"
+                for kind, name in self.parts
+            ]
         )
 
     @property
     def types(self) -> tuple[str, ...]:
         """The types of the parts, in order."""
-        return tuple(kind for kind, _ in self.parts)
+        return tuple([kind for kind, _ in self.parts])
 
     @property
     def has_default(self) -> bool:

@@ -10,7 +10,7 @@ from quota_ops.model.progress import SILENT, Progress
 from quota_ops.run_folder import APPLIED, PLAN, RunFolder
 from quota_ops.run_store import RunStore
 from quota_ops.snapshot import Snapshot
-from quota_ops.stages import apply, check, describe, diff, plan, validate, verify
+from quota_ops.stages import check, describe, diff, plan, validate
 
 READ_ONLY = ("check", "describe", "diff", "plan", "validate")
 CHAINS = {
@@ -75,12 +75,16 @@ def _validate(run: Run) -> None:
 
 
 def _apply(run: Run) -> None:
+    from quota_ops.stages import apply  # noqa: PLC0415 - what only reads need not wait for it
+
     made = run.folder.read_json(PLAN)["digest"]
     approved = made if run.approve is None else run.approve
     apply.run(run.folder, run.connect(), run.ledger, approved, run.progress)
 
 
 def _verify(run: Run) -> None:
+    from quota_ops.stages import verify  # noqa: PLC0415 - as above
+
     verify.run(run.folder, run.connect(), run.ledger, run.progress)
 
 

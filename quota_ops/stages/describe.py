@@ -9,9 +9,9 @@ from time import monotonic
 
 from quota_ops import ledger
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.borders import Borders
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.entity import Entity
-from quota_ops.model.filter import Match, any_accepts
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import unalterable
 from quota_ops.model.rows import ActualRow, StoredQuota
@@ -76,19 +76,14 @@ def _ask_aside(cluster: Cluster | Snapshot) -> Callable[[], ClusterFacts | None]
 
 
 def _rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[ActualRow]:
-    wide = {
-        tuple(part.type for part in one.parts)
-        for one in policy.scope
-        if all(part.match is Match.ANY for part in one.parts)
-    }
-    narrow = [one for one in policy.scope if any(p.match is not Match.ANY for p in one.parts)]
+    scope, protect = Borders(policy.scope), Borders(policy.protect)
     last: Entity | None = None
     types: tuple[str, ...] = ()
     text, in_scope, protected = "", False, False
     for entity, key, value in stored:
         if entity is not last:
             last, text, types = entity, entity.text, entity.types
-            in_scope = types in wide or any_accepts(narrow, entity)
-            protected = any_accepts(policy.protect, entity)
+            in_scope = scope.meets(entity) is not None
+            protected = protect.meets(entity) is not None
         hands_off = "protected" if protected else unalterable(types, key)
         yield ActualRow(policy.cluster_id, text, key, value, in_scope, hands_off)

@@ -13,14 +13,12 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from quota_ops.desired import nodes
-from quota_ops.desired.borders import Borders
 from quota_ops.desired.nodes import garbage_collector_off
 from quota_ops.desired.read import read_cluster
 from quota_ops.desired.scalars import Misread, read_text
 from quota_ops.desired.schema import quotas_schema
 from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
 from quota_ops.model.errors import InvalidDesiredState
-from quota_ops.model.filter import EntityFilter, FilterPart, Match, any_accepts
 from quota_ops.model.quota import QUOTA_KEYS, parse_limit
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
@@ -103,41 +101,6 @@ def test_a_schema_takes_every_limit_that_check_takes(key: str, text: str) -> Non
     name = {"ip": "10.0.0.1"} if IP in QUOTA_KEYS[key].types else {"user": "a"}
     for limit in (text, value):
         QUOTAS.validate({"owner": "a", "quotas": [name | {"limits": {key: limit}}]})
-
-
-FILTERS = st.lists(
-    st.builds(
-        lambda parts: EntityFilter(tuple(parts.values())),
-        st.fixed_dictionaries(
-            {},
-            optional={
-                kind: st.sampled_from(
-                    [
-                        FilterPart(kind, Match.ANY),
-                        FilterPart(kind, Match.DEFAULT),
-                        FilterPart(kind, Match.EXACT, "a"),
-                        FilterPart(kind, Match.EXACT, "b"),
-                    ]
-                )
-                for kind in (USER, CLIENT_ID)
-            },
-        ).filter(bool),
-    )
-)
-FEW_NAMES = st.sampled_from(["a", "b", "c", None])
-
-
-@given(FILTERS, st.dictionaries(st.sampled_from([USER, CLIENT_ID]), FEW_NAMES, min_size=1))
-def test_borders_are_the_filters_themselves(
-    filters: list[EntityFilter], names: dict[str, str | None]
-) -> None:
-    """An entity meets a border exactly when one of the filters accepts it."""
-    entity = Entity.of(names)
-
-    met = Borders(filters).meets(entity)
-
-    assert (met is not None) == any_accepts(filters, entity)
-    assert met is None or met.accepts(entity)
 
 
 @pytest.mark.parametrize("switch", [gc.enable, gc.disable])

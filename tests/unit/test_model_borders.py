@@ -1,0 +1,42 @@
+"""The borders of a policy: its filters, asked fast."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quota_ops.model.borders import Borders
+from quota_ops.model.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.filter import EntityFilter, FilterPart, Match, any_accepts
+
+FILTERS = st.lists(
+    st.builds(
+        lambda parts: EntityFilter(tuple(parts.values())),
+        st.fixed_dictionaries(
+            {},
+            optional={
+                kind: st.sampled_from(
+                    [
+                        FilterPart(kind, Match.ANY),
+                        FilterPart(kind, Match.DEFAULT),
+                        FilterPart(kind, Match.EXACT, "a"),
+                        FilterPart(kind, Match.EXACT, "b"),
+                    ]
+                )
+                for kind in (USER, CLIENT_ID)
+            },
+        ).filter(bool),
+    )
+)
+FEW_NAMES = st.sampled_from(["a", "b", "c", None])
+
+
+@given(FILTERS, st.dictionaries(st.sampled_from([USER, CLIENT_ID]), FEW_NAMES, min_size=1))
+def test_borders_are_the_filters_themselves(
+    filters: list[EntityFilter], names: dict[str, str | None]
+) -> None:
+    """An entity meets a border exactly when one of the filters accepts it."""
+    entity = Entity.of(names)
+
+    met = Borders(filters).meets(entity)
+
+    assert (met is not None) == any_accepts(filters, entity)
+    assert met is None or met.accepts(entity)
