@@ -162,6 +162,14 @@ def confirm(rows: dict[LedgerKey, LedgerRow], verified: Iterable[LedgerRow]) -> 
             rows[row.entity, row.key, VERIFIED] = row
 
 
+def adopt(rows: dict[LedgerKey, LedgerRow], adopted: Iterable[LedgerRow]) -> None:
+    """Note rows that no run of ours put there; one that is known with this value stays as it is."""
+    for row in adopted:
+        known = rows.setdefault((row.entity, row.key, VERIFIED), row)
+        if known.value != row.value:
+            rows[row.entity, row.key, VERIFIED] = row
+
+
 def follow(rows: dict[LedgerKey, LedgerRow], desired: Mapping[tuple[str, str], DesiredRow]) -> None:
     """Let a row's owner and file follow Git; moving it between files is no change of the row."""
     for (entity, key, state), row in rows.items():

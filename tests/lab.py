@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from quota_ops import ledger
+from quota_ops.desired.read import read_policy
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.alteration import Alteration
@@ -100,7 +101,7 @@ class Lab:
         assert _exact(held) == _exact(state)
 
     def note(self, state: State, word: str = ledger.VERIFIED, **columns: Any) -> None:
-        """Write rows to the ledger, as an earlier run would have."""
+        """Write rows, and the policy of now if there is one, as an earlier run would have."""
         when = {"owner": "team", "file": "team.yaml", "commit": None, "run": "earlier", "at": ""}
 
         def edit(rows: dict[ledger.LedgerKey, LedgerRow]) -> None:
@@ -110,7 +111,8 @@ class Lab:
                         self.cluster.cluster_id, entity, key, value, word, **when | columns
                     )
 
-        ledger.change(self.ledger_folder, edit)
+        said = read_policy(self.folder) if self.folder.exists() else None
+        ledger.change(self.ledger_folder, edit, policy=said)
 
     def known(self, word: str = ledger.VERIFIED) -> State:
         """The ledger's rows of one state."""
@@ -127,11 +129,8 @@ class Lab:
 
     def resume(self, folder: RunFolder, **options: Any) -> Run:
         """A run that goes on in an earlier folder."""
-        defaults: dict[str, Any] = {
-            "cluster_folder": self.folder,
-            "store": self.store,
-            "allow": EVERY_GUARD,
-        }
+        defaults: dict[str, Any] = {"cluster_folder": self.folder, "store": self.store}
+        defaults["allow"] = EVERY_GUARD
         return Run(folder=folder, connect=lambda: self.cluster, **defaults | options)
 
     def run(self, command: str, **options: Any) -> RunFolder:

@@ -28,6 +28,8 @@ COMMANDS = {
     "report": "stages",
     "reconcile": "stages",
     "alter": "alter",
+    "adopt": "adopt",
+    "release": "release",
     "import": "import_quotas",
     "init": "start",
     "schema": "start",

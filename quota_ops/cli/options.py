@@ -1,5 +1,6 @@
 """Options that commands share, and what they mean."""
 
+import getpass
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -59,6 +60,18 @@ run = click.option(
 )
 detailed_exitcode = click.option(
     "--detailed-exitcode", is_flag=True, help="Exit with 4 when differences exist."
+)
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):  # a container's user may have no name
+        return "unknown"
+
+
+by = click.option(
+    "--by", default=_login, metavar="NAME", help="Who asks; it is recorded.  [default: your login]"
 )
 
 

@@ -28,6 +28,23 @@ def parse_filter(
     return EntityFilter(parts, strict)
 
 
+def parse_exactly(
+    names: Sequence[str], defaults: Sequence[str], anyone: Sequence[str]
+) -> EntityFilter:
+    """The entities of exactly the types that the flags name, as an entry of `protect` has them.
+
+    So `user=alice` is the entity that `alter` would alter, and not a client of alice's. Raises
+    InvalidInput as `parse_filter` does, and when nobody is named.
+    """
+    wanted = parse_filter(names, defaults, anyone, strict=True)
+    if not wanted.parts:
+        raise InvalidInput(
+            "nobody is named",
+            "Add --names user=alice, --defaults user for the default, --any user for all users.",
+        )
+    return wanted
+
+
 def parse_entity(names: Sequence[str], defaults: Sequence[str]) -> Entity:
     """The one entity that the flags name; whether Kafka has such a type is the broker's to say."""
     parts = [*parse_names(names), *((kind, None) for kind in parse_types(defaults))]

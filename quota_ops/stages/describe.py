@@ -36,7 +36,8 @@ def run(folder: RunFolder, cluster: Cluster | Snapshot, ledger_folder: Path) -> 
         folder.write_table(ACTUAL, list(_rows(policy, stored)))
         folder.write_arrow(LEDGER, known.table)
         verified = ledger.VERIFIED in known.table["state"].to_pylist()
-        clears = policy.clear_unmanaged and verified
+        was_verified = verified and ledger.applied(known.table)[0] is not None
+        clears = policy.clear_unmanaged and was_verified
         folder.write_table(CLUSTERS, [(policy.cluster_id, policy.drift.value, clears)])
         folder.write_json(
             DESCRIBED,

@@ -76,10 +76,6 @@ def end(lab: Lab, policy: tuple[str, bool], group: list[Case]) -> Ended:
     """Put each side of the cases where it belongs, plan, reconcile, and plan again."""
     seed: State = {SEED: {"producer_byte_rate": 1.0}}
     lab.put(merged([seed, *(state_of(case, case.actual) for case in group)]))
-    lab.note(seed)
-    for case in group:
-        for word in (VERIFIED, INTENDED):
-            lab.note(state_of(case, tuple(row for row in case.ledger if row.state == word)), word)
     rows = [(case, row) for case in group for row in case.actual]
     protect = {own(case, row.entity) for case, row in rows if row.hands_off}
     outside = {own(case, row.entity) for case, row in rows if not row.in_scope}
@@ -92,6 +88,10 @@ def end(lab: Lab, policy: tuple[str, bool], group: list[Case]) -> Ended:
         protect=[names(one) for one in sorted(protect)],
         scope=[names(one) for one in sorted(everybody - outside)],
     )
+    lab.note(seed)
+    for case in group:
+        for word in (VERIFIED, INTENDED):
+            lab.note(state_of(case, tuple(row for row in case.ledger if row.state == word)), word)
     planned = decisions(lab.run("plan"))
     lab.run("reconcile")
     return Ended(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
-from quota_ops.model.specification import parse_entity, parse_filter
+from quota_ops.model.specification import parse_entity, parse_exactly, parse_filter
 
 CASES = tuple(
     pytest.param(case, id=case["case"])
@@ -92,3 +92,13 @@ def test_a_filter_lets_through_what_the_text_of_kip_546_says(
     )
 
     assert made.accepts(Entity.of(names)) == oracle(parts, names, strict=strict)
+
+
+def test_flags_that_mean_exactly_somebody() -> None:
+    """The types that are named and no others, as under `protect`; nobody is no answer."""
+    wanted = parse_exactly(["user=alice"], [], ["client-id"])
+
+    assert wanted.text == "client-id=<any>,user=alice"
+    assert not wanted.accepts(Entity.of({"user": "alice"}))
+    with pytest.raises(InvalidInput, match="nobody is named"):
+        parse_exactly([], [], [])

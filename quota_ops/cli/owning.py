@@ -1,0 +1,130 @@
+"""What `adopt` and `release --from-ledger` do: change the ledger, keep a run, say what is next."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import click
+
+from quota_ops.cli.layout import TEXT, show
+from quota_ops.cli.options import find_cluster
+from quota_ops.commit import find_commit
+from quota_ops.desired.read import Desired, read_cluster
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.filter import EntityFilter
+from quota_ops.model.ownership import Adoption
+from quota_ops.model.rows import LedgerRow
+from quota_ops.model.specification import parse_exactly
+from quota_ops.report.ownership import (
+    adopted_fate,
+    adopted_screen,
+    released_fate,
+    released_screen,
+)
+from quota_ops.report.screen import Screen, Tone, line
+from quota_ops.run_folder import POLICY, RunFolder
+from quota_ops.run_json import number
+from quota_ops.run_store import find_run_store
+from quota_ops.stages import ownership
+from quota_ops.stages.ownership import Word
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Who asks and why, of which cluster, and the run that keeps it."""
+
+    desired: Desired
+    run: RunFolder
+    ledger: Path
+    word: Word
+    output: str
+
+    @classmethod
+    def of(
+        cls,
+        cluster: str,
+        *,
+        desired_state: Path,
+        run_store: str | None,
+        by: str,
+        reason: str,
+        output: str,
+    ) -> Self:
+        """Read the cluster's folder and start a run; InvalidInput without a reason."""
+        if not reason.strip():
+            raise InvalidInput("--reason is empty", "Say why: it is recorded.")
+        folder = find_cluster(cluster, desired_state)
+        desired = read_cluster(folder)
+        policy, store = desired.policy, find_run_store(run_store)
+        path = store.new_run(policy.cluster)
+        run = RunFolder.start(path, cluster=policy.cluster, commit=find_commit(folder))
+        run.write_json(POLICY, policy.as_json())
+        return cls(desired, run, store.ledger(policy.cluster_id), Word(by, reason), output)
+
+    @property
+    def where(self) -> str:
+        """The cluster, as headings name it."""
+        return f"{self.desired.policy.cluster} ({self.desired.policy.cluster_id})"
+
+
+def wanted(
+    names: Sequence[str], defaults: Sequence[str], anyone: Sequence[str], *, everything: bool
+) -> EntityFilter | None:
+    """Whose rows the flags mean; None for --all."""
+    if not everything:
+        return parse_exactly(names, defaults, anyone)
+    if names or defaults or anyone:
+        raise InvalidInput("--all names everybody already", "Leave out --names and the others.")
+    return None
+
+
+def adopt_rows(asking: Asking, connection_file: Path | None, who: EntityFilter | None) -> None:
+    """Adopt what the cluster holds of these entities, and say what the next run makes of it."""
+    from quota_ops.kafka.cluster import open_cluster
+    from quota_ops.kafka.connection import find_connection
+
+    policy = asking.desired.policy
+    found = find_connection(policy.connection, file=connection_file)
+    with open_cluster(found, cluster_id=policy.cluster_id) as cluster:
+        rows = ownership.adopt(
+            asking.run, cluster, asking.ledger, asking.desired, wanted=who, word=asking.word
+        )
+    _tell(asking, adopted_screen(asking.where, rows), list(map(_adoption, rows)))
+
+
+def release_rows(asking: Asking, who: EntityFilter | None) -> None:
+    """Release what the ledger knows of these entities, and say what the next run makes of it."""
+    asked = {(row.entity, row.key): row for row in asking.desired.rows}
+    clears = asking.desired.policy.clear_unmanaged
+    rows = [
+        (row, released_fate(row, asked, clear_unmanaged=clears))
+        for row in ownership.release(asking.run, asking.ledger, who, asking.word)
+    ]
+    _tell(asking, released_screen(asking.where, rows), [_release(*row) for row in rows])
+
+
+def _tell(asking: Asking, screen: Screen, rows: list[dict[str, Any]]) -> None:
+    path = str(asking.run.path)
+    if asking.output == TEXT:
+        show((*screen, line(), line(f"run: {path}", Tone.CONTEXT)))
+    else:
+        click.echo(json.dumps({"run": path, "rows": rows}, ensure_ascii=False, indent=1))
+
+
+def _adoption(one: Adoption) -> dict[str, Any]:
+    return {
+        "entity": one.entity,
+        "key": one.key,
+        "value": number(one.value),
+        "adopted": one.refusal is None,
+        "git": one.asked and one.asked.value,
+        "owner": one.asked and one.asked.owner,
+        "next": adopted_fate(one),
+    }
+
+
+def _release(row: LedgerRow, fate: str) -> dict[str, Any]:
+    values = {"entity": row.entity, "key": row.key, "value": number(row.value)}
+    return {**values, "state": row.state, "owner": row.owner, "next": fate}

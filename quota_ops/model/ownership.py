@@ -1,0 +1,46 @@
+"""Which rows of a cluster may be adopted: become ours although no run of ours put them there."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from quota_ops.model.entity import Entity
+from quota_ops.model.filter import EntityFilter, any_accepts
+from quota_ops.model.policy import Policy
+from quota_ops.model.quota import unalterable
+from quota_ops.model.rows import DesiredRow, StoredQuota
+
+
+class Adoption(NamedTuple):
+    """A stored row that is asked for, the line of Git that describes it, and why it stays out."""
+
+    entity: str
+    key: str
+    value: float
+    asked: DesiredRow | None
+    refusal: str | None
+
+
+def adoptions(
+    stored: Iterable[StoredQuota],
+    desired: Iterable[DesiredRow],
+    policy: Policy,
+    wanted: EntityFilter | None,
+) -> Iterator[Adoption]:
+    """The rows of the entities that fit; without a filter every row that Git describes.
+
+    A row that Git does not describe is cleared once it is ours, so it has to be named.
+    """
+    asked = {(row.entity, row.key): row for row in desired}
+    for entity, key, value in stored:
+        described = asked.get((entity.text, key))
+        if described is not None if wanted is None else wanted.accepts(entity):
+            yield Adoption(entity.text, key, value, described, _refusal(entity, key, policy))
+
+
+def _refusal(entity: Entity, key: str, policy: Policy) -> str | None:
+    """Why no plan could write the row, so that it cannot be ours; None when one could."""
+    if any_accepts(policy.protect, entity):
+        return "protected"
+    if not any_accepts(policy.scope, entity):
+        return "outside the scope"
+    return unalterable(entity.types, key)

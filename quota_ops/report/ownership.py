@@ -1,0 +1,72 @@
+"""What people read when rows went into the ledger or out of it, and what the next run does."""
+
+from collections.abc import Mapping, Sequence
+
+from quota_ops.model.ownership import Adoption
+from quota_ops.model.quota import format_limit
+from quota_ops.model.rows import DesiredRow, LedgerRow
+from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.wording import counted
+
+Asked = Mapping[tuple[str, str], DesiredRow]
+"""What Git asks for, by entity and key."""
+
+
+def adopted_screen(where: str, found: Sequence[Adoption]) -> Screen:
+    """The rows that were looked at, and what the next run does with each."""
+    adopted = sum(one.refusal is None for one in found)
+    rows = tuple(
+        Row(
+            (
+                *map(Span, (one.entity, one.key, format_limit(one.key, one.value))),
+                Span(adopted_fate(one), Tone.CHANGE if _moves(one) else Tone.CONTEXT),
+            )
+        )
+        for one in found
+    )
+    headings = ("entity", "key", "value", "what is next")
+    heading = f"{where}: {counted(adopted, 'quota')} adopted; the cluster was not touched"
+    return (line(heading, Tone.STRONG), *((line(), Table(headings, rows)) if rows else ()))
+
+
+def _moves(one: Adoption) -> bool:
+    return one.refusal is None and (one.asked is None or one.asked.value != one.value)
+
+
+def adopted_fate(one: Adoption) -> str:
+    """What becomes of a row that was to be adopted."""
+    if one.refusal is not None:
+        return f"not adopted: {one.refusal}"
+    if one.asked is None:
+        return "Git does not describe it: the next reconcile clears it"
+    place = f"{one.asked.file}:{one.asked.line} says"
+    if one.asked.value == one.value:
+        return f"as {place}"
+    return f"{place} {format_limit(one.key, one.asked.value)}: the next reconcile sets it"
+
+
+def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]]) -> Screen:
+    """The rows that the ledger knew, each with what the next run makes of it."""
+    table = tuple(
+        Row(
+            (
+                *map(Span, (one.entity, one.key, format_limit(one.key, one.value), one.state)),
+                Span(fate, Tone.CONTEXT),
+            )
+        )
+        for one, fate in rows
+    )
+    number = len({(one.entity, one.key) for one, _ in rows})
+    heading = f"{where}: {counted(number, 'quota')} released; the cluster was not touched"
+    headings = ("entity", "key", "value", "known as", "what is next")
+    return (line(heading, Tone.STRONG), *((line(), Table(headings, table)) if rows else ()))
+
+
+def released_fate(row: LedgerRow, asked: Asked, *, clear_unmanaged: bool) -> str:
+    """What becomes of a row that the ledger has forgotten."""
+    described = asked.get((row.entity, row.key))
+    if described is not None:
+        return f"{described.file}:{described.line} describes it: a reconcile makes it ours again"
+    if clear_unmanaged:
+        return "unmanaged, and clear_unmanaged says that a reconcile clears it"
+    return "unmanaged: reported, and left alone"

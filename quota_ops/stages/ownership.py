@@ -1,0 +1,97 @@
+"""adopt and release: rows into the ledger and out of it; the cluster is never written."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from quota_ops import ledger
+from quota_ops.desired.read import Desired
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.entity import Entity
+from quota_ops.model.filter import EntityFilter
+from quota_ops.model.ownership import Adoption, adoptions
+from quota_ops.model.rows import LedgerRow
+from quota_ops.run_folder import RunFolder
+from quota_ops.run_json import number
+
+ADOPTED = "adopted.json"
+RELEASED = "released.json"
+"""Who asked and why, and each row that went into the ledger, or out of it."""
+
+
+class Word(NamedTuple):
+    """Who asks, and why."""
+
+    by: str
+    reason: str
+
+
+def adopt(
+    folder: RunFolder,
+    cluster: Cluster,
+    ledger_folder: Path,
+    desired: Desired,
+    *,
+    wanted: EntityFilter | None,
+    word: Word,
+) -> tuple[Adoption, ...]:
+    """Note what the cluster holds as ours, and leave adopted.json; the rows that were looked at.
+
+    `wanted` as `adoptions` takes it. Notes of writes that a run is about to send stay.
+    """
+    with folder.stage("adopt"):
+        rows = adoptions(cluster.describe(), desired.rows, desired.policy, wanted)
+        found = tuple(sorted(rows, key=lambda one: (one.entity, one.key)))
+        adopted = [_noted(folder, cluster.cluster_id, one) for one in found if not one.refusal]
+        file = ledger.change(ledger_folder, lambda known: ledger.adopt(known, adopted))
+        folder.write_json(ADOPTED, _record(word, file) | {"rows": list(map(_json, adopted))})
+        return found
+
+
+def release(
+    folder: RunFolder, ledger_folder: Path, wanted: EntityFilter | None, word: Word
+) -> tuple[LedgerRow, ...]:
+    """Forget that rows are ours, and leave released.json; the rows that the ledger knew.
+
+    `wanted` None releases all of them.
+    """
+    released: list[LedgerRow] = []
+
+    def edit(known: dict[ledger.LedgerKey, LedgerRow]) -> None:
+        released[:] = [
+            row
+            for row in known.values()
+            if wanted is None or wanted.accepts(Entity.parse(row.entity))
+        ]
+        for row in released:
+            del known[row.entity, row.key, row.state]
+
+    with folder.stage("release"):
+        file = ledger.change(ledger_folder, edit)
+        folder.write_json(RELEASED, _record(word, file) | {"rows": list(map(_json, released))})
+        return tuple(released)
+
+
+def _noted(folder: RunFolder, cluster_id: str, one: Adoption) -> LedgerRow:
+    about, asked = folder.about(), one.asked
+    return LedgerRow(
+        cluster_id,
+        one.entity,
+        one.key,
+        one.value,
+        ledger.VERIFIED,
+        asked and asked.owner,
+        asked and asked.file,
+        about["commit"],
+        about["run"],
+        f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+    )
+
+
+def _record(word: Word, file: str | None) -> dict[str, Any]:
+    return {**word._asdict(), "ledger": file}
+
+
+def _json(row: LedgerRow) -> Mapping[str, Any]:
+    return row._asdict() | {"value": number(row.value)}

@@ -1,0 +1,195 @@
+"""adopt and release: what is ours changes, and the cluster does not."""
+
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from subprocess import CompletedProcess
+
+import pytest
+
+from quota_ops import ledger
+from quota_ops.run_folder import PLAN, RunFolder
+from quota_ops.stages.ownership import ADOPTED, RELEASED
+from tests.lab import Lab, State
+
+KEY = "producer_byte_rate"
+SAME: State = {"user=same": {KEY: 1.0}}
+MOVED: State = {"user=moved": {KEY: 2.0}}
+OLD: State = {"user=old": {KEY: 3.0}}
+THEIRS: State = {"user=theirs": {KEY: 4.0}}
+WHY = ("--reason", "a test", "--by", "anna")
+
+
+def begin(lab: Lab) -> None:
+    """A ledger that was lost while Git dropped a row and moved another; two rows are not ours."""
+    lab.desire({**SAME, **OLD, "user=moved": {KEY: 9.0}})
+    lab.run("reconcile")
+    shutil.rmtree(lab.ledger_folder)
+    lab.put(THEIRS)
+    lab.desire({**SAME, **MOVED}, clear_unmanaged=True, protect=[{"user": "kafka-operator"}])
+
+
+def said(result: CompletedProcess[str]) -> str:
+    """What a command printed, without the line that names its run."""
+    assert (result.returncode, result.stderr) == (0, "")
+    return result.stdout.rpartition("\n\nrun: ")[0]
+
+
+def plan(lab: Lab) -> dict[str, tuple[str, str]]:
+    """Kind and action by entity, of a plan in which every guard passes."""
+    rows = lab.run("plan").differences()
+    return {row.entity: (row.kind.value, row.action.value) for row in rows}
+
+
+def test_a_lost_ledger_is_rebuilt(lab: Lab) -> None:
+    """--all takes what Git describes, nothing else; a row that Git dropped has to be named."""
+    begin(lab)
+    held = lab.held()
+    where = f"demo ({lab.cluster.cluster_id})"
+
+    assert plan(lab)["user=moved"] == ("takeover", "set")
+    assert said(lab.cli("adopt", "demo", "--all", *WHY)) == (
+        f"{where}: 2 quotas adopted; the cluster was not touched\n"
+        "\n"
+        "entity      key                 value  what is next\n"
+        "user=moved  producer_byte_rate  9 B/s  "
+        "team.yaml:7 says 2 B/s: the next reconcile sets it\n"
+        "user=same   producer_byte_rate  1 B/s  as team.yaml:4 says"
+    )
+    unmanaged = ("unmanaged", "report")
+    assert plan(lab) == {
+        "user=moved": ("pending", "set"), "user=old": unmanaged, "user=theirs": unmanaged
+    }  # fmt: skip
+    assert said(lab.cli("adopt", "demo", "--names", "user=old", *WHY)) == (
+        f"{where}: 1 quota adopted; the cluster was not touched\n"
+        "\n"
+        "entity    key                 value  what is next\n"
+        "user=old  producer_byte_rate  3 B/s  "
+        "Git does not describe it: the next reconcile clears it"
+    )
+    assert plan(lab) == {
+        "user=moved": ("pending", "set"),
+        "user=old": ("removed", "clear"),
+        "user=theirs": unmanaged,
+    }
+    assert lab.held() == held
+    lab.run("reconcile")
+    assert lab.held() == {**SAME, **MOVED, **THEIRS}
+    assert lab.known() == {**SAME, **MOVED}
+
+
+def test_what_no_plan_writes_is_not_adopted(lab: Lab) -> None:
+    """A protected row is looked at and left, with the reason; the run keeps who asked and why."""
+    begin(lab)
+    lab.put({"user=kafka-operator": {KEY: 5.0}})
+
+    result = lab.cli("adopt", "demo", "--any", "user", "--format", "json", *WHY)
+
+    told = json.loads(result.stdout)
+    assert {row["entity"]: (row["adopted"], row["owner"], row["next"]) for row in told["rows"]} == {
+        "user=kafka-operator": (False, None, "not adopted: protected"),
+        "user=moved": (True, "team", "team.yaml:7 says 2 B/s: the next reconcile sets it"),
+        "user=old": (True, None, "Git does not describe it: the next reconcile clears it"),
+        "user=same": (True, "team", "as team.yaml:4 says"),
+        "user=theirs": (True, None, "Git does not describe it: the next reconcile clears it"),
+    }
+    kept = RunFolder(lab.store.root / "runs" / "demo" / told["run"].rpartition("/")[2])
+    record = kept.read_json(ADOPTED)
+    assert (record["by"], record["reason"], record["ledger"]) == (
+        "anna",
+        "a test",
+        "00000001.parquet",
+    )
+    assert {row["entity"]: row["value"] for row in record["rows"]} == {
+        "user=moved": 9.0, "user=old": 3.0, "user=same": 1.0, "user=theirs": 4.0
+    }  # fmt: skip
+    assert {row.run for row in ledger.read(lab.ledger_folder).rows} == {kept.path.name}
+
+
+def test_released_rows_are_left_alone(lab: Lab) -> None:
+    """A row that is ours no longer reads as unmanaged; what Git describes becomes ours again."""
+    lab.desire({**SAME, **OLD})
+    lab.run("reconcile")
+    lab.desire(SAME)
+
+    assert said(lab.cli("release", "demo", "--from-ledger", "--all", *WHY)) == (
+        f"demo ({lab.cluster.cluster_id}): 2 quotas released; the cluster was not touched\n"
+        "\n"
+        "entity     key                 value  known as  what is next\n"
+        "user=old   producer_byte_rate  3 B/s  verified  unmanaged: reported, and left alone\n"
+        "user=same  producer_byte_rate  1 B/s  verified  "
+        "team.yaml:4 describes it: a reconcile makes it ours again"
+    )
+    assert (lab.held(), lab.known()) == ({**SAME, **OLD}, {})
+    lab.run("reconcile")
+    assert (lab.held(), lab.known()) == ({**SAME, **OLD}, SAME)
+
+
+def test_adopting_is_no_verified_run(lab: Lab) -> None:
+    """clear_unmanaged waits for a run that read back, however much was adopted before."""
+    begin(lab)
+    assert said(lab.cli("adopt", "demo", "--all", *WHY))
+
+    first = lab.run("reconcile", allow={"cut": "a test"})
+
+    assert {**OLD, **THEIRS}.items() <= lab.held().items()
+    assert [one["guard"] for one in first.read_json(PLAN)["guards"]] == ["cut"]
+    lab.run("reconcile")
+    assert lab.held() == {**SAME, **MOVED}
+
+
+def test_everybody_at_once(lab: Lab) -> None:
+    """Adopts and releases as processes at one time: each has done what it said."""
+    users = [f"user=u{number}" for number in range(3)]
+    lab.put({user: {KEY: 1.0} for user in users})
+    lab.note({f"user=old{number}": {KEY: 1.0} for number in range(3)})
+    lab.desire(SAME)
+    commands = [
+        *(("adopt", "demo", "--names", user, *WHY) for user in users),
+        *(
+            ("release", "demo", "--from-ledger", "--names", f"user=old{number}", *WHY)
+            for number in range(2)
+        ),
+    ]
+
+    with ThreadPoolExecutor(len(commands)) as at_once:
+        ended = list(at_once.map(lambda command: lab.cli(*command), commands))
+
+    assert [one.returncode for one in ended] == [0] * len(commands), [one.stderr for one in ended]
+    assert lab.known() == {user: {KEY: 1.0} for user in (*users, "user=old2")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("adopt", "demo", *WHY), "nobody is named"),
+        (("adopt", "demo", "--all", "--names", "user=a", *WHY), "--all names everybody already"),
+        (("adopt", "demo", "--all", "--reason", " "), "--reason is empty"),
+        (("release", "demo", "--all", *WHY), "release needs to know what from"),
+    ],
+)
+def test_mistakes(arguments: tuple[str, ...], message: str, lab: Lab) -> None:
+    """What is missing is named, and no run is begun for it but one that changed nothing."""
+    lab.desire(SAME)
+
+    result = lab.cli(*arguments)
+
+    assert (result.returncode, result.stderr.splitlines()[0]) == (2, message)
+    assert lab.known() == {}
+
+
+def test_a_row_that_was_released_by_mistake_is_adopted_again(lab: Lab) -> None:
+    """Out of the ledger and in again leaves the plan where it was; both runs are kept."""
+    lab.desire({**SAME, **OLD})
+    lab.run("reconcile")
+    lab.desire(SAME)
+    before = plan(lab)
+
+    said(lab.cli("release", "demo", "--from-ledger", "--names", "user=old", *WHY))
+    assert plan(lab) == {"user=old": ("unmanaged", "report")}
+    said(lab.cli("adopt", "demo", "--names", "user=old", *WHY))
+
+    assert plan(lab) == before == {"user=old": ("removed", "clear")}
+    runs = (lab.store.root / "runs" / "demo").iterdir()
+    records = [name for run in runs for name in (ADOPTED, RELEASED) if (run / name).exists()]
+    assert sorted(records) == [ADOPTED, RELEASED]

@@ -1,0 +1,51 @@
+"""What a lost ledger may never do: let a run clear what it would not have cleared before."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+
+from quota_ops.frames.embedded import EmbeddedEngine
+from quota_ops.model.difference import Action, Difference
+from tests.engines.test_properties import Cluster, by_engine, clusters
+
+Keys = set[tuple[str, str]]
+
+
+def cleared(differences: Iterable[Difference], cluster: str) -> Keys:
+    """The rows that a plan for a cluster would clear."""
+    return {
+        (row.entity, row.key)
+        for row in differences
+        if row.cluster == cluster and row.action is Action.CLEAR
+    }
+
+
+def without_ledger(cluster: Cluster) -> Cluster:
+    """The cluster when nobody knows what is ours: then describe lets nothing unmanaged go."""
+    rows = {key: (want, have, None, None) for key, (want, have, *_) in cluster.rows.items()}
+    return Cluster(cluster.drift, clear_unmanaged=False, rows=rows)
+
+
+def adopted(cluster: Cluster) -> Cluster:
+    """The cluster after `adopt --all`."""
+    known = ("verified", None, None, None, "run", "at")
+    rows = {
+        key: (want, have, (have[0], *known) if want and have else None, None)
+        for key, (want, have, *_) in cluster.rows.items()
+    }
+    return cluster._replace(rows=rows)
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cluster=clusters)
+def test_a_lost_ledger_clears_nothing_more(
+    cluster: Cluster, embedded: EmbeddedEngine, tmp_path: Path
+) -> None:
+    """Without the ledger nothing is cleared; rebuilt by adopting, nothing that was not before."""
+    lost = without_ledger(cluster)
+    fleet = {"before": cluster, "lost": lost, "rebuilt": adopted(lost)}
+    differences, _ = by_engine(embedded, tmp_path, fleet)
+
+    assert cleared(differences, "lost") == set()
+    assert cleared(differences, "rebuilt") <= cleared(differences, "before")

@@ -1,0 +1,50 @@
+"""Which rows may be adopted, and which are looked at for it."""
+
+import pytest
+
+from quota_ops.model.entity import Entity
+from quota_ops.model.filter import EntityFilter, FilterPart, Match
+from quota_ops.model.ownership import adoptions
+from quota_ops.model.policy import EVERYTHING, Policy
+from quota_ops.model.rows import DesiredRow, StoredQuota
+
+KEY = "producer_byte_rate"
+USERS, OPERATOR = EVERYTHING[0], EntityFilter((FilterPart("user", Match.EXACT, "operator"),))
+POLICY = Policy("demo", "id", "demo", scope=(USERS,), protect=(OPERATOR,))
+STORED = tuple(
+    StoredQuota(Entity.of(names), key, 5.0)
+    for names, key in (
+        ({"user": "alice"}, KEY),
+        ({"user": "alice"}, "future_rate"),
+        ({"user": "bob"}, KEY),
+        ({"user": "operator"}, KEY),
+        ({"user": "alice", "client-id": "app"}, KEY),
+    )
+)
+BOB = DesiredRow("id", "user=bob", KEY, 9.0, "team", None, "team.yaml", 1)
+CAROL = BOB._replace(entity="user=carol")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (None, {("user=bob", KEY): (BOB, None)}),
+        (
+            USERS,
+            {
+                ("user=alice", KEY): (None, None),
+                ("user=alice", "future_rate"): (None, "unknown quota key"),
+                ("user=bob", KEY): (BOB, None),
+                ("user=operator", KEY): (None, "protected"),
+            },
+        ),
+        (EVERYTHING[2], {("client-id=app,user=alice", KEY): (None, "outside the scope")}),
+    ],
+)
+def test_what_may_be_adopted(
+    wanted: EntityFilter | None, expected: dict[tuple[str, str], tuple[DesiredRow | None, str]]
+) -> None:
+    """Without names what Git describes; with names every row of theirs that a plan could write."""
+    found = adoptions(STORED, [BOB, CAROL], POLICY, wanted)
+
+    assert {(one.entity, one.key): (one.asked, one.refusal) for one in found} == expected
