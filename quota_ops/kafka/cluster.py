@@ -3,7 +3,8 @@
 import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from threading import Thread
 from typing import Any
 
 from quota_ops.kafka.acl import ALTER_CONFIGS, DESCRIBE_CONFIGS, not_authorized
@@ -111,6 +112,26 @@ class Cluster:
         beside the other calls.
         """
         return read_facts(self._connection, self.brokers, timeout)
+
+    def facts_aside(self, timeout: float = 1.0) -> Callable[[], ClusterFacts | None]:
+        """Ask for the facts while something else is asked; what fetches them, None without any.
+
+        Nothing that goes wrong with them is raised, and to fetch them ends within the timeout.
+        """
+        told: list[ClusterFacts] = []
+        deadline = time.monotonic() + timeout
+
+        def ask() -> None:
+            with suppress(Exception):
+                told.append(self.facts(timeout))
+
+        def fetch() -> ClusterFacts | None:
+            thread.join(max(0.0, deadline - time.monotonic()))
+            return told[0] if told else None
+
+        thread = Thread(target=ask, daemon=True)  # to resolve a host's name knows no deadline
+        thread.start()
+        return fetch
 
     def close(self) -> None:
         """Close the connections to all brokers."""

@@ -1,16 +1,12 @@
 """describe: everything the cluster holds, beside what the ledger knows of it at that moment."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Thread
-from time import monotonic
 
 from quota_ops import ledger
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.borders import Borders
-from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.entity import Entity
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import unalterable
@@ -18,8 +14,6 @@ from quota_ops.model.rows import ActualRow, StoredQuota
 from quota_ops.model.tables import ACTUAL, CLUSTERS, LEDGER
 from quota_ops.run_folder import DESCRIBED, FACTS, RunFolder
 from quota_ops.snapshot import Snapshot
-
-_FACTS_SECONDS = 1.0
 
 
 def run(folder: RunFolder, cluster: Cluster | Snapshot, ledger_folder: Path) -> int:
@@ -31,7 +25,7 @@ def run(folder: RunFolder, cluster: Cluster | Snapshot, ledger_folder: Path) -> 
     with folder.stage("describe"):
         policy = folder.policy()
         known = ledger.last(ledger_folder)
-        facts = _ask_aside(cluster)
+        facts = cluster.facts_aside()
         stored = cluster.describe()
         folder.write_table(ACTUAL, list(_rows(policy, stored)))
         folder.write_arrow(LEDGER, known.table)
@@ -51,29 +45,6 @@ def run(folder: RunFolder, cluster: Cluster | Snapshot, ledger_folder: Path) -> 
         if (told := facts()) is not None:
             folder.write_json(FACTS, told.as_json())
         return len(stored)
-
-
-def _ask_aside(cluster: Cluster | Snapshot) -> Callable[[], ClusterFacts | None]:
-    """Ask for the facts while the quotas are described; what fetches them, None if there are none.
-
-    Nothing that goes wrong with them harms a describe, and nobody waits longer than a moment.
-    """
-    if isinstance(cluster, Snapshot):
-        return lambda: None
-    told: list[ClusterFacts] = []
-    deadline = monotonic() + _FACTS_SECONDS
-
-    def ask() -> None:
-        with suppress(Exception):
-            told.append(cluster.facts(_FACTS_SECONDS))
-
-    def fetch() -> ClusterFacts | None:
-        thread.join(max(0.0, deadline - monotonic()))
-        return told[0] if told else None
-
-    thread = Thread(target=ask, daemon=True)  # to resolve a host's name knows no deadline
-    thread.start()
-    return fetch
 
 
 def _rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[ActualRow]:

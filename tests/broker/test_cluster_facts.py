@@ -1,6 +1,7 @@
 """What the brokers say besides quotas: who is told what, and that nobody waits for it."""
 
 from collections.abc import Iterator
+from functools import partialmethod
 from threading import Event
 
 import pytest
@@ -10,7 +11,6 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.tables import DIFFERENCES
 from quota_ops.sandbox.broker import RunningBroker
-from quota_ops.stages import describe
 from tests.broker.conftest import USER, Listeners
 from tests.broker.rights import connection_of, rights
 from tests.lab import Lab
@@ -83,7 +83,7 @@ def test_facts_neither_fail_a_describe_nor_hold_it_up(
         raise OSError
 
     monkeypatch.setattr(Cluster, "facts", facts)
-    monkeypatch.setattr(describe, "_FACTS_SECONDS", 0.1)
+    monkeypatch.setattr(Cluster, "facts_aside", partialmethod(Cluster.facts_aside, 0.1))
     lab.desire({})
 
     folder = lab.run("diff")
