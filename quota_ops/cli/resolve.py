@@ -8,11 +8,13 @@ from typing import Any
 import click
 
 from quota_ops.cli import options, specification
+from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.resolution import CLIENT_KEYS, IP_KEYS, Limits, Resolution, address
 from quota_ops.model.rows import StoredQuota
 from quota_ops.model.specification import parse_names
+from quota_ops.report.remarks import callback_words
 
 
 @click.command(
@@ -75,15 +77,18 @@ def resolve(
         keys = _keys(names, asked["key"])
     elif names:
         raise InvalidInput("--clients takes the names from the file: leave out --user and others.")
-    stored, brokers = _stored(cluster, desired_state, connection_file, actual)
+    stored, brokers, facts = _stored(cluster, desired_state, connection_file, actual)
+    warning = callback_words(facts)
     if clients is not None:
         from quota_ops.cli.resolve_clients import resolve_file
 
         resolve_file(stored, clients, asked)
+        if warning:
+            click.echo(warning, err=True)
         return
     limits = Limits(stored)
     resolutions = [_resolve(limits, key, names) for key in keys]
-    _show(resolutions, asked, cluster or str(actual), brokers)
+    _show(resolutions, asked, cluster or str(actual), brokers, warning)
 
 
 def _names(asked: dict[str, Any]) -> dict[str, str]:
@@ -129,12 +134,12 @@ def _resolve(limits: Limits, key: str, names: dict[str, str]) -> Resolution:
 
 def _stored(
     cluster: str | None, desired_state: Path, connection_file: Path | None, actual: Path | None
-) -> tuple[Sequence[StoredQuota], int | None]:
-    """What is stored, and how many brokers there are, None when only a snapshot says so."""
+) -> tuple[Sequence[StoredQuota], int | None, ClusterFacts | None]:
+    """What is stored, how many brokers there are, and what they say besides; a snapshot: None."""
     if actual is not None:
         from quota_ops.snapshot import Snapshot
 
-        return Snapshot.read(actual).rows, None
+        return Snapshot.read(actual).rows, None, None
     if cluster is None:
         raise InvalidInput("no cluster is named", "Name a CLUSTER, or a snapshot by --actual FILE.")
     from quota_ops.desired.read import read_policy
@@ -144,20 +149,28 @@ def _stored(
     policy = read_policy(options.find_cluster(cluster, desired_state))
     found = find_connection(policy.connection, file=connection_file)
     with open_cluster(found, cluster_id=policy.cluster_id) as opened:
-        return opened.describe(), len(opened.brokers)
+        facts = opened.facts_aside()
+        return opened.describe(), len(opened.brokers), facts()
 
 
 def _show(
-    resolutions: Sequence[Resolution], asked: dict[str, Any], cluster: str, brokers: int | None
+    resolutions: Sequence[Resolution],
+    asked: dict[str, Any],
+    cluster: str,
+    brokers: int | None,
+    warning: str,
 ) -> None:
     from quota_ops.cli.layout import TEXT, show
     from quota_ops.report.resolution import as_json, as_ladder, as_text
-    from quota_ops.report.screen import line
+    from quota_ops.report.screen import Tone, line
 
     if asked["output"] != TEXT:
-        click.echo(json.dumps(as_json(resolutions), ensure_ascii=False, indent=1))
-    elif asked["explain"]:
+        click.echo(json.dumps(as_json(resolutions, warning), ensure_ascii=False, indent=1))
+        return
+    if asked["explain"]:
         for number, one in enumerate(resolutions):
             show((*([line()] if number else []), *as_ladder(one, cluster, brokers)))
     else:
         show(as_text(resolutions, brokers))
+    if warning and any(one.key in CLIENT_KEYS for one in resolutions):
+        show((line(warning, Tone.CHANGE),))

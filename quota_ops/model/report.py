@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.verification import BrokerAnswer, RowVerdict
@@ -51,3 +52,4 @@ class Report:
     versions: tuple[tuple[str, str], ...]
     writes: bool
     """Whether the run was one that writes; a drift report is not."""
+    facts: ClusterFacts | None = None

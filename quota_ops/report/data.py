@@ -8,6 +8,7 @@ from typing import Any
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.report import Report
+from quota_ops.report.remarks import callback_words
 from quota_ops.report.standing import ReportRow, report_rows, standings
 from quota_ops.report.summary import answer
 
@@ -26,6 +27,7 @@ def as_json(report: Report) -> str:
     counts          how many quotas stand where
     stages          stage, status, seconds, message
     plan            digest, desired, actual, batches, ledger, guards, policy; null without a plan
+    warnings        sentences about the cluster: a class of its own that decides on limits
     brokers         broker, address, asked, behind, error
     rows            sorted by entity and key: the columns of a difference, `target` (what the
                     cluster is to hold), `standing`, `guarded`, `validated` and `applied` (batch,
@@ -65,6 +67,7 @@ def _head(report: Report, rows: tuple[ReportRow, ...]) -> dict[str, Any]:
         "verified": report.verified,
         "stages": [stage._asdict() for stage in report.stages],
         "plan": None if report.plan is None else _plan(report.plan),
+        "warnings": [words] if (words := callback_words(report.facts)) else [],
         "brokers": [asdict(broker) for broker in report.brokers],
         "versions": dict(report.versions),
     }

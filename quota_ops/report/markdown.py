@@ -12,7 +12,14 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.report import Report
 from quota_ops.report import cells
-from quota_ops.report.remarks import NO_LEDGER, allow, broker_words, stage_lines, validated_words
+from quota_ops.report.remarks import (
+    NO_LEDGER,
+    allow,
+    broker_words,
+    callback_words,
+    stage_lines,
+    validated_words,
+)
 from quota_ops.report.standing import ReportRow, Section, report_rows
 from quota_ops.report.summary import answer, stages_not_run, stopped_stages
 from quota_ops.report.wording import shortened, shown
@@ -111,6 +118,8 @@ def _guards(plan: Plan) -> Iterator[str]:
 
 
 def _brokers(report: Report) -> Iterator[str]:
+    if said := callback_words(report.facts, code):
+        yield f"\n⚠ {said}"
     if not report.applied and (said := validated_words(report)):
         yield f"\n{said}"
     for broker in report.brokers:

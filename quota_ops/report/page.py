@@ -10,6 +10,7 @@ from quota_ops.report.remarks import (
     allow,
     broker_answer,
     broker_words,
+    callback_words,
     stage_lines,
     validated_words,
 )
@@ -84,6 +85,8 @@ def _notes(report: Report) -> Iterator[Note]:
         yield Note(unsettled, f"{stage.stage} {stage.status}", stage_lines(stage))
     if skipped := stages_not_run(report):
         yield Note(style(Standing.PENDING), "not run", [", ".join(skipped)])
+    if said := callback_words(report.facts):
+        yield Note(style(Standing.PENDING), "quota callback", [said])
     for guard in report.plan.refused if report.plan else ():
         title, command = f"guard {guard.guard}", allow(guard.guard)
         yield Note(style(Standing.PENDING), title, [guard.message], command)

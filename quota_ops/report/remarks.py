@@ -1,7 +1,8 @@
 """Sentences beside the rows: what the brokers and the guards say of a whole run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.outcome import DONE
 from quota_ops.model.plan import Plan
 from quota_ops.model.report import Report, StageResult
@@ -57,6 +58,23 @@ def guards_words(plan: Plan) -> str:
 def allow(*guards: str) -> str:
     """The options that let guards pass."""
     return f"{' '.join(f'--allow {name}' for name in guards)} --reason TEXT"
+
+
+def callback_words(facts: ClusterFacts | None, quoted: Callable[[str], str] = str) -> str:
+    """What a client.quota.callback.class means for what is stored; empty where none is known.
+
+    `quoted` is applied to what comes from the broker. Addresses are limited past such a class
+    (KIP-257).
+    """
+    classes = facts.callback_classes if facts else ()
+    if facts is None or not classes:
+        return ""
+    having = [str(one.id) for one in facts.brokers if one.callback_class]
+    where = "every broker" if len(having) == len(facts.brokers) else f"broker {', '.join(having)}"
+    return (
+        f"client.quota.callback.class is {' and '.join(map(quoted, classes))} on {where}: it "
+        "decides in Kafka's place, and may ignore the stored quotas of users and client ids."
+    )
 
 
 def brokers_words(brokers: Sequence[BrokerAnswer]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
 from quota_ops.model.quota import UNLIMITED, format_limit
-from quota_ops.model.resolution import Resolution, Rung
+from quota_ops.model.resolution import CLIENT_KEYS, Resolution, Rung
 from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
 from quota_ops.report.wording import counted
 
@@ -139,8 +139,10 @@ def _client_words(one: Resolution) -> str:
     return f"user {one.names[USER]}, {client}"
 
 
-def as_json(resolutions: Sequence[Resolution]) -> dict[str, Any]:
+def as_json(resolutions: Sequence[Resolution], warning: str = "") -> dict[str, Any]:
     """By key: value, level, rank and entity of what holds, what it overrode, who shares it.
+
+    `warning`, where there is one, is beside every key but those of addresses.
 
     An entity is a mapping of type to name, null being the default; a value that no JSON number
     can be is its name; an empty name in `shared_by` is everybody.
@@ -151,6 +153,7 @@ def as_json(resolutions: Sequence[Resolution]) -> dict[str, Any]:
             "overridden": [_said(rung) for rung in one.overridden],
             "shared_by": dict(one.shared_by),
         }
+        | ({"warning": warning} if warning and one.key in CLIENT_KEYS else {})
         for one in resolutions
     }
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.difference import Action
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.outcome import DONE
@@ -13,6 +14,7 @@ from quota_ops.report.remarks import (
     NO_LEDGER,
     broker_words,
     brokers_words,
+    callback_words,
     guards_words,
     is_accepted,
     validated_words,
@@ -58,8 +60,15 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
         *([line()] if listed else []),
         *([] if plan.writes else [line("Nothing to change.", Tone.OK)]),
         *([line(said, Tone.OK if is_accepted(report) else Tone.REFUSAL)] if said else []),
+        *callback_lines(report.facts),
         *guard_lines(plan),
     )
+
+
+def callback_lines(facts: ClusterFacts | None) -> Screen:
+    """A warning where a broker lets a class of its own decide on limits."""
+    words = callback_words(facts)
+    return (line(words, Tone.CHANGE),) if words else ()
 
 
 def _heading(report: Report, plan: Plan, rows: tuple[ReportRow, ...]) -> Line:

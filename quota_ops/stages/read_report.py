@@ -9,7 +9,16 @@ from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.report import STAGES, Report, StageResult, StageStatus
 from quota_ops.model.tables import ACTUAL, DESIRED, DIFFERENCES
-from quota_ops.run_folder import APPLIED, DESCRIBED, PLAN, POLICY, VALIDATED, VERIFIED, RunFolder
+from quota_ops.run_folder import (
+    APPLIED,
+    DESCRIBED,
+    FACTS,
+    PLAN,
+    POLICY,
+    VALIDATED,
+    VERIFIED,
+    RunFolder,
+)
 from quota_ops.run_json import plan_from_json, verification_from_json
 
 Part = TypeVar("Part")
@@ -47,6 +56,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         verified=verified,
         versions=versions,
         writes=folder.has(APPLIED),
+        facts=parts.read("describe", FACTS, folder.facts),
     )
 
 

@@ -26,6 +26,7 @@ def test_head() -> None:
         "verified",
         "stages",
         "plan",
+        "warnings",
         "brokers",
         "versions",
         "rows",

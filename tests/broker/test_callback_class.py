@@ -1,0 +1,76 @@
+"""A broker whose limits a class of its own decides: every command that speaks of them says so."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quota_ops.sandbox.broker import RunningBroker, start_broker
+from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
+from quota_ops.sandbox.jars import kafka_jars
+from quota_ops.sandbox.java import find_java
+from tests.lab import Lab, open_lab
+
+NO_LIMITS = Path(__file__).with_name("NoLimits.java")
+WORDS = (
+    "client.quota.callback.class is NoLimits on every broker: it decides in Kafka's place, "
+    "and may ignore the stored quotas of users and client ids."
+)
+ALICE = ("resolve", "demo", "--user", "alice")
+
+
+@pytest.fixture(name="strange", scope="module")
+def _strange(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
+    """A broker with a quota callback, which lies in the folder that is on its class path."""
+    compiler = shutil.which(find_java() + "c") or shutil.which("javac")
+    if compiler is None:
+        pytest.skip("a broker's class is compiled by a JDK; here is only a JRE")
+    home = tmp_path_factory.mktemp("strange")
+    jars = f"{kafka_jars()}/*"
+    subprocess.run([compiler, "-cp", jars, "-d", home / "node-1", NO_LIMITS], check=True)
+    config = BrokerConfig(
+        cluster_id=random_cluster_id(), properties={"client.quota.callback.class": "NoLimits"}
+    )
+    with start_broker(config, home) as running:
+        yield running
+
+
+@pytest.fixture(name="lab")
+def _lab(strange: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
+    with open_lab(strange, tmp_path) as lab:
+        lab.desire({"user=alice": {"producer_byte_rate": 1048576.0}})
+        yield lab
+
+
+def test_a_plan_and_a_report_say_so(lab: Lab) -> None:
+    """On the screen of plan, and in each file that report leaves."""
+    planned = lab.cli("plan", "demo")
+    lab.cli("report", "demo")
+
+    assert WORDS in planned.stdout.splitlines()
+    reports = sorted(lab.store.root.glob("runs/demo/*/report.*"))
+    assert [path.suffix for path in reports] == [".html", ".json", ".md", ".txt"]
+    for path in reports:
+        assert "client.quota.callback.class is" in path.read_text("utf-8")
+
+
+def test_what_resolve_found_may_not_hold(lab: Lab) -> None:
+    """As text, as a ladder, for machines, and for many clients; an address is not concerned."""
+    clients = lab.root / "clients.csv"
+    clients.write_text("user,client-id\nalice,app\n")
+
+    for more in ((), ("--explain", "--key", "producer_byte_rate")):
+        assert lab.cli(*ALICE, *more).stdout.splitlines()[-1] == WORDS
+    said = json.loads(lab.cli(*ALICE, "--ip", "10.0.0.1", "--format", "json").stdout)
+    assert {key: one.get("warning") for key, one in said.items()} == {
+        "producer_byte_rate": WORDS,
+        "consumer_byte_rate": WORDS,
+        "request_percentage": WORDS,
+        "controller_mutation_rate": WORDS,
+        "connection_creation_rate": None,
+    }
+    assert lab.cli("resolve", "demo", "--clients", str(clients)).stderr == f"{WORDS}\n"
+    assert "callback" not in lab.cli("resolve", "demo", "--ip", "10.0.0.1").stdout

@@ -1,0 +1,79 @@
+"""A class that decides on limits in Kafka's place is told of by every output."""
+
+import html
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.report import Report
+from quota_ops.report.data import as_json
+from quota_ops.report.markdown import as_markdown
+from quota_ops.report.page import as_html
+from quota_ops.report.remarks import callback_words
+from quota_ops.report.screen import plain
+from quota_ops.report.screens import plan_screen
+from quota_ops.report.text import as_text
+from tests.unit.report_sample import PLANNED
+
+WORDS = (
+    "client.quota.callback.class is com.example.Grouped on broker 1, 3: it decides in Kafka's "
+    "place, and may ignore the stored quotas of users and client ids."
+)
+
+
+def facts(*classes: str | None) -> ClusterFacts:
+    """A cluster whose brokers have these classes."""
+    brokers = (BrokerFacts(at, "b:1", "4.3", one) for at, one in enumerate(classes, start=1))
+    return ClusterFacts(tuple(brokers), "User:ANONYMOUS")
+
+
+SOME = facts("com.example.Grouped", "", "com.example.Grouped", None)
+
+
+def plan_text(report: Report) -> str:
+    """What `plan` says in a pipe."""
+    return plain(plan_screen(report))
+
+
+def page_text(report: Report) -> str:
+    """The page, its entities resolved."""
+    return html.unescape(as_html(report))
+
+
+def json_text(report: Report) -> str:
+    """The warnings of report.json, a line each."""
+    return "\n".join(json.loads(as_json(report))["warnings"])
+
+
+def markdown_text(report: Report) -> str:
+    """The comment without the fences around what is a broker's."""
+    return as_markdown(report).replace("`", "")
+
+
+OUTPUTS = (plan_text, as_text, page_text, json_text, markdown_text)
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_every_output_warns_of_a_callback_class(output: Callable[[Report], str]) -> None:
+    """With its name and the brokers that have it; and of none there is no word."""
+    assert WORDS in output(replace(PLANNED, facts=SOME))
+    for none in (None, facts("", None)):
+        assert "callback" not in output(replace(PLANNED, facts=none))
+
+
+def test_brokers_may_differ() -> None:
+    """Each class is named; all brokers need no list."""
+    assert callback_words(facts("b.B", "a.A")).startswith(
+        "client.quota.callback.class is a.A and b.B on every broker: "
+    )
+
+
+@pytest.mark.parametrize("output", [as_html, as_markdown])
+def test_a_class_has_any_name(output: Callable[[Report], str]) -> None:
+    """What a broker says is text, not markup."""
+    page = output(replace(PLANNED, facts=facts("<script>`@all`")))
+
+    assert "<script>`@all`" not in page.replace("`` <script>`@all` ``", "")
