@@ -4,11 +4,12 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import isfinite
 from typing import Any
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.entity import Entity
+from quota_ops.model.entity import DEFAULT_TEXT, Entity
 from quota_ops.model.policy import ApprovalPolicy, Policy
 
 SHORT = 8
@@ -32,7 +33,7 @@ class GuardFinding:
     allowed: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """Differences judged: what would be written, what guards say, and the digest of it all."""
 
@@ -50,7 +51,7 @@ class Plan:
         """The same plan with what the guards say of it."""
         return replace(self, guards=guards)
 
-    @property
+    @cached_property
     def writes(self) -> tuple[Difference, ...]:
         """The rows that would be set or cleared."""
         return tuple(row for row in self.differences if row.action in WRITES)
@@ -74,7 +75,7 @@ class Plan:
         """The guards that nobody let pass."""
         return tuple(one for one in self.guards if one.allowed is None)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of cluster id, policy and every written (entity, key, before, after).
 
@@ -115,7 +116,7 @@ def by_risk(row: Difference) -> tuple[int, float, str, str]:
     """Sort key that puts first what can hurt most: defaults, removals, cuts, raises, new."""
     if row.action not in WRITES:
         return (9, 0.0, row.entity, row.key)
-    if Entity.parse(row.entity).has_default:
+    if DEFAULT_TEXT in row.entity and Entity.parse(row.entity).has_default:
         rank = 0
     elif row.action is Action.CLEAR:
         rank = 1

@@ -30,9 +30,12 @@ class StageResult(NamedTuple):
     message: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Report:
-    """One run, ready to be laid out; parts that a run did not come to are None or empty."""
+    """One run, ready to be laid out; parts that a run did not come to are None or empty.
+
+    It equals nothing but itself, so that what is derived from its rows is found by it at once.
+    """
 
     cluster: str
     cluster_id: str | None

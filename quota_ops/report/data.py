@@ -15,6 +15,8 @@ from quota_ops.report.summary import answer
 SCHEMA = 1
 """Raised when a field goes or changes its meaning; new fields do not raise it."""
 
+_ENCODER = json.JSONEncoder(allow_nan=False)
+
 ANSWER = ("batch", "status", "code", "error", "message")
 
 
@@ -44,7 +46,7 @@ def as_json(report: Report) -> str:
 
 
 def _dumps(value: object) -> str:
-    return json.dumps(value, allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def _number(value: float | None) -> float | str | None:

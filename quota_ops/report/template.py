@@ -3,7 +3,7 @@
 import hashlib
 from base64 import b64encode
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +39,13 @@ def rendered(template: str, weights: Mapping[str, int], **values: Any) -> str:
 @cache
 def _environment() -> "Environment":
     from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415 - as above
-    from markupsafe import Markup  # noqa: PLC0415 - as above
+    from markupsafe import Markup, escape  # noqa: PLC0415 - as above
+
+    # Of a row's cells most stand in many rows: kind, key, owner, the time.
+    escaped = lru_cache(maxsize=65_536)(lambda text: escape(shown(text)))
 
     def harmless(value: object) -> object:
-        return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+        return escaped(value) if type(value) is not Markup and isinstance(value, str) else value
 
     return Environment(
         loader=FunctionLoader(_file),

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from quota_ops.model.difference import Difference
 from quota_ops.model.errors import Refused
 from quota_ops.model.outcome import Status
 from quota_ops.model.plan import SHORT, Plan, approves, exact
 from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import PLAN, VALIDATED, RunFolder
-from quota_ops.run_json import difference_json, plan_from_json
+from quota_ops.run_json import plan_from_json
 from quota_ops.stages.outcomes import all_of
 from quota_ops.stages.plan import findings, refuse_unless_passed
 
@@ -57,8 +58,7 @@ def _plan_and_digests(values: dict[str, Any]) -> tuple[Plan, str, str]:
 def _hold_against_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
     if plan.policy != folder.policy():
         raise Refused(f"{folder.path}: policy.json is not the policy of the plan", _NEW_PLAN)
-    differences = {(row.entity, row.key): difference_json(row) for row in folder.differences()}
-    if folder.read_as(PLAN, _rows_of_plan) != differences:
+    if set(map(_exactly, plan.differences)) != set(map(_exactly, folder.differences())):
         raise Refused(
             f"{folder.path}: differences.parquet does not hold the rows of the plan", _NEW_PLAN
         )
@@ -95,8 +95,8 @@ def _refuse_unless_validated(folder: RunFolder, batches: Batches) -> None:
         )
 
 
-def _rows_of_plan(values: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
-    return {(row["entity"], row["key"]): row for row in values["differences"]}
+def _exactly(row: Difference) -> tuple[object, ...]:
+    return tuple([exact(value) if isinstance(value, float) else value for value in row])
 
 
 def _rows(batches: Batches) -> Iterable[BatchRow]:
