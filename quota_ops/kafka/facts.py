@@ -54,7 +54,7 @@ _RELEASES = (
     (27, "4.1"),
     (29, "4.2"),
     (30, "4.3"),
-    (31, "4.4"),
+    (33, "4.4"),
 )
 """The highest metadata.version of each release. Source: org.apache.kafka.server.common.
 MetadataVersion of 4.4."""
@@ -99,7 +99,8 @@ def _requests(broker: Broker, *, first: bool) -> Iterator[tuple[str, Any]]:
     yield "configs", DescribeConfigsRequest(resources=[(_BROKER, str(broker.id), keys)])
     yield "versions", ApiVersionsRequest(**_OURSELVES)
     if first:
-        yield "users", DescribeUserScramCredentialsRequest(users=None)
+        # Empty is everybody. So is null, but a broker that refuses null fails and never answers.
+        yield "users", DescribeUserScramCredentialsRequest(users=[])
         yield "acls", DescribeAclsRequest(**_EVERY_ACL)
 
 
