@@ -8,9 +8,8 @@ from hypothesis import settings
 from quota_ops.sandbox.broker import RunningBroker, start_broker
 from quota_ops.sandbox.config import BrokerConfig
 from quota_ops.sandbox.demo_cluster import DEMO_CLUSTER_ID
-
-SECURED_CLUSTER_ID = "b3JkZXJzLWV1LWNsdXN0ZQ"
-"""The ids are part of every plan's digest, and digests are compared whole."""
+from quota_ops.sandbox.pins import DEFAULT_VERSION
+from tests.broker.rights import secured
 
 settings.register_profile("suite", deadline=None)  # a busy machine is no failure
 settings.load_profile("suite")
@@ -30,11 +29,6 @@ def secured_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running
 
     The others hold no permission until a test gives them one, by `bootstrap("SASL")` as admin.
     """
-    config = BrokerConfig(
-        cluster_id=SECURED_CLUSTER_ID,
-        listeners={"SASL": "SASL_PLAINTEXT"},
-        users={name: f"{name}-secret" for name in ("admin", "writer", "reader", "none")},
-        super_users=("admin",),
-    )
+    config = secured(DEFAULT_VERSION)
     with start_broker(config, tmp_path_factory.mktemp("secured-broker")) as running:
         yield running

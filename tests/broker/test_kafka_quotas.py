@@ -2,88 +2,24 @@
 
 import gc
 import time
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
-import yaml
 
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import MAX_NAME_BYTES, Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.outcome import EntityAnswer
 from quota_ops.sandbox.broker import RunningBroker
-
-CASES = tuple(
-    pytest.param(case, id=f"{path.stem}: {case['case']}")
-    for path in sorted((Path(__file__).parents[1] / "cases" / "broker").glob("*.yaml"))
-    for case in yaml.safe_load(path.read_text("utf-8"))
-)
-State = Mapping[str, Mapping[str, float | None]]
+from tests.broker.states import alterations, described, emptied_cluster, settled
 
 
 @pytest.fixture(name="cluster")
 def _cluster(broker: RunningBroker) -> Iterator[Cluster]:
     """The shared broker; what is stored at the end of a test is cleared."""
-    text = f"bootstrap.servers={broker.bootstrap()}"
-    connection = Connection.parse(text, name="demo", source="a test")
-    with open_cluster(connection, cluster_id=broker.config.cluster_id) as cluster:
+    with emptied_cluster(broker) as cluster:
         yield cluster
-        stored = described(cluster)
-        clear = {entity: dict.fromkeys(keys) for entity, keys in stored.items()}
-        cluster.apply(alterations(clear))
-        assert settled(cluster, {}) == {}
-
-
-def alterations(state: State) -> tuple[Alteration, ...]:
-    """Entities by their text, with the values of their keys, as alterations."""
-    return tuple(
-        Alteration(
-            Entity.parse(entity),
-            tuple((key, None if value is None else float(value)) for key, value in keys.items()),
-        )
-        for entity, keys in state.items()
-    )
-
-
-def described(cluster: Cluster) -> dict[str, dict[str, float | None]]:
-    """What the cluster holds, by the text of the entity and by key."""
-    state: dict[str, dict[str, float | None]] = {}
-    for entity, key, value in cluster.describe():
-        state.setdefault(entity.text, {})[key] = value
-    return state
-
-
-def settled(cluster: Cluster, expected: State) -> State:
-    """What the cluster holds as soon as it is as expected, or after ten seconds."""
-    deadline = time.monotonic() + 10
-    while (state := described(cluster)) != expected and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return state
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_the_brokers_rules(case: Any, cluster: Cluster) -> None:
-    """What validate says, apply does; validate writes nothing, apply what was not refused."""
-    refused, stored = case.get("refused", {}), case.get("stored", {})
-    changes = alterations(case["alter"])
-    before = case.get("before", {})
-    cluster.apply(alterations(before))
-    assert settled(cluster, before) == before
-    expected = {
-        EntityAnswer(change.entity, 42, "INVALID_REQUEST", refused[change.entity.text])
-        if change.entity.text in refused
-        else EntityAnswer(change.entity, 0, "NONE", None)
-        for change in changes
-    }
-
-    assert set(cluster.validate(changes)) == expected
-    assert described(cluster) == before
-    assert set(cluster.apply(changes)) == expected
-    assert settled(cluster, stored) == stored
 
 
 def test_the_longest_names(cluster: Cluster) -> None:
@@ -112,30 +48,10 @@ def test_an_entity_twice_is_our_mistake(cluster: Cluster) -> None:
         cluster.apply([alice, alice])
 
 
-def test_a_key_twice_is_the_brokers_to_refuse(cluster: Cluster) -> None:
-    """A key that one alteration sets and clears fails its entity, in Kafka's own words."""
-    alice = Entity.of({"user": "alice"})
-    answers = cluster.apply(
-        [Alteration(alice, (("producer_byte_rate", 1.0), ("producer_byte_rate", None)))]
-    )
-    words = "Ignoring duplicate entity ClientQuotaEntity(entries={user=alice})"
-    assert answers == (EntityAnswer(alice, 42, "INVALID_REQUEST", words),)
-
-
 def test_nothing_asks_nothing(cluster: Cluster) -> None:
     """No alterations have no answers; a broker would say the same to whoever lacks permission."""
     assert cluster.validate([]) == ()
     assert cluster.apply([]) == ()
-
-
-def test_too_much_at_once_is_refused_entity_by_entity(cluster: Cluster) -> None:
-    """Over 10,000 changed keys the whole request is refused; each entity has that answer."""
-    many = {f"user={number}": {"producer_byte_rate": 1.0} for number in range(10_001)}
-    answers = cluster.apply(alterations(many))
-    words = "Request parameters do not satisfy the configured policy."
-    assert {answer[1:] for answer in answers} == {(44, "POLICY_VIOLATION", words)}
-    assert {answer.entity.text for answer in answers} == many.keys()
-    assert cluster.describe() == ()
 
 
 def test_the_collector_is_left_as_it_was(cluster: Cluster) -> None:
