@@ -49,7 +49,7 @@ def test_a_refusal_leaves_out_what_it_refuses(
         frozenset() if acls else None,
         frozenset(acls) if acls else None,
     )
-    assert "Unexpected error" not in secured_broker.log.read_text()
+    assert "NullPointerException" not in secured_broker.log.read_text()
 
 
 def test_users_with_a_credential_are_known(listeners: Listeners) -> None:
