@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Sequence
 from copy import copy
+from ssl import SSLContext
 from typing import Any
 
 from kafka.errors import (
@@ -20,7 +21,8 @@ from kafka.net.compat import KafkaNetClient
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.preflight import Broker
 from quota_ops.kafka.settings import kafka_python_options
-from quota_ops.model.errors import ClusterTrouble, LoginFailed, Unreachable
+from quota_ops.kafka.tls import tls_context
+from quota_ops.model.errors import ClusterTrouble, InvalidInput, LoginFailed, Unreachable
 
 _NODE = "bootstrap-0"
 """The name under which kafka-python knows the one address it is given."""
@@ -59,11 +61,13 @@ def net_client(
 ) -> KafkaNetClient:
     """A kafka-python client that knows these brokers alone, and waits `longest` seconds.
 
-    An answer of more than `largest` bytes costs the connection.
+    An answer of more than `largest` bytes costs the connection. Raises InvalidInput when the
+    certificates, which were there at the preflight, are not any more.
     """
     return KafkaNetClient(
         **{
             **kafka_python_options(connection.properties),
+            "ssl_context": _tls(connection),
             "bootstrap_servers": [one.address for one in brokers],
             "receive_message_max_bytes": largest,
             # Ours end a request earlier; these only must not be earlier still.
@@ -71,6 +75,16 @@ def net_client(
             "socket_connection_setup_timeout_ms": longest * 1000,
         }
     )
+
+
+def _tls(connection: Connection) -> SSLContext | None:
+    if "ssl" not in connection.protocol:
+        return None
+    try:
+        return tls_context(connection.properties)
+    except OSError as error:
+        words = f"its certificates cannot be used any more: {error.strerror}."
+        raise InvalidInput(f"{connection.source}: {words}") from None
 
 
 class BrokerClient:

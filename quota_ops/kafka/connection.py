@@ -2,13 +2,14 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn, Self
 
 from quota_ops.kafka.connection_file import Line, read_lines, read_settings
-from quota_ops.kafka.settings import DEFAULTS, SETTINGS
+from quota_ops.kafka.connection_rules import check_together
+from quota_ops.kafka.settings import DEFAULTS
 from quota_ops.model.errors import InvalidInput
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -38,9 +39,9 @@ class Connection:
 
         `folder` is what relative paths are relative to: the current folder when there is none.
         """
-        connection = cls(name, source, read_lines(text, source=source, folder=folder or Path()))
-        connection._check()
-        return connection
+        lines = read_lines(text, source=source, folder=folder or Path())
+        check_together(lines, source)
+        return cls(name, source, lines)
 
     @classmethod
     def of(cls, settings: Mapping[str, str], *, name: str, source: str) -> Self:
@@ -48,9 +49,9 @@ class Connection:
 
         Raises InvalidInput, naming the source, as `parse` does.
         """
-        connection = cls(name, source, read_settings(settings, source=source))
-        connection._check()
-        return connection
+        lines = read_settings(settings, source=source)
+        check_together(lines, source)
+        return cls(name, source, lines)
 
     @property
     def properties(self) -> dict[str, str]:
@@ -72,6 +73,8 @@ class Connection:
             return f"User:{self.properties['sasl.username']}"
         if "ssl.certificate.location" in self.lines:
             return f"User:<the subject of {self.properties['ssl.certificate.location']}>"
+        if "ssl.certificate.pem" in self.lines:
+            return "User:<the subject of ssl.certificate.pem>"
         return "User:ANONYMOUS"
 
     def place(self, setting: str) -> str:
@@ -80,29 +83,6 @@ class Connection:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a connection holds secrets, so it is not pickled; find it again by name")
-
-    def _check(self) -> None:
-        if "bootstrap.servers" not in self.lines:
-            raise InvalidInput(f"{self.source}: bootstrap.servers is missing.")
-        for name, line in self.lines.items():
-            layer = SETTINGS[name].layer
-            if layer is not None and layer not in self.protocol.split("_"):
-                raise InvalidInput(
-                    f"{line.place}: {name} has no effect with security.protocol={self.protocol}.",
-                    f"Remove it, or set the security.protocol that uses {layer.upper()}.",
-                )
-        if "sasl" in self.protocol:
-            login = ("sasl.mechanism", "sasl.username", "sasl.password")
-            self._need(login, f"security.protocol={self.protocol} needs {', '.join(login)}")
-        if "ssl.certificate.location" in self.lines:
-            self._need(("ssl.key.location",), "ssl.certificate.location needs it")
-        if self.lines.keys() & {"ssl.key.location", "ssl.key.password"}:
-            self._need(("ssl.certificate.location",), "the key is of no use without it")
-
-    def _need(self, names: Sequence[str], why: str) -> None:
-        missing = [name for name in names if name not in self.lines]
-        if missing:
-            raise InvalidInput(f"{self.source}: {' and '.join(missing)} missing: {why}.")
 
 
 def connections_folder() -> Path:

@@ -1,5 +1,6 @@
-"""Reads a connection file: `name=value` lines in librdkafka's names, `#` before comments.
+"""Reads a connection file: `name=value` lines in librdkafka's names, or one of Java's clients.
 
+A file in which Java's names stand is read by Java's rules, and its settings are translated. In both
 `${env:NAME}` and `${file:PATH}` stand for the content of an environment variable or a file, so
 that the secret is elsewhere. A relative path is relative to the folder of the file. A message
 names the place and the setting, never a value.
@@ -7,15 +8,16 @@ names the place and the setting, never a value.
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from quota_ops.kafka.settings import ALIASES, JAVA_NAMES, SETTINGS, Setting
+from quota_ops.kafka.settings import ALIASES, JAVA_NAMES, SETTINGS, Entry, Setting
 from quota_ops.model.errors import InvalidInput
 
 _REFERENCE = re.compile(r"\$\{(?P<kind>[^:}]*):?(?P<target>[^}]*)\}")
+_PEM = re.compile(r"(-----BEGIN [^-]+-----)([^-]*)(-----END [^-]+-----)\s*")
 _SECURITY = ("sasl.", "ssl.", "security.", "enable.ssl.", "https.")
 
 
@@ -29,26 +31,21 @@ class Line:
 
 
 def read_lines(text: str, *, source: str, folder: Path) -> dict[str, Line]:
-    """The settings of a connection file by name, in its order.
+    """The settings of a connection file by librdkafka's names, in its order.
 
     Raises InvalidInput at the first line that is no setting, sets something twice, is not known
     or not implemented, or refers to a variable or file that is not there.
     """
+    text = text.removeprefix("\ufeff")
+    written = _java_entries(text, source) or _entries(text, source)
     lines: dict[str, Line] = {}
-    for number, written in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
-        place = f"{source}:{number}"
-        if not written.strip() or written.lstrip().startswith("#"):
-            continue
-        name, equals, value = (part.strip() for part in written.partition("="))
-        if not equals:
-            raise InvalidInput(
-                f"{place}: not a setting.", "Write name=value, or # before a comment."
-            )
-        setting = _known(name, place)
+    for entry in _in_librdkafkas_names(written):
+        setting = _known(entry)
         if setting.name in lines:
-            _refuse(place, setting, f"is set already at {lines[setting.name].place}")
-        resolved, references = _resolved(setting, value, place, folder)
-        lines[setting.name] = Line(_fitting(setting, resolved, place, folder), place, references)
+            _refuse(entry.place, setting, f"is set already at {lines[setting.name].place}")
+        resolved, references = _resolved(setting, entry.value, entry.place, folder)
+        value = _fitting(setting, resolved, entry.place, folder)
+        lines[setting.name] = Line(value, entry.place, references)
     return lines
 
 
@@ -57,22 +54,55 @@ def read_settings(settings: Mapping[str, str], *, source: str) -> dict[str, Line
 
     Raises InvalidInput as `read_lines` does.
     """
+    entries = [Entry(name, value, source) for name, value in settings.items()]
     lines: dict[str, Line] = {}
-    for name, value in settings.items():
-        setting = _known(name, source)
-        lines[setting.name] = Line(_fitting(setting, value, source, Path()), source)
+    for entry in _in_librdkafkas_names(entries):
+        setting = _known(entry)
+        value = _fitting(setting, entry.value, entry.place, Path())
+        lines[setting.name] = Line(value, entry.place)
     return lines
 
 
-def _known(name: str, place: str) -> Setting:
+def _in_librdkafkas_names(entries: Sequence[Entry]) -> Sequence[Entry]:
+    if not any(entry.name.startswith(JAVA_NAMES) for entry in entries):
+        return entries
+    from quota_ops.kafka.java_settings import translated  # noqa: PLC0415 - few files are Java's
+
+    return translated(entries)
+
+
+def _java_entries(text: str, source: str) -> list[Entry]:
+    """What a file in the form of Kafka's Java clients says; nothing when it is none."""
+    if not any(name in text for name in JAVA_NAMES):
+        return []
+    from quota_ops.kafka import java_properties  # noqa: PLC0415 - few files are Java's
+
+    if not any(name.startswith(JAVA_NAMES) for name in java_properties.names_in_java(text)):
+        return []
+    return list(java_properties.read_java(text, source=source))
+
+
+def _entries(text: str, source: str) -> list[Entry]:
+    """The lines of a file in librdkafka's form: a name, `=`, a value, and no escapes."""
+    entries = []
+    for number, written in enumerate(text.split("\n"), start=1):
+        place = f"{source}:{number}"
+        if not written.strip() or written.lstrip().startswith("#"):
+            continue
+        name, equals, value = (part.strip() for part in written.partition("="))
+        if not equals:
+            raise InvalidInput(
+                f"{place}: not a setting.", "Write name=value, or # before a comment."
+            )
+        entries.append(Entry(name, value, place))
+    return entries
+
+
+def _known(entry: Entry) -> Setting:
+    name, place = entry.name, entry.place
     setting = SETTINGS.get(ALIASES.get(name, name))
     if setting is not None:
         return setting
-    if name in JAVA_NAMES:
-        raise InvalidInput(
-            f"{place}: {name} is a name of Kafka's Java clients; librdkafka's are needed here.",
-            f"Write {JAVA_NAMES[name]}.",
-        )
     from difflib import get_close_matches  # noqa: PLC0415 - only where something is wrong
 
     near = get_close_matches(name, [*SETTINGS, *ALIASES], n=1, cutoff=0.75)
@@ -108,7 +138,18 @@ def _fitting(setting: Setting, value: str, place: str, folder: Path) -> str:
         return _choice(setting, value, place)
     if setting.is_file:
         return str(_existing(setting, folder / value, place))
+    if setting.is_pem:
+        return _pem(setting, value, place)
     return value
+
+
+def _pem(setting: Setting, value: str, place: str) -> str:
+    """A PEM text with its line ends, which Java's files may leave out."""
+    if "-----BEGIN " not in value:
+        _refuse(place, setting, "holds no PEM text, which begins with -----BEGIN")
+    if "\n" in value:
+        return value
+    return _PEM.sub(lambda block: "\n".join([block[1], *block[2].split(), block[3], ""]), value)
 
 
 def _variable(setting: Setting, name: str, place: str) -> str:

@@ -13,8 +13,9 @@ from confluent_kafka.admin import AdminClient
 
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.failures import Failure, cause_of, facts_of
-from quota_ops.kafka.settings import SETTINGS, confluent_options
-from quota_ops.model.errors import ClusterTrouble, InvalidInput, Unreachable, WrongCluster
+from quota_ops.kafka.settings import confluent_options
+from quota_ops.kafka.unusable import unusable
+from quota_ops.model.errors import ClusterTrouble, Unreachable, WrongCluster
 
 _DEADLINE = 4.5
 _SILENCE = 3.0
@@ -78,7 +79,7 @@ def _describe_cluster(connection: Connection) -> ClusterDescription:
     try:
         described = _ask(connection, log)
     except KafkaException as error:
-        raise _unusable(connection, error.args[0].str()) from None
+        raise unusable(connection, error.args[0].str()) from None
     if described is None or not described.nodes:
         raise _trouble(connection, log.failures)
     brokers = sorted(Broker(node.id, node.host, node.port) for node in described.nodes)
@@ -103,14 +104,6 @@ def _ask(connection: Connection, log: _Log) -> Any:
     while not answer.done() and not _hopeless(log.failures, servers, time.monotonic() - started):
         client.poll(0.01)
     return answer.result() if answer.done() and answer.exception() is None else None
-
-
-def _unusable(connection: Connection, words: str) -> InvalidInput:
-    """The error for `Failed to create admin client: ssl.key.location failed: error:...`."""
-    name, _, why = words.partition("client: ")[2].partition(" failed: ")
-    if name in SETTINGS:
-        return InvalidInput(f"{connection.place(name)}: {name} cannot be used: {why}.")
-    return InvalidInput(f"{connection.source}: librdkafka does not take it: {words}.")
 
 
 def _hopeless(failures: list[Failure], servers: int, waited: float) -> bool:

@@ -5,6 +5,7 @@ Sources: CONFIGURATION.md of librdkafka; KafkaConnectionManager.DEFAULT_CONFIG o
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -12,58 +13,64 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: librdkafka's name, kafka-python's, and what its value must be.
+    """One setting: librdkafka's name, and what its value must be.
 
     `layer` is the part of security.protocol (sasl, ssl) without which it would be ignored.
+    `is_pem` is a value that is itself what the file of another setting would hold.
     """
 
     name: str
-    kafka_python: str
     layer: str | None = None
     choices: tuple[str, ...] = ()
     is_file: bool = False
+    is_pem: bool = False
+
+
+class Entry(NamedTuple):
+    """A setting as it was written: its name, its value, and where, `demo.properties:3`."""
+
+    name: str
+    value: str
+    place: str
+
+    def __repr__(self) -> str:
+        return f"Entry({self.name!r}, {self.place!r})"
 
 
 SETTINGS = {
     setting.name: setting
     for setting in (
-        Setting("bootstrap.servers", "bootstrap_servers"),
-        Setting("client.id", "client_id"),
-        Setting("security.protocol", "security_protocol", choices=PROTOCOLS),
-        Setting("sasl.mechanism", "sasl_mechanism", layer="sasl", choices=MECHANISMS),
-        Setting("sasl.username", "sasl_plain_username", layer="sasl"),
-        Setting("sasl.password", "sasl_plain_password", layer="sasl"),
-        Setting("ssl.ca.location", "ssl_cafile", layer="ssl", is_file=True),
-        Setting("ssl.certificate.location", "ssl_certfile", layer="ssl", is_file=True),
-        Setting("ssl.key.location", "ssl_keyfile", layer="ssl", is_file=True),
-        Setting("ssl.key.password", "ssl_password", layer="ssl"),
-        Setting("ssl.crl.location", "ssl_crlfile", layer="ssl", is_file=True),
-        Setting(
-            "ssl.endpoint.identification.algorithm",
-            "ssl_check_hostname",
-            layer="ssl",
-            choices=("https", "none"),
-        ),
+        Setting("bootstrap.servers"),
+        Setting("client.id"),
+        Setting("security.protocol", choices=PROTOCOLS),
+        Setting("sasl.mechanism", layer="sasl", choices=MECHANISMS),
+        Setting("sasl.username", layer="sasl"),
+        Setting("sasl.password", layer="sasl"),
+        Setting("ssl.ca.location", layer="ssl", is_file=True),
+        Setting("ssl.ca.pem", layer="ssl", is_pem=True),
+        Setting("ssl.certificate.location", layer="ssl", is_file=True),
+        Setting("ssl.certificate.pem", layer="ssl", is_pem=True),
+        Setting("ssl.key.location", layer="ssl", is_file=True),
+        Setting("ssl.key.pem", layer="ssl", is_pem=True),
+        Setting("ssl.key.password", layer="ssl"),
+        Setting("ssl.crl.location", layer="ssl", is_file=True),
+        Setting("ssl.endpoint.identification.algorithm", layer="ssl", choices=("https", "none")),
     )
 }
 
 ALIASES = {"sasl.mechanisms": "sasl.mechanism", "metadata.broker.list": "bootstrap.servers"}
 
+JAVA_NAMES = ("sasl.jaas.config", "ssl.truststore.", "ssl.keystore.")
+"""How the names begin that Kafka's Java clients alone have."""
+
 DEFAULTS = {"client.id": "quota-ops", "security.protocol": "plaintext"}
 
-JAVA_NAMES = {
-    "sasl.jaas.config": "sasl.username and sasl.password",
-    "ssl.truststore.location": "ssl.ca.location, a PEM file",
-    "ssl.truststore.certificates": "ssl.ca.location, a PEM file",
-    "ssl.truststore.password": "ssl.ca.location, a PEM file without a password",
-    "ssl.truststore.type": "ssl.ca.location, a PEM file",
-    "ssl.keystore.location": "ssl.certificate.location and ssl.key.location, PEM files",
-    "ssl.keystore.certificate.chain": "ssl.certificate.location, a PEM file",
-    "ssl.keystore.key": "ssl.key.location, a PEM file",
-    "ssl.keystore.password": "ssl.key.password",
-    "ssl.keystore.type": "ssl.certificate.location and ssl.key.location, PEM files",
+_KAFKA_PYTHON = {
+    "client.id": "client_id",
+    "sasl.mechanism": "sasl_mechanism",
+    "sasl.username": "sasl_plain_username",
+    "sasl.password": "sasl_plain_password",
 }
-"""What to write instead of the names that Kafka's Java clients use."""
 
 
 def confluent_options(properties: Mapping[str, str]) -> dict[str, str]:
@@ -71,13 +78,12 @@ def confluent_options(properties: Mapping[str, str]) -> dict[str, str]:
     return dict(properties)
 
 
-def kafka_python_options(properties: Mapping[str, str]) -> dict[str, str | bool]:
-    """The properties as the keyword arguments of kafka-python's clients."""
-    options: dict[str, str | bool] = {
-        SETTINGS[name].kafka_python: value for name, value in properties.items()
+def kafka_python_options(properties: Mapping[str, str]) -> dict[str, Any]:
+    """The properties as the keyword arguments of kafka-python's clients, except for those of TLS.
+
+    It gets those, and where to connect to, from `tls_context` and the broker's address.
+    """
+    options = {
+        known: properties[name] for name, known in _KAFKA_PYTHON.items() if name in properties
     }
-    options["security_protocol"] = properties["security.protocol"].upper()
-    options["ssl_check_hostname"] = (
-        properties.get("ssl.endpoint.identification.algorithm", "https") == "https"
-    )
-    return options
+    return options | {"security_protocol": properties["security.protocol"].upper()}

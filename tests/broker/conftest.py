@@ -1,30 +1,25 @@
 """A broker with a listener of every kind, certificates made for it, and ports that are none."""
 
 import gc
-import ipaddress
 import socket
 import socketserver
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Self
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from kafka.admin import KafkaAdminClient, UserScramCredentialUpsertion
 
 from quota_ops.frames import text
 from quota_ops.sandbox.broker import RunningBroker, start_broker
 from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
+from tests.certificates import make_certificates
 from tests.lab import Lab, open_lab
 
-USER, PASSWORD, KEY_PASSWORD = "svc-quota", "s3cr3t", "k3y"
+USER, PASSWORD = "svc-quota", "s3cr3t"
 LISTENERS = {
     "SASL": "SASL_PLAINTEXT",
     "TLS": "SSL",
@@ -47,7 +42,7 @@ class Listeners:
 def listeners(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listeners]:
     """One broker behind a listener of every kind, and addresses where there is no broker."""
     folder = tmp_path_factory.mktemp("certificates")
-    make_certificates(folder)
+    make_certificates(folder, USER)
     config = BrokerConfig(
         cluster_id=random_cluster_id(),
         listeners=LISTENERS,
@@ -137,70 +132,11 @@ class Decoys:
         self._closed.close()
 
 
-def add_scram_user(bootstrap: str) -> None:
-    """Give the user its SCRAM credentials, which a broker keeps in its metadata."""
+def add_scram_user(bootstrap: str, password: str = PASSWORD, user: str = USER) -> None:
+    """Give a user its SCRAM credentials, which a broker keeps in its metadata."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):  # Kafka takes one of a user at a time
         admin.alter_user_scram_credentials(
-            [UserScramCredentialUpsertion(USER, mechanism, PASSWORD)]
+            [UserScramCredentialUpsertion(user, mechanism, password)]
         )
     admin.close()
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """A certificate and its private key."""
-
-    certificate: x509.Certificate
-    key: ec.EllipticCurvePrivateKey
-
-
-def make_certificates(folder: Path) -> None:
-    """Write two authorities, and what they signed: broker, client (its key locked), stranger."""
-    authority, other = issue("authority"), issue("other authority")
-    broker, client = issue("broker", authority), issue(USER, authority)
-    stranger = issue("stranger", other)
-    texts = {
-        "ca.pem": pem(authority),
-        "other-ca.pem": pem(other),
-        "broker.pem": key_pem(broker) + pem(broker),
-        "client.pem": pem(client),
-        "client.key": key_pem(client, KEY_PASSWORD),
-        "stranger.pem": pem(stranger),
-        "stranger.key": key_pem(stranger),
-    }
-    for name, content in texts.items():
-        (folder / name).write_bytes(content)
-
-
-def issue(name: str, by: Certificate | None = None) -> Certificate:
-    """Make a certificate for 127.0.0.1 alone, or an authority when nobody issues it."""
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(by.certificate.subject if by else subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.BasicConstraints(ca=by is None, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
-    )
-    return Certificate(builder.sign(by.key if by else key, hashes.SHA256()), key)
-
-
-def pem(issued: Certificate) -> bytes:
-    """The certificate as a PEM text."""
-    return issued.certificate.public_bytes(serialization.Encoding.PEM)
-
-
-def key_pem(issued: Certificate, password: str | None = None) -> bytes:
-    """The private key as a PEM text, locked by a password if there is one."""
-    lock: serialization.KeySerializationEncryption = serialization.NoEncryption()
-    if password is not None:
-        lock = serialization.BestAvailableEncryption(password.encode())
-    pkcs8 = serialization.PrivateFormat.PKCS8
-    return issued.key.private_bytes(serialization.Encoding.PEM, pkcs8, lock)

@@ -18,7 +18,8 @@ from quota_ops.model.errors import (
     QuotaOpsError,
     WrongCluster,
 )
-from tests.broker.conftest import KEY_PASSWORD, PASSWORD, USER, Listeners
+from tests.broker.conftest import PASSWORD, USER, Listeners
+from tests.certificates import KEY_PASSWORD
 
 FAILURES = yaml.safe_load(
     (Path(__file__).parents[1] / "cases/connection/failures.yaml").read_text("utf-8")
@@ -52,6 +53,13 @@ WAYS_IN: dict[str, dict[str, str]] = {
         **TLS,
     },
     "MUTUAL_TLS": {"security.protocol": "ssl", **TLS, **CERTIFICATE},
+    "MUTUAL_TLS by texts": {
+        "security.protocol": "ssl",
+        "ssl.ca.pem": "${file:ca.pem}",
+        "ssl.certificate.pem": "${file:client.pem}",
+        "ssl.key.pem": "${file:client.key}",
+        "ssl.key.password": KEY_PASSWORD,
+    },
 }
 
 
@@ -107,15 +115,6 @@ def test_every_failure_is_named(
     assert caplog.records == []
 
 
-def test_a_key_that_cannot_be_unlocked(listeners: Listeners) -> None:
-    """A key whose password is another is a mistake in the file, told in OpenSSL's words."""
-    settings = WAYS_IN["MUTUAL_TLS"] | {"ssl.key.password": "wr0ng"}
-    with pytest.raises(InvalidInput) as error:
-        preflight(connect(listeners, listeners.addresses["MUTUAL_TLS"], settings), None)
-    assert error.value.message.startswith("demo.properties:5: ssl.key.location cannot be used: ")
-    assert "wr0ng" not in str(error.value)
-
-
 def test_another_cluster_is_recognised(listeners: Listeners) -> None:
     """Where another cluster answers, both ids are named before anything is asked of it."""
     address = listeners.addresses["PLAINTEXT"]
@@ -135,6 +134,14 @@ def at(listeners: Listeners, name: str, settings: Mapping[str, str]) -> Cluster:
     description = ClusterDescription(listeners.cluster_id, (Broker(1, host, int(port)),))
     connection = connect(listeners, listeners.addresses[name], settings)
     return Cluster(connection, description, timeout=5.0)
+
+
+def test_a_password_that_is_lost_after_the_preflight(listeners: Listeners) -> None:
+    """A key that was replaced meanwhile is an error of the file; nobody is asked for a password."""
+    settings = WAYS_IN["MUTUAL_TLS"].copy()
+    del settings["ssl.key.password"]
+    with pytest.raises(InvalidInput, match=r"^demo\.properties: its certificates cannot be used"):
+        at(listeners, "MUTUAL_TLS", settings).describe()
 
 
 @pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")

@@ -1,6 +1,7 @@
 """Connections: what a file says, where a name is looked up, and that secrets stay inside."""
 
 import pickle
+import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,16 @@ import yaml
 
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.kafka.settings import SETTINGS, confluent_options, kafka_python_options
+from quota_ops.kafka.tls import tls_context
 from quota_ops.model.errors import InvalidInput
 
-CASES = yaml.safe_load(
-    (Path(__file__).parents[1] / "cases/connection/files.yaml").read_text("utf-8")
-)
+CASES = [
+    case
+    for file in ("files.yaml", "java.yaml")
+    for case in yaml.safe_load(
+        (Path(__file__).parents[1] / "cases/connection" / file).read_text("utf-8")
+    )
+]
 SECRET = "s3cr3t"
 LOGIN = f"""\
 bootstrap.servers=kafka-1:9094
@@ -95,24 +101,32 @@ def test_each_client_gets_its_own_names() -> None:
         "sasl.password": SECRET,
     }
     assert kafka_python_options(connection.properties) == {
-        "bootstrap_servers": "kafka-1:9094",
         "client_id": "quota-ops",
         "security_protocol": "SASL_SSL",
         "sasl_mechanism": "SCRAM-SHA-256",
         "sasl_plain_username": "svc-quota",
         "sasl_plain_password": SECRET,
-        "ssl_check_hostname": True,
     }
-    unchecked = connection.properties | {"ssl.endpoint.identification.algorithm": "none"}
-    assert kafka_python_options(unchecked)["ssl_check_hostname"] is False
 
 
-def test_kafka_python_knows_every_setting() -> None:
+def test_kafka_python_knows_its_names() -> None:
     """No setting is dropped silently: kafka-python ignores keyword arguments it does not know."""
     from kafka.net.manager import KafkaConnectionManager  # noqa: PLC0415 - slow to import
 
-    known = KafkaConnectionManager.DEFAULT_CONFIG
-    assert [one.name for one in SETTINGS.values() if one.kafka_python not in known] == []
+    every = dict.fromkeys(SETTINGS, "")
+    assert (
+        kafka_python_options(every).keys() - KafkaConnectionManager.DEFAULT_CONFIG.keys() == set()
+    )
+    plain = [name for name, setting in SETTINGS.items() if setting.layer != "ssl"]
+    assert len(kafka_python_options(every)) == len(plain) - len(["bootstrap.servers"])
+
+
+def test_a_certificate_is_asked_for_and_its_host_checked() -> None:
+    """The host is not checked where that is turned off; who signed the certificate always is."""
+    name = "ssl.endpoint.identification.algorithm"
+    for settings, checked in (({}, True), ({name: "https"}, True), ({name: "none"}, False)):
+        context = tls_context(settings)
+        assert (context.check_hostname, context.verify_mode) == (checked, ssl.CERT_REQUIRED)
 
 
 def test_the_principal_is_told_as_far_as_it_is_known(tmp_path: Path) -> None:

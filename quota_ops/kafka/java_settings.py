@@ -1,0 +1,101 @@
+"""Translates the settings of Kafka's Java clients into librdkafka's.
+
+Sources: AdminClientConfig, SslConfigs and SaslConfigs of Kafka.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NoReturn
+
+from quota_ops.kafka.jaas import parse_jaas
+from quota_ops.kafka.java_stores import STORE_SETTINGS, renamed, translated_stores
+from quota_ops.kafka.settings import ALIASES, JAVA_NAMES, SETTINGS, Entry
+from quota_ops.model.errors import InvalidInput
+
+_JAAS = "sasl.jaas.config"
+_HOST_CHECK = "ssl.endpoint.identification.algorithm"
+_SAME = {"bootstrap.servers", "client.id", "security.protocol", "sasl.mechanism"}
+_SO_ANYWAY = {
+    "ssl.enabled.protocols": {"TLSv1.2,TLSv1.3", "TLSv1.3,TLSv1.2"},
+    "ssl.protocol": {"TLS", "TLSv1.3"},
+}
+"""Settings that may stand there with a value that says what our clients do by themselves."""
+_KNOWN = {*_SAME, _JAAS, _HOST_CHECK, *STORE_SETTINGS, *_SO_ANYWAY}
+_SECURITY = ("sasl.", "ssl.", "security.", "config.providers")
+_MODULES = {
+    "PlainLoginModule": ("PLAIN",),
+    "ScramLoginModule": ("SCRAM-SHA-256", "SCRAM-SHA-512"),
+}
+_OPTIONS = {"username": "sasl.username", "password": "sasl.password"}
+
+
+def translated(entries: Sequence[Entry]) -> list[Entry]:
+    """The same settings by librdkafka's names; a place then says the Java name too.
+
+    Raises InvalidInput at a security setting that is not offered, and for all other settings that
+    a connection does not have at once: nothing is ignored.
+    """
+    _refuse_librdkafkas(entries)
+    java: dict[str, Entry] = {}
+    for entry in entries:
+        if entry.name in java:
+            _refuse(entry, f"is set already at {java[entry.name].place}")
+        java[entry.name] = entry
+    _refuse_unknown(java.values())
+    same = [entry for entry in entries if entry.name in _SAME]
+    return [*same, *_host_check(java), *_login(java), *translated_stores(java)]
+
+
+def _refuse_librdkafkas(entries: Sequence[Entry]) -> None:
+    java = next(entry for entry in entries if entry.name.startswith(JAVA_NAMES))
+    for entry in entries:
+        if entry.name in {*SETTINGS, *ALIASES} - _KNOWN:
+            raise InvalidInput(
+                f"{entry.place}: {entry.name} is librdkafka's name, but {java.name} ({java.place}) "
+                "one of Kafka's Java clients.",
+                "Write a connection in the names of one of them.",
+            )
+
+
+def _refuse_unknown(entries: Iterable[Entry]) -> None:
+    foreign = [one for one in entries if one.name not in _KNOWN or _differs(one)]
+    for entry in foreign:
+        if entry.name.startswith(_SECURITY):
+            raise InvalidInput(
+                f"{entry.place}: {entry.name} is a security setting that quota-ops does not offer, "
+                "so it connects nowhere rather than ignore it."
+            )
+    if foreign:
+        names = ", ".join(f"{one.name} ({one.place})" for one in foreign)
+        raise InvalidInput(
+            f"not for a connection that describes and alters quotas: {names}.",
+            "Remove what is not: quota-ops has its own deadlines, and ignores nothing that is set.",
+        )
+
+
+def _differs(entry: Entry) -> bool:
+    return entry.name in _SO_ANYWAY and entry.value.replace(" ", "") not in _SO_ANYWAY[entry.name]
+
+
+def _host_check(java: Mapping[str, Entry]) -> Iterator[Entry]:
+    if entry := java.get(_HOST_CHECK):
+        yield entry._replace(value=entry.value or "none")  # Java turns it off by an empty value
+
+
+def _login(java: Mapping[str, Entry]) -> Iterator[Entry]:
+    entry = java.get(_JAAS)
+    if entry is None:
+        return
+    module, options = parse_jaas(entry.value, entry.place)
+    if module not in _MODULES:
+        _refuse(entry, f"names {module}; quota-ops knows {', '.join(_MODULES)}")
+    mechanism = java.get("sasl.mechanism")
+    if mechanism and mechanism.value.upper() not in _MODULES[module]:
+        _refuse(entry, f"names {module}, which is not for the sasl.mechanism of {mechanism.place}")
+    for option, value in options.items():
+        if option not in _OPTIONS:
+            _refuse(entry, f"sets {option}, which quota-ops does not know for {module}")
+        yield renamed(entry._replace(value=value), _OPTIONS[option])
+
+
+def _refuse(entry: Entry, what: str) -> NoReturn:
+    raise InvalidInput(f"{entry.place}: {entry.name} {what}.")

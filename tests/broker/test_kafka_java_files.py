@@ -1,0 +1,188 @@
+"""Properties files of Kafka's Java clients: Kafka's own command and we come in by the same file."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+    pkcs12,
+)
+from cryptography.x509 import load_pem_x509_certificate
+
+from quota_ops.kafka.cluster import open_cluster
+from quota_ops.kafka.connection import Connection, find_connection
+from quota_ops.model.errors import InvalidInput
+from quota_ops.sandbox.jars import kafka_jars
+from quota_ops.sandbox.java import QUICK_START, find_java
+from tests.broker.conftest import Listeners, add_scram_user
+from tests.certificates import KEY_PASSWORD
+
+STORE_PASSWORD = "st0re-k3y"
+HARD_PASSWORD = "a \"b\\c;d'=#:!$"
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+BY_PASSWORD = rf"""
+security.protocol : SASL_SSL
+sasl.mechanism = SCRAM-SHA-512
+sasl.jaas.config = {SCRAM} required \
+    username='svc\\u0020java' password="a \\"b\\\\c;d'=\#:!$"; // not = "this";
+ssl.truststore.type=PEM
+ssl.truststore.location=ca.pem
+ssl.endpoint.identification.algorithm=
+""".replace(r"\\u0020", r"\u0020")
+BY_FILES = """
+security.protocol=SSL
+ssl.truststore.type=PEM
+ssl.truststore.location=ca.pem
+ssl.keystore.type=PEM
+ssl.keystore.location=client-store.pem
+"""
+BY_TEXTS = """
+security.protocol=SSL
+ssl.truststore.type=PEM
+ssl.truststore.certificates=%(ca)s
+ssl.keystore.type=PEM
+ssl.keystore.certificate.chain=%(certificate)s
+ssl.keystore.key=%(key)s
+"""
+
+
+@pytest.fixture(name="folder", scope="module")
+def _folder(listeners: Listeners, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The certificates, and a user whose password needs escapes.
+
+    The key is not locked: Java before 19 does not unlock one as OpenSSL locks it.
+    """
+    folder = tmp_path_factory.mktemp("java")
+    shutil.copytree(listeners.folder, folder, dirs_exist_ok=True)
+    key = unlocked(folder).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "client.key").write_bytes(key)
+    (folder / "client-store.pem").write_bytes(key + (folder / "client.pem").read_bytes())
+    add_scram_user(listeners.addresses["PLAINTEXT"], HARD_PASSWORD, "svc java")
+    return folder
+
+
+def unlocked(folder: Path) -> EllipticCurvePrivateKey:
+    """The client's key."""
+    text = (folder / "client.key").read_bytes()
+    key = load_pem_private_key(text, KEY_PASSWORD.encode() if b"ENCRYPTED" in text else None)
+    assert isinstance(key, EllipticCurvePrivateKey)
+    return key
+
+
+def on_one_line(file: Path) -> str:
+    """A PEM text as Java's files may hold it."""
+    return " ".join(file.read_text("ascii").split("\n"))
+
+
+def text_of(listeners: Listeners, listener: str, settings: str, folder: Path) -> str:
+    """The text of a file that leads to a listener."""
+    texts = {"ca": "ca.pem", "certificate": "client.pem", "key": "client.key"}
+    if "%(" in settings:
+        settings %= {name: on_one_line(folder / file) for name, file in texts.items()}
+    return f"bootstrap.servers={listeners.addresses[listener]}\n{settings}"
+
+
+def kafka_configs(folder: Path, listeners: Listeners, listener: str) -> str:
+    """What Kafka's command says when it describes the users by that file."""
+    program = (find_java(), *QUICK_START, "-cp", f"{kafka_jars()}/*", "kafka.admin.ConfigCommand")
+    address = ("--bootstrap-server", listeners.addresses[listener])
+    what = ("--command-config", "client.properties", "--describe", "--entity-type", "clients")
+    ran = subprocess.run(
+        [*program, *address, *what], cwd=folder, capture_output=True, text=True, check=False
+    )
+    return ran.stdout + ran.stderr if ran.returncode else "came in"
+
+
+@pytest.mark.parametrize(
+    ("listener", "settings"),
+    [("SASL_TLS", BY_PASSWORD), ("MUTUAL_TLS", BY_FILES), ("MUTUAL_TLS", BY_TEXTS)],
+    ids=["password", "files", "texts"],
+)
+def test_kafkas_command_and_we_read_the_same(
+    listener: str, settings: str, listeners: Listeners, folder: Path
+) -> None:
+    """One file lets in Kafka's command, confluent-kafka and kafka-python."""
+    file = folder / "client.properties"
+    file.write_text(text_of(listeners, listener, settings, folder))
+    assert kafka_configs(folder, listeners, listener) == "came in"
+    connection = find_connection("demo", file=file)
+    with open_cluster(connection, cluster_id=listeners.cluster_id) as cluster:
+        assert cluster.describe() == ()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_what_a_store_is_to_be_converted_by(listeners: Listeners, folder: Path) -> None:
+    """The commands that a refusal names make of Java's stores what both clients read."""
+    make_stores(folder)
+    settings = {
+        "security.protocol": "SSL",
+        "ssl.truststore.location": "trust store.jks",
+        "ssl.keystore.location": "client.jks",
+        "ssl.keystore.password": STORE_PASSWORD,
+    }
+    with pytest.raises(InvalidInput) as error:
+        opened(listeners, folder, settings)
+    follow(error.value, folder)
+    settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": "trust store.pem"}
+    with pytest.raises(InvalidInput) as error:
+        opened(listeners, folder, settings)
+    follow(error.value, folder)
+    del settings["ssl.keystore.password"]
+    settings |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": "client.pem"}
+    settings |= {"ssl.key.password": STORE_PASSWORD}
+    with open_cluster(opened(listeners, folder, settings), cluster_id=None) as cluster:
+        assert cluster.describe() == ()
+
+
+def opened(listeners: Listeners, folder: Path, settings: Mapping[str, str]) -> Connection:
+    """The connection of a file that has these settings."""
+    lines = {"bootstrap.servers": listeners.addresses["MUTUAL_TLS"], **settings}
+    text = "".join(f"{name}={value}\n" for name, value in lines.items())
+    return Connection.parse(text, name="demo", source="client.properties", folder=folder)
+
+
+def make_stores(folder: Path) -> None:
+    """Java's stores of the authority and of the client, by Java's own tool."""
+    certificate = load_pem_x509_certificate((folder / "client.pem").read_bytes())
+    lock = BestAvailableEncryption(STORE_PASSWORD.encode())
+    p12 = pkcs12.serialize_key_and_certificates(
+        b"client", unlocked(folder), certificate, None, lock
+    )
+    (folder / "first.p12").write_bytes(p12)
+    to_jks = "keytool -importkeystore -srckeystore first.p12 -destkeystore client.jks"
+    run(f"{to_jks} -deststoretype JKS", folder)
+    to_trust = "keytool -importcert -noprompt -file ca.pem -keystore 'trust store.jks'"
+    run(f"{to_trust} -storetype JKS", folder)
+
+
+def follow(refusal: InvalidInput, folder: Path) -> None:
+    """Run the commands of a refusal, as a person would."""
+    commands = [line for line in str(refusal).splitlines() if line.startswith("    ")]
+    assert commands != []
+    for command in commands:
+        run(command.strip(), folder)
+
+
+def run(command: str, folder: Path) -> None:
+    """Run a command that asks for passwords, of which each is the same."""
+    path = f"{Path(find_java()).resolve().parent}{os.pathsep}{os.environ['PATH']}"
+    ran = subprocess.run(
+        ["/bin/sh", "-c", command],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        input=f"{STORE_PASSWORD}\n" * 4,
+        capture_output=True,
+        text=True,
+        check=False,
+        start_new_session=True,  # no terminal to ask
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
