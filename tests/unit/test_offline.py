@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from quota_ops import ledger
 from quota_ops.cli import main
+from quota_ops.desired.read import read_policy
 from quota_ops.model.entity import Entity
 from quota_ops.model.rows import LedgerRow
 from quota_ops.run_store import RunStore
@@ -50,7 +51,11 @@ def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
     row = LedgerRow(
         CLUSTER_ID, "user=x", "producer_byte_rate", 1.0, ledger.VERIFIED, *(None,) * 3, "r", "t"
     )
-    ledger.change(store.ledger(CLUSTER_ID), lambda rows: ledger.confirm(rows, [row]))
+    ledger.change(
+        store.ledger(CLUSTER_ID),
+        lambda rows: ledger.confirm(rows, [row]),
+        policy=read_policy(folder),
+    )
     return store
 
 
