@@ -18,6 +18,7 @@ INTERRUPTED = 130
 
 COMMANDS = {
     "check": "stages",
+    "ping": "ping",
     "describe": "describe",
     "resolve": "resolve",
     "diff": "stages",

@@ -8,6 +8,11 @@ import shlex
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import NotAuthorized
 
+CLUSTER_AUTHORIZATION_FAILED = 31
+"""The error code of a request whose login lacks the operation."""
+
+DESCRIBE = "Describe"
+"""To list users and ACLs."""
 DESCRIBE_CONFIGS = "DescribeConfigs"
 ALTER_CONFIGS = "AlterConfigs"
 """It implies DescribeConfigs."""

@@ -121,7 +121,7 @@ class BrokerClient:
             ) from None
         except KafkaError as error:
             self.close()
-            raise Unanswered(f"{self._told} gave no answer: {_reason(error, timeout)}.") from None
+            raise Unanswered(f"{self._told} gave no answer: {reason(error, timeout)}.") from None
         self._throttled_until = time.monotonic() + response.throttle_time_ms / 1000
         return response
 
@@ -160,12 +160,13 @@ class BrokerClient:
     def _not_connected(self, cause: Exception, timeout: float) -> ClusterTrouble:
         refused = isinstance(cause, _REFUSALS) or "CERTIFICATE" in str(cause)
         return (LoginFailed if refused else Unreachable)(
-            f"{self._told} cannot be reached: {_reason(cause, timeout)}. Nothing was sent.",
+            f"{self._told} cannot be reached: {reason(cause, timeout)}. Nothing was sent.",
             "The address is the one that the broker advertises.",
         )
 
 
-def _reason(cause: Exception, timeout: float) -> str:
+def reason(cause: Exception, timeout: float) -> str:
+    """Why a request of so many seconds failed, in kafka-python's words."""
     if isinstance(cause, _TIMEOUTS):
         return f"timed out after {timeout:.3g} s"
     return str(cause.args[0]) if cause.args else type(cause).__name__

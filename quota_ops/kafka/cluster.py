@@ -7,7 +7,12 @@ from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import Any
 
-from quota_ops.kafka.acl import ALTER_CONFIGS, DESCRIBE_CONFIGS, not_authorized
+from quota_ops.kafka.acl import (
+    ALTER_CONFIGS,
+    CLUSTER_AUTHORIZATION_FAILED,
+    DESCRIBE_CONFIGS,
+    not_authorized,
+)
 from quota_ops.kafka.broker_client import BrokerClient, Unanswered
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.facts import read_facts
@@ -25,7 +30,6 @@ from quota_ops.model.errors import ClusterTrouble, NoAnswer, Unreachable
 from quota_ops.model.outcome import EntityAnswer
 from quota_ops.model.rows import StoredQuota
 
-_CLUSTER_AUTHORIZATION_FAILED = 31
 _SHORTEST_TRY = 0.5
 
 
@@ -74,7 +78,7 @@ class Cluster:
                 response = self._patiently(request)
             else:
                 response = self._read(self._broker(broker), request, self._timeout)
-            if response.error_code == _CLUSTER_AUTHORIZATION_FAILED:
+            if response.error_code == CLUSTER_AUTHORIZATION_FAILED:
                 raise not_authorized(self._connection, DESCRIBE_CONFIGS)
             if response.error_code != 0:
                 raise ClusterTrouble(
@@ -150,7 +154,7 @@ class Cluster:
         with _collector_paused():
             response = ask(alter_request(alterations, validate_only=validate_only))
             answers = entity_answers(response.entries)
-        if any(answer.code == _CLUSTER_AUTHORIZATION_FAILED for answer in answers):
+        if any(answer.code == CLUSTER_AUTHORIZATION_FAILED for answer in answers):
             raise not_authorized(self._connection, ALTER_CONFIGS)
         return answers
 

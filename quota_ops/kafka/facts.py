@@ -26,10 +26,14 @@ Answers = Mapping[tuple[int, str], Any]
 
 _BROKER = 4
 """ConfigResource.Type.BROKER"""
-_CALLBACK_CLASS = "client.quota.callback.class"
-_NETWORK_THREADS, _IO_THREADS = "num.network.threads", "num.io.threads"
-_OURSELVES = {"client_software_name": "quota-ops", "client_software_version": "unknown"}
-"""Brokers refuse an ApiVersions that does not say this (KIP-511)."""
+ZOOKEEPER = "zookeeper.connect"
+_CONFIGS = (
+    "client.quota.callback.class",
+    "num.network.threads",
+    "num.io.threads",
+    "inter.broker.protocol.version",
+    ZOOKEEPER,
+)
 _LARGEST = 4 * 2**20
 """Bytes: some 40,000 ACLs. To read more would keep a person waiting."""
 _EVERY_ACL = {
@@ -42,6 +46,8 @@ _EVERY_ACL = {
     "permission_type": ACLPermissionType.ANY,
 }
 
+METADATA_VERSION = "metadata.version"
+"""The feature whose levels tell releases apart."""
 _RELEASES = (
     (7, "3.3"),
     (8, "3.4"),
@@ -73,7 +79,10 @@ def read_facts(connection: Connection, brokers: Sequence[Broker], timeout: float
         client.close()
     first = brokers[0].id
     return ClusterFacts(
-        tuple(_broker_facts(one, answers) for one in brokers),
+        tuple(
+            broker_facts(one, answers.get((one.id, "versions")), answers.get((one.id, "configs")))
+            for one in brokers
+        ),
         connection.principal,
         _scram_users(answers.get((first, "users"))),
         _acl_principals(answers.get((first, "acls"))),
@@ -81,9 +90,9 @@ def read_facts(connection: Connection, brokers: Sequence[Broker], timeout: float
 
 
 def _answers(client: Any, brokers: Sequence[Broker], deadline: float) -> Answers:
-    nodes = {(one.host, one.port): one.node_id for one in client.cluster.bootstrap_brokers()}
+    nodes = nodes_of(client, brokers)
     asked = {
-        (broker.id, name): client.send(nodes[broker.host, broker.port], request)
+        (broker.id, name): client.send(nodes[broker.id], request)
         for broker in brokers
         for name, request in _requests(broker, first=broker is brokers[0])
     }
@@ -93,40 +102,67 @@ def _answers(client: Any, brokers: Sequence[Broker], deadline: float) -> Answers
     return {one: future.value for one, future in asked.items() if future.succeeded()}
 
 
+def nodes_of(client: Any, brokers: Sequence[Broker]) -> dict[int, str]:
+    """The name by which a client knows each broker, by the broker's id."""
+    names = {(one.host, one.port): one.node_id for one in client.cluster.bootstrap_brokers()}
+    return {one.id: names[one.host, one.port] for one in brokers}
+
+
 def _requests(broker: Broker, *, first: bool) -> Iterator[tuple[str, Any]]:
     """What a broker is asked; the largest answer, which may cost the connection, comes last."""
-    keys = [_CALLBACK_CLASS, _NETWORK_THREADS, _IO_THREADS]
-    yield "configs", DescribeConfigsRequest(resources=[(_BROKER, str(broker.id), keys)])
-    yield "versions", ApiVersionsRequest(**_OURSELVES)
+    yield "configs", configs_request(broker)
+    yield "versions", versions_request()
     if first:
         # Empty is everybody. So is null, but a broker that refuses null fails and never answers.
         yield "users", DescribeUserScramCredentialsRequest(users=[])
         yield "acls", DescribeAclsRequest(**_EVERY_ACL)
 
 
-def _broker_facts(broker: Broker, answers: Answers) -> BrokerFacts:
-    versions, configs = answers.get((broker.id, "versions")), answers.get((broker.id, "configs"))
+def versions_request() -> Any:
+    """An ApiVersions, which tells the release; a broker wants a client's name in it (KIP-511)."""
+    return ApiVersionsRequest(client_software_name="quota-ops", client_software_version="unknown")
+
+
+def configs_request(broker: Broker) -> Any:
+    """A DescribeConfigs of a broker; no other broker answers it."""
+    return DescribeConfigsRequest(resources=[(_BROKER, str(broker.id), list(_CONFIGS))])
+
+
+def config_values(configs: Any) -> dict[str, str]:
+    """What a broker answered to `configs_request`; empty when it refused, or did not answer."""
     told = configs.results[0] if configs and configs.results else None
     if told is None or told.error_code != 0:
-        return BrokerFacts(broker.id, broker.address, _release(versions))
-    values = {one.name: one.value or "" for one in told.configs}
+        return {}
+    return {one.name: one.value or "" for one in told.configs}
+
+
+def broker_facts(broker: Broker, versions: Any, configs: Any) -> BrokerFacts:
+    """What a broker's two answers tell; None stands for an answer that did not come."""
+    callback_class, network_threads, io_threads, protocol, _ = map(
+        config_values(configs).get, _CONFIGS
+    )
     return BrokerFacts(
         broker.id,
         broker.address,
-        _release(versions),
-        values.get(_CALLBACK_CLASS),
-        _number(values.get(_NETWORK_THREADS)),
-        _number(values.get(_IO_THREADS)),
+        _release(versions) or _release_by_protocol(protocol),
+        callback_class,
+        _number(network_threads),
+        _number(io_threads),
     )
 
 
 def _release(versions: Any) -> str | None:
-    """The release line of a broker by the metadata.version that it could speak."""
+    """The release line of a KRaft broker by the metadata.version that it could speak."""
     for feature in versions.supported_features if versions else ():
-        if feature.name == "metadata.version":
+        if feature.name == METADATA_VERSION:
             at = bisect_left(_RELEASES, (feature.max_version, ""))
             return _RELEASES[at][1] if at < len(_RELEASES) else f"after {_RELEASES[-1][1]}"
     return None
+
+
+def _release_by_protocol(protocol: str | None) -> str | None:
+    """The oldest release that a ZooKeeper broker can be, by the protocol `3.9-IV0`."""
+    return protocol.partition("-")[0] or None if protocol else None
 
 
 def _number(value: str | None) -> int | None:

@@ -10,15 +10,24 @@ from kafka.errors import kafka_errors
 from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
 
 from quota_ops.model.alteration import Alteration
-from quota_ops.model.entity import MAX_NAME_BYTES, Entity
+from quota_ops.model.entity import MAX_NAME_BYTES, USER, Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import EntityAnswer
 from quota_ops.model.rows import StoredQuota
+
+PROBE = "quota-ops ping"
+"""A user that is asked about, and never written."""
 
 
 def describe_request() -> Any:
     """A DescribeClientQuotas for everything: no component, not strict."""
     return DescribeClientQuotasRequest(components=[], strict=False)
+
+
+def probe_request() -> Any:
+    """A DescribeClientQuotas for a user that is not there: a small answer, or a refusal."""
+    exact = 0
+    return DescribeClientQuotasRequest(components=[(USER, exact, PROBE)], strict=True)
 
 
 def alter_request(alterations: Sequence[Alteration], *, validate_only: bool) -> Any:

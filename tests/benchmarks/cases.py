@@ -187,6 +187,7 @@ def one_off(bench: Bench) -> Iterator[Row]:
     ten_mib = ("--names", "user=night", "--add", "producer_byte_rate=10 MiB")
     yield _seconds("alter", partial(bench.quota_ops, "alter", "bench", *ten_mib), bench.runs, 0.6)
     yield _seconds("describe", partial(bench.quota_ops, "describe", "bench"), bench.runs, 0.6)
+    yield _seconds("ping", partial(bench.quota_ops, "ping", "bench"), bench.runs, 0.6)
 
 
 def demo(bench: Bench) -> Iterator[Row]:

@@ -57,6 +57,13 @@ def test_a_plan_and_a_report_say_so(lab: Lab) -> None:
         assert "client.quota.callback.class is" in path.read_text("utf-8")
 
 
+def test_ping_says_so(lab: Lab) -> None:
+    """Beside everything else, and nothing is missing."""
+    pinged = lab.cli("ping", "demo")
+
+    assert (pinged.returncode, pinged.stdout.splitlines()[-1]) == (0, WORDS)
+
+
 def test_what_resolve_found_may_not_hold(lab: Lab) -> None:
     """As text, as a ladder, for machines, and for many clients; an address is not concerned."""
     clients = lab.root / "clients.csv"

@@ -1,0 +1,45 @@
+"""The command that asks whether quota-ops could do its work on a cluster."""
+
+import json
+from pathlib import Path
+
+import click
+
+from quota_ops.cli import options
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops ping demo
+  quota-ops ping demo --connection ./admin.properties
+  quota-ops ping demo --format json
+
+\b
+Exit codes: 0 all is well, 1 a permission is missing, 3 a broker does not answer."""
+)
+@options.cluster_argument
+@options.desired_state
+@options.connection
+@options.output_format
+def ping(cluster: str, desired_state: Path, connection_file: Path | None, output: str) -> None:
+    """Ask whether a cluster answers, and what we may do there.
+
+    Every broker by itself: its release, and how fast it answers. As whom we come, which quota
+    operations we may do, and the command that grants what is missing. Changes nothing; reads
+    cluster.yaml for the connection and the cluster's id, and no other file.
+    """
+    from quota_ops.cli.layout import TEXT, show
+    from quota_ops.desired.read import read_policy
+    from quota_ops.kafka.connection import find_connection
+    from quota_ops.kafka.ping import ping as ping_cluster
+    from quota_ops.report.ping import as_json, ping_screen
+
+    policy = read_policy(options.find_cluster(cluster, desired_state))
+    found = find_connection(policy.connection, file=connection_file)
+    pinged = ping_cluster(found, policy.cluster_id)
+    if output == TEXT:
+        show(ping_screen(policy.cluster, pinged))
+    else:
+        click.echo(json.dumps(as_json(policy.cluster, pinged), ensure_ascii=False, indent=1))
+    raise click.exceptions.Exit(pinged.exit_code)

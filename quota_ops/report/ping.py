@@ -1,0 +1,94 @@
+"""What a ping found: a screen for people, JSON for machines."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
+from quota_ops.report.remarks import callback_words
+from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
+from quota_ops.report.wording import counted, duration
+
+_ZOOKEEPER = (
+    "The cluster keeps its metadata in ZooKeeper: it takes limits that KRaft refuses, and rounds "
+    "what it stores. quota-ops was not tried with it."
+)
+
+
+def ping_screen(cluster: str, ping: ClusterPing) -> Screen:
+    """The cluster and how many brokers answer, each broker, what we may do, what to know."""
+    answer = sum(one.error is None for one in ping.brokers)
+    whole = answer == len(ping.brokers)
+    mode = f"; {ping.mode}" if ping.mode else ""
+    total = f"{answer} of {counted(len(ping.brokers), 'broker')} answer{'s' * (answer == 1)}"
+    return (
+        (
+            Span(cluster, Tone.STRONG),
+            Span(f" ({ping.cluster_id}, as in cluster.yaml{mode})", Tone.CONTEXT),
+            Span(f"      {total}", Tone.OK if whole else Tone.REFUSAL),
+        ),
+        line(),
+        Table(("  broker", "address", "Kafka", "answer"), tuple(map(_broker, ping.brokers))),
+        line(),
+        Table((f"  {ping.principal} may", ""), tuple(map(_right, ping.rights))),
+        *_below(ping),
+    )
+
+
+def _broker(broker: BrokerPing) -> Row:
+    facts = broker.facts
+    answer = Span(broker.error or "none", Tone.REFUSAL)
+    if broker.error is None and broker.seconds is not None:
+        answer = Span(duration(broker.seconds), Tone.OK)
+    version = Span(facts.version or "unknown")
+    return Row((Span(f"  {facts.id}"), Span(facts.address), version, answer))
+
+
+def _right(right: Right) -> Row:
+    if right.granted:
+        said = Span("yes", Tone.OK)
+    elif right.granted is None:
+        said = Span(f"unknown: {right.error}", Tone.REFUSAL if right.needed else Tone.CONTEXT)
+    elif right.needed:
+        said = Span(f"no: it needs {right.operation} on the resource Cluster", Tone.REFUSAL)
+    else:
+        said = Span(f"no, without {right.operation}; only some findings need it", Tone.CONTEXT)
+    return Row((Span(f"  {right.what}"), said))
+
+
+def _below(ping: ClusterPing) -> Iterator[Line]:
+    for warning in warnings(ping):
+        yield line()
+        yield line(warning, Tone.CHANGE)
+    for right in ping.missing:
+        yield line()
+        yield line(f"An administrator grants {right.operation} by:", Tone.STRONG)
+        yield line(f"    {right.grant}")
+
+
+def warnings(ping: ClusterPing) -> list[str]:
+    """Why what is stored may not be what holds."""
+    zookeeper = _ZOOKEEPER if ping.mode is Mode.ZOOKEEPER else ""
+    return [said for said in (callback_words(ping.facts), zookeeper) if said]
+
+
+def as_json(cluster: str, ping: ClusterPing) -> dict[str, Any]:
+    """The ping as one object.
+
+    cluster, cluster_id, principal, mode (KRaft, ZooKeeper, null unknown)
+    brokers    id, address, version, callback_class, network_threads, io_threads, seconds, error
+    rights     what, operation, granted (true, false, null unknown), needed, error, grant (the
+               command line)
+    warnings   sentences
+    """
+    return {
+        "cluster": cluster,
+        "cluster_id": ping.cluster_id,
+        "principal": ping.principal,
+        "mode": ping.mode,
+        "brokers": [
+            asdict(one.facts) | {"seconds": one.seconds, "error": one.error} for one in ping.brokers
+        ],
+        "rights": [asdict(one) for one in ping.rights],
+        "warnings": warnings(ping),
+    }

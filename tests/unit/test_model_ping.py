@@ -1,0 +1,53 @@
+"""What a ping comes to: well, a right is missing, or a broker is."""
+
+import pytest
+
+from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
+from quota_ops.report.ping import ping_screen
+from quota_ops.report.screen import plain
+
+FIRST, SECOND = BrokerFacts(1, "kafka-1:9092", "4.3", "", 3, 8), BrokerFacts(2, "kafka-2:9092")
+DESCRIBE = Right("describe quotas", "DescribeConfigs", granted=True, grant="grant describe")
+NO_ALTER = Right("alter quotas", "AlterConfigs", granted=False, grant="grant alter")
+UNSURE = Right(
+    "alter quotas", "AlterConfigs", granted=None, grant="grant alter", error="timed out after 4 s"
+)
+NO_USERS = Right("list users", "Describe", granted=False, grant="grant users", needed=False)
+
+
+def pinged(*rights: Right, error: str | None = None) -> ClusterPing:
+    """Two brokers, of which the second may have an error."""
+    second = BrokerPing(SECOND, None if error else 0.004, error)
+    brokers = (BrokerPing(FIRST, 0.003), second)
+    return ClusterPing("MkU3OEVBNTcwNTJENDM2Qg", "User:svc", Mode.KRAFT, brokers, rights)
+
+
+@pytest.mark.parametrize(
+    ("ping", "exit_code", "missing"),
+    [
+        (pinged(DESCRIBE, NO_USERS), 0, ()),
+        (pinged(DESCRIBE, NO_ALTER), 1, (NO_ALTER,)),
+        (pinged(DESCRIBE, UNSURE), 3, ()),
+        (pinged(NO_ALTER, error="timed out after 4 s"), 3, (NO_ALTER,)),
+    ],
+)
+def test_exit_code(ping: ClusterPing, exit_code: int, missing: tuple[Right, ...]) -> None:
+    """A broker that does not answer weighs more than a right that an administrator can grant."""
+    assert (ping.exit_code, ping.missing) == (exit_code, missing)
+    assert ping.facts == ClusterFacts((FIRST, SECOND), "User:svc")
+
+
+def test_what_is_not_known_is_said() -> None:
+    """A silent broker is in the table with the reason, and so is a controller that is."""
+    assert plain(ping_screen("demo", pinged(DESCRIBE, UNSURE, error="timed out after 4 s"))) == (
+        "demo (MkU3OEVBNTcwNTJENDM2Qg, as in cluster.yaml; KRaft)      1 of 2 brokers answers\n"
+        "\n"
+        "  broker  address       Kafka    answer\n"
+        "  1       kafka-1:9092  4.3      3 ms\n"
+        "  2       kafka-2:9092  unknown  timed out after 4 s\n"
+        "\n"
+        "  User:svc may\n"
+        "  describe quotas  yes\n"
+        "  alter quotas     unknown: timed out after 4 s\n"
+    )
