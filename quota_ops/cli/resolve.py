@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from quota_ops.cli import options, specification
+from quota_ops.model.address import address
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.resolution import CLIENT_KEYS, IP_KEYS, Limits, Resolution, address
+from quota_ops.model.resolution import CLIENT_KEYS, IP_KEYS, Limits, Resolution
 from quota_ops.model.rows import StoredQuota
 from quota_ops.model.specification import parse_names
 from quota_ops.report.remarks import callback_words
@@ -105,8 +106,10 @@ def _names(asked: dict[str, Any]) -> dict[str, str]:
             raise InvalidInput(f"{kind} is given as {names[kind]!r} and as {name!r}.")
     if names.get(USER) == "":
         raise InvalidInput("--user is empty.", "Leave it out for a client without a login.")
-    if IP in names and address(names[IP]) is None:
-        raise InvalidInput(f"--ip {names[IP]} is not an IP address.", "Give one as digits.")
+    if IP in names:
+        if (read := address(names[IP])) is None:
+            raise InvalidInput(f"--ip {names[IP]} is not an IP address.", "Give one as digits.")
+        names[IP] = read
     return names
 
 

@@ -1,6 +1,5 @@
 """Which stored quotas a quotas file can hold, and why the others can not."""
 
-import re
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import NamedTuple
@@ -9,13 +8,10 @@ from quota_ops.desired.names import require_canonical
 from quota_ops.desired.scalars import Misread, show
 from quota_ops.desired.shapes import ANY
 from quota_ops.desired.spelling import spell_limit
+from quota_ops.model.address import address
 from quota_ops.model.entity import IP, Entity
 from quota_ops.model.quota import QUOTA_KEYS, format_limit, unalterable
-from quota_ops.model.resolution import address
 from quota_ops.model.rows import StoredQuota
-
-_DECIMALS = re.compile(r"[0-9]+(?:\.[0-9]+){0,3}")
-_BYTE = 256
 
 
 class Writable(NamedTuple):
@@ -89,7 +85,7 @@ def _wrong_address(entity: Entity, twins: Mapping[str, list[str]]) -> str | None
     name = entity.as_dict().get(IP)
     if name is None:
         return None
-    others = [show(one) for one in twins[_meant(name)] if one != name]
+    others = [show(one) for one in twins[address(name) or name] if one != name]
     if others:
         return f"the same address as {', '.join(others)}: brokers obey what was changed last"
     try:
@@ -99,24 +95,11 @@ def _wrong_address(entity: Entity, twins: Mapping[str, list[str]]) -> str | None
     return None
 
 
-def _meant(name: str) -> str:
-    """The address that brokers take a name for, in its shortest spelling.
-
-    Java's InetAddress reads `10` as 0.0.0.10 and `010.0.0.1` as 10.0.0.1.
-    """
-    if _DECIMALS.fullmatch(name):
-        *first, last = map(int, name.split("."))
-        room = 4 - len(first)
-        if all(one < _BYTE for one in first) and last < _BYTE**room:
-            return ".".join(map(str, (*first, *last.to_bytes(room, "big"))))
-    return address(name) or name
-
-
 def _spellings(entities: Iterable[Entity]) -> dict[str, list[str]]:
     """The names of addresses by what they mean."""
     spelled: dict[str, dict[str, None]] = {}
     for entity in entities:
         name = entity.as_dict().get(IP)
         if name is not None and len(entity.parts) == 1:
-            spelled.setdefault(_meant(name), {})[name] = None
+            spelled.setdefault(address(name) or name, {})[name] = None
     return {meant: list(names) for meant, names in spelled.items()}

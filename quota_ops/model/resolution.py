@@ -6,9 +6,8 @@ quotaLimit) and ConnectionQuotas for addresses; the order of the levels is KIP-2
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from ipaddress import IPv6Address, ip_address
 
+from quota_ops.model.address import address
 from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
 from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.model.rows import StoredQuota
@@ -87,13 +86,15 @@ class Resolution:
     """What holds for one client and one key, and everything that was looked at on the way.
 
     `shared_by` are the tags by which brokers count (KIP-257): whoever has the same tags shares the
-    limit, and an empty tag is everybody. Brokers write a user's tag percent-encoded.
+    limit, and an empty tag is everybody. Brokers write a user's tag percent-encoded. `by_name` are
+    limits of host names: one holds where a broker found the address when it looked that name up.
     """
 
     key: str
     names: Mapping[str, str]
     rungs: tuple[Rung, ...]
     shared_by: Mapping[str, str]
+    by_name: tuple[Rung, ...] = ()
 
     @property
     def _limits(self) -> tuple[Rung, ...]:
@@ -103,6 +104,12 @@ class Resolution:
     def holds(self) -> Rung | None:
         """The rung whose limit holds; None when nothing limits the client."""
         return self._limits[0] if self._limits else None
+
+    @property
+    def spellings(self) -> tuple[Rung, ...]:
+        """The limits of an address under several spellings: which holds cannot be read back."""
+        own = tuple(one for one in self._limits if one.level is IP_LEVEL)
+        return own if len(own) > 1 else ()
 
     @property
     def overridden(self) -> tuple[Rung, ...]:
@@ -155,12 +162,18 @@ class Limits:
         which was changed last, and no describe tells that.
         """
         names, values = {IP: ip}, self._values[key]
-        own = [one for one in values if one.types == (IP,) and _is_address(one, ip)]
-        rungs = [Rung(IP_LEVEL, one, values[one]) for one in sorted(own, key=str)]
+        stored = [
+            (address(name), Rung(IP_LEVEL, one, values[one]))
+            for one in sorted(values, key=str)
+            if one.types == (IP,) and (name := one.as_dict()[IP]) is not None
+        ]
+        meant = address(ip)
+        rungs = [rung for spelled, rung in stored if spelled == meant]
         rungs = rungs or [Rung(IP_LEVEL, IP_LEVEL.entity(names), None)]
         anyone = IP_DEFAULT_LEVEL.entity(names)
         rungs.append(Rung(IP_DEFAULT_LEVEL, anyone, values.get(anyone)))
-        return Resolution(key, names, tuple(rungs), names)
+        by_name = tuple(rung for spelled, rung in stored if spelled is None)
+        return Resolution(key, names, tuple(rungs), names, by_name)
 
     def _counted(self, key: str, rungs: Iterable[Rung]) -> tuple[str, ...]:
         """The types by whose names a broker counts, which depends on the entities that there are.
@@ -171,23 +184,3 @@ class Limits:
         if len(types) == 1:
             return next(iter(types))
         return next((one.level.types for one in rungs if one.value is not None), _CLIENT)
-
-
-@cache
-def address(text: str) -> str | None:
-    """The shortest spelling of an IP address, None when the text is none.
-
-    `::ffff:10.0.0.1` and `[::1]` are spelled as brokers read them: `10.0.0.1` and `::1`.
-    """
-    try:
-        read = ip_address(text.removeprefix("[").removesuffix("]"))
-    except ValueError:
-        return None
-    if isinstance(read, IPv6Address) and read.ipv4_mapped is not None:
-        return str(read.ipv4_mapped)
-    return str(read)
-
-
-def _is_address(entity: Entity, ip: str) -> bool:
-    name = entity.as_dict()[IP]
-    return name is not None and address(name) == address(ip)

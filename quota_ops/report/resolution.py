@@ -44,7 +44,8 @@ def _key_lines(one: Resolution, brokers: int | None) -> Iterator[Line]:
         value = one.holds.value
         yield (Span(f"  {one.key}={value!r}", Tone.STRONG), Span(f"  {_limit(one, one.holds)}"))
     for rung in one.overridden:
-        yield line(f"    overrides {_limit(one, rung)}", Tone.CONTEXT)
+        word = "or" if rung in one.spellings else "overrides"
+        yield line(f"    {word} {_limit(one, rung)}", Tone.CONTEXT)
     for text in remarks(one, brokers):
         yield line(f"    {text}", Tone.CONTEXT)
 
@@ -52,7 +53,7 @@ def _key_lines(one: Resolution, brokers: int | None) -> Iterator[Line]:
 def as_ladder(one: Resolution, cluster: str, brokers: int | None) -> Screen:
     """Every level in order with its limit, the one that holds marked, and what it means."""
     size = "" if brokers is None else f" ({counted(brokers, 'broker')})"
-    rows = tuple(_ladder_row(one, rung) for rung in one.rungs)
+    rows = tuple(_ladder_row(one, rung) for rung in (*one.by_name, *one.rungs))
     return (
         line(f"{one.key} for {_client_words(one)} on {cluster}{size}", Tone.STRONG),
         Table(("",) * 5, rows),
@@ -65,12 +66,16 @@ def _ladder_row(one: Resolution, rung: Rung) -> Row:
     rank = "" if rung.level.rank is None else str(rung.level.rank)
     value = "-" if rung.value is None else format_limit(one.key, rung.value)
     tone, remark = Tone.PLAIN, ""
-    if rung is one.holds:
+    if rung in one.spellings:
+        tone, remark = Tone.CHANGE, "one of these holds"
+    elif rung is one.holds:
         tone, remark = Tone.STRONG, "<- holds"
     elif rung.value is None:
         tone = Tone.CONTEXT
     elif rung.escaped:
         tone, remark = Tone.CHANGE, "escaped: no client id"
+    elif rung in one.by_name:
+        tone, remark = Tone.CHANGE, "by name: see below"
     else:
         tone, remark = Tone.CONTEXT, "overridden"
     cells = (f"  {rank}", rung.level.words, _parts(rung.entity), value, remark)
@@ -86,10 +91,16 @@ def remarks(one: Resolution, brokers: int | None) -> Iterator[str]:
             + "; ".join(_limit(one, rung) for rung in one.escaped)
             + "."
         )
-    if sum(rung.level.name == IP for rung in one.rungs) > 1:
+    if one.spellings:
         yield (
-            "The address is stored in several spellings; each broker obeys the one that was "
-            "changed last, which cannot be read back. Remove all but one."
+            "Those are spellings of one address: each broker obeys the one that was changed last, "
+            "which cannot be read back. Clear all of them, then set one: after one alone is "
+            "cleared, brokers obey none."
+        )
+    for rung in one.by_name:
+        yield (
+            f"{_limit(one, rung)} is stored by a name, which each broker looks up by itself; where "
+            f"it finds {one.names[IP]}, that is another spelling of the address."
         )
     if one.names.get(USER, "").startswith("User:"):
         yield f"Brokers compare the name alone: --user {one.names[USER].removeprefix('User:')}."
@@ -101,6 +112,8 @@ def _meaning(one: Resolution, brokers: int | None) -> str:
     limit = format_limit(one.key, one.holds.value)
     if limit == UNLIMITED:
         return f"{{{_parts(one.holds.entity)}}} exempts it: nothing limits it."
+    if one.spellings:
+        limit = " or ".join(_value(one, rung) for rung in one.spellings)
     if one.holds.level.rank is None:
         return f"{limit} on each node, brokers and controllers alike, from {one.names[IP]}."
     who = WHO_SHARES[one.holds.level.rank].format(user=one.names[USER], client=one.names[CLIENT_ID])
@@ -117,10 +130,13 @@ def _ceiling(one: Resolution, brokers: int | None) -> str:
     return f"at most {format_limit(one.key, value * brokers)} over the cluster"
 
 
+def _value(one: Resolution, rung: Rung) -> str:
+    return UNLIMITED if rung.value is None else format_limit(one.key, rung.value)
+
+
 def _limit(one: Resolution, rung: Rung) -> str:
-    limit = UNLIMITED if rung.value is None else format_limit(one.key, rung.value)
     rank = "" if rung.level.rank is None else f"level {rung.level.rank}, "
-    return f"{limit} of {{{_parts(rung.entity)}}} ({rank}{rung.level.name})"
+    return f"{_value(one, rung)} of {{{_parts(rung.entity)}}} ({rank}{rung.level.name})"
 
 
 def _parts(entity: Entity) -> str:
@@ -145,7 +161,8 @@ def as_json(resolutions: Sequence[Resolution], warning: str = "") -> dict[str, A
     `warning`, where there is one, is beside every key but those of addresses.
 
     An entity is a mapping of type to name, null being the default; a value that no JSON number
-    can be is its name; an empty name in `shared_by` is everybody.
+    can be is its name; an empty name in `shared_by` is everybody. `by_name`, where there are any,
+    are limits of host names, which may be the address's.
     """
     return {
         one.key: _said(one.holds)
@@ -153,6 +170,7 @@ def as_json(resolutions: Sequence[Resolution], warning: str = "") -> dict[str, A
             "overridden": [_said(rung) for rung in one.overridden],
             "shared_by": dict(one.shared_by),
         }
+        | ({"by_name": [_said(rung) for rung in one.by_name]} if one.by_name else {})
         | ({"warning": warning} if warning and one.key in CLIENT_KEYS else {})
         for one in resolutions
     }

@@ -16,6 +16,7 @@ from kafka.admin import KafkaAdminClient, UserScramCredentialUpsertion
 from quota_ops.frames import text
 from quota_ops.sandbox.broker import RunningBroker, start_broker
 from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
+from tests.broker.working_clients import fill
 from tests.certificates import make_certificates
 from tests.lab import Lab, open_lab
 
@@ -68,6 +69,25 @@ def listeners(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listeners]:
         addresses["NOBODY_AND_SASL"] = f"{addresses['NOBODY']},{addresses['SASL']}"
         addresses["NOBODY_AND_PLAINTEXT"] = f"{addresses['NOBODY']},{addresses['PLAINTEXT']}"
         yield Listeners(config.cluster_id, folder, addresses)
+
+
+@pytest.fixture(scope="session")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
+    """A broker with logins that forgets what a client did within two seconds."""
+    names = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi")
+    config = BrokerConfig(
+        cluster_id=random_cluster_id(),
+        listeners={"SASL": "SASL_PLAINTEXT"},
+        users={name: f"{name}-secret" for name in names},
+        properties={
+            "quota.window.num": "2",
+            "quota.window.size.seconds": "1",
+            "controller.quota.window.num": "2",
+        },
+    )
+    with start_broker(config, tmp_path_factory.mktemp("quick-broker")) as running:
+        fill(running.bootstrap())
+        yield running
 
 
 @pytest.fixture

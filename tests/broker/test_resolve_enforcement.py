@@ -4,76 +4,40 @@ The broker counts over two windows of a second instead of eleven, so that the op
 within two seconds; from then on a client's rate is its limit within a few per cent.
 """
 
-import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from quota_ops.kafka.cluster import Cluster, open_cluster
-from quota_ops.kafka.connection import Connection
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.entity import Entity
+from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.resolution import Limits, Resolution
-from quota_ops.sandbox.broker import RunningBroker, start_broker
-from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
-from tests.broker.working_clients import CONSUME, PRODUCE, Client, fill, measure
+from quota_ops.sandbox.broker import RunningBroker
+from tests.broker.states import State, alterations, emptied_cluster, settled
+from tests.broker.working_clients import CONSUME, PRODUCE, Client, measure
 
-USERS = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi")
 TOLERANCE = 0.2
 """Every limit is half or twice its neighbour's, so none is taken for another."""
 
 
-@pytest.fixture(name="quick", scope="module")
-def _quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
-    """A broker with logins that forgets what a client did within two seconds."""
-    config = BrokerConfig(
-        cluster_id=random_cluster_id(),
-        listeners={"SASL": "SASL_PLAINTEXT"},
-        users={name: f"{name}-secret" for name in USERS},
-        properties={"quota.window.num": "2", "quota.window.size.seconds": "1"},
-    )
-    with start_broker(config, tmp_path_factory.mktemp("quick-broker")) as running:
-        fill(running.bootstrap())
-        yield running
-
-
 @pytest.fixture(name="cluster")
 def _cluster(quick: RunningBroker) -> Iterator[Cluster]:
-    text = f"bootstrap.servers={quick.bootstrap()}\n"
-    connection = Connection.parse(text, name="quick", source="a test")
-    with open_cluster(connection, cluster_id=quick.config.cluster_id) as cluster:
+    with emptied_cluster(quick) as cluster:
         yield cluster
-        stored: dict[str, dict[str, float | None]] = defaultdict(dict)
-        for row in cluster.describe():
-            stored[row.entity.text][row.key] = None
-        store(cluster, stored)
-
-
-def store(cluster: Cluster, limits: Mapping[str, Mapping[str, float | None]]) -> None:
-    """Alter the limits and wait until the broker describes them."""
-    alterations = [
-        Alteration(Entity.parse(text), tuple(keys.items())) for text, keys in limits.items()
-    ]
-    assert {answer.code for answer in cluster.apply(alterations)} <= {0}
-    wanted = sum(value is not None for keys in limits.values() for value in keys.values())
-    deadline = time.monotonic() + 10
-    while len(cluster.describe()) != wanted and time.monotonic() < deadline:
-        time.sleep(0.02)
 
 
 def check(
     quick: RunningBroker,
     cluster: Cluster,
-    limits: Mapping[str, Mapping[str, float | None]],
+    limits: State,
     clients: tuple[Client, ...],
 ) -> None:
     """Let clients run side by side; those that share a limit get together what it says.
 
     Who is not limited gets several times what its limit would be, did it not escape it.
     """
-    store(cluster, limits)
+    cluster.apply(alterations(limits))
+    assert settled(cluster, limits) == limits
     stored = Limits(cluster.describe())
     found = [
         stored.resolve(one.key, user=one.user, client_id=one.client_id or None) for one in clients

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quota_ops.model.entity import Entity
-from quota_ops.model.resolution import LEVELS, Limits, Resolution, address, level_of
+from quota_ops.model.resolution import LEVELS, Limits, Resolution, level_of
 from quota_ops.model.rows import StoredQuota
 from tests.unit.resolve_oracle import ABSENT, DEFAULT, limit, tags
 
@@ -38,6 +38,9 @@ def resolve(case: Any) -> Resolution:
     )
 
 
+EXPECTED = ("holds", "overrides", "escapes", "shared_by", "by_name", "spellings")
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_a_client_meets_its_limit(case: Any) -> None:
     """Each case gives what holds, what that overrides, what is escaped, and who shares it."""
@@ -48,8 +51,11 @@ def test_a_client_meets_its_limit(case: Any) -> None:
         "overrides": [one.level.name for one in found.overridden],
         "escapes": [one.level.name for one in found.escaped],
         "shared_by": list(found.shared_by.values()),
-    } == {"overrides": [], "escapes": [], "shared_by": [case.get("ip")]} | {
-        name: case[name] for name in ("holds", "overrides", "escapes", "shared_by") if name in case
+        "by_name": [str(one.entity) for one in found.by_name],
+        "spellings": [one.value for one in found.spellings],
+    } == {"overrides": [], "escapes": [], "by_name": [], "spellings": []} | {
+        "shared_by": [case.get("ip")],
+        **{name: case[name] for name in case if name in EXPECTED},
     }
 
 
@@ -82,22 +88,6 @@ def test_an_entity_knows_its_level(level: Any) -> None:
 def test_other_entities_have_no_level(text: str) -> None:
     """What is not for users or client ids has no place among the eight levels."""
     assert level_of(Entity.parse(text)) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("10.0.0.7", "10.0.0.7"),
-        ("0:0::1", "::1"),
-        ("[::1]", "::1"),
-        ("::ffff:10.0.0.7", "10.0.0.7"),
-        ("localhost", None),
-        ("10.0.0.0/8", None),
-    ],
-)
-def test_an_address_has_one_spelling(text: str, expected: str | None) -> None:
-    """An address is recognised in each of its spellings; names and ranges are none."""
-    assert address(text) == expected
 
 
 NAMES = st.sampled_from(["a", "b", " *%"])

@@ -1,0 +1,41 @@
+"""An address is one address, in whatever spelling it was stored."""
+
+import pytest
+
+from quota_ops.model.address import address
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("10.0.0.7", "10.0.0.7"),
+        ("010.0.0.7", "10.0.0.7"),
+        ("10", "0.0.0.10"),
+        ("10.7", "10.0.0.7"),
+        ("10.1.515", "10.1.2.3"),
+        ("2130706433", "127.0.0.1"),
+        ("::1", "::1"),
+        ("[::1]", "::1"),
+        ("0:0::1", "::1"),
+        ("2001:0DB8:0:0:0:0:0:7", "2001:db8::7"),
+        ("::ffff:10.0.0.7", "10.0.0.7"),
+        ("::10.0.0.7", "::a00:7"),
+        ("fe80::1%1", "fe80::1"),
+        ("localhost", None),
+        ("10.0.0.0/8", None),
+        ("256.0.0.1", None),
+        ("10.0.0.256", None),
+        ("4294967296", None),
+        ("1.2.3.4.5", None),
+        ("1.2.3.4.", None),
+        (" 10.0.0.7", None),
+        ("0x7f.0.0.1", None),
+        ("[10.0.0.7]", None),
+        ("[::1", None),
+        ("", None),
+        ("9" * 5000, None),
+    ],
+)
+def test_a_name_is_the_address_that_brokers_take_it_for(name: str, expected: str | None) -> None:
+    """Old and long spellings are understood; host names, ranges and mistakes are no address."""
+    assert address(name) == expected
