@@ -34,6 +34,7 @@ COMMANDS = {
     "import": "import_quotas",
     "init": "start",
     "schema": "start",
+    "findings": "findings",
     "sandbox": "sandbox",
     "demo": "demo",
     "up": "demo",

@@ -13,13 +13,20 @@ from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import find_cluster
 from quota_ops.desired.read import Desired, find_clusters, read_cluster
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
+from quota_ops.model.silence import spoken
+from quota_ops.report.findings import finding_lines, findings_json
 from quota_ops.report.screen import Tone, line
 from quota_ops.report.screens import problems_screen
 from quota_ops.report.wording import counted
 
 
-def check_clusters(clusters: Sequence[str], desired_state: Path, output: str) -> None:
-    """Read the clusters, all of them when none is named, and say what is wrong with each."""
+def check_clusters(
+    clusters: Sequence[str], desired_state: Path, output: str, *, strict: bool
+) -> None:
+    """Read the clusters, all of them when none is named, and say what is wrong with each.
+
+    `strict` takes findings that nobody silenced for problems.
+    """
     folders = [find_cluster(name, desired_state) for name in clusters]
     for desired in {folder.parent for folder in folders} or {desired_state}:
         found = find_clusters(desired)
@@ -28,23 +35,25 @@ def check_clusters(clusters: Sequence[str], desired_state: Path, output: str) ->
             f"there is no cluster in {desired_state}",
             "A cluster is a folder with a cluster.yaml; quota-ops init writes one.",
         )
-    _tell([_checked(folder, partial(read_cluster, folder), output) for folder in folders], output)
+    checked = [_checked(folder, partial(read_cluster, folder), output) for folder in folders]
+    _tell(checked, output, strict=strict)
 
 
-def check_run(run_folder: Path, desired_state: Path, output: str) -> None:
+def check_run(run_folder: Path, desired_state: Path, output: str, *, strict: bool) -> None:
     """Read the cluster of an earlier run again, and leave what it says in the run's folder."""
     from quota_ops.cli.running import find_run
     from quota_ops.stages import check
 
     run = find_run(run_folder)
     folder = find_cluster(run.about()["cluster"], desired_state)
-    _tell([_checked(folder, partial(check.run, run, folder), output)], output)
+    _tell([_checked(folder, partial(check.run, run, folder), output)], output, strict=strict)
 
 
-def _tell(checked: Sequence[dict[str, Any]], output: str) -> None:
+def _tell(checked: Sequence[dict[str, Any]], output: str, *, strict: bool) -> None:
     if output != TEXT:
         click.echo(json.dumps({"clusters": checked}, indent=1))
-    if any(one["problems"] for one in checked):
+    heard = any(said["silenced"] is None for one in checked for said in one["findings"])
+    if any(one["problems"] for one in checked) or (strict and heard):
         raise click.exceptions.Exit(InvalidDesiredState.exit_code)
 
 
@@ -54,10 +63,20 @@ def _checked(folder: Path, read: Callable[[], Desired], output: str) -> dict[str
         desired = read()
     except InvalidDesiredState as invalid:
         if output == TEXT:
-            show(problems_screen(invalid))
+            show(problems_screen(invalid, str(folder)))
         problems = [asdict(problem) for problem in invalid.problems]
-        return {"cluster": name, "quotas": invalid.quotas, "problems": problems}
+        said = findings_json(invalid.findings, str(folder))
+        return {
+            "cluster": name,
+            "quotas": invalid.quotas,
+            "problems": problems,
+            "findings": said,
+        }
     if output == TEXT:
+        heard = spoken(desired.findings)
         read_in = f"{counted(len(desired.rows), 'quota')} in {counted(desired.files, 'file')}"
-        show((line(f"{name}: {read_in}, no problems", Tone.OK),))
-    return {"cluster": name, "quotas": len(desired.rows), "problems": []}
+        found = f", {counted(len(heard), 'finding')}" if heard else ""
+        last = line(f"{name}: {read_in}, no problems{found}", Tone.CHANGE if found else Tone.OK)
+        show((*finding_lines(heard, str(folder)), last))
+    said = findings_json(desired.findings, str(folder))
+    return {"cluster": name, "quotas": len(desired.rows), "problems": [], "findings": said}

@@ -14,25 +14,33 @@ from quota_ops.cli import options, specification
 Examples:
   quota-ops check                        every cluster
   quota-ops check demo                   one cluster
-  quota-ops check ./desired_state/demo   the same, by its path"""
+  quota-ops check ./desired_state/demo   the same, by its path
+  quota-ops check --strict               findings are problems too"""
 )
 @click.argument("clusters", nargs=-1, metavar="[CLUSTER]...")
 @options.desired_state
 @options.run
+@click.option("--strict", is_flag=True, help="Exit with 2 on findings that nobody silenced, too.")
 @options.output_format
 def check(
-    clusters: tuple[str, ...], desired_state: Path, run_folder: Path | None, output: str
+    clusters: tuple[str, ...],
+    desired_state: Path,
+    run_folder: Path | None,
+    output: str,
+    *,
+    strict: bool,
 ) -> None:
     """Read the YAML of clusters; say every problem at once.
 
-    Needs no broker and no Java. Problems are listed with file, line and column.
+    Needs no broker and no Java. Problems are listed with file, line and column; so are findings,
+    what may be said and hardly anybody means.
     """
     from quota_ops.cli.check import check_clusters, check_run
 
     if run_folder is None:
-        check_clusters(clusters, desired_state, output)
+        check_clusters(clusters, desired_state, output, strict=strict)
     else:
-        check_run(run_folder, desired_state, output)
+        check_run(run_folder, desired_state, output, strict=strict)
 
 
 _SHARED = (

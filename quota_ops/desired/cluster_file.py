@@ -12,9 +12,11 @@ from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_v
 from quota_ops.desired.names import read_filter_part
 from quota_ops.desired.scalars import Misread, read_flag, read_percent, read_text, read_whole, show
 from quota_ops.desired.shapes import CLUSTER_FILE, FILTER, GUARDS
+from quota_ops.desired.silences import read_silences
 from quota_ops.desired.source import Source
 from quota_ops.model.entity import IP
 from quota_ops.model.filter import EntityFilter
+from quota_ops.model.finding import Silence
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy
 
 CLUSTER_YAML = "cluster.yaml"
@@ -23,12 +25,16 @@ Named = TypeVar("Named", bound=StrEnum)
 
 
 class ClusterFile(NamedTuple):
-    """A cluster's policy, the node of its id, and where each filter of `protect` stands."""
+    """A cluster's policy, the node of its id, and where each filter of `protect` stands.
+
+    `silences` are no part of the policy: they change what people are told, never what is written.
+    """
 
     policy: Policy
     source: Source
     id_node: yaml.Node
     protect: dict[EntityFilter, str]
+    silences: tuple[Silence, ...]
 
 
 def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterFile | None:
@@ -48,10 +54,11 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
             source.refuse(fields["scope"].name, "scope allows nothing.", remedy)
     if "guards" in fields:
         values["guards"] = _read_guards(source, fields["guards"])
+    silences = read_silences(source, fields["silence"], None) if "silence" in fields else ()
     if len(source.problems) > before:
         return None
     policy = Policy(cluster=cluster, protect=tuple(protect), **values)
-    return ClusterFile(policy, source, fields["cluster_id"].value, protect)
+    return ClusterFile(policy, source, fields["cluster_id"].value, protect, silences)
 
 
 def _read_cluster_id(field: str, node: yaml.Node) -> str:

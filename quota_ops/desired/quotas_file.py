@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -10,8 +10,10 @@ from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_v
 from quota_ops.desired.names import read_part
 from quota_ops.desired.scalars import Misread, read_text, says_nothing, show
 from quota_ops.desired.shapes import LIMITS, QUOTA, QUOTAS_FILE
+from quota_ops.desired.silences import read_silences
 from quota_ops.desired.source import Source
 from quota_ops.model.entity import ENTITY_TYPES, IP, Entity
+from quota_ops.model.finding import Silence
 from quota_ops.model.quota import QUOTA_KEYS, parse_limit
 
 _LONGEST_NUMBER = 40
@@ -19,11 +21,12 @@ _LONGEST_NUMBER = 40
 
 
 class Limit(NamedTuple):
-    """A limit of one key, in the key's unit, and the line that asks for it."""
+    """A limit of one key, in the key's unit; how it is written, and where its key stands."""
 
     key: str
     value: float
-    line: int
+    text: str
+    mark: Any
 
 
 class Quota(NamedTuple):
@@ -35,6 +38,7 @@ class Quota(NamedTuple):
     limits: tuple[Limit, ...]
     owner: str | None
     reason: str | None
+    silences: tuple[Silence, ...]
 
     def refuse(self, message: str, remedy: str) -> None:
         """Add a problem that points at the entity."""
@@ -65,9 +69,10 @@ def _read_quota(source: Source, node: yaml.Node, owner: str | None) -> Quota | N
         remedy = "Add user, client-id or ip, such as user: alice or user: {default: true}."
         source.refuse(node, "This quota names nobody.", remedy)
     entity = _read_entity(source, [fields[kind] for kind in types])
+    silence = read_silences(source, fields["silence"], entity) if "silence" in fields else ()
     if entity is None:
         return None
-    return Quota(source, fields[types[0]].name, entity, limits, owner, reason)
+    return Quota(source, fields[types[0]].name, entity, limits, owner, reason, silence)
 
 
 def _read_note(field: str, node: yaml.Node) -> str:
@@ -98,7 +103,7 @@ def _read_limits(source: Source, field: FieldNodes, types: list[str]) -> tuple[L
             _refuse_key(source, limit, types)
         value = read_value(source, limit, _read_limit)
         if value is not None:
-            limits.append(Limit(key, value, limit.name.start_mark.line + 1))
+            limits.append(Limit(key, value, limit.value.value, limit.name.start_mark))
     return tuple(limits)
 
 

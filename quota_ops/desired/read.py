@@ -1,11 +1,13 @@
 """A cluster's desired state: its policy and one row for each limit, or every problem at once."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML, ClusterFile, read_cluster_file
 from quota_ops.desired.files import list_quotas_files
+from quota_ops.desired.findings import find
 from quota_ops.desired.nodes import garbage_collector_off, read_document
 from quota_ops.desired.quotas_file import Quota, read_quotas
 from quota_ops.desired.shapes import CLUSTER_FILE
@@ -13,22 +15,33 @@ from quota_ops.desired.source import unread
 from quota_ops.model.borders import Borders
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
+from quota_ops.model.finding import Finding, Silence
+from quota_ops.model.finding_codes import CODES, DecidedBy
 from quota_ops.model.policy import Policy
 from quota_ops.model.problem import Problem
 from quota_ops.model.rows import DesiredRow
+from quota_ops.model.silence import idle_silences, silenced
 
 _LEAST = f"""At the least {CLUSTER_YAML} says
     cluster_id: {CLUSTER_FILE.fields["cluster_id"].example}
     connection: {CLUSTER_FILE.fields["connection"].example}"""
 
 
+_BY_FILES = frozenset(one.code for one in CODES.values() if one.decided_by is DecidedBy.FILES)
+
+
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """What a cluster's folder says: the policy, the rows of DESIRED, and how many files it has."""
+    """What a cluster's folder says: the policy, the rows of DESIRED, and how many files it has.
+
+    Beside them what hardly anybody means to say, silenced or not, and every silence.
+    """
 
     policy: Policy
     rows: tuple[DesiredRow, ...]
     files: int
+    findings: tuple[Finding, ...] = ()
+    silences: tuple[Silence, ...] = ()
 
 
 def read_cluster(folder: Path) -> Desired:
@@ -46,15 +59,20 @@ def read_cluster(folder: Path) -> Desired:
     with garbage_collector_off():
         cluster = _read_cluster_file(folder, problems)
         paths = list_quotas_files(folder, problems)
-        quotas = [quota for path in paths for quota in _read_quotas_file(path, folder, problems)]
+        by_file = [tuple(_read_quotas_file(path, folder, problems)) for path in paths]
+        quotas = list(chain.from_iterable(by_file))
         _refuse_twice(quotas)
         if cluster is not None:
             _refuse_untouchable(quotas, cluster)
         files = len(paths) + 1
         if cluster is None or problems:
             limits = sum(len(quota.limits) for quota in quotas)
-            raise InvalidDesiredState(problems, files=files, quotas=limits)
-        return Desired(cluster.policy, tuple(_rows(quotas, cluster.policy.cluster_id)), files)
+            findings = _findings(by_file, cluster)[0] if cluster else ()
+            raise InvalidDesiredState(problems, files=files, quotas=limits, findings=findings)
+        rows = tuple(_rows(quotas, cluster.policy.cluster_id))
+        findings, silences = _findings(by_file, cluster)
+        findings += tuple(idle_silences(findings, silences, _BY_FILES))
+        return Desired(cluster.policy, rows, files, findings, silences)
 
 
 def read_policy(folder: Path) -> Policy:
@@ -135,6 +153,14 @@ def _refuse_untouchable(quotas: Iterable[Quota], cluster: ClusterFile) -> None:
             quota.refuse(message, "Remove it here, or there.")
 
 
+def _findings(
+    by_file: Sequence[Sequence[Quota]], cluster: ClusterFile
+) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
+    own = (one for quotas in by_file for quota in quotas for one in quota.silences)
+    silences = (*cluster.silences, *own)
+    return tuple(silenced(find(by_file), silences)), silences
+
+
 def _rows(quotas: Iterable[Quota], cluster: str) -> Iterator[DesiredRow]:
     for quota in quotas:
         entity = quota.entity.text
@@ -147,5 +173,5 @@ def _rows(quotas: Iterable[Quota], cluster: str) -> Iterator[DesiredRow]:
                 quota.owner,
                 quota.reason,
                 quota.source.name,
-                limit.line,
+                limit.mark.line + 1,
             )

@@ -18,9 +18,11 @@ from quota_ops.desired.shapes import (
     LIMITS,
     QUOTA,
     QUOTAS_FILE,
+    SILENCE,
     Shape,
 )
 from quota_ops.model.entity import CLIENT_ID, IP, MAX_NAME_BYTES, USER
+from quota_ops.model.finding_codes import SILENCEABLE
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits
 from quota_ops.model.quota import BYTE_UNITS, QUOTA_KEYS, UNLIMITED, QuotaKey
 
@@ -71,6 +73,7 @@ def cluster_schema() -> Schema:
             GUARDS,
             {name: schema | {"default": getattr(limits, name)} for name, schema in guards.items()},
         ),
+        "silence": _silence(),
     }
     return {"$schema": _DRAFT, "title": "A Kafka cluster's policy", **_object(CLUSTER_FILE, types)}
 
@@ -96,6 +99,7 @@ def _quota() -> Schema:
         IP: _ADDRESS,
         "limits": limits | {"minProperties": 1},
         "reason": _TEXT,
+        "silence": _silence(),
     }
     return _object(QUOTA, types) | {
         "anyOf": [{"required": [kind]} for kind in (USER, CLIENT_ID, IP)],
@@ -103,6 +107,12 @@ def _quota() -> Schema:
         "then": {"properties": {USER: False, CLIENT_ID: False, "limits": _keys_of(IP)}},
         "else": {"properties": {"limits": _keys_of(USER)}},
     }
+
+
+def _silence() -> Schema:
+    reason = {"type": "string", "pattern": r"\S"}
+    entry = _object(SILENCE, {"finding": {"enum": list(SILENCEABLE)}, "reason": reason})
+    return {"type": "array", "items": entry}
 
 
 def _keys_of(kind: str) -> Schema:

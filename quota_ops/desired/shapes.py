@@ -75,6 +75,10 @@ QUOTA = Shape(
             "{producer_byte_rate: 10 MiB}",
         ),
         "reason": Field("Why, for whoever reads the plan or the report.", "card settlement"),
+        "silence": Field(
+            "Findings that are as they should be for this entity, each with a reason.",
+            "[{finding: QO104, reason: the till counts in MB}]",
+        ),
     },
     required=("limits",),
     reserved=frozenset({"profile", "budget", "until"}),
@@ -130,9 +134,26 @@ CLUSTER_FILE = Shape(
             "false",
         ),
         "guards": Field("The numbers beyond which a plan asks for a person.", "{removals: 20}"),
+        "silence": Field(
+            "Findings that nobody wants to hear of on the whole cluster, each with a reason.",
+            "[{finding: QO202, reason: all our users log in by certificate}]",
+        ),
     },
     required=("cluster_id", "connection"),
     reserved=frozenset({"ledger", "profile", "budget"}),
+)
+
+SILENCE = Shape(
+    "An entry of silence",
+    "a field of an entry of silence",
+    {
+        "finding": Field(
+            "The code, as check and plan print it; quota-ops findings explains it.",
+            "QO104",
+        ),
+        "reason": Field("Why it is as it should be.", "the till counts in MB"),
+    },
+    required=("finding", "reason"),
 )
 
 GUARDS = Shape(

@@ -17,6 +17,7 @@ QuotaOpsError
 from collections.abc import Sequence
 from typing import ClassVar
 
+from quota_ops.model.finding import Finding
 from quota_ops.model.problem import Problem
 
 
@@ -81,10 +82,21 @@ class NoAnswer(ClusterTrouble):
 
 
 class InvalidDesiredState(InvalidInput):
-    """The desired state of a cluster has problems; all of them are in `problems`."""
+    """The desired state of a cluster has problems; all of them are in `problems`.
 
-    def __init__(self, problems: Sequence[Problem], *, files: int, quotas: int) -> None:
+    `findings` are those of what could be read.
+    """
+
+    def __init__(
+        self,
+        problems: Sequence[Problem],
+        *,
+        files: int,
+        quotas: int,
+        findings: Sequence[Finding] = (),
+    ) -> None:
         self.problems = tuple(sorted(problems, key=lambda one: (one.file, one.line, one.column)))
+        self.findings = tuple(findings)
         self.files = files
         self.quotas = quotas
         super().__init__("\n".join(str(problem) for problem in self.problems))

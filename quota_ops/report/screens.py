@@ -9,7 +9,9 @@ from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.outcome import DONE
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.report import Report
+from quota_ops.model.silence import spoken
 from quota_ops.report.excerpt import excerpt
+from quota_ops.report.findings import finding_lines
 from quota_ops.report.remarks import (
     NO_LEDGER,
     broker_words,
@@ -26,16 +28,22 @@ from quota_ops.report.summary import stopped_stages
 from quota_ops.report.wording import counted, duration, short_commit
 
 
-def problems_screen(error: InvalidDesiredState) -> Screen:
-    """Every problem of a desired state with its place underlined, and how many there are."""
+def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
+    """Every problem of a desired state with its place underlined, and how many there are.
+
+    With `under`, the folder that they stand in, the findings too.
+    """
     lines: list[Line] = []
     for problem in error.problems:
         text = problem.message if problem.remedy is None else f"{problem.message} {problem.remedy}"
         lines += [(Span(problem.place, Tone.STRONG), Span(f"  {text}")), *excerpt(problem)]
+    findings = spoken(error.findings) if under else ()
+    lines += finding_lines(findings, under)
     files = len({problem.file for problem in error.problems})
     total = (
         f"{counted(len(error.problems), 'problem')} in {files} of {counted(error.files, 'file')}"
-        f" ({counted(error.quotas, 'quota')} read)"
+        + (f", {counted(len(findings), 'finding')}" if findings else "")
+        + f" ({counted(error.quotas, 'quota')} read)"
     )
     return (*lines, line(total, Tone.REFUSAL))
 

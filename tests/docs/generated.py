@@ -11,7 +11,16 @@ from typing import Any
 import click
 
 from quota_ops.cli import main
-from quota_ops.desired.shapes import CLUSTER_FILE, GUARDS, LIMITS, QUOTA, QUOTAS_FILE, Shape
+from quota_ops.desired.shapes import (
+    CLUSTER_FILE,
+    GUARDS,
+    LIMITS,
+    QUOTA,
+    QUOTAS_FILE,
+    SILENCE,
+    Shape,
+)
+from quota_ops.model.finding_codes import CODES
 from quota_ops.model.guards import Guard
 from quota_ops.model.outcome import Status
 from quota_ops.model.policy import GuardLimits
@@ -92,6 +101,28 @@ def commands(
             yield from commands(found, under, context)
 
 
+def _md(text: str) -> str:
+    """A text of our own, where Markdown would take the default for HTML."""
+    return text.replace("<default>", "`<default>`")
+
+
+def _finding_codes() -> str:
+    links = {code: f"[{code}](#{code.lower()})" for code in CODES}
+    rows = ((links[code], one.severity, _md(one.title)) for code, one in CODES.items())
+    return table(("code", "", "what it is"), rows)
+
+
+def _findings() -> str:
+    parts = (
+        f"## {one.code}\n\n**{_md(one.title[:1].upper() + one.title[1:])}** ({one.severity}).\n"
+        f"{_md(one.means)}\n{one.hurts}\n{_md(one.remedy)}\n\n"
+        f"```yaml\nowner: team\nquotas:\n{textwrap.indent(one.example, '  ')}\n```\n\n"
+        f"Decided by {one.decided_by}.\n\n"
+        for one in CODES.values()
+    )
+    return "\n" + "".join(parts)
+
+
 def _cli() -> str:
     parts = (f"## {name}\n\n```text\n{text.rstrip()}\n```\n\n" for name, text in commands())
     return "\n" + "".join(parts)
@@ -100,6 +131,8 @@ def _cli() -> str:
 SECTIONS: dict[str, Callable[[], str]] = {
     "cli": _cli,
     "cluster-file": lambda: _fields(CLUSTER_FILE),
+    "finding-codes": _finding_codes,
+    "findings": _findings,
     "guard-numbers": _guard_numbers,
     "guards": lambda: _values(("guard", "asks a person when"), Guard),
     "keys": _keys,
@@ -107,4 +140,5 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "outcomes": lambda: _values(("outcome", "what it means"), Status),
     "quota": lambda: _fields(QUOTA),
     "quotas-file": lambda: _fields(QUOTAS_FILE),
+    "silence": lambda: _fields(SILENCE),
 }

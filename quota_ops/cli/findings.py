@@ -1,0 +1,36 @@
+"""The command that explains findings."""
+
+import json
+
+import click
+
+from quota_ops.cli import options
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops findings          every code
+  quota-ops findings QO105    one of them in full"""
+)
+@click.argument("code", required=False)
+@options.output_format
+def findings(code: str | None, output: str) -> None:
+    """Explain what check and plan find.
+
+    What it means, why it hurts, what to do, and how to silence it with a reason: for an entity, or
+    for a whole cluster.
+    """
+    from quota_ops.cli.layout import TEXT, show
+    from quota_ops.model.errors import InvalidInput
+    from quota_ops.model.finding_codes import CODES
+    from quota_ops.report.findings import code_screen, codes_screen
+
+    wanted = None if code is None else CODES.get(code.upper())
+    if code is not None and wanted is None:
+        raise InvalidInput(f"{code!r} is no finding's code", "quota-ops findings lists them all.")
+    if output != TEXT:
+        told = CODES.values() if wanted is None else [wanted]
+        click.echo(json.dumps({"findings": [one._asdict() for one in told]}, indent=1))
+    else:
+        show(codes_screen() if wanted is None else code_screen(wanted))

@@ -1,0 +1,104 @@
+"""The findings of a cluster's files, each at its place."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+
+from quota_ops.desired.quotas_file import Limit, Quota
+from quota_ops.desired.shapes import DEFAULT
+from quota_ops.desired.silences import place_of
+from quota_ops.model.entity import Entity
+from quota_ops.model.entity_findings import (
+    STARVING_BELOW,
+    TELLING,
+    name_findings,
+    starving_finding,
+)
+from quota_ops.model.finding import Finding
+from quota_ops.model.finding_codes import CODES, MIXED_UNITS, STARVING_BYTES
+
+_ESCAPE = "\\"
+"""Where one stands, a name may hold what the file's text does not."""
+_BYTES, _DECIMAL, _BINARY = "B", ("kB", "MB", "GB"), ("KiB", "MiB", "GiB")
+
+
+def find(by_file: Sequence[Sequence[Quota]]) -> Iterator[Finding]:
+    """What the quotas of a whole cluster give rise to, before anything is silenced.
+
+    Ten thousand of them mostly give rise to nothing, which the texts of their files tell at once.
+    """
+    quotas = list(chain.from_iterable(by_file))
+    for quota in _in_files_that_hold(by_file, *TELLING, _ESCAPE, beyond_ascii=True):
+        for finding in name_findings(quota.entity):
+            yield finding._replace(place=place_of(quota.source, quota.node.start_mark))
+    starving = [
+        (quota, limit)
+        for quota in quotas
+        for limit in quota.limits
+        if limit.value < STARVING_BYTES and limit.value < STARVING_BELOW.get(limit.key, 0)
+    ]
+    for quota, limit in starving:
+        yield _at(starving_finding(quota.entity, limit.key, limit.value), quota, limit)
+    if with_units := _in_files_that_hold(by_file, _BYTES):
+        yield from _mixed_units(with_units)
+    if defaults := [
+        quota
+        for quota in _in_files_that_hold(by_file, DEFAULT, _ESCAPE)
+        if quota.entity.has_default
+    ]:
+        yield from _shadowed(quotas, defaults)
+
+
+def _in_files_that_hold(
+    by_file: Sequence[Sequence[Quota]], *texts: str, beyond_ascii: bool = False
+) -> list[Quota]:
+    """The quotas of files that hold one of the texts."""
+    found: list[Quota] = []
+    for quotas in by_file:
+        text = quotas[0].source.text if quotas else ""
+        if (beyond_ascii and not text.isascii()) or any(one in text for one in texts):
+            found += quotas
+    return found
+
+
+def _mixed_units(quotas: Sequence[Quota]) -> Iterator[Finding]:
+    """The limits in that family of units that fewer of them are in."""
+    with_units = [
+        (quota, limit, limit.text.strip("0123456789. ").removesuffix("/s"))
+        for quota in quotas
+        for limit in quota.limits
+        if _BYTES in limit.text
+    ]
+    families = [[one for one in with_units if one[2] in units] for units in (_DECIMAL, _BINARY)]
+    fewer, more = sorted(families, key=len)
+    are = "limit of this cluster is" if len(more) == 1 else "limits of this cluster are"
+    for quota, limit, unit in fewer:
+        entity, key = quota.entity.text, limit.key
+        message = f"{key} of {entity} is in {unit}, and {len(more):,} {are} in {more[0][2]}"
+        message += " or its like."
+        finding = Finding(MIXED_UNITS, entity, key, message, CODES[MIXED_UNITS].remedy)
+        yield _at(finding, quota, limit)
+
+
+def _shadowed(quotas: Iterable[Quota], defaults: Iterable[Quota]) -> Iterator[Finding]:
+    from quota_ops.model.shadow import Hiding, shadow_finding  # noqa: PLC0415 - needs defaults
+
+    stored: dict[str, dict[Entity, Quota]] = {}
+    for quota in defaults:
+        for limit in quota.limits:
+            stored.setdefault(limit.key, {})[quota.entity] = quota
+    hiding = {key: Hiding(entities) for key, entities in stored.items()}
+    types = {kind for one in hiding.values() for kind in one.types}
+    single = [one for one in quotas if len(one.entity.parts) == 1]
+    for quota in [one for one in single if one.entity.parts[0][0] in types]:
+        for limit in quota.limits:
+            among = hiding.get(limit.key)
+            shadow = among.shadow(quota.entity) if among else None
+            if shadow is not None:
+                by = stored[limit.key][shadow.by]
+                place = place_of(by.source, by.node.start_mark)
+                where = f"{place.file}:{place.line}"
+                yield _at(shadow_finding(shadow, limit.key, where), quota, limit)
+
+
+def _at(finding: Finding, quota: Quota, limit: Limit) -> Finding:
+    return finding._replace(place=place_of(quota.source, limit.mark))

@@ -1,0 +1,43 @@
+"""A finding: what a desired state may say and hardly anybody means, and who said that it is so."""
+
+from typing import NamedTuple
+
+
+class Place(NamedTuple):
+    """A place in a file below the cluster's folder; line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class Finding(NamedTuple):
+    """One finding; what is about no single entity or key, or stands in no file, has None there.
+
+    `silenced` is the reason of who silenced it.
+    """
+
+    code: str
+    entity: str | None
+    key: str | None
+    message: str
+    remedy: str
+    place: Place | None = None
+    silenced: str | None = None
+
+    @property
+    def where(self) -> str:
+        """Where to look: the place, else the entity."""
+        return str(self.place) if self.place else self.entity or ""
+
+
+class Silence(NamedTuple):
+    """A code silenced with a reason: for one entity, or for the whole cluster (None)."""
+
+    code: str
+    reason: str
+    entity: str | None
+    place: Place

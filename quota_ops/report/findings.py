@@ -1,0 +1,94 @@
+"""Findings as people and programs read them, and what each code means."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from quota_ops.model.finding import Finding
+from quota_ops.model.finding_codes import CODES, Code, Severity
+from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
+from quota_ops.report.wording import counted
+
+MOST = 100
+"""Findings that a screen lists; the JSON has them all."""
+EXPLAINED = "quota-ops findings CODE explains a code, and how to silence it."
+
+_TONES = {Severity.WARNING: Tone.CHANGE, Severity.NOTICE: Tone.CONTEXT}
+
+
+def finding_lines(findings: Sequence[Finding], under: str = "") -> Iterator[Line]:
+    """A line for each finding, `MOST` at most; `under` is the folder that its file stands in."""
+    for finding in findings[:MOST]:
+        code = CODES[finding.code]
+        where = f"{under}/{finding.place}" if under and finding.place else finding.where
+        yield (
+            Span(where or "the cluster", Tone.STRONG),
+            Span(f"  {code.code} {code.severity}", _TONES[code.severity]),
+            Span(f"  {finding.message} {finding.remedy}"),
+        )
+    if left_out := len(findings[MOST:]):
+        yield line(f"… and {counted(left_out, 'more finding')}", Tone.CONTEXT)
+    if findings:
+        yield line(EXPLAINED, Tone.CONTEXT)
+
+
+def findings_json(findings: Iterable[Finding], under: str = "") -> list[dict[str, Any]]:
+    """The findings as JSON values, those too that somebody silenced."""
+    return [
+        {
+            "code": one.code,
+            "severity": CODES[one.code].severity,
+            "entity": one.entity,
+            "key": one.key,
+            "file": (f"{under}/{one.place.file}" if under else one.place.file)
+            if one.place
+            else None,
+            "line": one.place and one.place.line,
+            "column": one.place and one.place.column,
+            "message": one.message,
+            "remedy": one.remedy,
+            "silenced": one.silenced,
+        }
+        for one in findings
+    ]
+
+
+def codes_screen() -> Screen:
+    """Every code, and how to read on."""
+    rows = (
+        Row(
+            (Span(one.code, Tone.STRONG), Span(one.severity, _TONES[one.severity]), Span(one.title))
+        )
+        for one in CODES.values()
+    )
+    return (Table(("code", "severity", "what it is"), tuple(rows)), line(), line(EXPLAINED))
+
+
+def code_screen(code: Code) -> Screen:
+    """All that there is to say about one code."""
+    return (
+        (
+            Span(code.code, Tone.STRONG),
+            Span(f" {code.severity}", _TONES[code.severity]),
+            Span(f"  {code.title}"),
+        ),
+        line(),
+        line(code.means),
+        line(code.hurts),
+        line(code.remedy),
+        line(),
+        *(line(f"  {one}", Tone.CONTEXT) for one in code.example.split("\n")),
+        line(),
+        line(f"Decided by {code.decided_by}."),
+        line(HOW_TO_SILENCE.format(silence_of(code)) if code.silenceable else NOT_SILENCED),
+    )
+
+
+HOW_TO_SILENCE = (
+    "Where it is as it should be, {} beside the limits, or in cluster.yaml for the whole cluster."
+)
+NOT_SILENCED = "It cannot be silenced."
+
+
+def silence_of(code: Code) -> str:
+    """What silences a code."""
+    return f"silence: [{{finding: {code.code}, reason: WHY}}]"

@@ -1,0 +1,130 @@
+"""Findings on the command line: what check says of them, how it ends, and what a code means."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from quota_ops.model.finding_codes import CODES
+
+QUOTAS = """\
+owner: payments
+quotas:
+  - user: "User:alice"
+    limits: {producer_byte_rate: 10 MiB, consumer_byte_rate: 10}
+    silence: [{finding: QO107, reason: a test}]
+"""
+
+
+@pytest.fixture(name="folder")
+def _folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "desired_state" / "demo"
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").write_text("cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n")
+    (folder / "payments.yaml").write_text(QUOTAS)
+    return folder
+
+
+def quota_ops(folder: Path, *arguments: str) -> tuple[int, str]:
+    """The exit code of a command without complaints, and what it says."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "quota_ops", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder.parents[1],
+    )
+    assert ended.stderr == ""
+    return ended.returncode, ended.stdout
+
+
+PREFIXED = (
+    "desired_state/demo/payments.yaml:3:5  QO101 warning  user=User:alice is never met: Kafka "
+    "looks quotas up by the name without User:. If user=alice is meant, write the name so.\n"
+    "quota-ops findings CODE explains a code, and how to silence it.\n"
+)
+
+
+def test_check_says_findings_and_ends_well(folder: Path) -> None:
+    """Findings stand before the last line, which counts them; only --strict ends otherwise."""
+    said = f"{PREFIXED}demo: 2 quotas in 2 files, no problems, 1 finding\n"
+
+    assert quota_ops(folder, "check") == (0, said)
+    assert quota_ops(folder, "check", "--strict") == (2, said)
+
+
+def test_check_says_findings_under_problems(folder: Path) -> None:
+    """What could be read of a file with problems still gives rise to findings."""
+    (folder / "payments.yaml").write_text(f"{QUOTAS}  - {{user: bob}}\n")
+
+    code, said = quota_ops(folder, "check")
+
+    assert code == 2
+    assert said == (
+        "desired_state/demo/payments.yaml:6:5  limits is missing. "
+        "Add limits: {producer_byte_rate: 10 MiB}.\n"
+        "     6 |   - {user: bob}\n"
+        "             ^^^^^^^^^^^\n"
+        f"{PREFIXED}"
+        "1 problem in 1 of 2 files, 1 finding (2 quotas read)\n"
+    )
+
+
+def test_check_tells_programs_what_is_silenced(folder: Path) -> None:
+    """JSON has every finding with its parts, and the reason of who silenced it."""
+    code, said = quota_ops(folder, "check", "--format", "json")
+
+    (checked,) = json.loads(said)["clusters"]
+    prefixed, starving = checked["findings"]
+    assert (code, checked["problems"]) == (0, [])
+    assert prefixed.pop("message").startswith("user=User:alice is never met")
+    assert prefixed == {
+        "code": "QO101",
+        "severity": "warning",
+        "entity": "user=User:alice",
+        "key": None,
+        "file": "desired_state/demo/payments.yaml",
+        "line": 3,
+        "column": 5,
+        "remedy": "If user=alice is meant, write the name so.",
+        "silenced": None,
+    }
+    assert (starving["code"], starving["key"], starving["silenced"]) == (
+        "QO107",
+        "consumer_byte_rate",
+        "a test",
+    )
+
+
+def test_silenced_findings_are_not_strict(folder: Path) -> None:
+    """What is silenced with a reason is as it should be, for --strict too."""
+    (folder / "payments.yaml").write_text(QUOTAS.replace("User:", ""))
+
+    said = "demo: 2 quotas in 2 files, no problems\n"
+    assert quota_ops(folder, "check", "--strict") == (0, said)
+
+
+def test_codes_are_listed_and_explained(folder: Path) -> None:
+    """`findings` lists every code, and says of each all that there is to say."""
+    _, listed = quota_ops(folder, "findings")
+    _, told = quota_ops(folder, "findings", "--format", "json")
+
+    assert [line.split()[0] for line in listed.splitlines()[1 : 1 + len(CODES)]] == list(CODES)
+    assert [one["code"] for one in json.loads(told)["findings"]] == list(CODES)
+    assert quota_ops(folder, "findings", "qo108")[1] == (
+        "QO108 warning  a connection limit of the broker's own machine\n"
+        "\n"
+        "The address is a loopback address: only programs beside the broker connect from it.\n"
+        "It limits probes, exporters and tools there, and never a client of the network.\n"
+        "Write the address that the broker sees clients come from.\n"
+        "\n"
+        "  - ip: 127.0.0.1\n"
+        "    limits: {connection_creation_rate: 10}\n"
+        "\n"
+        "Decided by the files.\n"
+        "Where it is as it should be, silence: [{finding: QO108, reason: WHY}] beside the limits, "
+        "or in cluster.yaml for the whole cluster.\n"
+    )
+    assert quota_ops(folder, "findings", "QO100")[1].endswith("It cannot be silenced.\n")

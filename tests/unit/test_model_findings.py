@@ -1,0 +1,52 @@
+"""Findings by cases: what hardly anybody means to say, where it stands, and who silenced it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from quota_ops.desired.read import read_cluster
+from quota_ops.model.finding import Finding
+from quota_ops.model.finding_codes import CODES, DecidedBy
+from quota_ops.model.silence import spoken
+
+CASES = tuple(
+    pytest.param(case, id=f"{path.stem}: {case['case']}")
+    for path in sorted((Path(__file__).parents[1] / "cases" / "findings").glob("*.yaml"))
+    for case in yaml.safe_load(path.read_text("utf-8"))
+)
+CLUSTER_YAML = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
+
+
+def found(folder: Path, files: dict[str, str]) -> tuple[Finding, ...]:
+    """The findings of a cluster's files."""
+    for name, text in ({"cluster.yaml": CLUSTER_YAML} | files).items():
+        (folder / name).write_text(text, "utf-8")
+    return read_cluster(folder).findings
+
+
+def told(finding: Finding) -> str:
+    """A finding in the words of the cases."""
+    text = f"{finding.where} {finding.code} {finding.message} {finding.remedy}"
+    return text if finding.silenced is None else f"{text} [silenced: {finding.silenced}]"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_files_give_rise_to_findings(case: Any, tmp_path: Path) -> None:
+    """Files give all their findings, each with place, words and remedy, and none that is not so."""
+    findings = found(tmp_path, case["files"])
+
+    assert sorted(map(told, findings)) == case["findings"]
+    assert spoken(findings) == tuple(one for one in sorted(findings, key=told) if not one.silenced)
+
+
+OF_FILES = [one for one in CODES.values() if one.decided_by is not DecidedBy.BROKERS]
+
+
+@pytest.mark.parametrize("code", OF_FILES, ids=lambda code: code.code)
+def test_an_example_gives_rise_to_its_finding(code: Any, tmp_path: Path) -> None:
+    """The files that explain a finding give rise to it, and to no other."""
+    findings = found(tmp_path, {"team.yaml": f"owner: team\nquotas:\n{code.example}\n"})
+
+    assert [(one.code, one.silenced) for one in findings] == [(code.code, None)]
