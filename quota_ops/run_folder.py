@@ -30,6 +30,7 @@ DESCRIBED = "described.json"
 FACTS = "facts.json"
 PLAN = "plan.json"
 VALIDATED = "validated.json"
+APPROVAL = "approval.json"
 APPLIED = "applied.json"
 VERIFIED = "verification.json"
 

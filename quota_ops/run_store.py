@@ -3,6 +3,7 @@
 ROOT/runs/CLUSTER/RUN/      one run's artefacts
 ROOT/fleet/RUN/             a drift run's overview of all clusters
 ROOT/ledger/CLUSTER_ID/     the rows that are ours, as numbered files
+ROOT/approvals/CLUSTER_ID/  what people said of plans, a file each, by digest
 """
 
 import os
@@ -44,6 +45,10 @@ class RunStore:
     def ledger(self, cluster_id: str) -> Path:
         """The folder of a cluster's ledger."""
         return self.root / "ledger" / _safe(cluster_id)
+
+    def approvals(self, cluster_id: str) -> Path:
+        """The folder of what people said of a cluster's plans."""
+        return self.root / "approvals" / _safe(cluster_id)
 
 
 def find_run_store(place: str | None = None) -> RunStore:

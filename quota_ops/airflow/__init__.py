@@ -6,6 +6,7 @@ A DAG file needs two lines of it:
     globals().update(build_dags(Path(__file__).parents[1] / "desired_state"))
 """
 
+from datetime import timedelta
 from pathlib import Path
 
 from airflow.sdk import DAG
@@ -16,7 +17,10 @@ from quota_ops.model.errors import InvalidInput
 
 
 def build_dags(
-    desired_state: Path, run_store: str | None = None, drift_schedule: str | None = "0 * * * *"
+    desired_state: Path,
+    run_store: str | None = None,
+    drift_schedule: str | None = "0 * * * *",
+    approval_timeout: timedelta = timedelta(hours=4),
 ) -> dict[str, DAG]:
     """One reconcile DAG for each cluster, one drift DAG for all, by their ids.
 
@@ -24,8 +28,8 @@ def build_dags(
     DAG file parses in milliseconds however many quotas there are. One that does not parse still
     gives its DAG, unscheduled, whose check says what is wrong. `run_store` is where runs and
     ledgers live, the environment's QUOTA_OPS_RUN_STORE when it is None; `drift_schedule` is cron,
-    in UTC. Raises InvalidInput, which Airflow shows as the file's import error, when there is no
-    such folder.
+    in UTC; a plan waits `approval_timeout` for a person, then it is given up. Raises InvalidInput,
+    which Airflow shows as the file's import error, when there is no such folder.
     """
     if not desired_state.is_dir():
         raise InvalidInput(
@@ -33,7 +37,7 @@ def build_dags(
             "Give build_dags the folder whose sub-folders are clusters.",
         )
     folders = sorted(one.parent for one in desired_state.resolve().glob("*/cluster.yaml"))
-    dags = [reconcile_dag(folder, run_store) for folder in folders]
+    dags = [reconcile_dag(folder, run_store, approval_timeout) for folder in folders]
     if folders:
         dags.append(drift_dag(folders, run_store, drift_schedule))
     return {dag.dag_id: dag for dag in dags}

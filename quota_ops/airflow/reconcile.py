@@ -1,12 +1,16 @@
 """The reconcile DAG of one cluster: the eight stages, a task each."""
 
+from copy import deepcopy
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG, Param, TriggerRule
 
 from quota_ops.airflow import tasks
-from quota_ops.airflow.dag import one_at_a_time
+from quota_ops.airflow.approve import PARAMS as FORM
+from quota_ops.airflow.approve import Approve
+from quota_ops.airflow.dag import LONGEST, one_at_a_time
 from quota_ops.airflow.runs import dag_name
 from quota_ops.airflow.spark import SparkDiff
 from quota_ops.desired.read import read_policy
@@ -34,9 +38,10 @@ PARAMS = {
 ABOUT = """\
 Makes the client quotas of **{cluster}** what `{folder}` says, and reads them back.
 
-check, describe and diff find what differs. plan judges it: when a guard refuses, look at its log
-or the report, and trigger the DAG with the guard's name in `allow` and why in `reason`.
-validate asks the broker, and any refusal ends the run before its first write.
+check, describe and diff find what differs. plan judges it, validate asks the broker, whose refusal
+ends the run before its first write. A plan that needs a person, as the `approval` of cluster.yaml
+says, then waits in approve, under Required Actions: the question shows what would change, and what
+each guard means. Rejected, or not answered in time, nothing is written.
 apply writes, verify reads back from every broker.
 
 report runs always and is red when the run did not succeed: the report itself is written then too,
@@ -45,10 +50,11 @@ any time: what the cluster already holds is not sent again.
 {trouble}"""
 
 
-def reconcile_dag(folder: Path, run_store: str | None) -> DAG:
+def reconcile_dag(folder: Path, run_store: str | None, approval_timeout: timedelta) -> DAG:
     """The DAG that makes a cluster what its folder says, on the schedule of its cluster.yaml.
 
-    A cluster.yaml that does not parse gives the DAG without a schedule; its check says why.
+    A plan waits `approval_timeout` for a person. A cluster.yaml that does not parse gives the DAG
+    without a schedule; its check says why.
     """
     schedule, trouble = None, ""
     try:
@@ -60,25 +66,35 @@ def reconcile_dag(folder: Path, run_store: str | None) -> DAG:
         description=f"Makes the quotas of {folder.name} what Git says",
         doc_md=ABOUT.format(cluster=folder.name, folder=folder, trouble=trouble),
         schedule=schedule,
+        longest=LONGEST + approval_timeout,
         tags={"quota-ops", folder.name},
-        params=PARAMS,
+        params=deepcopy(PARAMS),  # where a run is tried in one process, its values stay in them
     ) as dag:
-        _chain(str(folder), run_store)
+        _chain(str(folder), run_store, approval_timeout)
     return dag
 
 
-def _chain(folder: str, run_store: str | None) -> None:
-    """The stages in a row.
+def _chain(folder: str, run_store: str | None, approval_timeout: timedelta) -> None:
+    """The stages in a row, and a person's word before the first that writes.
 
-    validate speaks beside a guard that refused; apply needs both. verify runs when apply was
+    validate speaks beside a guard that refused; approve needs both. verify runs when apply was
     begun, however that ended; report in any case.
     """
     begun, always = TriggerRule.ONE_DONE, TriggerRule.ALL_DONE
     check, describe = tasks.check(folder, run_store), tasks.describe(folder, run_store)
     diff = SparkDiff(task_id="diff", cluster_folders=[folder], run_store=run_store)
-    plan: Any = tasks.plan(folder, run_store)
+    plan = tasks.plan(folder, run_store)
     validate = tasks.validate.override(trigger_rule=begun)(folder, run_store)
-    apply = tasks.apply(folder, run_store, approved=plan)
+    approve = Approve(
+        task_id="approve",
+        cluster_folder=folder,
+        run_store=run_store,
+        timeout=approval_timeout,
+        params=FORM,
+    )
+    approved: Any = approve.output
+    apply = tasks.apply(folder, run_store, approved=approved)
     verify = tasks.verify.override(trigger_rule=begun)(folder, run_store)
     report = tasks.report.override(trigger_rule=always)(folder, run_store)
-    check >> describe >> diff >> plan >> validate >> apply >> verify >> report
+    plan >> approve
+    check >> describe >> diff >> plan >> validate >> approve >> apply >> verify >> report

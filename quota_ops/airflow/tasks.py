@@ -1,5 +1,6 @@
 """What the tasks do: one stage each, on the run folder of their DAG run."""
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from quota_ops.airflow.endings import plainly
 from quota_ops.airflow.runs import this_run
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
+from quota_ops.model.policy import ApprovalPolicy
 
 if TYPE_CHECKING:
     from quota_ops.stages.chain import Run
@@ -33,10 +35,8 @@ def describe(cluster_folder: str, run_store: str | None) -> None:
 
 @task
 @plainly()
-def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | None = None) -> str:
-    """Judge the differences; gives the plan's digest, unless a guard asks for a person."""
-    from quota_ops.run_folder import PLAN
-
+def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | None = None) -> None:
+    """Judge the differences; refused by a guard it ends here only if nobody is to be asked."""
     allow, reason = (params or {})["allow"] or [], (params or {})["reason"] or ""
     allowed = dict.fromkeys(allow, reason)
     with this_run(cluster_folder, run_store, allow=allowed) as run, run.folder.stage("plan"):
@@ -48,12 +48,14 @@ def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | No
         try:
             run_stage("plan", run)
         except GuardsRefused as refused:
+            if run.folder.policy().approval is not ApprovalPolicy.NEVER:
+                logging.getLogger(__name__).warning("%s", refused.message)
+                return
             raise Refused(
                 refused.message,
                 "Nothing was written. To let the plan pass, trigger the DAG with the guards in "
                 "the param allow, and why in reason.",
             ) from None
-        return str(run.folder.read_json(PLAN)["digest"])
 
 
 @task
@@ -69,7 +71,7 @@ def validate(cluster_folder: str, run_store: str | None) -> None:
 def apply(cluster_folder: str, run_store: str | None, approved: str) -> None:
     """Write what the approved plan says; a try after a crash goes on where it stopped."""
     if not approved:
-        raise Refused("no plan was approved: the task plan gave no digest", "Run it again.")
+        raise Refused("no plan was approved: the task approve gave no digest", "Run it again.")
     with this_run(cluster_folder, run_store, approve=approved) as run:
         run_stage("apply", run)
 

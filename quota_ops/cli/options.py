@@ -77,9 +77,7 @@ by = click.option(
 
 def allowing(command: Command) -> Command:
     """Add --allow and --reason."""
-    command = click.option("--reason", help="Why the guards may be passed; it is recorded.")(
-        command
-    )
+    command = click.option("--reason", help="Why the plan may pass; it is recorded.")(command)
     return click.option(
         "--allow",
         multiple=True,
@@ -89,12 +87,15 @@ def allowing(command: Command) -> Command:
     )(command)
 
 
-def allowed(allow: tuple[str, ...], reason: str | None) -> dict[str, str]:
+def allowed(allow: tuple[str, ...], reason: str | None, approve: str | None) -> dict[str, str]:
     """The guards that may pass, each with the reason; InvalidInput without one."""
     if allow and not (reason or "").strip():
         raise InvalidInput(f"--allow {allow[0]} needs a reason", "Add --reason TEXT.")
-    if reason and not allow:
-        raise InvalidInput("--reason says why a guard may pass, and none was named", "Add --allow.")
+    if reason is not None and not (allow or approve):
+        raise InvalidInput(
+            "--reason says why a guard may pass, and none was named",
+            "Add --allow GUARD, or --approve DIGEST to approve a plan.",
+        )
     return dict.fromkeys(allow, reason or "")
 
 

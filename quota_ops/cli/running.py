@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from quota_ops.cli import INTERRUPTED, options
+from quota_ops.cli.asking import person
 from quota_ops.cli.layout import TEXT
 from quota_ops.cli.show import progress, show_run
 from quota_ops.commit import find_commit
@@ -44,7 +45,7 @@ def run_command(
         raise InvalidInput(f"{name} takes a CLUSTER or --run", f"See quota-ops {name} --help.")
     if actual is not None and run_folder is not None:
         raise InvalidInput("--actual starts a run of its own", "Leave out --run.")
-    allowed = options.allowed(allow, reason)
+    allowed = options.allowed(allow, reason, approve)
     store = find_run_store(run_store)
     if run_folder is not None:
         cluster_folder = Path()
@@ -63,6 +64,7 @@ def run_command(
             engine=engine,
             allow=allowed,
             approve=approve,
+            ask=person(folder, output, approve, reason) if "apply" in stages else None,
             progress=told,
             actual=actual,
         )

@@ -8,6 +8,7 @@ from shlex import quote
 import click
 
 from quota_ops.cli.layout import TEXT, show
+from quota_ops.model.approval import needs_person
 from quota_ops.model.plan import SHORT
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.report import Report
@@ -47,14 +48,15 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
 
 
 def _next(command: str, folder: RunFolder, report: Report) -> Screen:
-    """What writes exactly the plan that was shown, when nothing stands against it."""
+    """What writes exactly the plan that was shown, when the broker has nothing against it."""
     plan = report.plan
-    if command not in {"plan", "validate"} or plan is None or not plan.writes or plan.refused:
+    if command not in {"plan", "validate"} or plan is None or not plan.writes:
         return ()
-    if not (report.validated and is_accepted(report)):
+    asks = needs_person(plan)
+    if (plan.refused and not asks) or not (report.validated and is_accepted(report)):
         return ()
-    where = quote(str(folder.path))
-    return (line(f"next: quota-ops reconcile --run {where} --approve {plan.digest[:SHORT]}"),)
+    where, why = quote(str(folder.path)), " --reason TEXT" if asks else ""
+    return (line(f"next: quota-ops reconcile --run {where} --approve {plan.digest[:SHORT]}{why}"),)
 
 
 @contextmanager

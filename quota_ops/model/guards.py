@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.entity import Entity
@@ -16,30 +16,42 @@ SHARE_COUNTS_FROM = 5
 
 
 class Guard(StrEnum):
-    """The guards' names, as `--allow` takes them."""
+    """The guards' names, as `--allow` takes them; `meaning` says when each asks for a person."""
 
-    REMOVALS = "removals"
-    """More removals than `guards.removals`, or a larger share of our rows than the policy has."""
-    OWNER_REMOVED = "owner_removed"
-    """All rows of one owner would be cleared."""
-    CUT = "cut"
-    """A limit would fall by more than `guards.cut_share` percent."""
-    DEFAULT_TOUCHED = "default_touched"
-    """A default entity would change: it holds for everyone without a quota of their own."""
-    TAKEOVER = "takeover"
-    """A value that was there before us would be replaced."""
-    CONFLICT = "conflict"
-    """Git and the cluster both moved since the last run."""
-    CHANGED_SINCE = "changed_since"
-    """A row that Git removed was changed on the cluster since we put it there."""
-    DRIFT = "drift"
-    """The policy says `drift: ask`, and somebody changed a row of ours."""
-    POLICY_CHANGED = "policy_changed"
-    """cluster.yaml differs from the policy that was last applied."""
-    WENT_BACK = "went_back"
-    """The ledger has already moved past this commit."""
-    EMPTY_DESIRED = "empty_desired"
-    """Git describes no quota at all, and rows of ours would be cleared."""
+    meaning: str
+
+    def __new__(cls, name: str, meaning: str) -> Self:
+        """Make a name that carries its meaning."""
+        guard = str.__new__(cls, name)
+        guard._value_, guard.meaning = name, meaning
+        return guard
+
+    REMOVALS = (
+        "removals",
+        "More removals than `guards.removals`, or a larger share of our rows than the policy has.",
+    )
+    OWNER_REMOVED = "owner_removed", "All rows of one owner would be cleared."
+    CUT = "cut", "A limit would fall by more than `guards.cut_share` percent."
+    DEFAULT_TOUCHED = (
+        "default_touched",
+        "A default entity would change: it holds for everyone without a quota of their own.",
+    )
+    TAKEOVER = "takeover", "A value that was there before us would be replaced."
+    CONFLICT = "conflict", "Git and the cluster both moved since the last run."
+    CHANGED_SINCE = (
+        "changed_since",
+        "A row that Git removed was changed on the cluster since we put it there.",
+    )
+    DRIFT = "drift", "The policy says `drift: ask`, and somebody changed a row of ours."
+    POLICY_CHANGED = "policy_changed", "cluster.yaml differs from the policy that was last applied."
+    WENT_BACK = "went_back", "The ledger has already moved past this commit."
+    EMPTY_DESIRED = (
+        "empty_desired",
+        "Git describes no quota at all, and rows of ours would be cleared.",
+    )
+
+
+MEANINGS: Mapping[str, str] = {guard.value: guard.meaning for guard in Guard}
 
 
 @dataclass(frozen=True, slots=True)

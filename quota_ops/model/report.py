@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from quota_ops.model.approval import Decision
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
@@ -56,3 +57,5 @@ class Report:
     writes: bool
     """Whether the run was one that writes; a drift report is not."""
     facts: ClusterFacts | None = None
+    decisions: tuple[Decision, ...] = ()
+    """What people said of the plan, in order."""

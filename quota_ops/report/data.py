@@ -30,6 +30,7 @@ def as_json(report: Report) -> str:
     stages          stage, status, seconds, message
     plan            digest, desired, actual, batches, ledger, guards, policy; null without a plan
     warnings        sentences about the cluster: a class of its own that decides on limits
+    decisions       what people said of the plan: said, digest, guards, by, at, reason, run
     brokers         broker, address, asked, behind, error
     rows            sorted by entity and key: the columns of a difference, `target` (what the
                     cluster is to hold), `standing`, `guarded`, `validated` and `applied` (batch,
@@ -70,6 +71,7 @@ def _head(report: Report, rows: tuple[ReportRow, ...]) -> dict[str, Any]:
         "stages": [stage._asdict() for stage in report.stages],
         "plan": None if report.plan is None else _plan(report.plan),
         "warnings": [words] if (words := callback_words(report.facts)) else [],
+        "decisions": [one.as_json() for one in report.decisions],
         "brokers": [asdict(broker) for broker in report.brokers],
         "versions": dict(report.versions),
     }

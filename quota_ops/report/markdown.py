@@ -15,6 +15,7 @@ from quota_ops.report import cells
 from quota_ops.report.remarks import (
     NO_LEDGER,
     allow,
+    approval_words,
     broker_words,
     callback_words,
     stage_lines,
@@ -42,8 +43,13 @@ def as_markdown(report: Report) -> str:
         f"\n{_sentence(said.details)}" if said.details else "",
     ]
     told = [row for row in rows if row.section is not Section.REST]
-    tail = [*_stopped(report), *(_guards(report.plan) if report.plan else ()), *_brokers(report)]
-    rows_told = fitting(map(_row, told), len(told), (*head, *TABLE, *tail)) if told else []
+    tail = [
+        *_stopped(report),
+        *(_guards(report.plan) if report.plan else ()),
+        *_approval(report),
+        *_brokers(report),
+    ]
+    rows_told = fitting(map(table_row, told), len(told), (*head, *TABLE, *tail)) if told else []
     return "\n".join([*head, *(TABLE if told else ()), *rows_told, *tail]) + "\n"
 
 
@@ -81,7 +87,8 @@ def _sentence(parts: Iterable[str]) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _row(row: ReportRow) -> str:
+def table_row(row: ReportRow) -> str:
+    """A row of `TABLE`."""
     change, trouble = cells.change(row).replace("-", "\N{MINUS SIGN}"), cells.trouble(row)
     share = f" ({change})" if change.endswith("%") else ""
     whom = (
@@ -115,6 +122,11 @@ def _guards(plan: Plan) -> Iterator[str]:
         if guard.allowed is not None:
             way = f"let through: {code(guard.allowed)}"
         yield f"\n⚠ Guard {code(guard.guard)}: {code(guard.message)}; {way}."
+
+
+def _approval(report: Report) -> Iterator[str]:
+    if said := approval_words(report):
+        yield f"\n{code(said)}"
 
 
 def _brokers(report: Report) -> Iterator[str]:

@@ -8,9 +8,11 @@ from quota_ops.report.page_parts import MEANING, PageRow, bar, choices, page_row
 from quota_ops.report.remarks import (
     NO_LEDGER,
     allow,
+    approval_words,
     broker_answer,
     broker_words,
     callback_words,
+    in_airflow,
     stage_lines,
     validated_words,
 )
@@ -30,6 +32,7 @@ class Note(NamedTuple):
     title: str
     lines: Sequence[str]
     command: str = ""
+    airflow: str = ""
 
 
 class Fold(NamedTuple):
@@ -87,9 +90,10 @@ def _notes(report: Report) -> Iterator[Note]:
         yield Note(style(Standing.PENDING), "not run", [", ".join(skipped)])
     if said := callback_words(report.facts):
         yield Note(style(Standing.PENDING), "quota callback", [said])
-    for guard in report.plan.refused if report.plan else ():
-        title, command = f"guard {guard.guard}", allow(guard.guard)
-        yield Note(style(Standing.PENDING), title, [guard.message], command)
+    if plan := report.plan:
+        for guard in plan.refused:
+            title, ways = f"guard {guard.guard}", (allow(guard.guard), in_airflow(plan))
+            yield Note(style(Standing.PENDING), title, [guard.message], *ways)
     for broker in report.brokers:
         if not broker.agrees:
             yield Note(unsettled, broker_words(broker), [])
@@ -104,6 +108,8 @@ def _remarks(report: Report) -> Iterator[str]:
         for guard in report.plan.guards:
             if guard.allowed is not None:
                 yield f"Guard {guard.guard} was let through ({guard.allowed}): {guard.message}."
+    if said := approval_words(report):
+        yield said
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:

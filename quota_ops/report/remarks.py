@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
+from quota_ops.model.approval import Said
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.outcome import DONE
-from quota_ops.model.plan import Plan
+from quota_ops.model.plan import SHORT, Plan
+from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.report import Report, StageResult
 from quota_ops.model.verification import BrokerAnswer
-from quota_ops.report.wording import counted, duration
+from quota_ops.report.wording import counted, duration, moment
 
 NO_LEDGER = "No ledger of this cluster yet: nothing is cleared before a run was verified."
 MOST_LINES = 8
@@ -52,7 +54,23 @@ def guards_words(plan: Plan) -> str:
         return ""
     one = len(names) == 1
     asks = "guard asks for a person. It passes" if one else "guards ask for a person. They pass"
-    return f"{len(names)} {asks} with {allow(*names)} (in Airflow, the params allow and reason)."
+    return f"{len(names)} {asks} with {allow(*names)} ({in_airflow(plan)})."
+
+
+def in_airflow(plan: Plan) -> str:
+    """How a person lets guards pass in Airflow."""
+    if plan.policy.approval is ApprovalPolicy.NEVER:
+        return "in Airflow, the params allow and reason"
+    return "in Airflow, approve the plan"
+
+
+def approval_words(report: Report) -> str:
+    """Who approved the plan, when and why: the last one; empty when nobody did."""
+    said = [one for one in report.decisions if one.said is Said.APPROVED]
+    if not said:
+        return ""
+    last = said[-1]
+    return f"{last.by} approved plan {last.digest[:SHORT]} at {moment(last.at)}: {last.reason}"
 
 
 def allow(*guards: str) -> str:

@@ -94,15 +94,18 @@ def progress(stream: TextIO | None = None) -> Iterator[WordedProgress]:
         console=console(stream or sys.stderr),
         transient=True,
     )
-    with bars:
+    try:
         tasks = {
             stage: bars.add_task(stage, text="", total=None, start=False, visible=False)
             for stage in ("apply", "verify")
         }
 
         def say(stage: str, text: str, done: int, total: int) -> None:
+            bars.start()  # not before: a person may be typing an answer
             if not bars.tasks[tasks[stage]].started:
                 bars.start_task(tasks[stage])
             bars.update(tasks[stage], text=text, completed=done, total=total, visible=True)
 
         yield WordedProgress(say)
+    finally:
+        bars.stop()

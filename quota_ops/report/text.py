@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from quota_ops.model.plan import SHORT
 from quota_ops.model.report import Report
-from quota_ops.report.remarks import stage_lines
+from quota_ops.report.remarks import approval_words, stage_lines
 from quota_ops.report.row_table import report_table
 from quota_ops.report.screen import Line, Screen, Tone, line, plain
 from quota_ops.report.screens import callback_lines, guard_lines, verify_screen
@@ -30,6 +30,7 @@ def report_screen(report: Report) -> Screen:
         *_stopped(report),
         *callback_lines(report.facts),
         *(guard_lines(report.plan) if report.plan else ()),
+        *((line(said),) if (said := approval_words(report)) else ()),
         *_section(Section.PERSON, report, rows),
         *_section(Section.CHANGE, report, rows),
         *((line(), line("Brokers", Tone.STRONG)) if report.brokers else ()),

@@ -26,16 +26,21 @@ def approved_plan(folder: RunFolder, approved: str) -> tuple[Plan, Batches]:
     pass, or the broker has not accepted every batch (validate-only).
     """
     plan = _whole_plan(folder)
-    if not approves(approved, plan.digest):
-        raise Refused(
-            f"the approval is for {approved[:SHORT]}, this plan is {plan.digest[:SHORT]}",
-            "Nothing was written. Look at the plan again, then approve its digest.",
-        )
+    refuse_unless_approves(approved, plan)
     batches = folder.batches()
     _hold_against_plan(folder, plan, batches)
     refuse_unless_passed(plan)
     _refuse_unless_validated(folder, batches)
     return plan, batches
+
+
+def refuse_unless_approves(approved: str, plan: Plan) -> None:
+    """Raise Refused when the digest that an approver named is not the plan's."""
+    if not approves(approved, plan.digest):
+        raise Refused(
+            f"the approval is for {approved[:SHORT]}, this plan is {plan.digest[:SHORT]}",
+            "Nothing was written. Look at the plan again, then approve its digest.",
+        )
 
 
 def _whole_plan(folder: RunFolder) -> Plan:

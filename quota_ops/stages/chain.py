@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.errors import GuardsRefused, QuotaOpsError
+from quota_ops.model.approval import Decision, needs_person
+from quota_ops.model.errors import GuardsRefused, QuotaOpsError, Refused
+from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.progress import SILENT, Progress
-from quota_ops.run_folder import APPLIED, PLAN, RunFolder
+from quota_ops.run_folder import APPLIED, RunFolder
 from quota_ops.run_store import RunStore
 from quota_ops.snapshot import Snapshot
 from quota_ops.stages import check, describe, diff, plan, validate
+from quota_ops.stages.asking import decide, earlier, plan_of
 
 READ_ONLY = ("check", "describe", "diff", "plan", "validate")
 CHAINS = {
@@ -43,6 +46,8 @@ class Run:
     allow: Mapping[str, str] = field(default_factory=dict)
     approve: str | None = None
     """The approved digest; None approves the plan that this very run has just made."""
+    ask: Callable[[Plan], Decision] | None = None
+    """What a person says of a plan that needs one; None when nobody is there to say it."""
     progress: Progress = SILENT
     actual: Path | None = None
     """A snapshot in the cluster's place: described, never validated or written."""
@@ -51,6 +56,11 @@ class Run:
     def ledger(self) -> Path:
         """The ledger of this run's cluster."""
         return self.store.ledger(self.folder.policy().cluster_id)
+
+    @property
+    def approvals(self) -> Path:
+        """What people said of the plans of this run's cluster."""
+        return self.store.approvals(self.folder.policy().cluster_id)
 
 
 def _check(run: Run) -> None:
@@ -67,7 +77,16 @@ def _diff(run: Run) -> None:
 
 
 def _plan(run: Run) -> None:
-    plan.run(run.folder, run.allow)
+    try:
+        plan.run(run.folder, run.allow)
+    except GuardsRefused:
+        made = plan_of(run.folder)
+        if not needs_person(made):
+            raise
+        if decision := earlier(run.approvals, made):
+            decide(run.folder, run.approvals, decision)
+        elif run.ask is None:
+            raise
 
 
 def _validate(run: Run) -> None:
@@ -77,9 +96,24 @@ def _validate(run: Run) -> None:
 def _apply(run: Run) -> None:
     from quota_ops.stages import apply  # noqa: PLC0415 - what only reads need not wait for it
 
-    made = run.folder.read_json(PLAN)["digest"]
-    approved = made if run.approve is None else run.approve
+    approved = _approved(run)
     apply.run(run.folder, run.connect(), run.ledger, approved, run.progress)
+
+
+def _approved(run: Run) -> str:
+    """The digest that the approver names; of a plan that needs a person, once one has spoken."""
+    made = plan_of(run.folder)
+    if needs_person(made):
+        decision = earlier(run.approvals, made) or (run.ask(made) if run.ask else None)
+        if decision is None:
+            short, policy = made.digest[:SHORT], made.policy.approval
+            raise Refused(
+                f"cluster.yaml says approval: {policy}, and nobody has approved plan {short}",
+                "Nothing was written. If it may be: quota-ops reconcile "
+                f"--run {run.folder.path} --approve {short} --reason TEXT",
+            )
+        decide(run.folder, run.approvals, decision)
+    return made.digest if run.approve is None else run.approve
 
 
 def _verify(run: Run) -> None:

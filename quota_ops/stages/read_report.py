@@ -11,6 +11,7 @@ from quota_ops.model.report import STAGES, Report, StageResult, StageStatus
 from quota_ops.model.tables import ACTUAL, DESIRED, DIFFERENCES
 from quota_ops.run_folder import (
     APPLIED,
+    APPROVAL,
     DESCRIBED,
     FACTS,
     PLAN,
@@ -20,6 +21,7 @@ from quota_ops.run_folder import (
     RunFolder,
 )
 from quota_ops.run_json import plan_from_json, verification_from_json
+from quota_ops.stages.asking import decisions
 
 Part = TypeVar("Part")
 
@@ -57,6 +59,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         versions=versions,
         writes=folder.has(APPLIED),
         facts=parts.read("describe", FACTS, folder.facts),
+        decisions=parts.read("apply", APPROVAL, lambda: decisions(folder)) or (),
     )
 
 

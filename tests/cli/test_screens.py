@@ -87,7 +87,7 @@ def test_a_guard_refuses(lab: Lab) -> None:
         "default_touched: user=<default> producer_byte_rate would change: "
         "a default holds for many\n"
         "1 guard asks for a person. It passes with --allow default_touched --reason TEXT "
-        "(in Airflow, the params allow and reason).\n"
+        "(in Airflow, approve the plan).\n"
         "nothing applied in TIME; report: ROOT/store/runs/demo/RUN/report.html\n"
     )
     assert lab.held() == {}
@@ -129,7 +129,9 @@ def test_json(lab: Lab) -> None:
     }
 
 
-def on_a_terminal(lab: Lab, *arguments: str, **environment: str) -> tuple[int, str]:
+def on_a_terminal(
+    lab: Lab, *arguments: str, typed: str = "", **environment: str
+) -> tuple[int, str]:
     """The exit code of a command whose input and outputs are a terminal, and what that shows."""
     ours, its = pty.openpty()
     process = subprocess.Popen(
@@ -141,6 +143,7 @@ def on_a_terminal(lab: Lab, *arguments: str, **environment: str) -> tuple[int, s
         env=lab.environment | {"TERM": "xterm-256color", "COLUMNS": "200"} | environment,
     )
     os.close(its)
+    os.write(ours, typed.encode())
     shown = b""
     try:
         while data := os.read(ours, 65_536):

@@ -19,6 +19,7 @@ from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.run_folder import RunFolder
 from quota_ops.sandbox.broker import RunningBroker
+from tests.dag.answering import Answer, napping
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
@@ -36,12 +37,11 @@ os.environ |= {
     "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
 }
 DAG_FILE = """\
+from datetime import timedelta
 from pathlib import Path
 from quota_ops.airflow import build_dags
-globals().update(build_dags(Path({!r})))
+globals().update(build_dags(Path({!r}), approval_timeout=timedelta(seconds={!r})))
 """
-SLEEP = time.sleep
-"""dag.test sleeps a second whenever tasks are skipped."""
 ALICE = "{owner: payments, quotas: [{user: alice, limits: {producer_byte_rate: 1000}}]}"
 
 
@@ -66,6 +66,7 @@ class Repository:
     """A repository with a DAG file, and the store of its runs."""
 
     root: Path
+    approval_seconds: float = 3600.0
 
     @property
     def store(self) -> Path:
@@ -80,24 +81,34 @@ class Repository:
         for team, text in teams.items():
             (folder / f"{team}.yaml").write_text(text)
 
+    def add_policy(self, name: str, line: str) -> None:
+        """Add a line to a cluster's cluster.yaml."""
+        with (self.root / "desired_state" / name / "cluster.yaml").open("a") as file:
+            file.write(line + "\n")
+
     def dags(self) -> dict[str, "DAG"]:
         """The DAGs of its DAG file."""
         from airflow.dag_processing.dagbag import DagBag
 
         # Written again in the same second and at the same length, it would be taken from its cache.
         shutil.rmtree(DAGS / "__pycache__", ignore_errors=True)
-        (DAGS / "quotas.py").write_text(DAG_FILE.format(str(self.root / "desired_state")))
+        (DAGS / "quotas.py").write_text(
+            DAG_FILE.format(str(self.root / "desired_state"), self.approval_seconds)
+        )
         bag = DagBag(dag_folder=DAGS)
         assert bag.import_errors == {}
         return dict(bag.dags)
 
-    def run(self, dag_id: str, **params: Any) -> DagRun:
-        """Run a DAG to its end in this process, every task at its real broker."""
+    def run(self, dag_id: str, answer: Answer | None = None, **params: Any) -> DagRun:
+        """Run a DAG to its end in this process, every task at its real broker.
+
+        `answer` is called, with the task that waits, whenever the run waits for a person.
+        """
         dag = self.dags()[dag_id]
         for task in dag.tasks:
             task.retry_delay = timedelta(milliseconds=1)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(time, "sleep", lambda seconds: SLEEP(min(seconds, 0.02)))
+            patch.setattr(time, "sleep", napping(answer))
             ended = dag.test(run_conf=params or None)
         instances = ended.get_task_instances()
         ids = {ti: ti.task_id + (f"[{ti.map_index}]" * (ti.map_index >= 0)) for ti in instances}

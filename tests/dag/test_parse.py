@@ -58,13 +58,14 @@ def test_the_dags_of_a_repository(repository: Repository) -> None:
 
 
 def test_the_order_of_reconcile(repository: Repository) -> None:
-    """The eight stages in a row; what is approved goes from plan to apply."""
+    """The eight stages in a row; a person's word stands before the first that writes."""
     assert shape(repository.dags()["reconcile_demo"]) == {
         "check": ("all_success", ["describe"]),
         "describe": ("all_success", ["diff"]),
         "diff": ("all_success", ["plan"]),
-        "plan": ("all_success", ["apply", "validate"]),
-        "validate": ("one_done", ["apply"]),
+        "plan": ("all_success", ["approve", "validate"]),
+        "validate": ("one_done", ["approve"]),
+        "approve": ("all_success", ["apply"]),
         "apply": ("all_success", ["verify"]),
         "verify": ("one_done", ["report"]),
         "report": ("all_done", []),

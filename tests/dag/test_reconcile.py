@@ -13,9 +13,9 @@ from quota_ops.sandbox.broker import RunningBroker
 from quota_ops.stages import check
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
 
-DONE = dict.fromkeys(
-    ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report"), "success"
-)
+STAGES = ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report")
+DONE = dict.fromkeys((*STAGES, "approve"), "success")
+STOPPED = {"approve": "upstream_failed"}
 NOT_APPLIED = {"apply": "upstream_failed", "verify": "skipped", "report": "failed"}
 ALICE_HAS_1000 = {"user=alice producer_byte_rate": 1000.0}
 
@@ -50,10 +50,11 @@ def test_refused_by_a_guard(
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """The broker is still asked, nothing is written, and a person's word lets the next run pass."""
+    """With `approval: never` the run ends, and a person's word lets the next one pass."""
+    demo.add_policy("demo", "approval: never")
     quotas.set({"user=alice producer_byte_rate": 900})
     run = demo.run("reconcile_demo")
-    assert (run.state, run.tasks) == ("failed", DONE | {"plan": "failed"} | NOT_APPLIED)
+    assert (run.state, run.tasks) == ("failed", DONE | {"plan": "failed"} | STOPPED | NOT_APPLIED)
     assert "takeover" in said(run, "plan")
     assert "guards ask for a person: takeover" in caplog.text
     assert "Task exited" in (log := capfd.readouterr().out)
@@ -69,7 +70,7 @@ def test_refused_by_a_guard(
 def test_a_guard_without_a_reason(demo: Repository) -> None:
     """Letting a guard pass without saying why is refused."""
     run = demo.run("reconcile_demo", allow=["takeover"])
-    assert (run.state, run.tasks) == ("failed", DONE | {"plan": "failed"} | NOT_APPLIED)
+    assert (run.state, run.tasks) == ("failed", DONE | {"plan": "failed"} | STOPPED | NOT_APPLIED)
     assert "reason is empty" in said(run, "plan")
 
 
@@ -86,7 +87,10 @@ def test_refused_by_the_broker(
 
     monkeypatch.setattr(check, "read_cluster", read_less_strictly)
     run = demo.run("reconcile_demo")
-    assert (run.state, run.tasks) == ("failed", DONE | {"validate": "failed"} | NOT_APPLIED)
+    assert (run.state, run.tasks) == (
+        "failed",
+        DONE | {"validate": "failed"} | STOPPED | NOT_APPLIED,
+    )
     assert "not a valid IP or resolvable host" in said(run, "validate")
     assert run.tries["validate"] == 1
     assert quotas.held() == {}
@@ -120,7 +124,7 @@ def test_broker_gone(demo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     run = demo.run("reconcile_demo")
     skipped = dict.fromkeys(("diff", "plan"), "upstream_failed") | {"validate": "skipped"}
     assert run.state == "failed"
-    assert run.tasks == DONE | {"describe": "failed"} | skipped | NOT_APPLIED
+    assert run.tasks == DONE | {"describe": "failed"} | skipped | STOPPED | NOT_APPLIED
     assert run.tries["describe"] == 4
     assert "127.0.0.1:1" in said(run, "describe")
 

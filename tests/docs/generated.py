@@ -134,7 +134,9 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "finding-codes": _finding_codes,
     "findings": _findings,
     "guard-numbers": _guard_numbers,
-    "guards": lambda: _values(("guard", "asks a person when"), Guard),
+    "guards": lambda: table(
+        ("guard", "asks a person when"), ((f"`{guard}`", guard.meaning) for guard in Guard)
+    ),
     "keys": _keys,
     "limits": lambda: _fields(LIMITS),
     "outcomes": lambda: _values(("outcome", "what it means"), Status),

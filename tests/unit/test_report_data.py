@@ -27,6 +27,7 @@ def test_head() -> None:
         "stages",
         "plan",
         "warnings",
+        "decisions",
         "brokers",
         "versions",
         "rows",

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from quota_ops.model.approval import Decision, Said
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.outcome import Outcome, Status
@@ -18,7 +20,7 @@ from quota_ops.model.plan import GuardFinding
 from quota_ops.model.problem import Problem
 from quota_ops.model.report import Report
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
-from quota_ops.report import fleet
+from quota_ops.report import fleet, question
 from quota_ops.report.data import as_json
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
@@ -106,6 +108,7 @@ def report_of(name: str) -> Report:
             ),
         ),
         versions=((name, name),),
+        decisions=(Decision(Said.APPROVED, PLAN.digest, (), name, name, name, name),),
     )
 
 
@@ -154,6 +157,25 @@ def test_markdown(name: str) -> None:
     assert shown(name) in {
         token.content for token in tokens(markdown) if token.type == "code_inline"
     }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_question(name: str) -> None:
+    """What a person is asked to approve is a line without line ends, and Markdown as harmless."""
+
+    def asked(report: Report) -> str:
+        plan = report.plan
+        assert plan is not None
+        assert question.subject(report, plan).isprintable()
+        return question.body(report, plan, datetime(2026, 11, 21, tzinfo=UTC))
+
+    markdown = asked(report_of(name))
+    outside = [token.content for token in tokens(markdown) if token.type == "text"]
+    assert {token.type for token in tokens(markdown)} == {
+        token.type for token in tokens(asked(HARMLESS))
+    }
+    assert not re.search(r"[@#\[\]<>`|]|http|www", "".join(outside))
+    assert {shown(name)} < {one.content for one in tokens(markdown) if one.type == "code_inline"}
 
 
 def screens_of(name: str) -> list[Screen]:

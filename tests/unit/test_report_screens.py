@@ -36,7 +36,7 @@ payments.yaml:8
 The broker accepts all 4 (validate-only, 1 batch, 31 ms).
 default_touched: user=<default> request_percentage would change: a default holds for many
 1 guard asks for a person. It passes with --allow default_touched --reason TEXT \
-(in Airflow, the params allow and reason).
+(in Airflow, approve the plan).
 """
 
 

@@ -1,0 +1,119 @@
+"""The task approve: a plan that needs a person waits for one, among Airflow's required actions."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk import Param
+from airflow.sdk.exceptions import TaskAwaitingInput
+
+from quota_ops.airflow.endings import plainly
+from quota_ops.airflow.runs import this_run
+from quota_ops.model.errors import Refused
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from quota_ops.model.approval import Decision
+    from quota_ops.stages.chain import Run
+
+PARAMS = {
+    "why": Param(
+        "",
+        type="string",
+        title="Reason",
+        description="Why you approve or reject it; it is recorded with your name.",
+    )
+}
+"""The form beside the question, which is not complete while a text is empty.
+
+Its field is not named as one of the DAG's params: Airflow would fill it with theirs.
+"""
+
+
+class Approve(ApprovalOperator):
+    """Gives the digest that may be applied; asks for it when the cluster's policy says so.
+
+    While it waits it holds no worker. Rejected, unanswered or approved without a reason, it fails.
+    """
+
+    def __init__(
+        self, *, cluster_folder: str, run_store: str | None, timeout: timedelta, **options: Any
+    ) -> None:
+        super().__init__(
+            subject="",
+            defaults=self.REJECT,
+            response_timeout=timeout,
+            **options,
+        )
+        self.cluster_folder = cluster_folder
+        self.run_store = run_store
+        self.timeout = timeout
+
+    def execute(self, context: "Context") -> str:
+        """Give the digest of a plan that nobody has to see; wait with any other."""
+        from quota_ops.model.approval import Said, needs_person
+        from quota_ops.stages.asking import answered, decide, earlier, plan_of
+
+        with plainly(), this_run(self.cluster_folder, self.run_store) as run:
+            plan = plan_of(run.folder)
+            if not needs_person(plan):
+                return plan.digest
+            if decision := earlier(run.approvals, plan):
+                self.log.info("%s approved it at %s", decision.by, decision.at)
+                decide(run.folder, run.approvals, decision)
+                return plan.digest
+            self._write_question(run)
+            asked = answered(run.folder, plan, Said.NOTHING, None, "")
+        try:
+            super().execute(context)
+        except TaskAwaitingInput as waiting:
+            # What was asked comes back from Airflow's own database, with the answer.
+            raise TaskAwaitingInput(
+                method_name=waiting.method_name,
+                kwargs={"asked": asked.as_json()},
+                timeout=waiting.timeout,
+            ) from None
+        raise AssertionError("Airflow did not wait for an answer")
+
+    def execute_complete(
+        self, context: "Context", event: dict[str, Any], asked: Mapping[str, Any] | None = None
+    ) -> str:
+        """Keep the answer; give the approved digest, or fail."""
+        from quota_ops.stages.asking import decide
+
+        del context
+        decision = _decision(event, asked or {})
+        with plainly(), this_run(self.cluster_folder, self.run_store) as run:
+            try:
+                decide(run.folder, run.approvals, decision)
+            except Refused:
+                with run.folder.stage("apply"):  # which this keeps from being done
+                    raise
+        return decision.digest
+
+    def _write_question(self, run: "Run") -> None:
+        from quota_ops.report import question
+        from quota_ops.stages.asking import plan_of
+        from quota_ops.stages.read_report import read_report
+
+        plan, report = plan_of(run.folder), read_report(run.folder)
+        self.subject = question.subject(report, plan)
+        self.body = question.body(report, plan, datetime.now(UTC) + self.timeout)
+
+
+def _decision(event: Mapping[str, Any], asked: Mapping[str, Any]) -> "Decision":
+    """What was asked, with the answer; a reason is whatever text the API was given as one."""
+    from quota_ops.model.approval import Decision, Said
+
+    said = Said.APPROVED if event["chosen_options"] == [Approve.APPROVE] else Said.REJECTED
+    by, reason = event["responded_by_user"], event["params_input"].get("why")
+    return replace(
+        Decision.from_json(asked),
+        said=Said.NOTHING if event.get("timedout") else said,
+        by=None if by is None else str(by["name"]),
+        at=f"{event['responded_at']:%Y-%m-%dT%H:%M:%SZ}",
+        reason=reason.strip() if isinstance(reason, str) else "",
+    )

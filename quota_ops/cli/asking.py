@@ -1,0 +1,58 @@
+"""Who says whether a plan may be applied: the options, or the person at the terminal."""
+
+import sys
+from collections.abc import Callable
+from getpass import getuser
+
+import click
+
+from quota_ops.cli.layout import TEXT, show
+from quota_ops.cli.show import MOST
+from quota_ops.model.approval import Decision, Said
+from quota_ops.model.plan import SHORT, Plan
+from quota_ops.report.screen import Tone, line
+from quota_ops.report.screens import plan_screen
+from quota_ops.run_folder import RunFolder
+from quota_ops.stages.approval import refuse_unless_approves
+from quota_ops.stages.asking import answered
+from quota_ops.stages.read_report import read_report
+
+
+def person(
+    folder: RunFolder, output: str, approve: str | None, reason: str | None
+) -> Callable[[Plan], Decision] | None:
+    """What asks a person about a run's plan; None where nobody can be asked."""
+
+    def by_options(plan: Plan) -> Decision:
+        refuse_unless_approves(approve or "", plan)
+        return answered(folder, plan, Said.APPROVED, _user(), reason or "")
+
+    def at_the_terminal(plan: Plan) -> Decision:
+        if approve is not None:
+            refuse_unless_approves(approve, plan)
+        show((*plan_screen(read_report(folder), most=MOST), line()))
+        why = _why(plan)
+        said = Said.APPROVED if why else Said.REJECTED
+        return answered(folder, plan, said, _user(), why)
+
+    if approve is not None and reason is not None:
+        return by_options
+    interactive = output == TEXT and sys.stdin.isatty() and sys.stdout.isatty()
+    return at_the_terminal if interactive else None
+
+
+def _why(plan: Plan) -> str:
+    asks = f"This plan needs a person: cluster.yaml says approval: {plan.policy.approval}."
+    show((line(asks, Tone.CHANGE),))
+    question = f"Why may plan {plan.digest[:SHORT]} be applied? (Enter alone: it may not)"
+    try:
+        return str(click.prompt(question, default="", show_default=False)).strip()
+    except click.Abort:
+        raise KeyboardInterrupt from None
+
+
+def _user() -> str:
+    try:
+        return getuser()
+    except (ImportError, KeyError, OSError):  # a container may know no user of this id
+        return "a person without a name"

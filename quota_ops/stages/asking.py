@@ -1,0 +1,109 @@
+"""A person's word on a plan: found again by its digest, kept for ever, and put into effect."""
+
+import json
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from quota_ops import artefact
+from quota_ops.model.approval import Decision, Said
+from quota_ops.model.errors import InvalidInput, Refused
+from quota_ops.model.plan import SHORT, Plan
+from quota_ops.run_folder import APPROVAL, PLAN, RunFolder
+from quota_ops.run_json import plan_from_json
+from quota_ops.stages import plan as judging
+
+_NOTHING = "Nothing was written."
+
+
+def plan_of(folder: RunFolder) -> Plan:
+    """The plan that a run's plan stage left."""
+    return folder.read_as(PLAN, plan_from_json)[0]
+
+
+def answered(folder: RunFolder, plan: Plan, said: Said, by: str | None, reason: str) -> Decision:
+    """What somebody just said of a run's plan."""
+    return Decision(
+        said=said,
+        digest=plan.digest,
+        guards=tuple(sorted({one.guard for one in plan.guards})),
+        by=by,
+        at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        reason=reason.strip(),
+        run=folder.about()["run"],
+    )
+
+
+def earlier(approvals: Path, plan: Plan) -> Decision | None:
+    """The last word on this digest, of whatever run, if it lets this plan pass.
+
+    Raises InvalidInput when what was kept of it is damaged.
+    """
+    kept = sorted(approvals.glob(f"{plan.digest}-*.json"))
+    last = _read(kept[-1]) if kept else None
+    return last if last is not None and last.allows(plan) else None
+
+
+def decide(folder: RunFolder, approvals: Path, decision: Decision) -> None:
+    """Keep a decision about the run's plan, and let the guards pass that it is about.
+
+    Raises Refused when it is not an approval, has no reason, or is about another plan.
+    """
+    plan, short = plan_of(folder), decision.digest[:SHORT]
+    who = decision.by or "nobody"
+    if decision.digest != plan.digest:
+        raise Refused(
+            f"{who} was asked about plan {short}, this one is {plan.digest[:SHORT]}",
+            f"{_NOTHING} Look at the plan again.",
+        )
+    if more := {one.guard for one in plan.refused}.difference(decision.guards):
+        raise Refused(
+            f"{who} was asked about plan {short} before {', '.join(sorted(more))} asked too",
+            f"{_NOTHING} Look at the plan again.",
+        )
+    if decision.said is Said.APPROVED and not decision.reason:
+        raise Refused(
+            f"{who} approved plan {short} without a reason",
+            f"{_NOTHING} Run again, and say why: it is recorded.",
+        )
+    _keep(folder, approvals, decision)
+    if decision.said is Said.REJECTED:
+        why = f": {decision.reason}" if decision.reason else ""
+        raise Refused(f"{who} rejected plan {short}{why}", _NOTHING)
+    if decision.said is Said.NOTHING:
+        raise Refused(f"nobody answered in time whether plan {short} may be applied", _NOTHING)
+    if plan.refused:
+        judging.run(folder, {one.guard: one.allowed or decision.reason for one in plan.guards})
+
+
+def decisions(folder: RunFolder) -> tuple[Decision, ...]:
+    """What was said of a run's plan, in order."""
+    return folder.read_as(APPROVAL, _listed) if folder.has(APPROVAL) else ()
+
+
+def _keep(folder: RunFolder, approvals: Path, decision: Decision) -> None:
+    """Add to what the run has; and, if it was said of this run, to what every run finds."""
+    before = decisions(folder)
+    if decision in before:
+        return
+    if decision.run == folder.about()["run"]:
+        content = json.dumps(decision.as_json(), indent=1).encode()
+        for number in count(1):
+            place = approvals / f"{decision.digest}-{number:04d}.json"
+            if artefact.create(str(place), content):
+                break
+    folder.write_json(APPROVAL, {"decisions": [one.as_json() for one in (*before, decision)]})
+
+
+def _read(file: Path) -> Decision:
+    try:
+        return Decision.from_json(json.loads(artefact.read(str(file))))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"{file} is damaged: {error!r}", "Move it aside: the plan is then asked about again."
+        ) from error
+
+
+def _listed(values: dict[str, Any]) -> tuple[Decision, ...]:
+    return tuple(map(Decision.from_json, values["decisions"]))

@@ -1,0 +1,84 @@
+"""A plan that needs a person, at a terminal, in a pipe and by options."""
+
+from collections.abc import Iterator
+from getpass import getuser
+from pathlib import Path
+
+import pytest
+
+from quota_ops.model.approval import Decision, Said
+from quota_ops.run_folder import RunFolder
+from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.stages.asking import decisions
+from tests.cli.test_screens import KEY, STATE, on_a_terminal, said
+from tests.lab import Lab, State, open_lab
+
+EVERYONE: State = {"user=<default>": {KEY: 10.0}}
+
+
+@pytest.fixture(name="lab")
+def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
+    with open_lab(broker, tmp_path) as lab:
+        lab.desire(STATE, approval="always")
+        yield lab
+
+
+def last_decisions(lab: Lab) -> tuple[Decision, ...]:
+    """What was said of the plan of the last run."""
+    newest = max((lab.store.root / "runs" / "demo").iterdir(), key=lambda one: one.stat().st_mtime)
+    return decisions(RunFolder(newest))
+
+
+def test_in_a_pipe(lab: Lab) -> None:
+    """Nobody can be asked: refused, with the command that approves; later its digest is known."""
+    refused = lab.cli("reconcile", "demo")
+    assert refused.returncode == 1
+    assert "cluster.yaml says approval: always, and nobody has approved plan" in refused.stderr
+    assert lab.held() == {}
+
+    command = refused.stderr.partition("quota-ops ")[2].split()
+    unexplained = lab.cli(*command[: command.index("--reason")])
+    assert (unexplained.returncode, lab.held()) == (1, {})
+    command[-1] = "agreed in PLAT-12"
+    said(lab, *command)
+    assert lab.held() == STATE
+    (kept,) = last_decisions(lab)
+    assert (kept.said, kept.by, kept.reason) == (Said.APPROVED, getuser(), "agreed in PLAT-12")
+
+    lab.put({"user=alice": {KEY: None}, "user=bob": {KEY: None}})
+    assert "agreed in PLAT-12" in said(lab, "reconcile", "demo", "--format", "json")
+    assert lab.held() == STATE
+
+
+def test_at_a_terminal(lab: Lab) -> None:
+    """The plan is shown with its digest; a reason approves it, Enter alone does not."""
+    code, shown = on_a_terminal(lab, "reconcile", "demo", typed="\n")
+    assert (code, lab.held()) == (1, {})
+    digest = last_decisions(lab)[0].digest[:8]
+    assert f"Why may plan {digest} be applied?" in shown
+    assert f"{getuser()} rejected plan {digest}" in shown
+
+    code, shown = on_a_terminal(lab, "reconcile", "demo", typed="agreed in PLAT-12\n")
+    assert (code, lab.held()) == (0, STATE)
+    assert last_decisions(lab)[0].reason == "agreed in PLAT-12"
+
+
+def test_what_a_guard_refuses(lab: Lab) -> None:
+    """With `on_breach` a guard's word is asked for; with `never` nobody is asked."""
+    lab.desire(EVERYONE, approval="never")
+    code, shown = on_a_terminal(lab, "reconcile", "demo", typed="agreed in PLAT-12\n")
+    assert (code, "Why may" in shown, lab.held()) == (1, False, {})
+
+    lab.desire(EVERYONE)
+    assert "--reason TEXT\n" in said(lab, "plan", "demo", exit_code=1)
+    code, shown = on_a_terminal(lab, "reconcile", "demo", typed="agreed in PLAT-12\n")
+    assert (code, lab.held()) == (0, EVERYONE)
+    assert last_decisions(lab)[0].guards == ("default_touched",)
+
+
+def test_an_approval_of_another_plan(lab: Lab) -> None:
+    """A digest that is not the plan's approves nothing."""
+    refused = lab.cli("reconcile", "demo", "--approve", "0" * 8, "--reason", "because")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("the approval is for 00000000, this plan is ")
+    assert (lab.held(), last_decisions(lab)) == ({}, ())

@@ -1,0 +1,87 @@
+"""A person, or nobody, at a run that waits: what Airflow's API and scheduler do then."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+Answer = Callable[[Any], None]
+"""Called with the task instance that waits."""
+_SLEEP = time.sleep
+
+
+def napping(answer: Answer | None) -> Callable[[float], None]:
+    """A time.sleep for dag.test, which sleeps a second when tasks are skipped or wait."""
+    answering = False
+
+    def nap(seconds: float) -> None:
+        nonlocal answering
+        if answer is not None and not answering and (waiting := _waiting()):
+            answering = True  # what answers may sleep itself
+            answer(waiting[0])
+            answering = False
+        _SLEEP(min(seconds, 0.02))
+
+    return nap
+
+
+def _waiting() -> list[Any]:
+    from airflow.models import TaskInstance
+    from airflow.utils.session import create_session
+    from airflow.utils.state import TaskInstanceState
+    from sqlalchemy import select
+
+    waits = TaskInstance.state == TaskInstanceState.AWAITING_INPUT
+    with create_session() as session:
+        newest = select(TaskInstance).where(waits).order_by(TaskInstance.start_date.desc())
+        return list(session.scalars(newest).all())
+
+
+def approve(reason: object = "agreed in PLAT-12", by: str = "olga") -> Answer:
+    """Approve, as the API does it; None as reason leaves the param out."""
+    return _respond("Approve", reason, by)
+
+
+def reject(reason: object = "not on a Friday", by: str = "olga") -> Answer:
+    """Reject, as the API does it."""
+    return _respond("Reject", reason, by)
+
+
+def _respond(option: str, reason: object, by: str) -> Answer:
+    def answer(waiting: Any) -> None:
+        from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+        from airflow.api_fastapi.core_api.datamodels.hitl import UpdateHITLDetailPayload
+        from airflow.api_fastapi.core_api.routes.public.hitl import update_hitl_detail
+        from airflow.utils.session import create_session
+
+        given = {} if reason is None else {"why": reason}
+        payload = UpdateHITLDetailPayload(chosen_options=[option], params_input=given)
+        with create_session() as session:
+            update_hitl_detail(
+                dag_id=waiting.dag_id,
+                dag_run_id=waiting.run_id,
+                task_id=waiting.task_id,
+                update_hitl_detail_payload=payload,
+                user=SimpleAuthManagerUser(username=by, role="admin"),
+                session=session,
+            )
+
+    return answer
+
+
+def nobody(_waiting: Any) -> None:
+    """Let the scheduler look whether the time for an answer is over."""
+    from airflow.jobs.job import Job
+    from airflow.jobs.scheduler_job_runner import SchedulerJobRunner
+
+    job: Any = Job
+    SchedulerJobRunner(job=job()).check_awaiting_input_timeouts()
+
+
+def question(waiting: Any) -> tuple[str, str]:
+    """The subject and the body that a person is shown."""
+    from airflow.models.hitl import HITLDetail
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        asked = session.get_one(HITLDetail, waiting.id)
+        return asked.subject, str(asked.body)

@@ -1,0 +1,150 @@
+"""Each answer to a plan that waits for a person: the run's end, what was written and kept."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from quota_ops import ledger
+from quota_ops.model.approval import Decision, Said
+from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.stages.asking import decisions
+from tests.dag.answering import approve, nobody, question, reject
+from tests.dag.repository import ALICE, DagRun, Quotas, Repository
+from tests.dag.test_reconcile import ALICE_HAS_1000, DONE, NOT_APPLIED, said
+
+pytestmark = pytest.mark.usefixtures("embedded")
+NOT_APPROVED = DONE | {"approve": "failed"} | NOT_APPLIED
+TAKEN_OVER = {"user=alice producer_byte_rate": 900.0}
+RECONCILE = "reconcile_demo"
+
+
+@pytest.fixture
+def taken(demo: Repository, quotas: Quotas) -> Repository:
+    """A repository whose plan the guard takeover asks a person about."""
+    quotas.set(TAKEN_OVER)
+    return demo
+
+
+def decision(run: DagRun) -> Decision:
+    """The only decision about a run's plan; who decided did it in this test."""
+    (kept,) = decisions(run.folder())
+    return replace(kept, at="", digest=kept.digest[:8])
+
+
+def test_approved(taken: Repository, quotas: Quotas) -> None:
+    """Nothing is written before; then it goes on, and who, why and what is kept in two places."""
+    shown: list[str] = []
+
+    def answer(waiting: Any) -> None:
+        assert quotas.held() == TAKEN_OVER
+        shown.extend(question(waiting))
+        approve("agreed in PLAT-12", by="olga")(waiting)
+
+    run = taken.run(RECONCILE, answer)
+    assert (run.state, run.tasks) == ("success", DONE)
+    assert quotas.held() == ALICE_HAS_1000
+    kept = decision(run)
+    name = run.folder().path.name
+    assert kept == Decision(
+        Said.APPROVED, kept.digest, ("takeover",), "olga", "", "agreed in PLAT-12", name
+    )
+    subject, body = shown
+    assert subject == f"demo: may plan {kept.digest} (1 change) be applied?"
+    assert "**takeover**: `user=alice producer_byte_rate had another value before us`" in body
+    (record,) = (taken.store / "approvals").glob(f"*/{kept.digest}*-0001.json")
+    assert record.stat().st_size > 0
+
+
+def test_rejected(taken: Repository, quotas: Quotas) -> None:
+    """The run ends red at once, with the words of who rejected it; nothing was written."""
+    run = taken.run(RECONCILE, reject("not on a Friday", by="olga"))
+    assert (run.state, run.tasks, run.tries["approve"]) == ("failed", NOT_APPROVED, 1)
+    assert f"olga rejected plan {decision(run).digest}: not on a Friday" in said(run, "apply")
+    assert (decision(run).said, decision(run).by) == (Said.REJECTED, "olga")
+    assert "not on a Friday" in (run.folder().path / "report.txt").read_text()
+    assert quotas.held() == TAKEN_OVER
+
+    assert taken.run(RECONCILE, approve()).state == "success", "a rejected plan is asked again"
+
+
+def test_nobody_answers(taken: Repository, quotas: Quotas) -> None:
+    """When the time is over, Airflow's scheduler rejects in nobody's name."""
+    run = replace(taken, approval_seconds=0.001).run(RECONCILE, nobody)
+    assert (run.state, run.tasks, run.tries["approve"]) == ("failed", NOT_APPROVED, 1)
+    assert "nobody answered in time" in said(run, "apply")
+    assert (decision(run).said, decision(run).by) == (Said.NOTHING, None)
+    assert quotas.held() == TAKEN_OVER
+
+
+@pytest.mark.parametrize("reason", [None, " \n", 7, {"because": "I can"}])
+def test_approved_without_a_reason(taken: Repository, quotas: Quotas, reason: object) -> None:
+    """Airflow's API takes any reason or none; without a text nothing is written."""
+    run = taken.run(RECONCILE, approve(reason, by="a robot"))
+    assert (run.state, run.tasks) == ("failed", NOT_APPROVED)
+    assert "a robot approved plan" in said(run, "apply")
+    assert "without a reason" in said(run, "apply")
+    assert decisions(run.folder()) == ()
+    assert quotas.held() == TAKEN_OVER
+
+
+def test_approved_after_the_cluster_moved(taken: Repository, quotas: Quotas) -> None:
+    """A row that changed while the plan waited is left alone and named; the others are written."""
+    bob = ALICE.replace("alice", "bob")
+    (taken.root / "desired_state" / "demo" / "search.yaml").write_text(bob)
+
+    def answer(waiting: Any) -> None:
+        quotas.set({"user=bob producer_byte_rate": 5})
+        approve()(waiting)
+
+    run = taken.run(RECONCILE, answer)
+    assert (run.state, run.tasks) == ("failed", DONE | {"apply": "failed", "report": "failed"})
+    assert "user=bob  stale" in said(run, "apply")
+    assert quotas.held() == ALICE_HAS_1000 | {"user=bob producer_byte_rate": 5.0}
+
+
+def test_approved_after_another_commit(
+    taken: Repository, quotas: Quotas, broker: RunningBroker
+) -> None:
+    """A plan is refused that another commit overtook while it waited: it would undo that one."""
+    folder = taken.store / "ledger" / broker.config.cluster_id
+
+    def answer(waiting: Any) -> None:
+        ledger.change(folder, lambda _rows: None, commit="c2")
+        approve()(waiting)
+
+    run = taken.run(RECONCILE, answer)
+    assert (run.state, run.tasks) == ("failed", DONE | {"apply": "failed"} | _UNVERIFIED)
+    assert "commit c2 was applied since this plan was made" in said(run, "apply")
+    assert quotas.held() == TAKEN_OVER
+
+
+_UNVERIFIED = {"verify": "skipped", "report": "failed"}
+
+
+def test_always(demo: Repository, quotas: Quotas) -> None:
+    """With `approval: always` a plan waits that no guard minds; one that writes nothing does not.
+
+    The same digest later, after whatever merge, is not asked about again.
+    """
+    demo.add_policy("demo", "approval: always")
+    first = demo.run(RECONCILE, approve("checked", by="olga"))
+    assert (first.state, first.tasks) == ("success", DONE)
+    assert decision(first).guards == ()
+    assert demo.run(RECONCILE).state == "success", "nothing to write"
+
+    quotas.set({"user=alice producer_byte_rate": None})
+    again = demo.run(RECONCILE)
+    assert (again.state, again.tasks) == ("success", DONE)
+    assert quotas.held() == ALICE_HAS_1000
+
+
+def test_another_run_while_one_waits(taken: Repository, quotas: Quotas) -> None:
+    """A cluster that waits does not keep its own drift from being reported."""
+
+    def answer(waiting: Any) -> None:
+        assert taken.run("drift").state == "success"
+        approve()(waiting)
+
+    assert taken.run(RECONCILE, answer).state == "success"
+    assert quotas.held() == ALICE_HAS_1000
