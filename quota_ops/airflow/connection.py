@@ -10,13 +10,21 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from quota_ops.kafka import connection as kafka
 
 PREFIX = "quota_ops_"
+_LOGIN_FIELDS = {
+    "OAUTHBEARER": (
+        "sasl.oauthbearer.client.credentials.client.id",
+        "sasl.oauthbearer.client.credentials.client.secret",
+    )
+}
+"""Names that librdkafka and Kafka's Java clients share."""
 
 
 def find_connection(name: str) -> kafka.Connection:
     """The Airflow connection quota_ops_NAME; where there is none, what the command line would find.
 
     Host and port are bootstrap.servers (the host may list several with their ports), login and
-    password the SASL ones; extra is a JSON object of librdkafka's properties, which count first.
+    password those of SASL, or of the OAuth client with OAUTHBEARER; extra is a JSON object of any
+    settings that a connection file may have, which count first.
     Raises InvalidInput when it is not a connection to a cluster.
     """
     conn_id = PREFIX + name
@@ -37,10 +45,12 @@ def find(conn_id: str) -> Connection | None:
 
 def _properties(found: Connection) -> Iterator[tuple[str, str]]:
     extra: dict[str, Any] = found.extra_dejson
+    mechanism = str(extra.get("sasl.mechanism") or extra.get("sasl.mechanisms")).upper()
+    login, password = _LOGIN_FIELDS.get(mechanism, ("sasl.username", "sasl.password"))
     fields = {
         "bootstrap.servers": f"{found.host}:{found.port}" if found.port else found.host,
-        "sasl.username": found.login,
-        "sasl.password": found.password,
+        login: found.login,
+        password: found.password,
     }
     for key, value in (fields | extra).items():
         if value not in {None, ""}:

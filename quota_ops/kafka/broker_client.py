@@ -17,8 +17,10 @@ from kafka.errors import (
     UnsupportedSaslMechanismError,
 )
 from kafka.net.compat import KafkaNetClient
+from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.oauth import extensions_of, token_of
 from quota_ops.kafka.preflight import Broker
 from quota_ops.kafka.settings import kafka_python_options
 from quota_ops.kafka.tls import tls_context
@@ -68,6 +70,7 @@ def net_client(
         **{
             **kafka_python_options(connection.properties),
             "ssl_context": _tls(connection),
+            "sasl_oauth_token_provider": _Tokens(connection) if connection.uses_tokens else None,
             "bootstrap_servers": [one.address for one in brokers],
             "receive_message_max_bytes": largest,
             # Ours end a request earlier; these only must not be earlier still.
@@ -75,6 +78,21 @@ def net_client(
             "socket_connection_setup_timeout_ms": longest * 1000,
         }
     )
+
+
+class _Tokens(AbstractTokenProvider):  # type: ignore[misc]
+    """What kafka-python asks for a token, also when the login is to be renewed meanwhile."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def token(self) -> str:
+        """A valid token."""
+        return token_of(self._connection)
+
+    def extensions(self) -> dict[str, str]:
+        """What goes with it."""
+        return extensions_of(self._connection.properties)
 
 
 def _tls(connection: Connection) -> SSLContext | None:

@@ -9,7 +9,7 @@ from typing import NoReturn, Self
 
 from quota_ops.kafka.connection_file import Line, read_lines, read_settings
 from quota_ops.kafka.connection_rules import check_together
-from quota_ops.kafka.settings import DEFAULTS
+from quota_ops.kafka.settings import DEFAULTS, OAUTHBEARER
 from quota_ops.model.errors import InvalidInput
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -64,11 +64,18 @@ class Connection:
         return self.properties["security.protocol"]
 
     @property
+    def uses_tokens(self) -> bool:
+        """Whether it logs in by OAuth tokens, not by a password."""
+        return self.properties.get("sasl.mechanism") == OAUTHBEARER
+
+    @property
     def principal(self) -> str:
         """The Kafka principal that the brokers see, as far as it can be known from here.
 
         Source: DefaultKafkaPrincipalBuilder.
         """
+        if self.uses_tokens:
+            return f"User:<as a token of {self.properties['sasl.oauthbearer.client.id']} says>"
         if "sasl" in self.protocol:
             return f"User:{self.properties['sasl.username']}"
         if "ssl.certificate.location" in self.lines:
@@ -80,6 +87,13 @@ class Connection:
     def place(self, setting: str) -> str:
         """Where a setting is written, `demo.properties:3`, or that it is not."""
         return self.lines[setting].place if setting in self.lines else f"not set in {self.source}"
+
+    def secret(self, setting: str) -> str:
+        """A secret as it is told of: the reference that stands in its place, or where it is set."""
+        line = self.lines.get(setting)
+        if line and line.reference:
+            return f"the secret behind {line.reference}"
+        return f"{setting} ({self.place(setting)})"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a connection holds secrets, so it is not pickled; find it again by name")

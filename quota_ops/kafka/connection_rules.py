@@ -3,10 +3,16 @@
 from collections.abc import Mapping, Sequence
 
 from quota_ops.kafka.connection_file import Line
-from quota_ops.kafka.settings import DEFAULTS, SETTINGS
+from quota_ops.kafka.settings import DEFAULTS, OAUTHBEARER, SETTINGS
 from quota_ops.model.errors import InvalidInput
 
-_LOGIN = ("sasl.mechanism", "sasl.username", "sasl.password")
+_BY_PASSWORD = ("sasl.mechanism", "sasl.username", "sasl.password")
+_BY_TOKEN = (
+    "sasl.oauthbearer.method",
+    "sasl.oauthbearer.token.endpoint.url",
+    "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.secret",
+)
 
 
 def check_together(lines: Mapping[str, Line], source: str) -> None:
@@ -21,9 +27,15 @@ def check_together(lines: Mapping[str, Line], source: str) -> None:
         raise InvalidInput(f"{source}: bootstrap.servers is missing.")
     written = lines.get("security.protocol")
     protocol = written.value if written else DEFAULTS["security.protocol"]
-    _refuse_idle(lines, protocol)
-    if "sasl" in protocol:
-        need(_LOGIN, f"security.protocol={protocol} needs {', '.join(_LOGIN)}")
+    by_token = "sasl.mechanism" in lines and lines["sasl.mechanism"].value == OAUTHBEARER
+    _refuse_idle(lines, protocol, by_token=by_token)
+    if by_token:
+        need(_BY_TOKEN, f"sasl.mechanism={OAUTHBEARER} needs {', '.join(_BY_TOKEN)}")
+        from quota_ops.kafka import oauth_rules  # noqa: PLC0415 - few connections need it
+
+        oauth_rules.check(lines)
+    elif "sasl" in protocol:
+        need(_BY_PASSWORD, f"security.protocol={protocol} needs {', '.join(_BY_PASSWORD)}")
     forms = {name: _one_form(lines, f"ssl.{name}") for name in ("ca", "certificate", "key")}
     if forms["certificate"] and not forms["key"]:
         need(("ssl.key.location",), f"{forms['certificate']} needs it")
@@ -31,13 +43,20 @@ def check_together(lines: Mapping[str, Line], source: str) -> None:
         need(("ssl.certificate.location",), "the key is of no use without it")
 
 
-def _refuse_idle(lines: Mapping[str, Line], protocol: str) -> None:
+def _refuse_idle(lines: Mapping[str, Line], protocol: str, *, by_token: bool) -> None:
     for name, line in lines.items():
         layer = SETTINGS[name].layer
-        if layer is not None and layer not in protocol.split("_"):
+        part = "sasl" if layer in {"password", "oauthbearer"} else layer
+        if part is not None and part not in protocol.split("_"):
             raise InvalidInput(
                 f"{line.place}: {name} has no effect with security.protocol={protocol}.",
-                f"Remove it, or set the security.protocol that uses {layer.upper()}.",
+                f"Remove it, or set the security.protocol that uses {part.upper()}.",
+            )
+        if layer == ("password" if by_token else "oauthbearer") and "sasl.mechanism" in lines:
+            mechanism = lines["sasl.mechanism"]
+            raise InvalidInput(
+                f"{line.place}: {name} has no effect with sasl.mechanism={mechanism.value}.",
+                f"Remove it, or set another sasl.mechanism ({mechanism.place}).",
             )
 
 

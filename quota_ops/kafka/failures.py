@@ -99,8 +99,8 @@ _CAUSES = (
     Cause(
         re.compile(r"SASL authentication error: (?P<why>.*) in AUTH"),
         LoginFailed,
-        "the broker at {address} refused the login of user {user!r} (SASL {mechanism}: {why})",
-        "Check sasl.username ({user_place}) and {secret}.",
+        "the broker at {address} refused the login of {who} (SASL {mechanism}: {why})",
+        "Check {login}.",
     ),
     Cause(
         re.compile(r"Disconnected.* in APIVERSION_QUERY"),
@@ -163,7 +163,6 @@ def cause_of(failure: Failure) -> Cause:
 def facts_of(connection: Connection) -> dict[str, str]:
     """What the messages tell of a connection; no secret is among it."""
     properties, protocol = connection.properties, connection.protocol
-    password = connection.lines.get("sasl.password")
     sasl, tls = "sasl" in protocol, "ssl" in protocol
     return {
         "name": connection.name,
@@ -173,11 +172,7 @@ def facts_of(connection: Connection) -> dict[str, str]:
         "servers_place": connection.place("bootstrap.servers"),
         "mechanism": properties.get("sasl.mechanism", ""),
         "mechanism_place": connection.place("sasl.mechanism"),
-        "user": properties.get("sasl.username", ""),
-        "user_place": connection.place("sasl.username"),
-        "secret": f"the secret behind {password.reference}"
-        if password and password.reference
-        else f"sasl.password ({connection.place('sasl.password')})",
+        **_login_facts(connection),
         "authorities": properties.get("ssl.ca.location", "this machine's certificate authorities"),
         "ca_place": connection.place("ssl.ca.location"),
         "certificate": "our certificate"
@@ -188,4 +183,20 @@ def facts_of(connection: Connection) -> dict[str, str]:
         "no_sasl": "ssl" if tls else "plaintext",
         "tls": "sasl_ssl" if sasl else "ssl",
         "no_tls": "sasl_plaintext" if sasl else "plaintext",
+    }
+
+
+def _login_facts(connection: Connection) -> dict[str, str]:
+    """Who logs in, and what to look at when a broker refuses it."""
+    if connection.uses_tokens:
+        client, url = "sasl.oauthbearer.client.id", "sasl.oauthbearer.token.endpoint.url"
+        return {
+            "who": f"OAuth client {connection.properties[client]!r}",
+            "login": f"whose tokens that broker takes (issuer, audience, signature, lifetime), and "
+            f"{url} ({connection.place(url)})",
+        }
+    return {
+        "who": f"user {connection.properties.get('sasl.username', '')!r}",
+        "login": f"sasl.username ({connection.place('sasl.username')}) and "
+        f"{connection.secret('sasl.password')}",
     }

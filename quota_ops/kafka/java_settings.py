@@ -13,19 +13,42 @@ from quota_ops.model.errors import InvalidInput
 
 _JAAS = "sasl.jaas.config"
 _HOST_CHECK = "ssl.endpoint.identification.algorithm"
-_SAME = {"bootstrap.servers", "client.id", "security.protocol", "sasl.mechanism"}
+_OAUTH = "sasl.oauthbearer"
+_SAME = {
+    "bootstrap.servers",
+    "client.id",
+    "security.protocol",
+    "sasl.mechanism",
+    f"{_OAUTH}.token.endpoint.url",
+    f"{_OAUTH}.scope",
+    f"{_OAUTH}.client.credentials.client.id",
+    f"{_OAUTH}.client.credentials.client.secret",
+}
 _SO_ANYWAY = {
     "ssl.enabled.protocols": {"TLSv1.2,TLSv1.3", "TLSv1.3,TLSv1.2"},
     "ssl.protocol": {"TLS", "TLSv1.3"},
+    "sasl.login.callback.handler.class": {
+        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
+        "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerLoginCallbackHandler",
+    },
+    f"{_OAUTH}.header.urlencode": {"false"},
 }
 """Settings that may stand there with a value that says what our clients do by themselves."""
 _KNOWN = {*_SAME, _JAAS, _HOST_CHECK, *STORE_SETTINGS, *_SO_ANYWAY}
 _SECURITY = ("sasl.", "ssl.", "security.", "config.providers")
-_MODULES = {
-    "PlainLoginModule": ("PLAIN",),
-    "ScramLoginModule": ("SCRAM-SHA-256", "SCRAM-SHA-512"),
+_PASSWORD = {"username": "sasl.username", "password": "sasl.password"}
+_TOKEN = {
+    "clientId": f"{_OAUTH}.client.id",
+    "clientSecret": f"{_OAUTH}.client.secret",
+    "scope": f"{_OAUTH}.scope",
 }
-_OPTIONS = {"username": "sasl.username", "password": "sasl.password"}
+_MODULES = {
+    "PlainLoginModule": (("PLAIN",), _PASSWORD),
+    "ScramLoginModule": (("SCRAM-SHA-256", "SCRAM-SHA-512"), _PASSWORD),
+    "OAuthBearerLoginModule": (("OAUTHBEARER",), _TOKEN),
+}
+"""The mechanisms of a login module, and its options by librdkafka's names."""
+_EXTENSION = "extension_"
 
 
 def translated(entries: Sequence[Entry]) -> list[Entry]:
@@ -88,13 +111,27 @@ def _login(java: Mapping[str, Entry]) -> Iterator[Entry]:
     module, options = parse_jaas(entry.value, entry.place)
     if module not in _MODULES:
         _refuse(entry, f"names {module}; quota-ops knows {', '.join(_MODULES)}")
+    mechanisms, names = _MODULES[module]
     mechanism = java.get("sasl.mechanism")
-    if mechanism and mechanism.value.upper() not in _MODULES[module]:
+    if mechanism and mechanism.value.upper() not in mechanisms:
         _refuse(entry, f"names {module}, which is not for the sasl.mechanism of {mechanism.place}")
+    if names is _TOKEN:
+        yield renamed(entry._replace(value="oidc"), f"{_OAUTH}.method")
+        yield from _extensions(entry, options)
     for option, value in options.items():
-        if option not in _OPTIONS:
+        if option in names:
+            yield renamed(entry._replace(value=value), names[option])
+        elif names is not _TOKEN or not option.startswith(_EXTENSION):
             _refuse(entry, f"sets {option}, which quota-ops does not know for {module}")
-        yield renamed(entry._replace(value=value), _OPTIONS[option])
+
+
+def _extensions(entry: Entry, options: Mapping[str, str]) -> Iterator[Entry]:
+    found = [name for name in options if name.startswith(_EXTENSION)]
+    if any("," in options[name] for name in found):
+        _refuse(entry, "has an extension with a comma, which librdkafka has no way to write")
+    if found:
+        pairs = (f"{name.removeprefix(_EXTENSION)}={options[name]}" for name in found)
+        yield renamed(entry._replace(value=",".join(pairs)), f"{_OAUTH}.extensions")
 
 
 def _refuse(entry: Entry, what: str) -> NoReturn:

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.failures import Failure, cause_of, facts_of
+from quota_ops.kafka.oauth import extensions_of, token_of
 from quota_ops.kafka.settings import confluent_options
 from quota_ops.kafka.unusable import unusable
 from quota_ops.model.errors import ClusterTrouble, Unreachable, WrongCluster
@@ -91,19 +92,33 @@ def _ask(connection: Connection, log: _Log) -> Any:
 
     The client ends with this function: its threads would go on trying while an error is handled.
     """
-    options: dict[str, str | int | float | bool] = {
+    started = time.monotonic()
+    options = {
         **confluent_options(connection.properties),
+        **_login_by_token(connection),
         "socket.connection.setup.timeout.ms": int(_SILENCE * 1000),
         "reconnect.backoff.ms": 50,
         "enable.metrics.push": False,
     }
     client = AdminClient(options, logger=log)
-    answer = client.describe_cluster(request_timeout=_DEADLINE)
+    asked = time.monotonic()
+    answer = client.describe_cluster(request_timeout=_DEADLINE - (asked - started))
     servers = len(set(connection.properties["bootstrap.servers"].split(",")))
-    started = time.monotonic()
-    while not answer.done() and not _hopeless(log.failures, servers, time.monotonic() - started):
+    while not answer.done() and not _hopeless(log.failures, servers, time.monotonic() - asked):
         client.poll(0.01)
     return answer.result() if answer.done() and answer.exception() is None else None
+
+
+def _login_by_token(connection: Connection) -> dict[str, Any]:
+    """What lets confluent-kafka log in by a token, if that is how this connection does.
+
+    It takes a second: its constructor looks only each second whether it was called.
+    """
+    if not connection.uses_tokens:
+        return {}
+    token = token_of(connection)
+    extensions = extensions_of(connection.properties)
+    return {"oauth_cb": lambda _: (token, time.time() + 60, "", extensions)}
 
 
 def _hopeless(failures: list[Failure], servers: int, waited: float) -> bool:

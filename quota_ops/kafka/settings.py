@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+OAUTHBEARER = "OAUTHBEARER"
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER)
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One setting: librdkafka's name, and what its value must be.
 
-    `layer` is the part of security.protocol (sasl, ssl) without which it would be ignored.
+    `layer` is what a connection must have lest it be ignored: sasl or ssl in its security.protocol,
+    or by its sasl.mechanism a password or oauthbearer.
     `is_pem` is a value that is itself what the file of another setting would hold.
     """
 
@@ -44,8 +46,15 @@ SETTINGS = {
         Setting("client.id"),
         Setting("security.protocol", choices=PROTOCOLS),
         Setting("sasl.mechanism", layer="sasl", choices=MECHANISMS),
-        Setting("sasl.username", layer="sasl"),
-        Setting("sasl.password", layer="sasl"),
+        Setting("sasl.username", layer="password"),
+        Setting("sasl.password", layer="password"),
+        Setting("sasl.oauthbearer.method", layer="oauthbearer", choices=("oidc",)),
+        Setting("sasl.oauthbearer.token.endpoint.url", layer="oauthbearer"),
+        Setting("sasl.oauthbearer.client.id", layer="oauthbearer"),
+        Setting("sasl.oauthbearer.client.secret", layer="oauthbearer"),
+        Setting("sasl.oauthbearer.scope", layer="oauthbearer"),
+        Setting("sasl.oauthbearer.extensions", layer="oauthbearer"),
+        Setting("https.ca.location", layer="oauthbearer", is_file=True),
         Setting("ssl.ca.location", layer="ssl", is_file=True),
         Setting("ssl.ca.pem", layer="ssl", is_pem=True),
         Setting("ssl.certificate.location", layer="ssl", is_file=True),
@@ -58,12 +67,20 @@ SETTINGS = {
     )
 }
 
-ALIASES = {"sasl.mechanisms": "sasl.mechanism", "metadata.broker.list": "bootstrap.servers"}
+ALIASES = {
+    "sasl.mechanisms": "sasl.mechanism",
+    "metadata.broker.list": "bootstrap.servers",
+    "sasl.oauthbearer.client.credentials.client.id": "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret": "sasl.oauthbearer.client.secret",
+}
 
 JAVA_NAMES = ("sasl.jaas.config", "ssl.truststore.", "ssl.keystore.")
 """How the names begin that Kafka's Java clients alone have."""
 
 DEFAULTS = {"client.id": "quota-ops", "security.protocol": "plaintext"}
+
+TOKEN_SETTINGS = ("sasl.oauthbearer.", "https.")
+"""How the settings begin by which a token is asked for."""
 
 _KAFKA_PYTHON = {
     "client.id": "client_id",
@@ -73,9 +90,11 @@ _KAFKA_PYTHON = {
 }
 
 
-def confluent_options(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties as confluent-kafka takes them: verbatim."""
-    return dict(properties)
+def confluent_options(properties: Mapping[str, str]) -> dict[str, Any]:
+    """The properties as confluent-kafka takes them: verbatim, but what a token is asked for by."""
+    return {
+        name: value for name, value in properties.items() if not name.startswith(TOKEN_SETTINGS)
+    }
 
 
 def kafka_python_options(properties: Mapping[str, str]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import socket
 import socketserver
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from kafka.admin import KafkaAdminClient, UserScramCredentialUpsertion
 from quota_ops.frames import text
 from quota_ops.sandbox.broker import RunningBroker, start_broker
 from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
+from tests.broker.token_endpoint import AUDIENCE, TokenEndpoint
 from tests.broker.working_clients import fill
 from tests.certificates import make_certificates
 from tests.lab import Lab, open_lab
@@ -26,6 +28,7 @@ LISTENERS = {
     "TLS": "SSL",
     "SASL_TLS": "SASL_SSL",
     "MUTUAL_TLS": "SSL",
+    "TOKENS": "SASL_PLAINTEXT",
 }
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 
@@ -37,6 +40,7 @@ class Listeners:
     cluster_id: str
     folder: Path
     addresses: Mapping[str, str]
+    tokens: TokenEndpoint
 
 
 @pytest.fixture(scope="session")
@@ -59,16 +63,51 @@ def listeners(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listeners]:
             "ssl.keystore.location": str(folder / "broker.pem"),
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(folder / "ca.pem"),
+            **by_tokens((folder / "jwks.json").as_uri()),
         },
     )
-    with start_broker(config, tmp_path_factory.mktemp("listeners")) as running, Decoys() as decoys:
+    with (
+        TokenEndpoint(folder) as tokens,
+        broker_that_reads(folder / "jwks.json", tokens.jwks, config, tmp_path_factory) as running,
+        Decoys() as decoys,
+    ):
         add_scram_user(running.bootstrap())
         addresses = {name: running.nodes[0].address(name) for name in config.protocols}
         addresses["TLS_BY_NAME"] = addresses["TLS"].replace("127.0.0.1", "localhost")
         addresses |= decoys.addresses
         addresses["NOBODY_AND_SASL"] = f"{addresses['NOBODY']},{addresses['SASL']}"
         addresses["NOBODY_AND_PLAINTEXT"] = f"{addresses['NOBODY']},{addresses['PLAINTEXT']}"
-        yield Listeners(config.cluster_id, folder, addresses)
+        yield Listeners(config.cluster_id, folder, addresses, tokens)
+
+
+def by_tokens(jwks: str) -> dict[str, str]:
+    """What a broker needs to know tokens by the key in a file, and when they have to be renewed."""
+    package = "org.apache.kafka.common.security.oauthbearer"
+    listener = "listener.name.tokens"
+    return {
+        f"{listener}.sasl.enabled.mechanisms": "OAUTHBEARER",
+        f"{listener}.oauthbearer.sasl.jaas.config": f"{package}.OAuthBearerLoginModule required;",
+        f"{listener}.oauthbearer.sasl.server.callback.handler.class": (
+            f"{package}.OAuthBearerValidatorCallbackHandler"
+        ),
+        f"{listener}.oauthbearer.connections.max.reauth.ms": "1000",
+        f"{listener}.sasl.oauthbearer.jwks.endpoint.url": jwks,
+        f"{listener}.sasl.oauthbearer.expected.audience": AUDIENCE,
+    }
+
+
+@contextmanager
+def broker_that_reads(
+    file: Path, text: str, config: BrokerConfig, folders: pytest.TempPathFactory
+) -> Iterator[RunningBroker]:
+    """A broker that is allowed to read its keys from a file."""
+    file.write_text(text)
+    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={file.as_uri()}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", allowed)
+        running = start_broker(config, folders.mktemp("listeners"))
+    with running:
+        yield running
 
 
 @pytest.fixture(scope="session")

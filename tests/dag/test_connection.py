@@ -34,6 +34,61 @@ def test_the_fields_of_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "k3y" not in repr(found)
 
 
+TOKENS = {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
+ENDPOINT = {"sasl.oauthbearer.token.endpoint.url": "https://login.example/token"}
+MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;"
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [{"sasl.oauthbearer.method": "oidc"}, {"sasl.jaas.config": MODULE}],
+    ids=["librdkafka", "java"],
+)
+def test_the_fields_of_an_oauth_client(
+    extra: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With OAUTHBEARER login and password are the client's id and secret, in either's names."""
+    from quota_ops.airflow.connection import find_connection
+
+    conn = LOGIN | {"extra": TOKENS | ENDPOINT | extra}
+    monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_DEMO", json.dumps(conn))
+    found = {name: line.value for name, line in find_connection("demo").lines.items()}
+    assert found == ENDPOINT | {
+        "bootstrap.servers": "kafka-1:9094,kafka-2:9094",
+        "security.protocol": "sasl_ssl",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.client.id": "svc-quota",
+        "sasl.oauthbearer.client.secret": "k3y",
+    }
+
+
+def test_javas_names_in_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Extra may be what a properties file of Kafka's Java clients holds, the login in it too."""
+    from quota_ops.airflow.connection import find_connection
+
+    login = 'a.ScramLoginModule required username="svc-quota" password="k\\"3y";'
+    pem = "-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n"
+    conn = {"conn_type": "kafka", "host": "kafka-1", "port": 9094} | {
+        "extra": {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.jaas.config": login,
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.certificates": pem,
+        }
+    }
+    monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_DEMO", json.dumps(conn))
+    assert {name: line.value for name, line in find_connection("demo").lines.items()} == {
+        "bootstrap.servers": "kafka-1:9094",
+        "security.protocol": "sasl_ssl",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "svc-quota",
+        "sasl.password": 'k"3y',
+        "ssl.ca.pem": pem,
+    }
+
+
 def test_a_mistake_in_a_connection_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error says which Airflow connection it is, and not what is secret in it."""
     from quota_ops.airflow.connection import find_connection

@@ -1,0 +1,102 @@
+"""Logins by OAuth tokens, to a real broker that knows who signed them."""
+
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from quota_ops.kafka.cluster import open_cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.model.alteration import Alteration
+from quota_ops.model.entity import Entity
+from quota_ops.model.errors import QuotaOpsError
+from tests.broker.conftest import Listeners
+from tests.broker.token_endpoint import CLIENT, SCOPE, SECRET
+
+FAILURES = yaml.safe_load(
+    (Path(__file__).parents[1] / "cases/connection/tokens.yaml").read_text("utf-8")
+)
+JAVA = f"""\
+bootstrap.servers=${{ADDRESS}}
+security.protocol=SASL_PLAINTEXT
+sasl.mechanism=OAUTHBEARER
+sasl.oauthbearer.token.endpoint.url=${{ISSUER}}/token
+sasl.jaas.config=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required \\
+  clientId="{CLIENT}" clientSecret="{SECRET}" scope="{SCOPE}" extension_pool="p 1";
+"""
+LIBRDKAFKA = f"""\
+bootstrap.servers=${{ADDRESS}}
+security.protocol=sasl_plaintext
+sasl.mechanism=OAUTHBEARER
+sasl.oauthbearer.method=oidc
+sasl.oauthbearer.token.endpoint.url=${{URL}}
+sasl.oauthbearer.client.id={CLIENT}
+sasl.oauthbearer.client.secret=${{SECRET}}
+sasl.oauthbearer.scope=${{SCOPE}}
+https.ca.location=${{CA}}
+"""
+
+
+def connect(listeners: Listeners, text: str, **words: str) -> Connection:
+    """A connection file of which words are replaced."""
+    for name, word in {
+        "URL": "${ISSUER}/token",
+        "SECRET": SECRET,
+        "SCOPE": SCOPE,
+        "CA": "ca.pem",
+        **words,
+        "ADDRESS": listeners.addresses["TOKENS"],
+        "ISSUER_TLS": listeners.tokens.https,
+        "ISSUER": listeners.tokens.http,
+        **listeners.addresses,
+    }.items():
+        text = text.replace(f"${{{name}}}", word)
+    return Connection.parse(text, name="demo", source="demo.properties", folder=listeners.folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [(JAVA, ""), (LIBRDKAFKA, "${ISSUER}/token"), (LIBRDKAFKA, "${ISSUER_TLS}/token")],
+    ids=["java", "http", "https"],
+)
+def test_a_token_lets_both_clients_in(
+    text: str, url: str, listeners: Listeners, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each gets a token and comes in by it, and nothing is said of it."""
+    with open_cluster(connect(listeners, text, URL=url), cluster_id=listeners.cluster_id) as found:
+        assert found.describe() == ()
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("case", FAILURES, ids=lambda case: case["case"])
+def test_every_way_to_get_no_token(
+    case: Any, listeners: Listeners, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each failure has its class and its words within five seconds, and never a secret in them."""
+    caplog.set_level(logging.DEBUG)
+    connection = connect(listeners, LIBRDKAFKA, **case["words"])
+    started = time.monotonic()
+    with pytest.raises(QuotaOpsError) as error, open_cluster(connection, cluster_id=None):
+        pass
+    assert time.monotonic() - started < 5
+    words = case["message"].replace("${ADDRESS}", listeners.addresses["TOKENS"])
+    words = words.replace("${NOBODY}", listeners.addresses["NOBODY"])
+    words = words.replace("${ISSUER_TLS}", listeners.tokens.https)
+    assert str(error.value) == words.replace("${ISSUER}", listeners.tokens.http)
+    assert type(error.value).__name__ == case["error"]
+    assert SECRET not in str(error.value) + caplog.text
+
+
+def test_a_login_is_renewed(listeners: Listeners) -> None:
+    """A broker that wants a new login now and then gets it, by the token that is still valid."""
+    connection = connect(listeners, LIBRDKAFKA)
+    with open_cluster(connection, cluster_id=None) as cluster:
+        asked = len(listeners.tokens.asked)
+        for _ in range(3):
+            time.sleep(0.6)
+            cleared = Alteration(Entity.of({"user": "nobody"}), (("producer_byte_rate", None),))
+            assert [one.code for one in cluster.apply([cleared])] == [0]
+        assert len(listeners.tokens.asked) == asked
