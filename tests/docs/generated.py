@@ -25,6 +25,7 @@ from quota_ops.model.guards import Guard
 from quota_ops.model.outcome import Status
 from quota_ops.model.policy import GuardLimits
 from quota_ops.model.quota import QUOTA_KEYS
+from quota_ops.sandbox.pins import DEFAULT_VERSION, pinned_versions
 
 
 def docstrings(enum: type[StrEnum]) -> dict[str, str]:
@@ -128,6 +129,17 @@ def _cli() -> str:
     return "\n" + "".join(parts)
 
 
+def _kafka_versions() -> str:
+    everything = "everything: rules, loop, logins of every kind, outages, throttling, Airflow"
+    return table(
+        ("Apache Kafka", "in the test suite"),
+        (
+            (version, everything if version == DEFAULT_VERSION else "rules, loop, logins")
+            for version in pinned_versions()
+        ),
+    )
+
+
 SECTIONS: dict[str, Callable[[], str]] = {
     "cli": _cli,
     "cluster-file": lambda: _fields(CLUSTER_FILE),
@@ -137,6 +149,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "guards": lambda: table(
         ("guard", "asks a person when"), ((f"`{guard}`", guard.meaning) for guard in Guard)
     ),
+    "kafka-versions": _kafka_versions,
     "keys": _keys,
     "limits": lambda: _fields(LIMITS),
     "outcomes": lambda: _values(("outcome", "what it means"), Status),

@@ -7,6 +7,7 @@ import pytest
 
 from quota_ops.cli.running import DIFFERENCES_EXIST
 from quota_ops.model.errors import QuotaOpsError
+from quota_ops.sandbox.pins import pinned_versions
 from tests.docs.generated import SECTIONS, commands
 from tests.docs.markdown import PAGES, ROOT, Page
 from tests.docs.transcript import UPDATE
@@ -29,6 +30,12 @@ def test_every_section_is_somewhere() -> None:
     """Whatever is generated stands on exactly one page."""
     names = [name for path in PAGES for name in Page(path).sections()]
     assert sorted(names) == sorted(SECTIONS)
+
+
+def test_the_readme_names_each_kafka() -> None:
+    """Its table of what was tried has every version that the suite starts, and no other."""
+    (row,) = re.findall(r"^\| Kafka, .*$", Page(ROOT / "README.md").text, re.MULTILINE)
+    assert set(re.findall(r"\d+\.\d+\.\d+", row)) == set(pinned_versions())
 
 
 @pytest.mark.parametrize("command", [name for name, _ in commands()])
