@@ -34,14 +34,25 @@ def write(place: str, content: bytes) -> None:
 def create(place: str, content: bytes) -> bool:
     """Put bytes in a place where nothing was; False, and nothing done, when something is there.
 
-    Raises InvalidInput as `write` does, also where the file system has no hard links.
+    They are on the disk when this returns: not even a power cut takes them back. Raises
+    InvalidInput as `write` does, also where the file system has no hard links.
     """
     with _draft(place, content) as (_, draft, path):
+        _sync(draft)
         try:
             os.link(draft, path)
         except FileExistsError:
             return False
+        _sync(str(Path(path).parent))
         return True
+
+
+def _sync(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
