@@ -5,8 +5,9 @@ fails; kafka-python, which carries the quota calls, says only that it could not 
 """
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -20,6 +21,10 @@ from quota_ops.model.errors import ClusterTrouble, Unreachable, WrongCluster
 
 _DEADLINE = 4.5
 _SILENCE = 3.0
+_PATIENCE, _GLANCE = 1.0, 0.5
+"""When others than the controller are asked too, and for how long at a time."""
+_NO_TOPIC = "quota-ops-preflight"
+"""A topic to ask for, because to ask for none is to ask for all; it need not be there."""
 _SECOND_THOUGHTS = 0.5
 """How long a failure that may pass is watched: a host has several addresses, a port opens."""
 
@@ -43,6 +48,11 @@ class ClusterDescription:
 
     cluster_id: str
     brokers: tuple[Broker, ...]
+
+    @classmethod
+    def of(cls, cluster_id: str, nodes: Iterable[Any]) -> Self:
+        """The description of what has an id, a host and a port for each broker."""
+        return cls(cluster_id, tuple(sorted(Broker(one.id, one.host, one.port) for one in nodes)))
 
 
 class _Log:
@@ -81,14 +91,13 @@ def _describe_cluster(connection: Connection) -> ClusterDescription:
         described = _ask(connection, log)
     except KafkaException as error:
         raise unusable(connection, error.args[0].str()) from None
-    if described is None or not described.nodes:
+    if described is None or not described.brokers:
         raise _trouble(connection, log.failures)
-    brokers = sorted(Broker(node.id, node.host, node.port) for node in described.nodes)
-    return ClusterDescription(described.cluster_id, tuple(brokers))
+    return described
 
 
-def _ask(connection: Connection, log: _Log) -> Any:
-    """confluent-kafka's DescribeClusterResult; None when there is none and the log says why.
+def _ask(connection: Connection, log: _Log) -> ClusterDescription | None:
+    """What confluent-kafka finds; None when there is nothing and the log says why.
 
     The client ends with this function: its threads would go on trying while an error is handled.
     """
@@ -97,6 +106,7 @@ def _ask(connection: Connection, log: _Log) -> Any:
         **confluent_options(connection.properties),
         **_login_by_token(connection),
         "socket.connection.setup.timeout.ms": int(_SILENCE * 1000),
+        "allow.auto.create.topics": False,
         "reconnect.backoff.ms": 50,
         "enable.metrics.push": False,
     }
@@ -106,7 +116,26 @@ def _ask(connection: Connection, log: _Log) -> Any:
     servers = len(set(connection.properties["bootstrap.servers"].split(",")))
     while not answer.done() and not _hopeless(log.failures, servers, time.monotonic() - asked):
         client.poll(0.01)
-    return answer.result() if answer.done() and answer.exception() is None else None
+        if time.monotonic() - asked > _PATIENCE and (found := _ask_anybody(client)):
+            return found
+    if answer.done() and answer.exception() is None:
+        return ClusterDescription.of(answer.result().cluster_id, answer.result().nodes)
+    return None
+
+
+def _ask_anybody(client: AdminClient) -> ClusterDescription | None:
+    """What any broker says; None when none can be reached yet.
+
+    librdkafka asks the controller what a cluster is, and for that KRaft names a broker at random:
+    one that is silent, or out of reach from here.
+    """
+    try:
+        told = client.list_topics(topic=_NO_TOPIC, timeout=_GLANCE)
+    except KafkaException:
+        return None
+    if not told.brokers:
+        return None
+    return ClusterDescription.of(str(told.cluster_id), told.brokers.values())
 
 
 def _login_by_token(connection: Connection) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from kafka.admin import KafkaAdminClient
 
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.preflight import preflight
 from quota_ops.ledger import INTENDED
 from quota_ops.model.alteration import alterations
 from quota_ops.model.errors import Refused, Unreachable
@@ -24,6 +25,7 @@ from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
 from quota_ops.sandbox.node import RunningNode
 from quota_ops.stages import verify
 from quota_ops.stages.chain import run_stages
+from tests.broker.pinging import ping
 from tests.broker.stage_runs import KEY, TEN
 from tests.lab import Lab, State, error_of, open_lab
 
@@ -67,6 +69,26 @@ def frozen(*nodes: RunningNode) -> Iterator[None]:
 def brokers_of(folder: RunFolder) -> tuple[BrokerAnswer, ...]:
     """What each broker said."""
     return folder.read_as(VERIFIED, verification_from_json)[0]
+
+
+def test_a_cluster_is_found_past_a_silent_broker(
+    three: RunningBroker, follower: RunningNode, tmp_path: Path
+) -> None:
+    """Whichever broker a cluster names as the one to ask: the others know as much."""
+    text, cluster_id = f"bootstrap.servers={three.bootstrap()}\n", three.config.cluster_id
+    connection = Connection.parse(text, name="demo", source="a test")
+    found = []
+    for _ in range(4):
+        with frozen(follower):  # not for so long that the cluster forgets it
+            found.append(preflight(connection, cluster_id))
+    with frozen(follower):
+        pinged = ping(tmp_path, text, cluster_id)
+
+    assert (pinged.exit_code, pinged.stderr) == (3, "")
+    assert pinged.stdout.startswith(f"demo ({cluster_id}, as in cluster.yaml; KRaft)      2 of 3 ")
+    assert f"  {follower.address()}  unknown  timed out after " in pinged.stdout
+    assert {one.brokers for one in found} == {found[0].brokers}
+    assert [broker.id for broker in found[0].brokers] == [1, 2, 3]
 
 
 @dataclass
