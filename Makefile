@@ -12,7 +12,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 export UV_HTTP_TIMEOUT ?= 180
 export UV_SYSTEM_CERTS ?= true
 
-.PHONY: help setup demo test up down lint bench clean lock
+.PHONY: help setup demo test up down lint bench faults clean lock
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -42,6 +42,9 @@ lint: setup ## ruff, mypy --strict and the import contracts
 
 bench: setup ## measure speed and memory, and keep the results
 	@$(BIN)/python -m tests.benchmarks
+
+faults: setup ## play every fault on real brokers, and write docs/reliability.md
+	@$(BIN)/python -m tests.faults
 
 clean: ## remove .venv and build output; never runs, ledgers or the Kafka cache
 	@rm -rf $(VENV) build dist .coverage .hypothesis .import_linter_cache .mypy_cache \

@@ -4,9 +4,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from quota_ops import artefact
@@ -24,20 +26,51 @@ def kill_at_step(step: int, environment: Mapping[str, str], arguments: Sequence[
     Of a file all is written by then, but it does not bear its name yet.
     """
     steps = count(1)
+    apply = Cluster.apply
 
-    def dying(act: Callable[..., Any], *, first: bool) -> Callable[..., Any]:
-        def one_step(*given: Any, **named: Any) -> Any:
-            if first:
-                die_at(next(steps), step)
-            done = act(*given, **named)
-            if not first:
-                die_at(next(steps), step)
-            return done
+    def dying(cluster: Cluster, alterations: Any) -> Any:
+        die_if(next(steps) == step)
+        return apply(cluster, alterations)
 
-        return one_step
+    setattr(Cluster, "apply", dying)  # noqa: B010
+    _in_every_file(lambda _place: die_if(next(steps) == step))
+    run(environment, arguments)
 
-    setattr(artefact, "_draft", dying(artefact._draft, first=False))  # noqa: SLF001, B010
-    setattr(Cluster, "apply", dying(Cluster.apply, first=True))  # noqa: B010
+
+def die_in_file(name: str, environment: Mapping[str, str], arguments: Sequence[str]) -> None:
+    """Run a command; die when a file of this name is written, but does not bear its name yet."""
+    _in_every_file(lambda place: die_if(Path(place).name == name))
+    run(environment, arguments)
+
+
+def die_in_request(
+    number: int, environment: Mapping[str, str], arguments: Sequence[str], *, before: bool
+) -> None:
+    """Run a command; die before a request that writes, or when it was answered."""
+    requests = count(1)
+    apply = Cluster.apply
+
+    def dying(cluster: Cluster, alterations: Any) -> Any:
+        now = next(requests) == number
+        die_if(now and before)
+        answers = apply(cluster, alterations)
+        die_if(now)
+        return answers
+
+    setattr(Cluster, "apply", dying)  # noqa: B010
+    run(environment, arguments)
+
+
+def die_in_silence(broker: int, environment: Mapping[str, str], arguments: Sequence[str]) -> None:
+    """Run a command; at its first write stop the broker's process, send, and die unanswered."""
+    apply = Cluster.apply
+
+    def dying(cluster: Cluster, alterations: Any) -> Any:
+        os.kill(broker, signal.SIGSTOP)
+        threading.Timer(0.3, die).start()
+        return apply(cluster, alterations)
+
+    setattr(Cluster, "apply", dying)  # noqa: B010
     run(environment, arguments)
 
 
@@ -54,10 +87,23 @@ def kill_after(seconds: float, environment: Mapping[str, str], arguments: Sequen
     run(environment, arguments)
 
 
-def die_at(now: int, step: int) -> None:
+def die_if(now: bool) -> None:  # noqa: FBT001 - what it asks is its name
     """Die when it is time."""
-    if now == step:
+    if now:
         die()
+
+
+def _in_every_file(act: Callable[[str], None]) -> None:
+    """Act whenever a file is written whole, and does not bear its name yet."""
+    draft = artefact._draft  # noqa: SLF001
+
+    @contextmanager
+    def acting(place: str, content: bytes) -> Iterator[Any]:
+        with draft(place, content) as drafted:
+            act(place)
+            yield drafted
+
+    setattr(artefact, "_draft", acting)  # noqa: B010
 
 
 def die() -> None:

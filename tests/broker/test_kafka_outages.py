@@ -1,11 +1,10 @@
 """What is lost on the way: what may be asked again is, and a write is sent at most once."""
 
 import signal
-import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from quota_ops.model.rows import StoredQuota
 from quota_ops.sandbox.broker import RunningBroker, start_broker
 from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
 from quota_ops.sandbox.node import RunningNode
+from tests.broker.wire import Wire
 
 ALICE = Entity.of({"user": "alice"})
 KEY = "producer_byte_rate"
@@ -35,54 +35,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning"),
     pytest.mark.usefixtures("leftovers"),
 ]
-
-
-class Wire:
-    """A TCP connection to a broker that a test can cut."""
-
-    def __init__(self, target: str) -> None:
-        host, _, port = target.partition(":")
-        self._target = (host, int(port))
-        self._server = socket.create_server(("127.0.0.1", 0))
-        self._ends: list[socket.socket] = []
-        self._carriers = [threading.Thread(target=self._accept)]
-        self._carriers[0].start()
-        self.port: int = self._server.getsockname()[1]
-        self.cut_at: str | None = None
-
-    def cut(self) -> None:
-        """Hang up, on both sides."""
-        for end in self._ends:
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-
-    def remove(self) -> None:
-        """Hang up, and take no more connections."""
-        with suppress(OSError):
-            self._server.shutdown(socket.SHUT_RDWR)
-        self.cut()
-        for carrier in self._carriers:
-            carrier.join()
-        for end in (self._server, *self._ends):
-            end.close()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                near, _ = self._server.accept()
-                self._ends.append(near)
-                far = socket.create_connection(self._target)
-                self._ends.append(far)
-                for ends in (("request", near, far), ("answer", far, near)):
-                    self._carriers.append(threading.Thread(target=self._carry, args=ends))
-                    self._carriers[-1].start()
-
-    def _carry(self, what: str, source: socket.socket, to: socket.socket) -> None:
-        with suppress(OSError):
-            while data := source.recv(65_536):
-                if self.cut_at == what:
-                    self.cut()
-                to.sendall(data)
 
 
 @pytest.fixture(name="wire")

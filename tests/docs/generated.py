@@ -26,6 +26,8 @@ from quota_ops.model.outcome import Status
 from quota_ops.model.policy import GuardLimits
 from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.sandbox.pins import DEFAULT_VERSION, pinned_versions
+from tests.faults.every import EVERY
+from tests.faults.table import on_the_page, section
 
 
 def docstrings(enum: type[StrEnum]) -> dict[str, str]:
@@ -143,6 +145,7 @@ def _kafka_versions() -> str:
 SECTIONS: dict[str, Callable[[], str]] = {
     "cli": _cli,
     "cluster-file": lambda: _fields(CLUSTER_FILE),
+    "faults": lambda: section(EVERY, on_the_page()),
     "finding-codes": _finding_codes,
     "findings": _findings,
     "guard-numbers": _guard_numbers,

@@ -1,0 +1,11 @@
+"""Play every fault on real brokers, and write docs/reliability.md; `python -m tests.faults`."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+if __name__ == "__main__":
+    os.environ["FAULTS"] = "all"
+    sys.exit(pytest.main([str(Path(__file__).parent), *sys.argv[1:]]))

@@ -1,0 +1,80 @@
+"""The machines on which faults are played, and the page on which they stand."""
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quota_ops.sandbox.broker import RunningBroker, start_broker
+from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
+from tests.docs.markdown import Page
+from tests.faults.every import EVERY
+from tests.faults.machine import Machine
+from tests.faults.scene import Scene
+from tests.faults.table import PAGE, SEEN, section
+from tests.lab import open_lab
+
+
+@pytest.fixture(scope="session", autouse=True)
+def page() -> Iterator[None]:
+    """Write the page when every fault was played and survived."""
+    yield
+    if len(SEEN) == len(EVERY):
+        fresh = Page(PAGE).replace_section("faults", section(EVERY, SEEN))
+        PAGE.write_text(fresh, encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def machine(broker: RunningBroker) -> Machine:
+    """The suite's broker: it may be frozen, never killed."""
+    return Machine(broker)
+
+
+@pytest.fixture(scope="session")
+def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """A broker that may be killed."""
+    yield from _machine(1, tmp_path_factory.mktemp("mortal"))
+
+
+@pytest.fixture(scope="session")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """Three brokers, each a controller too."""
+    yield from _machine(3, tmp_path_factory.mktemp("three"))
+
+
+def _machine(nodes: int, home: Path) -> Iterator[Machine]:
+    config = BrokerConfig(cluster_id=random_cluster_id(), nodes=nodes)
+    with start_broker(config, home) as running:
+        machine = Machine(running)
+        try:
+            yield machine
+        finally:
+            machine.close()
+
+
+@pytest.fixture
+def leftovers(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Collect the sockets that kafka-python leaves behind, and pytest's log records hold."""
+    yield
+    caplog.get_records("call").clear()
+    gc.collect()
+
+
+@pytest.fixture
+def scene(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    leftovers: None,
+) -> Iterator[Scene]:
+    """What a fault is played on, whole again at the end."""
+    del leftovers
+    machine: Machine = request.getfixturevalue(request.param.broker)
+    with (
+        open_lab(machine.broker, tmp_path, timeout=request.param.timeout) as lab,
+        machine.healed(),
+    ):
+        scene = Scene(lab, machine, monkeypatch)
+        scene.begin()
+        yield scene

@@ -1,0 +1,88 @@
+"""Brokers that a test may kill, freeze and start again."""
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from threading import Timer
+
+from kafka.admin import KafkaAdminClient
+
+from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.sandbox.jvm import Jvm
+from quota_ops.sandbox.node import RunningNode
+from quota_ops.sandbox.ready import describes
+
+
+class Machine:
+    """The nodes of a broker, by their ids, whatever has become of them."""
+
+    def __init__(self, broker: RunningBroker) -> None:
+        self.broker = broker
+        self.nodes: dict[int, RunningNode] = {node.id: node for node in broker.nodes}
+        self._timers: list[Timer] = []
+
+    @property
+    def leader(self) -> int:
+        """The node whose controller leads."""
+        admin = KafkaAdminClient(bootstrap_servers=self.broker.bootstrap())
+        quorum = admin.describe_metadata_quorum()
+        admin.close()
+        return int(quorum["topics"][0]["partitions"][0]["leader_id"])
+
+    def kill(self, *ids: int) -> None:
+        """End nodes by SIGKILL."""
+        for number in ids or self.nodes:
+            self.nodes[number].send(signal.SIGKILL)
+            self.nodes[number].stop()  # returns when it is gone
+
+    def start(self) -> None:
+        """Start every node that is not running, where it was, and wait until all describe."""
+        jvm = Jvm.of(self.broker.config, lambda _done, _all: None)
+        for number, node in self.nodes.items():
+            if not node.alive:
+                process = jvm.launch(node.folder, detached=False)
+                self.nodes[number] = replace(node, pid=process.pid, launcher=process.launcher)
+        while not describes(self.broker.bootstrap(), nodes=len(self.nodes)):
+            assert all(node.alive for node in self.nodes.values())
+            time.sleep(0.05)
+
+    def restart(self) -> None:
+        """Stop every node as an administrator would, and start it again."""
+        for node in self.nodes.values():
+            node.stop()
+        self.start()
+
+    def freeze(self, *ids: int, seconds: float | None = None) -> None:
+        """Stop nodes by SIGSTOP: they take connections, no more. For some seconds, if said."""
+        for number in ids or self.nodes:
+            self.nodes[number].send(signal.SIGSTOP)
+        if seconds is not None:
+            self._timers.append(Timer(seconds, self.thaw))
+            self._timers[-1].start()
+
+    def thaw(self) -> None:
+        """Let every node go on."""
+        for node in self.nodes.values():
+            node.send(signal.SIGCONT)
+
+    @contextmanager
+    def healed(self) -> Iterator["Machine"]:
+        """The machine for one play; at its end every node runs again."""
+        try:
+            yield self
+        finally:
+            for timer in self._timers:
+                timer.join()
+            self._timers.clear()
+            self.thaw()
+            if not all(node.alive for node in self.nodes.values()):
+                self.start()
+
+    def close(self) -> None:
+        """Stop the nodes that were started here; the others belong to the broker."""
+        for node in self.nodes.values():
+            if node not in self.broker.nodes:
+                with suppress(ProcessLookupError):
+                    node.stop(2.0)

@@ -1,0 +1,100 @@
+"""A network that is cut: before a request arrives, before its answer does, and for good."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.preflight import Broker, ClusterDescription
+from quota_ops.stages.chain import CHAINS, READ_ONLY, RESUMED
+from tests.broker.stage_runs import After
+from tests.broker.wire import Wire
+from tests.faults.scene import Scene
+from tests.faults.table import Seen, fault
+
+
+@contextmanager
+def wired(scene: Scene) -> Iterator[tuple[Cluster, Wire]]:
+    """The broker at the end of a wire that loses what it is told to, once."""
+    wire = Wire(scene.lab.bootstrap)
+    wire.once = True
+    address = f"bootstrap.servers=127.0.0.1:{wire.port}"
+    connection = Connection.parse(address, name="demo", source="a test")
+    brokers = (Broker(1, "127.0.0.1", wire.port),)
+    cluster = Cluster(connection, ClusterDescription(scene.lab.cluster.cluster_id, brokers), 2.0)
+    try:
+        yield cluster, wire
+    finally:
+        cluster.close()
+        wire.remove()
+
+
+def cut_in_apply(scene: Scene, what: str) -> Seen:
+    """Lose the second request of a run, or the answer to it."""
+    with wired(scene) as (cluster, wire):
+        cut = partial(setattr, wire, "cut_at", what)
+        said = scene.reconcile(connect=lambda: cluster, progress=After(1, cut))
+    return Seen(scene.holds(), said, scene.next_run())
+
+
+@fault("apply", "network cut before a request arrives", quick=True)
+def request_lost(scene: Scene) -> Seen:
+    """Described, found missing, and sent again."""
+    return cut_in_apply(scene, "request")
+
+
+@fault("apply", "network cut after a request arrived, before its answer", quick=True)
+def answer_lost(scene: Scene) -> Seen:
+    """Described, found there, and not sent again."""
+    return cut_in_apply(scene, "answer")
+
+
+@fault("apply", "network cut for good between two requests", quick=True)
+def cut_for_good(scene: Scene) -> Seen:
+    """What surely was not sent is not sent later either, until somebody runs again."""
+    scene.hurry()
+    with wired(scene) as (cluster, wire):
+        said = scene.reconcile(connect=lambda: cluster, progress=After(1, wire.remove))
+    return Seen(scene.holds(), said, scene.next_run())
+
+
+@fault("apply", "network cut for good while a request is on the way", quick=True)
+def cut_for_good_after_request(scene: Scene) -> Seen:
+    """What nobody can find out is said to be unknown, and the next run finds it out."""
+    scene.hurry()
+    with wired(scene) as (cluster, wire):
+        wire.once = False
+        cut = partial(setattr, wire, "cut_at", "answer")
+        said = scene.reconcile(connect=lambda: cluster, progress=After(1, cut))
+    return Seen(scene.holds(), said, scene.next_run())
+
+
+@fault("describe", "network cut before the answer", quick=True)
+def describe_lost(scene: Scene) -> Seen:
+    """Reading is tried again."""
+    with wired(scene) as (cluster, wire):
+        cluster.describe()
+        wire.cut_at = "answer"
+        said = scene.reconcile(connect=lambda: cluster)
+    return Seen(scene.holds(), said, scene.next_run())
+
+
+@fault("validate", "network cut before the answer")
+def validate_lost(scene: Scene) -> Seen:
+    """To ask twice writes nothing."""
+    with wired(scene) as (cluster, wire):
+        run = scene.prepare(READ_ONLY[:4], connect=lambda: cluster)
+        wire.cut_at = "answer"
+        said = scene.go_on(run, ("validate", *RESUMED))
+    return Seen(scene.holds(), said, scene.next_run())
+
+
+@fault("verify", "network cut before the answer")
+def verify_lost(scene: Scene) -> Seen:
+    """Who does not answer is asked again until the deadline."""
+    with wired(scene) as (cluster, wire):
+        run = scene.prepare(CHAINS["apply"], connect=lambda: cluster)
+        wire.cut_at = "answer"
+        said = scene.go_on(run, ("verify", "report"))
+    return Seen(scene.holds(), said, scene.next_run())

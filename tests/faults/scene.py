@@ -1,0 +1,123 @@
+"""Where a fault is played: the same eight changes each time, and words for what is seen."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from quota_ops.frames import text
+from quota_ops.ledger import INTENDED
+from quota_ops.model.difference import WRITES
+from quota_ops.model.errors import QuotaOpsError
+from quota_ops.model.outcome import DONE
+from quota_ops.run_folder import APPLIED, RunFolder
+from quota_ops.stages import settle
+from quota_ops.stages.chain import CHAINS, Run, run_stages
+from tests.faults.machine import Machine
+from tests.lab import Lab, State
+
+KEY = "producer_byte_rate"
+BEFORE: State = {f"user=u{number}": {KEY: 1.0} for number in range(6)}
+AFTER: State = {
+    **{f"user=u{number}": {KEY: 1.0} for number in range(2)},
+    **{f"user=u{number}": {KEY: 2.0} for number in range(2, 5)},
+    **{f"user=u{number}": {KEY: 3.0} for number in range(6, 10)},
+}
+CHANGED = sorted(one for one in {*BEFORE, *AFTER} if BEFORE.get(one) != AFTER.get(one))
+"""Three limits move, four are new, one is cleared; two stay as they are."""
+BATCH = 2
+"""Keys in a request, so that the changes take four."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A cluster that holds what was approved last, a ledger that knows it, and a Git that moved."""
+
+    lab: Lab
+    machine: Machine
+    patch: pytest.MonkeyPatch
+
+    def begin(self) -> None:
+        """Put every side where it belongs."""
+        self.lab.put(BEFORE)
+        self.lab.desire(AFTER)
+        self.lab.note(BEFORE)
+        small = partial(text.batches_text, max_keys=BATCH)
+        self.patch.setattr(text, "batches_text", small)
+
+    def hurry(self) -> None:
+        """Let runs wait for a silent cluster no longer than a test can."""
+        self.patch.setattr(settle, "PATIENCE", 0.5)
+        self.patch.setattr("quota_ops.stages.verify.deadline", lambda _rows: 0.2)
+
+    def start(self, **options: Any) -> Run:
+        """A new run; `connect` may be another way to the cluster."""
+        connect = options.pop("connect", None)
+        run = self.lab.start(**options)
+        return replace(run, connect=connect) if connect else run
+
+    def reconcile(self, **options: Any) -> str:
+        """Make a whole run, and say how it ended."""
+        return self.go_on(self.start(**options), CHAINS["reconcile"])
+
+    def prepare(self, stages: tuple[str, ...], **options: Any) -> Run:
+        """A new run that has come so far without trouble."""
+        run = self.start(**options)
+        run_stages(run, stages)
+        return run
+
+    def go_on(self, run: Run, stages: tuple[str, ...]) -> str:
+        """Run these stages, and say how they ended."""
+        error = None
+        try:
+            run_stages(run, stages)
+        except QuotaOpsError as raised:
+            error = raised
+        return self.told(run.folder, error)
+
+    def told(self, folder: RunFolder, error: QuotaOpsError | None) -> str:
+        """The exit code, the first line of the error, and how many entities came to what."""
+        outcomes = folder.outcomes(APPLIED)
+        report = (folder.path / "report.txt").read_text("utf-8")
+        unnamed = [one for one in outcomes if one.status not in DONE if one.entity not in report]
+        assert unnamed == []
+        if error is None:
+            return "exit 0"
+        counts = Counter(one.status.value.replace("_", " ") for one in outcomes)
+        ends = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
+        first = self.masked(error.message.partition("\n")[0].rstrip(":."))
+        return f"exit {error.exit_code}: {first}" + (f" ({ends})" if ends else "")
+
+    def masked(self, said: str) -> str:
+        """A message without what is another each time."""
+        said = said.replace(str(self.lab.root), "STORE")
+        said = re.sub(r"(can be read): .*", r"\1", said)
+        said = re.sub(r"timed out after [\d.]+ s", "timed out", said)
+        said = re.sub(r"\S*/(ledgers?|runs)/\S*?(?=:| |$)", r"\1/FILE", said)
+        said = re.sub(r"127\.0\.0\.1:\d+", "HOST:PORT", said)
+        return re.sub(r"broker \d", "broker N", said).replace("|", "/")
+
+    def holds(self, others: State | None = None) -> str:
+        """How many changes are on the cluster; an assertion that nobody asked for nothing else."""
+        held = self.lab.held()
+        theirs = others or {}
+        for entity in {*held, *BEFORE, *AFTER} - theirs.keys():
+            assert held.get(entity) in (BEFORE.get(entity), AFTER.get(entity))
+        assert {one: held.get(one) for one in theirs} == theirs
+        ours = [one for one in CHANGED if one not in theirs]
+        done = sum(held.get(one) == AFTER.get(one) for one in ours)
+        return f"{done} of {len(ours)} changes" + (", and theirs" if theirs else "")
+
+    def next_run(self) -> str:
+        """Run again; an assertion that cluster and ledger are then as Git says."""
+        folder = self.lab.run("reconcile")
+        assert self.lab.held() == self.lab.known() == AFTER
+        assert self.lab.known(INTENDED) == {}
+        sent = folder.outcomes(APPLIED)
+        assert {one.status for one in sent} <= DONE
+        found = sum(row.action not in WRITES for row in folder.differences())
+        words = f"sent {len(sent)}" + (f", recognised {found}" if found else "")
+        return f"{words}; all as Git says" if sent or found else "nothing left to do"

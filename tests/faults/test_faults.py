@@ -1,0 +1,24 @@
+"""Whatever fails and whenever: only approved states, a true word of it, and a next run that ends.
+
+The quick ones are held against docs/reliability.md; `make faults` plays all and writes that page.
+"""
+
+import pytest
+
+from tests.faults.every import EVERY
+from tests.faults.scene import Scene
+from tests.faults.table import ALL, SEEN, Fault, on_the_page
+
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")
+PLAYED = [one for one in EVERY if ALL or one.quick]
+
+
+@pytest.mark.parametrize(
+    ("scene", "fault"),
+    [pytest.param(one, one, id=one.name) for one in PLAYED],
+    indirect=["scene"],
+)
+def test_fault(scene: Scene, fault: Fault) -> None:
+    """What is seen is what the page says, word for word."""
+    seen = SEEN[fault.stage, fault.what] = fault.play(scene)
+    assert ALL or on_the_page()[fault.stage, fault.what] == seen

@@ -1,0 +1,89 @@
+"""Workers that are killed by SIGKILL: what was on its way, and what the next run makes of it."""
+
+import os
+import signal
+from collections.abc import Callable
+from functools import partial
+from multiprocessing import get_context
+
+from tests.broker.killing import PRELOAD, die_in_file, die_in_request, die_in_silence
+from tests.faults.scene import AFTER, Scene
+from tests.faults.table import Seen, fault
+from tests.lab import EVERY_GUARD
+
+PROCESSES = get_context("forkserver")
+PROCESSES.set_forkserver_preload(PRELOAD)
+ALLOW = [word for guard in EVERY_GUARD for word in ("--allow", guard)]
+COMMAND = ("reconcile", "demo", *ALLOW, "--reason", "a test")
+KILLED = "nothing: it was killed"
+
+
+def killed(scene: Scene, doom: Callable[..., None]) -> None:
+    """Run reconcile as a process that dies."""
+    process = PROCESSES.Process(target=doom, args=(scene.lab.environment, COMMAND))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+
+
+def seen(scene: Scene, doom: Callable[..., None]) -> Seen:
+    """Kill a run, look, and run again."""
+    killed(scene, doom)
+    return Seen(scene.holds(), KILLED, scene.next_run())
+
+
+@fault("plan", "worker killed while plan.json is written")
+def killed_in_plan(scene: Scene) -> Seen:
+    """Before anything is approved there is nothing to lose."""
+    return seen(scene, partial(die_in_file, "plan.json"))
+
+
+@fault("apply", "worker killed while it notes its intent in the ledger")
+def killed_in_intent(scene: Scene) -> Seen:
+    """What is not noted is not sent."""
+    return seen(scene, partial(die_in_file, "00000002.parquet"))
+
+
+@fault("apply", "worker killed before its first request", quick=True)
+def killed_before_request(scene: Scene) -> Seen:
+    """An intent that was never sent is no change."""
+    return seen(scene, partial(die_in_request, 1, before=True))
+
+
+@fault("apply", "worker killed while its first request is on the way", quick=True)
+def killed_during_request(scene: Scene) -> Seen:
+    """What a silent broker was sent arrives although nobody is there to hear its answer."""
+    pid = scene.machine.nodes[1].pid
+    try:
+        killed(scene, partial(die_in_silence, pid))
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    arrived = dict(scene.lab.held()) | {
+        one: AFTER[one] for one in ("user=u2", "user=u3", "user=u4")
+    }
+    scene.lab.wait_for(arrived)
+    return Seen(scene.holds(), KILLED, scene.next_run())
+
+
+@fault("apply", "worker killed after its second request, its outcome not kept", quick=True)
+def killed_after_request(scene: Scene) -> Seen:
+    """The ledger's intent tells the next run that the values are ours."""
+    return seen(scene, partial(die_in_request, 2, before=False))
+
+
+@fault("apply", "worker killed while it keeps the outcomes of its last request")
+def killed_in_outcomes(scene: Scene) -> Seen:
+    """Everything was sent; that nobody wrote it down is no matter."""
+    return seen(scene, partial(die_in_file, "applied.json"))
+
+
+@fault("verify", "worker killed while it writes to the ledger what it read back")
+def killed_in_ledger(scene: Scene) -> Seen:
+    """Read back, and not known to be: the next run reads it back."""
+    return seen(scene, partial(die_in_file, "00000003.parquet"))
+
+
+@fault("report", "worker killed while report.html is written")
+def killed_in_report(scene: Scene) -> Seen:
+    """The cluster and the ledger are as they should be; only the page is missing."""
+    return seen(scene, partial(die_in_file, "report.html"))

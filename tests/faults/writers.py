@@ -1,0 +1,99 @@
+"""Somebody else who writes at the same time, and clocks that go back."""
+
+import subprocess
+import sys
+import time
+from datetime import datetime, tzinfo
+from typing import Self
+
+from quota_ops.stages import apply
+from quota_ops.stages.chain import RESUMED
+from tests.broker.stage_runs import After
+from tests.faults.scene import AFTER, BEFORE, KEY, Scene
+from tests.faults.table import Seen, fault
+from tests.faults.workers import COMMAND
+from tests.lab import State
+
+THEIRS: State = {"user=u7": {KEY: 7.0}}
+"""What a person with kafka-configs sets: a row that is sent with the third request."""
+FEW = 3
+"""Modules that look at a clock, at the least."""
+
+
+@fault("apply", "a person alters a row between plan and apply", quick=True)
+def altered_after_plan(scene: Scene) -> Seen:
+    """Apply looks again, leaves the row alone, and says so."""
+    run = scene.lab.planned()
+    scene.lab.put(THEIRS)
+    said = scene.go_on(run, RESUMED)
+    return Seen(scene.holds(THEIRS), said, scene.next_run())
+
+
+@fault("apply", "a person alters a row between two requests that are far apart")
+def altered_in_pause(scene: Scene) -> Seen:
+    """After a pause apply looks again."""
+    scene.patch.setattr(apply, "PAUSE", 0.0)
+    said = scene.reconcile(progress=After(1, lambda: scene.lab.put(THEIRS)))
+    return Seen(scene.holds(THEIRS), said, scene.next_run())
+
+
+@fault("apply", "a person alters a row that is sent a moment later", quick=True)
+def altered_before_request(scene: Scene) -> Seen:
+    """Kafka has no compare-and-set: the approved value wins, and it is the one that is verified."""
+    said = scene.reconcile(progress=After(1, lambda: scene.lab.put(THEIRS)))
+    return Seen(scene.holds(), said, scene.next_run())
+
+
+@fault("verify", "a person alters a row that was just written", quick=True)
+def altered_after_request(scene: Scene) -> Seen:
+    """What is read back is what is said."""
+    scene.hurry()
+    said = scene.reconcile(progress=After(4, lambda: scene.lab.put(THEIRS)))
+    rest = {one: limits for one, limits in AFTER.items() if one not in THEIRS}
+    assert scene.lab.known() == rest
+    return Seen(scene.holds(THEIRS), said, scene.next_run())
+
+
+@fault("apply", "two command lines at once, of one commit")
+def two_at_once(scene: Scene) -> Seen:
+    """Each finds what the other wrote; the ledger has it all."""
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-m", "quota_ops", *COMMAND],
+            env=scene.lab.environment,
+            cwd=scene.lab.root,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    said = sorted(f"exit {one.returncode}" for one in both if one.communicate()[0])
+    return Seen(scene.holds(), f"one {said[0]}, one {said[1]}", scene.next_run())
+
+
+@fault("apply", "clock of the worker set back by an hour since the last run", quick=True)
+def clock_set_back(scene: Scene) -> Seen:
+    """What came later is told by numbers and by Git, not by clocks."""
+    scene.lab.desire(BEFORE)
+    scene.lab.run("reconcile")
+    scene.lab.desire(AFTER)
+    clocks = [
+        module
+        for name, module in sys.modules.items()
+        if name.startswith("quota_ops.") and getattr(module, "datetime", None) is datetime
+    ]
+    assert len(clocks) > FEW
+    for module in clocks:
+        scene.patch.setattr(module, "datetime", AnHourAgo)
+    said = scene.reconcile()
+    return Seen(scene.holds(), said, scene.next_run())
+
+
+class AnHourAgo(datetime):
+    """A clock that was set back."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Self:
+        """The moment, an hour earlier."""
+        return cls.fromtimestamp(time.time() - 3600, tz)
