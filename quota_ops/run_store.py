@@ -42,6 +42,22 @@ class RunStore:
             ) from error
         return folder
 
+    def runs(self, cluster: str | None = None) -> tuple[Path, ...]:
+        """The folders of all runs, or of one cluster's, in no order.
+
+        Raises InvalidInput when the store has no run of that cluster.
+        """
+        root = self.root / "runs"
+        places = root.glob(f"{_safe(cluster) if cluster else '*'}/*")
+        found = tuple(place for place in places if place.is_dir())
+        if cluster and not found:
+            there = ", ".join(sorted(one.name for one in root.glob("*"))) or "none"
+            raise InvalidInput(
+                f"the run store {self.root} has no run of a cluster {cluster!r}",
+                f"It has runs of: {there}.",
+            )
+        return found
+
     def ledger(self, cluster_id: str) -> Path:
         """The folder of a cluster's ledger."""
         return self.root / "ledger" / _safe(cluster_id)

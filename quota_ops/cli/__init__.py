@@ -31,6 +31,8 @@ COMMANDS = {
     "alter": "alter",
     "adopt": "adopt",
     "release": "release",
+    "runs": "history",
+    "show": "history",
     "import": "import_quotas",
     "init": "start",
     "schema": "start",

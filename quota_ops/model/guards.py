@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.entity import Entity
-from quota_ops.model.plan import YOUNGER, GuardFinding, is_cut
-from quota_ops.model.policy import DriftPolicy, Policy
+from quota_ops.model.plan import GuardFinding, is_cut
+from quota_ops.model.policy import YOUNGER, DriftPolicy, Policy
 
 SHARE_COUNTS_FROM = 5
 """Below so many removals their share says nothing: one of four rows is 25 percent."""

@@ -10,16 +10,10 @@ from typing import Any
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.entity import DEFAULT_TEXT, Entity
-from quota_ops.model.policy import ApprovalPolicy, Policy
+from quota_ops.model.policy import YOUNGER, Policy
 
 SHORT = 8
 """How many characters of a digest people are shown; as many are enough to approve it."""
-
-YOUNGER = {"approval": ApprovalPolicy.ON_BREACH.value}
-"""Fields that policies of the first version did not have, and what was so without them.
-
-Only another value is in a digest: an approval that waits over an upgrade still names its plan.
-"""
 
 _ASKED = frozenset({Kind.PENDING, Kind.TAKEOVER})
 

@@ -27,6 +27,13 @@ class ApprovalPolicy(StrEnum):
     """Every plan that writes."""
 
 
+YOUNGER = {"approval": ApprovalPolicy.ON_BREACH.value}
+"""Fields that policies of the first version did not have, and what was so without them.
+
+Only another value is in a digest: an approval that waits over an upgrade still names its plan.
+"""
+
+
 def _any(*types: str) -> EntityFilter:
     return EntityFilter(tuple(FilterPart(kind, Match.ANY) for kind in types))
 
@@ -71,6 +78,7 @@ class Policy:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
         """The policy that `as_json` wrote; KeyError, TypeError or ValueError when it is not one."""
+        values = YOUNGER | values
         for name in ("cluster", "cluster_id", "connection"):
             if not isinstance(values[name], str):
                 raise TypeError(f"{name} is {values[name]!r}")

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
 from quota_ops.model.filter import EntityFilter, FilterPart, Match, any_accepts
-from quota_ops.model.policy import EVERYTHING, ApprovalPolicy, DriftPolicy, GuardLimits, Policy
+from quota_ops.model.policy import (
+    EVERYTHING,
+    YOUNGER,
+    ApprovalPolicy,
+    DriftPolicy,
+    GuardLimits,
+    Policy,
+)
 
 ALICE = FilterPart(USER, Match.EXACT, "alice")
 ANY_USER, ANY_CLIENT = FilterPart(USER, Match.ANY), FilterPart(CLIENT_ID, Match.ANY)
@@ -130,7 +137,7 @@ def test_what_is_no_policy_is_refused(damage: dict[str, object]) -> None:
         Policy.from_json(values | damage)
 
 
-@pytest.mark.parametrize("field", Policy.__dataclass_fields__)
+@pytest.mark.parametrize("field", sorted(Policy.__dataclass_fields__.keys() - YOUNGER))
 def test_a_policy_without_a_field_is_refused(field: str) -> None:
     """A field that is missing is an error, not its default."""
     values = Policy(cluster="demo", cluster_id="id", connection="demo").as_json()
@@ -138,3 +145,13 @@ def test_a_policy_without_a_field_is_refused(field: str) -> None:
 
     with pytest.raises(KeyError):
         Policy.from_json(values)
+
+
+@pytest.mark.parametrize("field", YOUNGER)
+def test_a_policy_of_an_earlier_version_is_read(field: str) -> None:
+    """A run from before a field was there stays readable: it had what was so without it."""
+    values = Policy(cluster="demo", cluster_id="id", connection="demo").as_json()
+
+    del values[field]
+
+    assert Policy.from_json(values).as_json()[field] == YOUNGER[field]

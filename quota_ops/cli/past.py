@@ -1,0 +1,52 @@
+"""What `show` shows of an earlier run."""
+
+from dataclasses import replace
+from functools import partial
+
+import click
+
+from quota_ops.cli.layout import show
+from quota_ops.history import finished
+from quota_ops.model.errors import InvalidInput
+from quota_ops.report.history import record_screen
+from quota_ops.report.screen import Line, Screen, Table, Tone, line
+from quota_ops.report.text import report_screen
+from quota_ops.run_folder import RunFolder
+from quota_ops.stages.alter import ALTER
+from quota_ops.stages.ownership import ADOPTED, RELEASED
+from quota_ops.stages.read_report import read_report
+
+_RECORDS = {ALTER: "Altered", ADOPTED: "Adopted", RELEASED: "Released"}
+
+
+def show_past(folder: RunFolder, output: str) -> None:
+    """Show a run as its report would now tell it; InvalidInput when run.json is damaged."""
+    report = replace(read_report(folder), finished=finished(folder))
+    if output == "json":
+        from quota_ops.report.data import as_json
+
+        click.echo(as_json(report), nl=False)
+    elif output == "markdown":
+        from quota_ops.report.markdown import as_markdown
+
+        click.echo(as_markdown(report), nl=False)
+    else:
+        show((*report_screen(report), *_records(folder), *_place(folder)))
+
+
+def _records(folder: RunFolder) -> Screen:
+    """What an alter, adopt or release left: those runs have no plan."""
+    blocks: list[Line | Table] = []
+    for name, heading in _RECORDS.items():
+        if folder.has(name):
+            try:
+                blocks += folder.read_as(name, partial(record_screen, heading))
+            except InvalidInput as error:
+                blocks.append(line(error.message, Tone.REFUSAL))
+    return blocks
+
+
+def _place(folder: RunFolder) -> Screen:
+    page = folder.path / "report.html"
+    last = f"report: {page}" if page.exists() else f"run: {folder.path}"
+    return (line(), line(last, Tone.CONTEXT))

@@ -1,0 +1,69 @@
+"""Earlier runs for people: the list of them, and those that no report tells of."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from quota_ops.model.approval import Decision, Said
+from quota_ops.model.history import PastRun
+from quota_ops.model.quota import format_limit
+from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.wording import moment, short_commit, shown
+
+_TONES = {"Yes": Tone.OK, "Not yet": Tone.CHANGE, "No": Tone.REFUSAL, "Unknown": Tone.REFUSAL}
+_HEADINGS = ("when", "run", "cluster", "commit", "came to", "changes", "approved by")
+
+
+def runs_screen(runs: Sequence[PastRun], more: int) -> Screen:
+    """A row for each run, the last one first; below it what could not be read of it."""
+    if not runs:
+        return (line("No runs yet."),)
+    older = (line(f"… and {more:,} older", Tone.CONTEXT),) if more else ()
+    return (Table(_HEADINGS, tuple(map(_run, runs))), *older)
+
+
+def _run(run: PastRun) -> Row:
+    damaged = run.trouble is not None
+    below = (line(f"    {run.trouble}", Tone.REFUSAL),) if damaged else ()
+    cells = (
+        Span(moment(run.started), Tone.CONTEXT),
+        Span(run.run, Tone.STRONG),
+        Span(run.cluster),
+        Span(short_commit(run.commit) if run.commit else "", Tone.CONTEXT),
+        Span(run.came_to, _tone(run)),
+        Span(f"{run.changes:,}" if run.changes else ""),
+        Span(", ".join(map(_said, run.decisions))),
+    )
+    return Row(cells, below)
+
+
+def _tone(run: PastRun) -> Tone:
+    stopped = run.came_to.endswith(("refused", "failed"))
+    return _TONES.get(run.came_to, Tone.REFUSAL if stopped else Tone.PLAIN)
+
+
+def _said(decision: Decision) -> str:
+    if decision.said is Said.NOTHING:
+        return "nobody answered"
+    who = decision.by or "somebody"
+    return who if decision.said is Said.APPROVED else f"rejected by {who}"
+
+
+def record_screen(name: str, values: Mapping[str, Any]) -> Screen:
+    """What `alter`, `adopt` or `release` left: who and why where it says so, and each row."""
+    rows = values.get("changes", values.get("rows", ()))
+    columns = ("before", "after") if "changes" in values else ("value",)
+    table = tuple(Row(tuple(map(Span, _cells(row, columns)))) for row in rows)
+    return (
+        line(),
+        line(name, Tone.STRONG),
+        *(line(f"{one}: {values[one]}", Tone.CONTEXT) for one in ("by", "reason") if one in values),
+        *((Table(("entity", "key", *columns), table),) if table else ()),
+    )
+
+
+def _cells(row: Mapping[str, Any], columns: Sequence[str]) -> Iterator[str]:
+    yield shown(row["entity"])
+    yield shown(row["key"])
+    for column in columns:
+        value = row[column]
+        yield format_limit(row["key"], None if value is None else float(value))

@@ -1,0 +1,117 @@
+"""runs and show: what commands left on a real broker, told from the run store alone."""
+
+import json
+import re
+from subprocess import CompletedProcess
+
+from quota_ops.run_folder import ABOUT, PLAN, RunFolder
+from tests.lab import Lab
+
+KEY = "producer_byte_rate"
+
+
+def said(result: CompletedProcess[str]) -> str:
+    """What a command printed that went well."""
+    assert (result.returncode, result.stderr) == (0, "")
+    return result.stdout
+
+
+def masked(text: str, lab: Lab) -> str:
+    """A text without what differs from run to run."""
+    text = text.replace(str(lab.root), "ROOT").replace(lab.cluster.cluster_id, "ID")
+    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "TIME", text)
+    text = re.sub(r"plan [0-9a-f]{8}", "plan DIGEST8", text)
+    return re.sub(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{4}", "RUN", text)
+
+
+def aged(folder: RunFolder, number: int) -> RunFolder:
+    """The run, begun so many minutes after midnight, so that the order is known."""
+    folder.write_json(ABOUT, folder.about() | {"started": f"2000-01-01T00:{number:02}:00Z"})
+    return folder
+
+
+def test_each_run_is_listed(lab: Lab) -> None:
+    """A plan, an applied run, one that a guard refused, an alter: each says what it came to."""
+    lab.desire({"user=alice": {KEY: 10.0}})
+    aged(lab.run("plan"), 1)
+    aged(lab.run("reconcile"), 2)
+    lab.desire({"user=<default>": {KEY: 10.0}})
+    refused, _ = lab.refused("reconcile", allow={})
+    aged(refused, 3)
+    lab.cli("alter", "demo", "--names", "user=bob", "--add", f"{KEY}=7")
+    (lab.store.root / "runs" / "demo" / "broken").mkdir()
+    (lab.store.root / "runs" / "demo" / "broken" / ABOUT).write_text("{")
+
+    shown = masked(said(lab.cli("runs", "demo", "--last", "4")), lab)
+    assert re.sub(" +", " ", shown).splitlines() == [
+        "when run cluster commit came to changes approved by",
+        "TIME broken demo unfinished",
+        " run.json is damaged",
+        "TIME RUN demo altered 1",
+        "TIME RUN demo Not yet",
+        "TIME RUN demo Yes 1",
+        "… and 1 older",
+    ]
+    told = json.loads(said(lab.cli("runs", "--format", "json")))
+    assert [(one["came_to"], one["changes"], one["commit"]) for one in told] == [
+        ("unfinished", 0, None),
+        ("altered", 1, None),
+        ("Not yet", 0, None),
+        ("Yes", 1, None),
+        ("planned", 0, None),
+    ]
+    assert told[2]["sentence"].startswith("Not yet: 2 changes to make on demo; 2 guards ask")
+
+
+def test_a_run_is_shown_as_it_ended(lab: Lab) -> None:
+    """The report of an earlier run, again: for people, for programs, for a ticket."""
+    lab.desire({"user=alice": {KEY: 10.0}})
+    run = lab.run("reconcile")
+
+    shown = masked(said(lab.cli("show", "last")), lab)
+    assert shown == (
+        "Yes: demo holds what Git says; 1 change made by this run; 1 of 1 quota in sync; "
+        "1 of 1 broker agrees.\n"
+        "demo (ID) at unknown commit, plan DIGEST8, run RUN, TIME\n"
+        "No ledger of this cluster yet: nothing is cleared before a run was verified.\n"
+        "\n"
+        "Changed (1)\n"
+        "  kind     entity      key                 now   then    change  asked by     since  "
+        "answer\n"
+        "  pending  user=alice  producer_byte_rate  none  10 B/s  new     team.yaml:4         "
+        "accepted, read back\n"
+        "\n"
+        "Brokers\n"
+        "broker 1 agrees\n"
+        "\n"
+        "report: ROOT/store/runs/demo/RUN/report.html\n"
+    )
+    left = run.read_json("report.json")
+    told = json.loads(said(lab.cli("show", run.path.name[-4:], "--format", "json")))
+    varies = {"finished", "stages", "versions"}
+    assert {name: told[name] for name in told.keys() - varies} == {
+        name: left[name] for name in left.keys() - varies
+    }
+    ticket = said(lab.cli("show", str(run.path), "--format", "markdown"))
+    assert ticket.partition("\n")[0] == (run.path / "report.md").read_text().partition("\n")[0]
+
+
+def test_a_run_without_a_plan_is_shown(lab: Lab) -> None:
+    """An adoption and an alter tell who, why and what; a damaged part is named."""
+    lab.desire({})
+    lab.put({"user=bob": {KEY: 7.0}})
+    by = ("--reason", "ours since OPS-7", "--by", "anna")
+    said(lab.cli("adopt", "demo", "--names", "user=bob", *by))
+    assert masked(said(lab.cli("show", "last")), lab).partition("\n\n")[2] == (
+        "Adopted\n"
+        "by: anna\n"
+        "reason: ours since OPS-7\n"
+        "entity    key                 value\n"
+        "user=bob  producer_byte_rate  7 B/s\n"
+        "\n"
+        "run: ROOT/store/runs/demo/RUN\n"
+    )
+    planned = lab.run("plan")
+    (planned.path / PLAN).write_text("{")
+    shown = said(lab.cli("show", planned.path.name))
+    assert f"plan failed: {planned.path / PLAN} is not JSON" in shown

@@ -1,0 +1,120 @@
+"""Earlier runs: each is told of at a glance, however it ended; a person's word for one is found."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from quota_ops.history import find_run, past_run, past_runs
+from quota_ops.model.errors import InvalidInput
+from quota_ops.run_folder import RunFolder
+from quota_ops.run_store import RunStore
+
+CASES = yaml.safe_load(
+    (Path(__file__).parents[1] / "cases" / "history" / "runs.yaml").read_text("utf-8")
+)
+ABOUT = {"run": "one", "cluster": "demo", "commit": "c1", "started": "2026-11-21T10:00:00Z"}
+NOTHING: dict[str, Any] = {
+    "sentence": None,
+    "digest": None,
+    "changes": 0,
+    "decisions": [],
+    "trouble": None,
+}
+
+
+def leave(path: Path, files: dict[str, Any]) -> Path:
+    """A run folder with these files."""
+    path.mkdir(parents=True)
+    for name, content in files.items():
+        if isinstance(content, str):
+            (path / name).write_text(content, "utf-8")
+        elif content is not None:
+            RunFolder(path).write_json(name, content)
+    return path
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_what_is_told_of_a_run(case: dict[str, Any], tmp_path: Path) -> None:
+    """A run is told of from what it left; damage is named, and never keeps the rest from us."""
+    path = leave(tmp_path / "demo" / "one", {"run.json": ABOUT} | case["files"])
+
+    told = json.loads(json.dumps(past_run(path).as_json()))
+
+    expected = {**ABOUT, "path": str(path), **NOTHING, **case["run"]}
+    if expected["started"] is None:
+        expected["started"] = told["started"]
+    assert told == expected
+
+
+def store_of(root: Path, *names: str) -> RunStore:
+    """A store with runs CLUSTER/NAME, each a minute younger than the one before."""
+    for minute, name in enumerate(names):
+        about = ABOUT | {"started": f"2026-11-21T10:{minute:02}:00Z"}
+        leave(root / "runs" / name, {"run.json": about})
+    (root / "runs" / "demo" / "a note").touch()
+    return RunStore(root)
+
+
+def test_the_last_runs(tmp_path: Path) -> None:
+    """The last ones come first, whatever their names, and how many more there are is said."""
+    store = store_of(tmp_path, "demo/scheduled__9", "other/b", "demo/c", "demo/a")
+
+    runs, more = past_runs(store, None, 3)
+    assert ([one.run for one in runs], more) == (["a", "c", "b"], 1)
+    runs, more = past_runs(store, "demo", 3)
+    assert ([one.run for one in runs], more) == (["a", "c", "scheduled__9"], 0)
+    assert past_runs(RunStore(tmp_path / "new"), None, 3) == ((), 0)
+    with pytest.raises(InvalidInput, match="no run of a cluster 'nowhere'"):
+        past_runs(store, "nowhere", 3)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("last", "demo/2026-1-c0de"),
+        ("other/last", "other/drift__1"),
+        ("2026-1-beef", "demo/2026-1-beef"),
+        ("c0de", "demo/2026-1-c0de"),
+        ("2026-1-b", "demo/2026-1-beef"),
+        ("other/drift__1", "other/drift__1"),
+        ("demo/drift", "demo/drift__1"),
+        ("x", "demo/x"),
+        ("ax", "demo/max"),
+    ],
+)
+def test_a_run_is_found(wanted: str, found: str, tmp_path: Path) -> None:
+    """By its name, by a beginning or a part of it that no other has, or as the last one."""
+    runs = ["demo/max", "demo/x", "demo/drift__1", "other/drift__1", "demo/2026-1-beef"]
+    store = store_of(tmp_path, *runs, "demo/2026-1-c0de")
+
+    assert find_run(store, wanted).path == store.root / "runs" / found
+    assert find_run(store, str(store.root / "runs" / found)).path == store.root / "runs" / found
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ("drift__1", "'drift__1' may be any of 2 runs: demo/drift__1, other/drift__1"),
+        ("r", "'r' may be any of 7 runs: demo/r1, demo/r2, demo/r3, demo/r4, demo/r5 and 2 more"),
+        ("xyz", "there is no run 'xyz' in the run store ROOT"),
+        ("nowhere/last", "the run store ROOT has no run of a cluster 'nowhere'"),
+        ("../demo/last", "the run store ROOT has no run of a cluster '../demo'"),
+    ],
+)
+def test_a_run_that_is_not_found(wanted: str, message: str, tmp_path: Path) -> None:
+    """Who asks for none, or for several, is told which there are."""
+    names = [f"demo/r{number}" for number in range(1, 8)]
+    store = store_of(tmp_path, *names, "demo/drift__1", "other/drift__1")
+
+    with pytest.raises(InvalidInput) as error:
+        find_run(store, wanted)
+    assert error.value.message.replace(str(tmp_path), "ROOT") == message
+
+
+def test_last_of_no_runs(tmp_path: Path) -> None:
+    """A store without runs has no last one."""
+    with pytest.raises(InvalidInput, match="there is no run 'last'"):
+        find_run(RunStore(tmp_path), "last")
