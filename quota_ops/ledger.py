@@ -6,7 +6,6 @@ again. So no writer undoes another's rows, and the way back is the file before.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +18,14 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.policy import Policy
 from quota_ops.model.rows import DesiredRow, LedgerRow
 from quota_ops.model.tables import LEDGER
+from quota_ops.numbered import file_name, numbers
 
 INTENDED = "intended"
 VERIFIED = "verified"
 
 COMMITS_KEPT = 1000
 
-_NAME = re.compile(r"[0-9]{8}\.parquet")
+_KIND = "parquet"
 
 LedgerKey = tuple[str, str, str]
 
@@ -58,10 +58,10 @@ def last(folder: Path) -> LedgerFile:
 
     Raises InvalidInput when that file does not parse: a damaged ledger is no empty ledger.
     """
-    number = _last(folder)
-    if number == 0:
+    there = numbers(folder, _KIND)
+    if not there:
         return LedgerFile(None, parquet.from_rows(LEDGER, ()))
-    place = folder / _name(number)
+    place = folder / file_name(there[-1], _KIND)
     try:
         table = parquet.from_bytes(LEDGER, artefact.read(str(place)), str(place))
         applied(table)
@@ -110,7 +110,7 @@ def change(
         )
         if after == before and before.file is not None:
             return None
-        name = _name(1 if before.file is None else _number(before.file) + 1)
+        name = file_name(1 if before.file is None else int(Path(before.file).stem) + 1, _KIND)
         if artefact.create(str(folder / name), _content(after)):
             return name
 
@@ -176,20 +176,3 @@ def follow(rows: dict[LedgerKey, LedgerRow], desired: Mapping[tuple[str, str], D
         asked = desired.get((entity, key))
         if asked is not None and (row.owner, row.file) != (asked.owner, asked.file):
             rows[entity, key, state] = row._replace(owner=asked.owner, file=asked.file)
-
-
-def _name(number: int) -> str:
-    return f"{number:08d}.parquet"
-
-
-def _number(name: str) -> int:
-    return int(name.partition(".")[0])
-
-
-def _last(folder: Path) -> int:
-    """The number of the last file; a copy that somebody laid beside it under another name is none.
-
-    0 where there is no folder.
-    """
-    names = (one.name for one in folder.glob("*.parquet"))
-    return max((_number(name) for name in names if _NAME.fullmatch(name)), default=0)

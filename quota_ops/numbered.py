@@ -1,0 +1,23 @@
+"""Files that count up, `00000001.json`, each made once and never written again.
+
+Who wants the next number creates it, which fails when another was first; then the one after it.
+"""
+
+import re
+from pathlib import Path
+
+_NAME = re.compile(r"([0-9]{8})\.[a-z]+")
+
+
+def file_name(number: int, kind: str) -> str:
+    """The name of a number's file of a kind, such as `json`."""
+    return f"{number:08d}.{kind}"
+
+
+def numbers(folder: Path, kind: str) -> list[int]:
+    """The numbers whose files are there, in order; none where there is no folder.
+
+    A copy that somebody laid beside them under another name does not count.
+    """
+    found = (_NAME.fullmatch(one.name) for one in folder.glob(f"*.{kind}"))
+    return sorted(int(name[1]) for name in found if name)
