@@ -15,6 +15,7 @@ from quota_ops import artefact, parquet
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
+from quota_ops.model.hold import Hold
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageResult, StageStatus
@@ -76,6 +77,16 @@ class RunFolder:
     def facts(self) -> ClusterFacts | None:
         """What the brokers said besides quotas; None when describe asked none, or got no answer."""
         return self.read_as(FACTS, ClusterFacts.from_json) if self.has(FACTS) else None
+
+    def described(self) -> tuple[str | None, tuple[Hold, ...]]:
+        """The ledger file that describe read, and the holds that lasted then."""
+        return self.read_as(
+            DESCRIBED,
+            lambda told: (
+                typed(told["ledger"], str | None),
+                tuple(map(Hold.from_json, told["holds"])),
+            ),
+        )
 
     def outcomes(self, name: str) -> tuple[Outcome, ...]:
         """The outcomes that an earlier stage left; none when it did not run."""

@@ -7,6 +7,7 @@ from types import UnionType
 from typing import Any
 
 from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.hold import Hold
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.plan import GuardFinding, Plan
 from quota_ops.model.policy import Policy
@@ -43,6 +44,7 @@ def plan_json(plan: Plan) -> Json:
         "actual": plan.actual,
         "batches": plan.batches,
         "ledger": plan.ledger,
+        "holds": [one.as_json() for one in plan.holds],
         "policy": plan.policy.as_json(),
         "differences": [difference_json(row) for row in plan.differences],
     }
@@ -68,6 +70,7 @@ def plan_from_json(values: Mapping[str, Any]) -> tuple[Plan, str]:
         actual=typed(values["actual"], int),
         batches=typed(values["batches"], int),
         ledger=typed(values["ledger"], str | None),
+        holds=tuple(map(Hold.from_json, values["holds"])),
     )
     return plan, typed(values["digest"], str)
 

@@ -4,6 +4,7 @@ ROOT/runs/CLUSTER/RUN/      one run's artefacts
 ROOT/fleet/RUN/             a drift run's overview of all clusters
 ROOT/ledger/CLUSTER_ID/     the rows that are ours, as numbered files
 ROOT/approvals/CLUSTER_ID/  what people said of plans, a file each, by digest
+ROOT/holds/CLUSTER_ID/      who held what until when, as numbered files
 """
 
 import os
@@ -65,6 +66,10 @@ class RunStore:
     def approvals(self, cluster_id: str) -> Path:
         """The folder of what people said of a cluster's plans."""
         return self.root / "approvals" / _safe(cluster_id)
+
+    def holds(self, cluster_id: str) -> Path:
+        """The folder of a cluster's holds."""
+        return self.root / "holds" / _safe(cluster_id)
 
 
 def find_run_store(place: str | None = None) -> RunStore:

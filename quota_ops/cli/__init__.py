@@ -29,6 +29,8 @@ COMMANDS = {
     "report": "stages",
     "reconcile": "stages",
     "alter": "alter",
+    "hold": "hold",
+    "holds": "hold",
     "adopt": "adopt",
     "release": "release",
     "runs": "history",

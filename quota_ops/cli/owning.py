@@ -49,11 +49,11 @@ class Asking:
         desired_state: Path,
         run_store: str | None,
         by: str,
-        reason: str,
+        reason: str | None,
         output: str,
     ) -> Self:
         """Read the cluster's folder and start a run; InvalidInput without a reason."""
-        if not reason.strip():
+        if not (reason or "").strip():
             raise InvalidInput("--reason is empty", "Say why: it is recorded.")
         folder = find_cluster(cluster, desired_state)
         desired = read_cluster(folder)
@@ -61,7 +61,7 @@ class Asking:
         path = store.new_run(policy.cluster)
         run = RunFolder.start(path, cluster=policy.cluster, commit=find_commit(folder))
         run.write_json(POLICY, policy.as_json())
-        return cls(desired, run, store.ledger(policy.cluster_id), Word(by, reason), output)
+        return cls(desired, run, store.ledger(policy.cluster_id), Word(by, reason or ""), output)
 
     @property
     def where(self) -> str:

@@ -1,25 +1,29 @@
-"""The command that takes rows out of the ledger."""
+"""The command that ends a hold, or takes rows out of the ledger."""
 
 from typing import Any
 
 import click
 
 from quota_ops.cli import options, specification
+from quota_ops.model.errors import InvalidInput
 
 
 @click.command(
     epilog="""\b
 Examples:
+  quota-ops release demo --names user=alice
   quota-ops release demo --from-ledger --names user=alice --reason 'search owns it now'
   quota-ops release demo --from-ledger --all --reason 'another repository took over'"""
 )
 @options.cluster_argument
-@click.option("--from-ledger", is_flag=True, help="Let quotas be ours no longer.")
+@click.option("--from-ledger", is_flag=True, help="Not from a hold: let quotas be ours no longer.")
 @specification.names
 @specification.defaults
 @specification.anyone
-@click.option("--all", "everything", is_flag=True, help="Every quota that the ledger knows.")
-@click.option("--reason", required=True, help="Why; it is recorded.")
+@click.option(
+    "--all", "everything", is_flag=True, help="With --from-ledger: every quota that it knows."
+)
+@click.option("--reason", help="Why; it is recorded. With --from-ledger it has to be said.")
 @options.by
 @options.desired_state
 @options.run_store
@@ -34,17 +38,21 @@ def release(
     everything: bool,
     **given: Any,
 ) -> None:
-    """Let quotas be ours no longer, and leave them where they are.
+    """End a hold early, or let quotas be ours no longer.
 
-    The cluster is not touched. What the ledger has forgotten reads as unmanaged: it is reported
-    and left alone. What Git still describes becomes ours again by the next reconcile.
+    A hold is named as it was made: `holds` lists them. The cluster is not touched by either; the
+    next run writes what was held. With --from-ledger the ledger forgets quotas, which then read as
+    unmanaged: they are reported and left alone. What Git still describes becomes ours again by
+    the next reconcile.
     """
+    from quota_ops.cli.holding import Cluster, release_entities
     from quota_ops.cli.owning import Asking, release_rows, wanted
-    from quota_ops.model.errors import InvalidInput
 
-    if not from_ledger:
-        raise InvalidInput("release needs to know what from", "Add --from-ledger.")
-    release_rows(
-        Asking.of(cluster, **given),
-        wanted(names, defaults, anyone, everything=everything),
-    )
+    who = wanted(names, defaults, anyone, everything=everything)
+    if from_ledger:
+        release_rows(Asking.of(cluster, **given), who)
+    elif who is None:
+        raise InvalidInput("--all is for --from-ledger", "A hold is named as it was made.")
+    else:
+        by, reason = given.pop("by"), given.pop("reason")
+        release_entities(Cluster.of(cluster, **given), who, by=by, reason=reason)

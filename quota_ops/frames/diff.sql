@@ -1,6 +1,6 @@
 -- The three sides of every quota row, joined once, and what their meeting means.
 --
--- In:  desired, actual, ledger, clusters (see quota_ops/model/tables.py)
+-- In:  desired, actual, ledger, holds, clusters (see quota_ops/model/tables.py)
 -- Out: differences. A row in sync that the ledger knows is no difference and is left out.
 --
 -- A key has at most two ledger rows: `verified`, what a run has read back, and `intended`, what a
@@ -22,11 +22,13 @@ WITH sides AS (
     v.run AS verified_run, i.run AS intended_run,
     v.at AS verified_at, i.at AS intended_at,
     a.in_scope,
-    a.hands_off
+    a.hands_off,
+    h.held
   FROM desired AS d
   FULL OUTER JOIN actual AS a USING (cluster, entity, key)
   FULL OUTER JOIN (SELECT * FROM ledger WHERE state = 'verified') AS v USING (cluster, entity, key)
   FULL OUTER JOIN (SELECT * FROM ledger WHERE state = 'intended') AS i USING (cluster, entity, key)
+  LEFT JOIN holds AS h USING (cluster, entity)
 ),
 
 kinds AS (
@@ -54,14 +56,15 @@ kinds AS (
 SELECT
   k.cluster, k.entity, k.key, k.kind,
   CASE
+    WHEN k.kind = 'unmanaged' AND (k.hands_off IS NOT NULL OR NOT c.clear_unmanaged OR NOT k.in_scope)
+      THEN 'report'
+    WHEN k.held IS NOT NULL THEN 'held'
     WHEN k.kind = 'in_sync' THEN 'record'
     WHEN k.kind IN ('gone', 'cleared') THEN 'forget'
     WHEN k.hands_off IS NOT NULL THEN 'report'
     WHEN k.kind = 'drifted' AND c.drift = 'report' THEN 'report'
     WHEN k.kind IN ('pending', 'drifted', 'takeover', 'conflict') THEN 'set'
-    WHEN k.kind IN ('removed', 'changed_since') THEN 'clear'
-    WHEN c.clear_unmanaged AND k.in_scope THEN 'clear'
-    ELSE 'report'
+    ELSE 'clear'
   END AS action,
   k.actual AS before,
   k.desired AS after,
@@ -77,7 +80,8 @@ SELECT
   CASE WHEN k.told_by_intent THEN k.intended_commit ELSE k.verified_commit END AS commit,
   CASE WHEN k.told_by_intent THEN k.intended_run ELSE k.verified_run END AS run,
   CASE WHEN k.told_by_intent THEN k.intended_at ELSE k.verified_at END AS since,
-  k.hands_off
+  k.hands_off,
+  k.held
 FROM kinds AS k
 INNER JOIN clusters AS c ON k.cluster = c.cluster
 WHERE

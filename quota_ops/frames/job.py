@@ -8,9 +8,18 @@ import pyarrow as pa
 
 from quota_ops import artefact, parquet
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.tables import ACTUAL, BATCHES, CLUSTERS, DESIRED, DIFFERENCES, LEDGER, Table
+from quota_ops.model.tables import (
+    ACTUAL,
+    BATCHES,
+    CLUSTERS,
+    DESIRED,
+    DIFFERENCES,
+    HOLDS,
+    LEDGER,
+    Table,
+)
 
-SIDES = (DESIRED, ACTUAL, LEDGER, CLUSTERS)
+SIDES = (DESIRED, ACTUAL, LEDGER, HOLDS, CLUSTERS)
 RESULTS = (DIFFERENCES, BATCHES)
 
 
@@ -25,8 +34,9 @@ class Engine(Protocol):
 def diff_runs(engine: Engine, folders: Sequence[Path]) -> None:
     """Leave differences.parquet and batches.parquet in each run folder, all by one job.
 
-    Each folder holds desired, actual, ledger and clusters, of one cluster. Raises InvalidInput
-    when one is missing, is not its table or of another cluster, or two folders hold the same.
+    Each folder has desired, actual, ledger, holds and clusters, of one cluster. Raises
+    InvalidInput when one is missing, is not its table or of another cluster, or two folders
+    hold the same.
     """
     clusters = [_cluster(folder) for folder in folders]
     if len(set(clusters)) != len(clusters):

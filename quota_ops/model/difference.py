@@ -40,6 +40,8 @@ class Action(StrEnum):
     """Nothing on the cluster; verify takes the row out of the ledger."""
     REPORT = "report"
     """Nothing anywhere; people are told."""
+    HELD = "held"
+    """Nothing anywhere while a person's hold lasts; people are told until when, by whom and why."""
 
 
 DRIFT_KINDS = frozenset({Kind.DRIFTED, Kind.CONFLICT, Kind.CHANGED_SINCE, Kind.GONE})
@@ -67,6 +69,7 @@ class Difference(NamedTuple):
     run: str | None
     since: str | None
     hands_off: str | None
+    held: str | None = None
 
     @property
     def target(self) -> float | None:

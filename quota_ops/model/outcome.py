@@ -29,6 +29,8 @@ class Status(StrEnum):
     """The cluster holds neither what was planned from nor what is desired: left alone."""
     UNKNOWN = "unknown"
     """No answer came, and describing did not settle it."""
+    HELD = "held"
+    """Somebody held the entity after the plan was made: left alone, and no failure."""
     NOT_SENT = "not_sent"
     """An earlier trouble stopped the run before its turn."""
 
@@ -47,3 +49,6 @@ class Outcome:
 
 
 DONE = frozenset({Status.ACCEPTED, Status.ALREADY})
+"""The cluster holds what was planned."""
+MEANT = DONE | {Status.HELD}
+"""Nothing went wrong: written, or left alone because a person said so."""

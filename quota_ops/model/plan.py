@@ -10,6 +10,7 @@ from typing import Any
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.entity import DEFAULT_TEXT, Entity
+from quota_ops.model.hold import Hold
 from quota_ops.model.policy import YOUNGER, Policy
 
 SHORT = 8
@@ -40,6 +41,8 @@ class Plan:
     batches: int
     ledger: str | None
     """The ledger file that the plan was made from, or None when there was no ledger."""
+    holds: tuple[Hold, ...] = ()
+    """The holds that lasted when the cluster was described."""
 
     def judged(self, guards: tuple[GuardFinding, ...]) -> "Plan":
         """The same plan with what the guards say of it."""

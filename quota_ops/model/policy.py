@@ -69,8 +69,8 @@ class Policy:
     def as_json(self) -> dict[str, Any]:
         """The policy as JSON values, in one spelling: what the digest and policy.json hold."""
         return asdict(self) | {
-            "scope": [_filter_json(one) for one in self.scope],
-            "protect": [_filter_json(one) for one in self.protect],
+            "scope": [filter_json(one) for one in self.scope],
+            "protect": [filter_json(one) for one in self.protect],
             "drift": self.drift.value,
             "approval": self.approval.value,
         }
@@ -85,8 +85,8 @@ class Policy:
         return cls(
             **{name: values[name] for name in (one.name for one in fields(cls))}
             | {
-                "scope": tuple(_filter(one) for one in values["scope"]),
-                "protect": tuple(_filter(one) for one in values["protect"]),
+                "scope": tuple(filter_from_json(one) for one in values["scope"]),
+                "protect": tuple(filter_from_json(one) for one in values["protect"]),
                 "drift": DriftPolicy(values["drift"]),
                 "approval": ApprovalPolicy(values["approval"]),
                 "guards": GuardLimits(**values["guards"]),
@@ -94,14 +94,16 @@ class Policy:
         )
 
 
-def _filter_json(entity_filter: EntityFilter) -> dict[str, Any]:
+def filter_json(entity_filter: EntityFilter) -> dict[str, Any]:
+    """A filter as JSON values, by type."""
     return {
         part.type: {"match": part.match.name.lower(), "name": part.name}
         for part in entity_filter.parts
     }
 
 
-def _filter(values: dict[str, Any]) -> EntityFilter:
+def filter_from_json(values: dict[str, Any]) -> EntityFilter:
+    """The filter that `filter_json` wrote; KeyError or TypeError when it is none."""
     return EntityFilter(
         tuple(
             FilterPart(kind, Match[part["match"].upper()], part["name"])

@@ -91,6 +91,9 @@ CLUSTERS = Table(
 )
 """What decides per cluster: the drift policy, and whether unmanaged rows in scope are cleared."""
 
+HOLDS = Table("holds", (Column("cluster", TEXT), Column("entity", TEXT), Column("held", TEXT)))
+"""The entities that a person holds, one row each: `held` says until when, who and why."""
+
 DIFFERENCES = Table(
     "differences",
     (
@@ -108,6 +111,7 @@ DIFFERENCES = Table(
         Column("run", TEXT, nullable=True),
         Column("since", TEXT, nullable=True),
         Column("hands_off", TEXT, nullable=True),
+        Column("held", TEXT, nullable=True),
     ),
 )
 """Each row on which the three sides do not agree: `before` the cluster's value, `after` Git's,

@@ -5,7 +5,7 @@ from math import isfinite
 
 from quota_ops.model.difference import DRIFT_KINDS, WRITES, Action, Difference, Kind
 from quota_ops.model.entity import CLIENT_ID, DEFAULT_TEXT, ENTITY_TYPES, IP, USER, Entity
-from quota_ops.model.outcome import DONE, Outcome, Status
+from quota_ops.model.outcome import DONE, MEANT, Outcome, Status
 from quota_ops.model.plan import change_share, is_cut
 from quota_ops.model.quota import UNLIMITED, format_limit
 from quota_ops.model.verification import RowVerdict, Verdict
@@ -40,6 +40,8 @@ def sign(row: ReportRow) -> str:
     difference = row.difference
     if row.section is Section.PERSON:
         return "⚠"
+    if row.section is Section.HELD:
+        return "⏸"
     if difference.action is Action.CLEAR:
         return "✂"
     if difference.action is not Action.SET:
@@ -143,11 +145,23 @@ def answer(row: ReportRow, *, read_back: bool) -> str:
     if row.validated is not None:
         accepted = row.validated.status is Status.ACCEPTED
         return "would be accepted" if accepted else outcome_words(row.validated)
-    if row.difference.hands_off:
-        return shown(f"left alone: {row.difference.hands_off}")
-    if row.difference.action is Action.REPORT and row.difference.kind is Kind.DRIFTED:
+    return held(row) or _left_alone(row.difference)
+
+
+def _left_alone(difference: Difference) -> str:
+    if difference.hands_off:
+        return shown(f"left alone: {difference.hands_off}")
+    if difference.action is Action.REPORT and difference.kind is Kind.DRIFTED:
         return "only reported, as the policy says"
     return ""
+
+
+def held(row: ReportRow) -> str:
+    """Until when a row is held, by whom and why; empty when nobody holds it."""
+    if row.section is not Section.HELD:
+        return ""
+    since_the_plan = row.applied.message if row.applied else None
+    return shown(since_the_plan or row.difference.held or "")
 
 
 def trouble(row: ReportRow) -> str:
@@ -163,7 +177,7 @@ def trouble_word(row: ReportRow) -> str:
     if row.verdict is not None:
         return "not read back" if row.verdict.verdict is Verdict.DIFFERS else "unanswered"
     outcome = row.applied or row.validated
-    if outcome is None or outcome.status in DONE:
+    if outcome is None or outcome.status in MEANT:
         return ""
     return outcome.status.replace("_", " ")
 
@@ -174,6 +188,7 @@ _STATUS = {
     Status.REFUSED: "refused",
     Status.STALE: "left alone, changed since the plan",
     Status.UNKNOWN: "unknown: no answer came",
+    Status.HELD: "left alone",
     Status.NOT_SENT: "not sent",
 }
 

@@ -28,7 +28,8 @@ def as_json(report: Report) -> str:
     answer          word (Yes, Not yet, No, Unknown) and sentence
     counts          how many quotas stand where
     stages          stage, status, seconds, message
-    plan            digest, desired, actual, batches, ledger, guards, policy; null without a plan
+    plan            digest, desired, actual, batches, ledger, holds (who, until, by, reason, at),
+                    guards, policy; null without a plan
     warnings        sentences about the cluster: a class of its own that decides on limits
     decisions       what people said of the plan: said, digest, guards, by, at, reason, run
     brokers         broker, address, asked, behind, error
@@ -85,6 +86,7 @@ def _plan(plan: Plan) -> dict[str, Any]:
         "in_sync": plan.in_sync,
         "batches": plan.batches,
         "ledger": plan.ledger,
+        "holds": [one.as_json() for one in plan.holds],
         "guards": [asdict(guard) for guard in plan.guards],
         "policy": plan.policy.as_json(),
     }

@@ -18,6 +18,7 @@ from quota_ops.report.remarks import (
     approval_words,
     broker_words,
     callback_words,
+    holds_words,
     stage_lines,
     validated_words,
 )
@@ -89,7 +90,8 @@ def _sentence(parts: Iterable[str]) -> str:
 
 def table_row(row: ReportRow) -> str:
     """A row of `TABLE`."""
-    change, trouble = cells.change(row).replace("-", "\N{MINUS SIGN}"), cells.trouble(row)
+    change = cells.change(row).replace("-", "\N{MINUS SIGN}")
+    below = cells.trouble(row) or cells.held(row)
     share = f" ({change})" if change.endswith("%") else ""
     whom = (
         f"{noun} {cell(name)}".strip()
@@ -100,7 +102,7 @@ def table_row(row: ReportRow) -> str:
         ", ".join(whom),
         cell(row.difference.key),
         f"{cells.now(row)} → **{cells.then(row)}**{share}"
-        + (f"<br>{cell(trouble)}" if trouble else ""),
+        + (f"<br>{cell(below)}" if below else ""),
         cell(row.difference.owner or ""),
     )
     return f"| {' | '.join(columns)} |"
@@ -117,6 +119,7 @@ def _stopped(report: Report) -> Iterator[str]:
 def _guards(plan: Plan) -> Iterator[str]:
     if plan.ledger is None:
         yield f"\n{NO_LEDGER}"
+    yield from (f"\n⏸ {code(words)}" for words in holds_words(plan))
     for guard in plan.guards:
         way = f"let it pass with {code(allow(guard.guard))}"
         if guard.allowed is not None:

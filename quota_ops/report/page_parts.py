@@ -42,6 +42,7 @@ MEANING = {
     Standing.CHANGED: "the broker took it, and no broker was seen to hold anything else",
     Standing.PENDING: "waits to be set or cleared",
     Standing.DRIFTED: "changed on the cluster behind Git's back",
+    Standing.HELD: "left as it is while a person's hold lasts",
     Standing.UNSETTLED: "refused, stale, unknown, or not read back from every broker",
     Standing.UNMANAGED: "on the cluster, and not described in Git",
     Standing.FORGOTTEN: "neither in Git nor on the cluster; only the ledger knew it",

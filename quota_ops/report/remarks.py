@@ -9,7 +9,7 @@ from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.report import Report, StageResult
 from quota_ops.model.verification import BrokerAnswer
-from quota_ops.report.wording import counted, duration, moment
+from quota_ops.report.wording import counted, duration, moment, shown
 
 NO_LEDGER = "No ledger of this cluster yet: nothing is cleared before a run was verified."
 MOST_LINES = 8
@@ -22,6 +22,11 @@ def stage_lines(stage: StageResult) -> list[str]:
         return lines
     cut = len(lines) - MOST_LINES + 1
     return [*lines[: MOST_LINES - 2], f"… {cut:,} more lines", lines[-1]]
+
+
+def holds_words(plan: Plan | None) -> list[str]:
+    """Each hold that lasts: `user=alice is held until 2026-11-21 05:12 UTC by anna: a test`."""
+    return [shown(f"{one.who.text} is {one.text}") for one in plan.holds] if plan else []
 
 
 def validated_words(report: Report) -> str:

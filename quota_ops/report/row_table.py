@@ -13,6 +13,7 @@ _TONES = {
     Standing.CHANGED: Tone.OK,
     Standing.PENDING: Tone.CHANGE,
     Standing.DRIFTED: Tone.CHANGE,
+    Standing.HELD: Tone.CHANGE,
     Standing.UNSETTLED: Tone.REFUSAL,
     Standing.UNMANAGED: Tone.CONTEXT,
     Standing.FORGOTTEN: Tone.CONTEXT,
@@ -62,5 +63,7 @@ def _row(row: ReportRow, columns: Columns, below: tuple[Line, ...] = ()) -> Row:
 
 
 def _below(row: ReportRow) -> tuple[Line, ...]:
-    trouble = cells.trouble(row)
-    return (line(f"     {trouble}", Tone.REFUSAL),) if trouble else ()
+    trouble, held = cells.trouble(row), cells.held(row)
+    if trouble:
+        return (line(f"     {trouble}", Tone.REFUSAL),)
+    return (line(f"     {held}", Tone.CONTEXT),) if held else ()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.difference import Action
 from quota_ops.model.errors import InvalidDesiredState
-from quota_ops.model.outcome import DONE
+from quota_ops.model.outcome import DONE, MEANT
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.report import Report
 from quota_ops.model.silence import spoken
@@ -18,6 +18,7 @@ from quota_ops.report.remarks import (
     brokers_words,
     callback_words,
     guards_words,
+    holds_words,
     is_accepted,
     validated_words,
 )
@@ -86,6 +87,8 @@ def _heading(report: Report, plan: Plan, rows: tuple[ReportRow, ...]) -> Line:
         f"{len(plan.writes):,} to change of {ours:,}, {count[Standing.IN_SYNC]:,} in sync, "
         f"{count[Standing.UNMANAGED]:,} unmanaged"
     )
+    if count[Standing.HELD]:
+        numbers += f", {count[Standing.HELD]:,} held"
     return (
         Span(report.cluster, Tone.STRONG),
         Span(f" ({plan.policy.cluster_id}) at {short_commit(plan.commit)}", Tone.CONTEXT),
@@ -98,6 +101,7 @@ def guard_lines(plan: Plan) -> Iterator[Line]:
     """What the guards say and how a person lets them pass; a missing ledger speaks as one."""
     if plan.ledger is None:
         yield line(NO_LEDGER)
+    yield from (line(words, Tone.CHANGE) for words in holds_words(plan))
     for guard in plan.guards:
         tone = Tone.REFUSAL if guard.allowed is None else Tone.CONTEXT
         passed = "" if guard.allowed is None else f" (let through: {guard.allowed})"
@@ -113,7 +117,7 @@ def apply_screen(report: Report) -> Screen:
         keys[outcome.status] += len(outcome.keys)
     total = ", ".join(f"{number:,} {status.replace('_', ' ')}" for status, number in keys.items())
     rows = [row for row in report_rows(report) if row.standing is Standing.UNSETTLED]
-    tone = Tone.OK if DONE.issuperset(keys) else Tone.REFUSAL
+    tone = Tone.OK if MEANT.issuperset(keys) else Tone.REFUSAL
     return (line(f"applied: {total or 'nothing'}", tone), *plan_table(rows))
 
 
@@ -148,6 +152,8 @@ def finished_line(report: Report, place: str) -> Line:
         parts = [f"applied {counted(keys, 'key')} on {entities:,} {noun} in {seconds}"]
     if report.brokers:
         parts.append(brokers_words(report.brokers))
-    whole = len(done) == len(report.applied) and all(one.agrees for one in report.brokers)
+    whole = MEANT.issuperset(one.status for one in report.applied) and all(
+        one.agrees for one in report.brokers
+    )
     whole &= not (stopped_stages(report) or (report.plan and report.plan.refused))
     return line("; ".join([*parts, f"report: {place}"]), Tone.OK if whole else Tone.REFUSAL)

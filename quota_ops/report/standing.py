@@ -24,6 +24,8 @@ class Standing(StrEnum):
     """Waits to be set or cleared."""
     DRIFTED = "drifted"
     """Changed on the cluster behind Git's back, and still so."""
+    HELD = "held"
+    """Left alone as it is, because a person holds it."""
     UNSETTLED = "unsettled"
     """Refused, stale, unknown, or not read back from every broker."""
     UNMANAGED = "unmanaged"
@@ -37,6 +39,7 @@ class Section(StrEnum):
 
     PERSON = "Needs a person"
     CHANGE = "Changed"
+    HELD = "Held"
     REST = "Everything else"
 
     def heading(self, *, applied: bool) -> str:
@@ -69,6 +72,7 @@ _SECTIONS = dict.fromkeys(Standing, Section.REST) | {
     Standing.DRIFTED: Section.PERSON,
     Standing.CHANGED: Section.CHANGE,
     Standing.PENDING: Section.CHANGE,
+    Standing.HELD: Section.HELD,
 }
 
 
@@ -122,6 +126,8 @@ def _standing(
     wrong = verdict and (written or row.action not in WRITES)
     if wrong or (outcome and outcome.status in _TROUBLE):
         return Standing.UNSETTLED
+    if row.action is Action.HELD or (outcome and outcome.status is Status.HELD):
+        return Standing.IN_SYNC if row.kind is Kind.IN_SYNC else Standing.HELD
     if row.action is Action.FORGET:
         return Standing.DRIFTED if row.is_drift and not forgets else Standing.FORGOTTEN
     if row.action not in WRITES:
@@ -146,7 +152,7 @@ def _unplanned(cluster: str, verdict: RowVerdict) -> ReportRow:
     """A row that one broker held as it should be, so that it was no difference, and another not."""
     held = verdict.expected
     where = (cluster, verdict.entity, verdict.key, Kind.IN_SYNC, Action.REPORT)
-    difference = Difference(*where, held, held, held, *(None,) * 8)
+    difference = Difference(*where, held, held, held, *(None,) * 9)
     return ReportRow(difference, Standing.UNSETTLED, verdict=verdict)
 
 

@@ -56,11 +56,19 @@ def answer(report: Report, rows: Sequence[ReportRow]) -> Answer:
     if number := count[Standing.DRIFTED]:
         changed = f"{'was' if number == 1 else 'were'} changed behind Git's back"
         return Answer(Word.NO, f"{counted(number, 'quota')} on {cluster} {changed}", more)
-    if number := count[Standing.PENDING]:
-        return Answer(Word.NOT_YET, f"{counted(number, 'change')} to make on {cluster}", more)
+    if waits := _waits(cluster, count):
+        return Answer(Word.NOT_YET, waits, more)
     if silent_or_stopped := _silence(report) or stop:
         return Answer(Word.UNKNOWN, f"{silent_or_stopped} on {cluster}", details)
     return Answer(Word.YES, f"{cluster} holds what Git says", details)
+
+
+def _waits(cluster: str, count: Mapping[Standing, int]) -> str:
+    """What is not yet as Git says, and nobody's fault; empty when it is all there."""
+    if number := count[Standing.PENDING]:
+        return f"{counted(number, 'change')} to make on {cluster}"
+    number = count[Standing.HELD]
+    return f"{counted(number, 'quota')} on {cluster} {_is(number)} held" if number else ""
 
 
 def _details(
@@ -71,6 +79,8 @@ def _details(
         yield f"{drifted:,} drifted"
     if count[Standing.PENDING] and (drifted or unsettled):
         yield f"{count[Standing.PENDING]:,} pending"
+    if count[Standing.HELD] and (drifted or unsettled or count[Standing.PENDING]):
+        yield f"{count[Standing.HELD]:,} held"
     if report.plan and (guards := len(report.plan.refused)):
         yield f"{counted(guards, 'guard')} ask{'s' if guards == 1 else ''} for a person"
     if count[Standing.CHANGED]:

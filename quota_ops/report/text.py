@@ -33,6 +33,7 @@ def report_screen(report: Report) -> Screen:
         *((line(said),) if (said := approval_words(report)) else ()),
         *_section(Section.PERSON, report, rows),
         *_section(Section.CHANGE, report, rows),
+        *_section(Section.HELD, report, rows),
         *((line(), line("Brokers", Tone.STRONG)) if report.brokers else ()),
         *verify_screen(report),
         *_section(Section.REST, report, rows),

@@ -7,14 +7,15 @@ from time import monotonic
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.ledger import applied, last
 from quota_ops.model.alteration import alterations
-from quota_ops.model.errors import ClusterTrouble, NoAnswer, Refused
-from quota_ops.model.outcome import DONE, Outcome, Status
+from quota_ops.model.errors import NoAnswer, QuotaOpsError, Refused
+from quota_ops.model.outcome import MEANT, Outcome, Status
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.tables import LEDGER
 from quota_ops.run_folder import APPLIED, RunFolder
 from quota_ops.run_json import outcomes_json
 from quota_ops.stages.approval import approved_plan
+from quota_ops.stages.holding import without_held
 from quota_ops.stages.intent import intend, is_as_planned, withdraw
 from quota_ops.stages.outcomes import all_of, listed, outcomes_of
 from quota_ops.stages.settle import UNSETTLED, Held, held_by, settle
@@ -27,13 +28,16 @@ def run(
     folder: RunFolder,
     cluster: Cluster,
     ledger_folder: Path,
+    *,
+    holds_folder: Path,
     approved: str,
     progress: Progress = SILENT,
 ) -> tuple[Outcome, ...]:
     """Write what the approved plan says; leave an outcome file per batch, then applied.json.
 
     `approved` is the digest as the approver names it. Called again after a crash, it goes on:
-    what the cluster already holds is not sent again. Raises Refused when the digest does not
+    what the cluster already holds is not sent again. What somebody holds at the moment of writing
+    is left alone, though the plan has it. Raises Refused when the digest does not
     match, a guard was not let pass, another commit was applied meanwhile, or any entity did not
     end as planned; ClusterTrouble when the cluster was lost.
     """
@@ -42,7 +46,9 @@ def run(
         _refuse_if_passed(folder, ledger_folder)
         held = held_by(cluster.describe())
         noted = intend(folder, plan, held, ledger_folder)
-        outcomes, trouble = _send_all(folder, cluster, batches, held, progress)
+        outcomes, trouble = _send_all(
+            folder, cluster, batches, held, progress, holds_folder=holds_folder
+        )
         withdraw(outcomes, noted, ledger_folder)
         folder.write_json(APPLIED, outcomes_json(outcomes))
         _raise_unless_done(outcomes, trouble)
@@ -65,10 +71,12 @@ def _send_all(
     batches: Mapping[int, tuple[BatchRow, ...]],
     held: Held,
     progress: Progress,
-) -> tuple[tuple[Outcome, ...], ClusterTrouble | None]:
+    *,
+    holds_folder: Path,
+) -> tuple[tuple[Outcome, ...], QuotaOpsError | None]:
     """Every entity's outcome, and the trouble that ended the sending before its end."""
     outcomes: list[Outcome] = []
-    trouble: ClusterTrouble | None = None
+    trouble: QuotaOpsError | None = None
     heard = monotonic()
     for number, rows in batches.items():
         if trouble is not None:
@@ -77,8 +85,10 @@ def _send_all(
         try:
             if monotonic() - heard > PAUSE:
                 held = held_by(cluster.describe())
-            batch, held = _send(cluster, number, rows, held)
-        except ClusterTrouble as error:
+            free, on_hold = without_held(number, rows, holds_folder)
+            batch, held = _send(cluster, number, free, held)
+            batch = (*batch, *on_hold)
+        except QuotaOpsError as error:
             trouble = error
             batch = all_of(number, rows, Status.NOT_SENT, error.message)
         batch = _keep(folder, number, batch)
@@ -133,8 +143,8 @@ def _earlier(now: Outcome, earlier: Iterable[Outcome]) -> Outcome:
     return next((one for one in alike if one.status is Status.ACCEPTED), now)
 
 
-def _raise_unless_done(outcomes: tuple[Outcome, ...], trouble: ClusterTrouble | None) -> None:
-    left = [one for one in outcomes if one.status not in DONE]
+def _raise_unless_done(outcomes: tuple[Outcome, ...], trouble: QuotaOpsError | None) -> None:
+    left = [one for one in outcomes if one.status not in MEANT]
     if not left:
         return
     unknown = any(one.status is Status.UNKNOWN for one in left)

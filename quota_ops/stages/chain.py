@@ -62,6 +62,11 @@ class Run:
         """What people said of the plans of this run's cluster."""
         return self.store.approvals(self.folder.policy().cluster_id)
 
+    @property
+    def holds(self) -> Path:
+        """The holds of this run's cluster."""
+        return self.store.holds(self.folder.policy().cluster_id)
+
 
 def _check(run: Run) -> None:
     check.run(run.folder, run.cluster_folder)
@@ -69,7 +74,7 @@ def _check(run: Run) -> None:
 
 def _describe(run: Run) -> None:
     source = run.connect() if run.actual is None else Snapshot.read(run.actual)
-    describe.run(run.folder, source, run.ledger)
+    describe.run(run.folder, source, run.ledger, run.holds)
 
 
 def _diff(run: Run) -> None:
@@ -97,7 +102,14 @@ def _apply(run: Run) -> None:
     from quota_ops.stages import apply  # noqa: PLC0415 - what only reads need not wait for it
 
     approved = _approved(run)
-    apply.run(run.folder, run.connect(), run.ledger, approved, run.progress)
+    apply.run(
+        run.folder,
+        run.connect(),
+        run.ledger,
+        holds_folder=run.holds,
+        approved=approved,
+        progress=run.progress,
+    )
 
 
 def _approved(run: Run) -> str:

@@ -11,24 +11,28 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import unalterable
 from quota_ops.model.rows import ActualRow, StoredQuota
-from quota_ops.model.tables import ACTUAL, CLUSTERS, LEDGER
+from quota_ops.model.tables import ACTUAL, CLUSTERS, HOLDS, LEDGER
 from quota_ops.run_folder import DESCRIBED, FACTS, RunFolder
 from quota_ops.snapshot import Snapshot
+from quota_ops.stages.holding import held_entities, holds_now
 
 
-def run(folder: RunFolder, cluster: Cluster | Snapshot, ledger_folder: Path) -> int:
-    """Leave actual, ledger, clusters and facts; how many rows the cluster holds.
+def run(
+    folder: RunFolder, cluster: Cluster | Snapshot, ledger_folder: Path, holds_folder: Path
+) -> int:
+    """Leave actual, ledger, holds, clusters and facts; how many rows the cluster holds.
 
     The ledger is read first: a row that a run of ours writes in between then looks like
     somebody else's, never the other way round.
     """
     with folder.stage("describe"):
         policy = folder.policy()
-        known = ledger.last(ledger_folder)
+        known, lasting = ledger.last(ledger_folder), holds_now(holds_folder)
         facts = cluster.facts_aside()
         stored = cluster.describe()
         folder.write_table(ACTUAL, list(_rows(policy, stored)))
         folder.write_arrow(LEDGER, known.table)
+        folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, lasting)))
         verified = ledger.VERIFIED in known.table["state"].to_pylist()
         was_verified = verified and ledger.applied(known.table)[0] is not None
         clears = policy.clear_unmanaged and was_verified
@@ -40,6 +44,7 @@ def run(folder: RunFolder, cluster: Cluster | Snapshot, ledger_folder: Path) -> 
                 "snapshot": cluster.place if isinstance(cluster, Snapshot) else None,
                 "brokers": [f"{one.id} {one.host}:{one.port}" for one in cluster.brokers],
                 "ledger": known.name,
+                "holds": [one.as_json() for one in lasting],
             },
         )
         if (told := facts()) is not None:

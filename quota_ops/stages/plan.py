@@ -6,7 +6,7 @@ from quota_ops.model.errors import GuardsRefused, InvalidInput
 from quota_ops.model.guards import Guard, judge, unknown_guards
 from quota_ops.model.plan import GuardFinding, Plan, by_risk
 from quota_ops.model.tables import ACTUAL, DESIRED
-from quota_ops.run_folder import DESCRIBED, PLAN, RunFolder
+from quota_ops.run_folder import PLAN, RunFolder
 from quota_ops.run_json import plan_json
 from quota_ops.stages.past import past_of
 
@@ -21,6 +21,7 @@ def run(folder: RunFolder, allow: Mapping[str, str] | None = None) -> Plan:
         allowed = allow or {}
         _check_names(allowed)
         policy, commit = folder.policy(), folder.about()["commit"]
+        ledger, holds = folder.described()
         differences = tuple(sorted(folder.differences(), key=by_risk))
         plan = Plan(
             policy=policy,
@@ -30,7 +31,8 @@ def run(folder: RunFolder, allow: Mapping[str, str] | None = None) -> Plan:
             desired=folder.count(DESIRED),
             actual=folder.count(ACTUAL),
             batches=len(folder.batches()),
-            ledger=folder.read_json(DESCRIBED)["ledger"],
+            ledger=ledger,
+            holds=holds,
         )
         plan = plan.judged(findings(folder, plan, allowed))
         folder.write_json(PLAN, plan_json(plan))

@@ -12,7 +12,6 @@ from quota_ops.model.tables import ACTUAL, DESIRED, DIFFERENCES
 from quota_ops.run_folder import (
     APPLIED,
     APPROVAL,
-    DESCRIBED,
     FACTS,
     PLAN,
     POLICY,
@@ -94,6 +93,7 @@ class _Parts:
 
 def _unjudged(folder: RunFolder) -> Plan:
     """The differences of a run that came only to the diff, as a plan that no guard has seen."""
+    ledger, holds = folder.described()
     return Plan(
         policy=folder.policy(),
         commit=folder.about()["commit"],
@@ -102,5 +102,6 @@ def _unjudged(folder: RunFolder) -> Plan:
         desired=folder.count(DESIRED),
         actual=folder.count(ACTUAL),
         batches=len(folder.batches()),
-        ledger=folder.read_json(DESCRIBED)["ledger"],
+        ledger=ledger,
+        holds=holds,
     )

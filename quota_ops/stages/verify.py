@@ -12,7 +12,7 @@ from quota_ops.model.errors import ClusterTrouble, Refused, Unreachable
 from quota_ops.model.outcome import DONE, Status
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.rows import DesiredRow, LedgerRow
-from quota_ops.model.tables import DESIRED
+from quota_ops.model.tables import DESIRED, HOLDS
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict, behind
 from quota_ops.parquet import to_rows
 from quota_ops.run_folder import APPLIED, VERIFIED, RunFolder
@@ -69,12 +69,18 @@ def _targets(
     desired: Mapping[tuple[str, str], DesiredRow],
     differences: Iterable[Difference],
 ) -> dict[tuple[str, str], float | None]:
-    """Every row that this run asked for, less those that it left alone and said so."""
-    targets: dict[tuple[str, str], float | None] = {key: row.value for key, row in desired.items()}
+    """Every row that this run asked for, less those that it left alone and said so.
+
+    What somebody holds may be changed by hand at any moment, so nobody is told what it should be.
+    """
+    held = set(folder.read_table(HOLDS)["entity"].to_pylist())
+    targets: dict[tuple[str, str], float | None] = {
+        key: row.value for key, row in desired.items() if row.entity not in held
+    }
     left = _left_alone(folder)
     for row in differences:
         key = (row.entity, row.key)
-        if row.action is Action.REPORT or key in left:
+        if row.action in {Action.REPORT, Action.HELD} or key in left:
             targets.pop(key, None)
         elif row.action in {Action.CLEAR, Action.FORGET}:
             targets[key] = None

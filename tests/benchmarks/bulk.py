@@ -17,7 +17,7 @@ from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
-from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, LEDGER
+from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER
 from quota_ops.sandbox.broker import RunningBroker
 
 BATCH = 2_500
@@ -85,7 +85,8 @@ def _sides(folder: Path, rows: int) -> None:
     actual = [(*key, 1e6, True, None) for key in keys]
     ledger = [(*key, 1e6, "verified", "bench", None, None, "run", "2026-01-01") for key in keys]
     sides = ((DESIRED, desired), (ACTUAL, actual), (LEDGER, ledger))
-    for table, values in (*sides, (CLUSTERS, [("bench", "repair", False)])):
+    no_holds: list[tuple[str, str, str]] = []
+    for table, values in (*sides, (HOLDS, no_holds), (CLUSTERS, [("bench", "repair", False)])):
         content = parquet.to_bytes(table, parquet.from_rows(table, values))
         artefact.write(str(folder / table.file), content)
 

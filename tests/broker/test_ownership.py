@@ -165,7 +165,7 @@ def test_everybody_at_once(lab: Lab) -> None:
         (("adopt", "demo", *WHY), "nobody is named"),
         (("adopt", "demo", "--all", "--names", "user=a", *WHY), "--all names everybody already"),
         (("adopt", "demo", "--all", "--reason", " "), "--reason is empty"),
-        (("release", "demo", "--all", *WHY), "release needs to know what from"),
+        (("release", "demo", "--all", *WHY), "--all is for --from-ledger"),
     ],
 )
 def test_mistakes(arguments: tuple[str, ...], message: str, lab: Lab) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,9 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quota_ops import holds
 from quota_ops.ledger import INTENDED, VERIFIED
 from quota_ops.model.difference import Action
 from quota_ops.model.entity import Entity
+from quota_ops.model.filter import EntityFilter, FilterPart, Match
+from quota_ops.model.hold import Hold
 from quota_ops.model.plan import exact
 from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
@@ -23,6 +27,7 @@ from tests.engines.cases import Case, cases
 from tests.lab import Lab, State, open_lab
 
 CASES = [case for case in cases() if case.broker is None]
+LEFT_ALONE = {Action.REPORT, Action.HELD}
 SEED = "user=seed"
 Key = tuple[str, str]
 Rows = Mapping[Key, str]
@@ -92,6 +97,8 @@ def end(lab: Lab, policy: tuple[str, bool], group: list[Case]) -> Ended:
     for case in group:
         for word in (VERIFIED, INTENDED):
             lab.note(state_of(case, tuple(row for row in case.ledger if row.state == word)), word)
+        for entity in case.held:
+            hold(lab, own(case, entity))
     planned = decisions(lab.run("plan"))
     lab.run("reconcile")
     return Ended(
@@ -101,6 +108,15 @@ def end(lab: Lab, policy: tuple[str, bool], group: list[Case]) -> Ended:
         rows_of(lab.known(INTENDED)),
         decisions(lab.run("plan")),
     )
+
+
+def hold(lab: Lab, entity: str) -> None:
+    """Let somebody hold an entity for an hour."""
+    names = Entity.parse(entity).as_dict().items()
+    who = EntityFilter(tuple(FilterPart(kind, Match.EXACT, name) for kind, name in names))
+    now = datetime.now(UTC)
+    word = Hold(who, now + timedelta(hours=1), "anna", "a test", now)
+    holds.add(lab.store.holds(lab.cluster.cluster_id), word)
 
 
 def merged(states: list[State]) -> State:
@@ -138,7 +154,7 @@ def test_case(case: Case, ended: Mapping[tuple[str, bool], Ended]) -> None:
         rows_of(state_of(case, tuple(row for row in case.ledger if row.state == word)))
         for word in (VERIFIED, INTENDED)
     )
-    touched = {row for row, (_, action) in decided.items() if action != Action.REPORT}
+    touched = {row for row, (_, action) in decided.items() if action not in LEFT_ALONE}
     written = {row for row in touched if decided[row][1] != Action.FORGET}
     asked = {row: desired[row] for row in touched if row in desired}
 

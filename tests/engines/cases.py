@@ -25,6 +25,7 @@ class Case:
     ledger: tuple[LedgerRow, ...] = ()
     drift: str = "repair"
     clear_unmanaged: bool = False
+    held: Mapping[str, str] = field(default_factory=dict)
     expected: tuple[tuple[str, str, str, str], ...] = ()
     broker: str | None = field(default=None)
 
@@ -71,6 +72,7 @@ def _case(cluster: str, values: Mapping[str, Any]) -> Case:
         ),
         drift=values.get("drift", "repair"),
         clear_unmanaged=values.get("clear_unmanaged", False),
+        held={_entity(who): why for who, why in values.get("held", {}).items()},
         expected=tuple(sorted(_expected(text) for text in values["expected"])),
         broker=values.get("broker"),
     )

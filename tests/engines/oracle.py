@@ -1,6 +1,7 @@
 """The diff once more, by dictionaries: what both engines are held to."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
@@ -15,6 +16,7 @@ def decide(
     actual: Iterable[ActualRow],
     ledger: Iterable[LedgerRow],
     *,
+    holds: Mapping[str, str] = MappingProxyType({}),
     drift: str = "repair",
     clear_unmanaged: bool = False,
 ) -> list[Difference]:
@@ -30,9 +32,10 @@ def decide(
         values = {state: row.value for state, row in known.items()}
         kind = _kind(want and want.value, have and have.value, values)
         if kind != "in_sync" or values != {"verified": want and want.value}:
-            action = _action(kind, have, drift=drift, clear_unmanaged=clear_unmanaged)
+            hold = holds.get(key[1])
+            action = _action(kind, have, hold, drift=drift, clear_unmanaged=clear_unmanaged)
             decided = (Kind(kind), Action(action))
-            found.append(_difference(key, decided, want, have, known))
+            found.append(_difference(key, decided, want, have, known)._replace(held=hold))
     return found
 
 
@@ -49,13 +52,18 @@ def _kind(want: float | None, have: float | None, known: dict[str, float | None]
     return "removed" if ours else "changed_since" if "verified" in known else "unmanaged"
 
 
-def _action(kind: str, have: ActualRow | None, *, drift: str, clear_unmanaged: bool) -> str:
+def _action(
+    kind: str, have: ActualRow | None, hold: str | None, *, drift: str, clear_unmanaged: bool
+) -> str:
+    if kind == "unmanaged" and have:
+        clears = clear_unmanaged and have.in_scope and have.hands_off is None
+        return "report" if not clears else "clear" if hold is None else "held"
+    if hold is not None:
+        return "held"
     if kind in {"in_sync", "gone", "cleared"}:
         return "record" if kind == "in_sync" else "forget"
     if (have and have.hands_off is not None) or (kind == "drifted" and drift == "report"):
         return "report"
-    if kind == "unmanaged":
-        return "clear" if clear_unmanaged and have and have.in_scope else "report"
     return "clear" if kind in {"removed", "changed_since"} else "set"
 
 

@@ -1,11 +1,12 @@
 """Run folders with given sides, and what an engine leaves in them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from quota_ops.model.difference import Difference
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
-from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, LEDGER
+from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER
 from quota_ops.run_folder import RunFolder
 
 
@@ -16,15 +17,17 @@ def put(
     desired: Sequence[DesiredRow] = (),
     actual: Sequence[ActualRow] = (),
     ledger: Sequence[LedgerRow] = (),
+    held: Mapping[str, str] = MappingProxyType({}),
     drift: str = "repair",
     clear_unmanaged: bool = False,
 ) -> Path:
-    """A run folder that holds the sides of one cluster."""
+    """A run folder that holds the sides of one cluster; `held` are entities, and their hold."""
     path.mkdir(parents=True, exist_ok=True)
     folder = RunFolder(path)
     folder.write_table(DESIRED, desired)
     folder.write_table(ACTUAL, actual)
     folder.write_table(LEDGER, ledger)
+    folder.write_table(HOLDS, [(cluster, entity, text) for entity, text in held.items()])
     folder.write_table(CLUSTERS, [(cluster, drift, clear_unmanaged)])
     return path
 

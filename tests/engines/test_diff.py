@@ -27,6 +27,7 @@ def decided(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[st
             desired=case.desired,
             actual=case.actual,
             ledger=case.ledger,
+            held=case.held,
             drift=case.drift,
             clear_unmanaged=case.clear_unmanaged,
         )

@@ -17,6 +17,7 @@ POLICIES = {
     f"{drift}-{clears}": (drift, clears)
     for drift, clears in product(("repair", "ask", "report"), (True, False))
 }
+HELD = "held until 2026-11-21 05:00 UTC by anna: why"
 ASKED = ("asker", "because", "asker.yaml", 7)
 VERIFIED = ("verified", "verifier", "verifier.yaml", "c1", "run-1", "2026-11-01T00:00:00Z")
 INTENDED = ("intended", "intender", "intender.yaml", "c2", "run-2", "2026-11-02T00:00:00Z")
@@ -31,6 +32,7 @@ class Meeting(NamedTuple):
     intent: tuple[float | None, ...]
     in_scope: bool
     hands_off: str | None
+    held: str | None
 
 
 def meetings() -> Iterator[Meeting]:
@@ -39,12 +41,12 @@ def meetings() -> Iterator[Meeting]:
     for desired, actual, verified, intent in product(
         (None, 1.0), (None, 1.0, 2.0, nan), (None, 1.0, 2.0, 3.0), intents
     ):
-        for in_scope, hands_off in product((True, False), (None, "protected")):
+        for in_scope, hands_off, held in product((True, False), (None, "protected"), (None, HELD)):
             if actual is not None or (in_scope and not hands_off):
-                yield Meeting(desired, actual, verified, intent, in_scope, hands_off)
+                yield Meeting(desired, actual, verified, intent, in_scope, hands_off, held)
 
 
-MEETINGS = {f"user=u{number:03}": meeting for number, meeting in enumerate(meetings())}
+MEETINGS = {f"user=u{number:04}": meeting for number, meeting in enumerate(meetings())}
 
 
 def sides(cluster: str) -> tuple[list[DesiredRow], list[ActualRow], list[LedgerRow]]:
@@ -60,6 +62,9 @@ def sides(cluster: str) -> tuple[list[DesiredRow], list[ActualRow], list[LedgerR
             ledger.append(LedgerRow(*row, one.verified, *VERIFIED))
         ledger += [LedgerRow(*row, intended, *INTENDED) for intended in one.intent]
     return desired, actual, ledger
+
+
+HOLDS = {entity: one.held for entity, one in MEETINGS.items() if one.held is not None}
 
 
 def comparable(rows: Iterable[Difference]) -> list[Difference]:
@@ -80,6 +85,7 @@ def test_every_combination(engine: Engine, tmp_path: Path) -> None:
             desired=desired,
             actual=actual,
             ledger=ledger,
+            held=HOLDS,
             drift=drift,
             clear_unmanaged=clears,
         )
@@ -87,5 +93,5 @@ def test_every_combination(engine: Engine, tmp_path: Path) -> None:
     diff_runs(engine, [tmp_path / cluster for cluster in POLICIES])
 
     for cluster, (drift, clears) in POLICIES.items():
-        expected = decide(*sides(cluster), drift=drift, clear_unmanaged=clears)
+        expected = decide(*sides(cluster), holds=HOLDS, drift=drift, clear_unmanaged=clears)
         assert comparable(differences(tmp_path / cluster)) == comparable(expected)

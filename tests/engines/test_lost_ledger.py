@@ -24,7 +24,7 @@ def cleared(differences: Iterable[Difference], cluster: str) -> Keys:
 def without_ledger(cluster: Cluster) -> Cluster:
     """The cluster when nobody knows what is ours: then describe lets nothing unmanaged go."""
     rows = {key: (want, have, None, None) for key, (want, have, *_) in cluster.rows.items()}
-    return Cluster(cluster.drift, clear_unmanaged=False, rows=rows)
+    return cluster._replace(clear_unmanaged=False, rows=rows)
 
 
 def adopted(cluster: Cluster) -> Cluster:

@@ -16,10 +16,11 @@ from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.entity import Entity
 from quota_ops.model.plan import exact
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
-from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, DIFFERENCES, LEDGER
+from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, DIFFERENCES, HOLDS, LEDGER
 from quota_ops.run_folder import RunFolder
 from tests.engines.oracle import decide
 
+LEFT_ALONE = {Action.REPORT, Action.HELD}
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 maybe_text = st.none() | texts
 values = st.sampled_from([1.0, 2.0, 3.0]) | st.floats(0.1, 1e300)
@@ -38,6 +39,14 @@ class Cluster(NamedTuple):
     drift: str
     clear_unmanaged: bool
     rows: dict[tuple[str, str], tuple[Any, ...]]
+    holds: str | None = None
+    """The hold on every second entity."""
+
+    @property
+    def held(self) -> dict[str, str]:
+        """The entities that are held, and why."""
+        entities = sorted({entity for entity, _ in self.rows})[::2]
+        return {} if self.holds is None else dict.fromkeys(entities, self.holds)
 
     def sides(self, cluster: str) -> tuple[list[DesiredRow], list[ActualRow], list[LedgerRow]]:
         """The rows of the tables."""
@@ -58,6 +67,7 @@ clusters = st.builds(
         st.tuples(asked, held, verified, intended),
         max_size=4,
     ),
+    maybe_text,
 )
 Fleet = dict[str, Cluster]
 fleets: st.SearchStrategy[Fleet] = st.dictionaries(texts, clusters, min_size=1, max_size=4)
@@ -99,7 +109,9 @@ def by_engine(engine: Engine, path: Path, fleet: Fleet) -> tuple[list[Difference
         folder.write_table(table, [row for some in rows for row in some])
     policies = [(name, one.drift, one.clear_unmanaged) for name, one in fleet.items()]
     folder.write_table(CLUSTERS, policies)
-    tables = (DESIRED, ACTUAL, LEDGER, CLUSTERS)
+    holds = [(name, *hold) for name, one in fleet.items() for hold in one.held.items()]
+    folder.write_table(HOLDS, holds)
+    tables = (DESIRED, ACTUAL, LEDGER, HOLDS, CLUSTERS)
     found, batches = engine.decide({table: [str(path / table.file)] for table in tables})
     differences = [
         Difference(*row)._replace(kind=Kind(row[3]), action=Action(row[4]))
@@ -113,7 +125,12 @@ def by_oracle(fleet: Fleet) -> tuple[list[Difference], list[BatchRow]]:
     differences = [
         row
         for name, one in sorted(fleet.items())
-        for row in decide(*one.sides(name), drift=one.drift, clear_unmanaged=one.clear_unmanaged)
+        for row in decide(
+            *one.sides(name),
+            holds=one.held,
+            drift=one.drift,
+            clear_unmanaged=one.clear_unmanaged,
+        )
     ]
     return differences, [
         BatchRow(row.cluster, 1, row.entity, row.key, row.before, row.target)
@@ -149,7 +166,7 @@ def moved(cluster: Cluster, *, back: bool) -> Cluster:
             old and (old, "verified", None, None, None, "run", "at"),
             None,
         )
-    return cluster._replace(rows=rows)
+    return cluster._replace(rows=rows, holds=None)
 
 
 def test_there_and_back(engine: Engine, fleet: Fleet, tmp_path: Path) -> None:
@@ -170,12 +187,10 @@ def test_there_and_back(engine: Engine, fleet: Fleet, tmp_path: Path) -> None:
 
 def test_a_run_leaves_nothing_to_do(engine: Engine, fleet: Fleet, tmp_path: Path) -> None:
     """Once the writes are done and read back, only what is left alone is told."""
-    ended = {
-        name: Cluster(one.drift, one.clear_unmanaged, dict(one.rows)) for name, one in fleet.items()
-    }
+    ended = {name: one._replace(rows=dict(one.rows)) for name, one in fleet.items()}
     for row in by_engine(engine, tmp_path, fleet)[0]:
         want, have, known, intent = ended[row.cluster].rows[row.entity, row.key]
-        if row.action is not Action.REPORT:
+        if row.action not in LEFT_ALONE:
             value = row.target if row.action in WRITES else row.before
             have = None if value is None else (value, *((have or (None, True, None))[1:]))
             known = None if value is None else (value, "verified", None, None, None, "run", "at")
@@ -183,4 +198,4 @@ def test_a_run_leaves_nothing_to_do(engine: Engine, fleet: Fleet, tmp_path: Path
         ended[row.cluster].rows[row.entity, row.key] = (want, have, known, intent)
 
     differences, batches = by_engine(engine, tmp_path, ended)
-    assert ({row.action for row in differences}, batches) == ({Action.REPORT}, [])
+    assert ({row.action for row in differences}, batches) == (LEFT_ALONE, [])

@@ -129,7 +129,7 @@ def test_tables_come_back(folder: RunFolder) -> None:
 
 def test_a_kind_that_nobody_knows_is_refused(folder: RunFolder) -> None:
     """A difference whose kind has no meaning is not guessed at."""
-    folder.write_table(DIFFERENCES, [("id", "user=a", "k", "odd", "set", *(None,) * 11)])
+    folder.write_table(DIFFERENCES, [("id", "user=a", "k", "odd", "set", *(None,) * 12)])
 
     with pytest.raises(InvalidInput) as refused:
         folder.differences()

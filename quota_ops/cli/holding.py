@@ -1,0 +1,94 @@
+"""What `hold`, `holds` and `release` do: add a word to a cluster's holds, and tell who is held."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+
+import click
+
+from quota_ops import holds
+from quota_ops.cli.layout import TEXT, show
+from quota_ops.cli.options import find_cluster
+from quota_ops.desired.read import read_policy
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.filter import EntityFilter
+from quota_ops.model.hold import Hold, in_force
+from quota_ops.model.moment import parse_until
+from quota_ops.model.policy import Policy
+from quota_ops.report.holds import holds_screen
+from quota_ops.report.screen import Tone, line
+from quota_ops.run_store import find_run_store
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster's policy, the folder of its holds, and how to tell of them."""
+
+    policy: Policy
+    holds: Path
+    output: str
+
+    @classmethod
+    def of(cls, cluster: str, desired_state: Path, run_store: str | None, output: str) -> Self:
+        """Find it by its name; of its folder only cluster.yaml is read."""
+        policy = read_policy(find_cluster(cluster, desired_state))
+        return cls(policy, find_run_store(run_store).holds(policy.cluster_id), output)
+
+    def tell(self, hold: Hold, words: str, *more: str) -> None:
+        """Say what has just been kept."""
+        if self.output == TEXT:
+            where = f"{self.policy.cluster} ({self.policy.cluster_id}): {hold.who.text} {words}"
+            show((line(where, Tone.STRONG), *(line(one, Tone.CONTEXT) for one in more)))
+        else:
+            click.echo(json.dumps(hold.as_json(), ensure_ascii=False, indent=1))
+
+
+def hold_entities(cluster: Cluster, who: EntityFilter, until: str, *, by: str, reason: str) -> None:
+    """Hold entities until a time, and say so."""
+    now = _now()
+    if not reason.strip():
+        raise InvalidInput("--reason is empty", "Say why: every report tells it.")
+    try:
+        hold = Hold(who, parse_until(until, now), by, reason, now)
+    except ValueError as error:
+        raise InvalidInput(f"--until {error}") from None
+    holds.add(cluster.holds, hold)
+    cluster.tell(
+        hold,
+        f"is {hold.text}",
+        "Runs leave it as it is and report it; then it comes back by itself.",
+    )
+
+
+def release_entities(cluster: Cluster, who: EntityFilter, *, by: str, reason: str | None) -> None:
+    """End a hold early; InvalidInput when there is none on exactly these entities."""
+    now = _now()
+    lasting = in_force(holds.read(cluster.holds), now)
+    if who not in {one.who for one in lasting}:
+        held = "; ".join(f"{one.who.text}, {one.text}" for one in lasting)
+        raise InvalidInput(
+            f"{who.text} is not held",
+            f"On {cluster.policy.cluster}: {held or 'nobody is held'}.",
+        )
+    hold = Hold(who, now, by, reason or "", now)
+    holds.add(cluster.holds, hold)
+    cluster.tell(hold, "is held no longer", "The next run writes what Git says.")
+
+
+def list_holds(cluster: Cluster, *, everything: bool) -> None:
+    """Say who is held now, or every word that was ever said."""
+    now = _now()
+    words: Sequence[Hold] = holds.read(cluster.holds)
+    shown = words if everything else in_force(words, now)
+    if cluster.output == TEXT:
+        show(holds_screen(shown, now))
+    else:
+        told = [one.as_json() for one in shown]
+        click.echo(json.dumps({"holds": told}, ensure_ascii=False, indent=1))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)

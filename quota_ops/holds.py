@@ -1,0 +1,39 @@
+"""The holds of a cluster, kept in the run store: a numbered file for each word of a person."""
+
+import json
+from itertools import count
+from pathlib import Path
+
+from quota_ops import artefact
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.hold import Hold
+from quota_ops.numbered import file_name, numbers
+
+_KIND = "json"
+
+
+def read(folder: Path) -> tuple[Hold, ...]:
+    """Every word on a cluster in the order in which they were said; none where there is no folder.
+
+    Raises InvalidInput when a file does not parse: a damaged hold is no hold that ended.
+    """
+    return tuple(_read(folder / file_name(number, _KIND)) for number in numbers(folder, _KIND))
+
+
+def add(folder: Path, hold: Hold) -> None:
+    """Keep a word, after all those that are there; nothing that was said is ever changed."""
+    content = json.dumps(hold.as_json(), ensure_ascii=False, indent=1).encode()
+    next_number = max(numbers(folder, _KIND), default=0) + 1
+    for number in count(next_number):
+        if artefact.create(str(folder / file_name(number, _KIND)), content):
+            return
+
+
+def _read(file: Path) -> Hold:
+    try:
+        return Hold.from_json(json.loads(artefact.read(str(file))))
+    except (AttributeError, KeyError, OSError, TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"{file} is no hold: {error}",
+            "Nothing was changed. Move the damaged file aside, and hold again what it held.",
+        ) from error

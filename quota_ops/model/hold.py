@@ -1,0 +1,64 @@
+"""A hold: entities that no run writes for a while, because a person said so."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from quota_ops.model.entity import Entity
+from quota_ops.model.filter import EntityFilter
+from quota_ops.model.policy import filter_from_json, filter_json
+
+_MOMENT = "%Y-%m-%dT%H:%M:%SZ"
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """One word of a person on some entities: hold them `until`; a release is a word until now."""
+
+    who: EntityFilter
+    until: datetime
+    by: str
+    reason: str
+    at: datetime
+
+    @property
+    def is_release(self) -> bool:
+        """Whether it ends a hold rather than beginning one."""
+        return self.until <= self.at
+
+    @property
+    def text(self) -> str:
+        """Until when, who and why: `held until 2026-11-21 05:12 UTC by anna: a load test`."""
+        return f"held until {self.until:%Y-%m-%d %H:%M} UTC by {self.by}: {self.reason}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The word as JSON values; moments in UTC, to the second."""
+        return {
+            "who": filter_json(self.who),
+            "until": self.until.strftime(_MOMENT),
+            "by": self.by,
+            "reason": self.reason,
+            "at": self.at.strftime(_MOMENT),
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """The word that `as_json` wrote; KeyError, TypeError or ValueError when it is none."""
+        by, reason = values["by"], values["reason"]
+        if not (isinstance(by, str) and isinstance(reason, str)):
+            raise TypeError(f"by is {by!r}, reason is {reason!r}")
+        until, at = (datetime.fromisoformat(values[name]) for name in ("until", "at"))
+        return cls(filter_from_json(values["who"]), until, by, reason, at)
+
+
+def in_force(words: Iterable[Hold], now: datetime) -> tuple[Hold, ...]:
+    """The holds that last, of all words in order; of the same entities the last word counts."""
+    last = {one.who: one for one in words}
+    return tuple(one for one in last.values() if one.until > now)
+
+
+def hold_on(holds: Sequence[Hold], entity: Entity) -> Hold | None:
+    """The hold on an entity, of several the one that lasts longest; None when nobody holds it."""
+    found = (one for one in holds if one.who.accepts(entity))
+    return max(found, key=lambda one: one.until, default=None)

@@ -1,0 +1,59 @@
+"""Lengths of time and moments as people type them: `1d12h`, `2026-11-21 07:00 Europe/Berlin`."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+_DURATION = re.compile(
+    r"(?=[0-9])(?:(?P<days>[0-9]{1,4})d)?(?:(?P<hours>[0-9]{1,4})h)?"
+    r"(?:(?P<minutes>[0-9]{1,4})m)?(?:(?P<seconds>[0-9]{1,4})s)?"
+)
+
+
+def parse_duration(text: str) -> timedelta:
+    """A length of time such as `90m` or `1d12h`; ValueError when it is none, or nothing."""
+    parts = _DURATION.fullmatch(text.strip())
+    if parts is None:
+        raise ValueError(f"{text!r} is no length of time: 30m, 2h, 1d12h")
+    length = timedelta(**{unit: int(number or 0) for unit, number in parts.groupdict().items()})
+    if not length:
+        raise ValueError(f"{text!r} is no time at all")
+    return length
+
+
+def parse_until(text: str, now: datetime) -> datetime:
+    """A moment after `now`, in UTC: a length of time from now, or a time with its zone.
+
+    The zone is an offset (`2026-11-21T07:00+01:00`, `Z`) or a name (`2026-11-21 07:00
+    Europe/Berlin`). ValueError for a time without one, for one that has passed, and for no time.
+    """
+    if _DURATION.fullmatch(text.strip()):
+        return now + parse_duration(text)
+    try:
+        until = _moment(text.strip())
+    except ValueError:
+        raise ValueError(
+            f"{text!r} is neither a length of time (2h) nor a time (2026-11-21 07:00 Europe/Berlin)"
+        ) from None
+    if until.tzinfo is None:
+        raise ValueError(f"{text!r} has no zone: add Z, +01:00 or a name such as Europe/Berlin")
+    if until <= now:
+        raise ValueError(f"{text!r} has passed")
+    return until.astimezone(UTC)
+
+
+def _moment(text: str) -> datetime:
+    time, _, zone = text.rpartition(" ")
+    if time and zone[:1].isalpha():
+        return datetime.fromisoformat(time).replace(tzinfo=find_zone(zone))
+    return datetime.fromisoformat(text)
+
+
+def find_zone(name: str) -> ZoneInfo:
+    """The time zone of a name such as Europe/Berlin; ValueError when there is none."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, OSError, ValueError):
+        raise ValueError(
+            f"{name!r} is no time zone; they are called Europe/Berlin or UTC"
+        ) from None

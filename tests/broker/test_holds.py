@@ -1,0 +1,179 @@
+"""Holds on a real broker: what is held is told, not written, and comes back by itself."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from quota_ops import holds
+from quota_ops.model.hold import Hold
+from quota_ops.model.outcome import Status
+from quota_ops.model.specification import parse_exactly
+from quota_ops.run_folder import PLAN, RunFolder
+from quota_ops.stages.chain import RESUMED, run_stages
+from tests.broker.stage_runs import KEY, outcomes
+from tests.lab import Lab, State, error_of
+
+ALICE: State = {"user=alice": {KEY: 10.0}}
+BOB: State = {"user=bob": {KEY: 20.0}}
+WHO = ("demo", "--names", "user=alice")
+
+
+def hold(lab: Lab, user: str, hours: float = 1) -> Hold:
+    """Somebody holds a user, from now on or until some time ago."""
+    now = datetime.now(UTC).replace(microsecond=0)
+    who = parse_exactly([f"user={user}"], [], [])
+    word = Hold(who, now + timedelta(hours=hours), "anna", "a load test", now - timedelta(days=1))
+    holds.add(lab.store.holds(lab.cluster.cluster_id), word)
+    return word
+
+
+def digest(folder: RunFolder) -> str:
+    """The digest of a run's plan."""
+    return str(folder.read_json(PLAN)["digest"])
+
+
+def test_a_night_on_call(lab: Lab) -> None:
+    """What is altered and held at night stays; released, the next run sets it back."""
+    lab.desire({**ALICE, **BOB})
+    lab.run("reconcile")
+
+    held = lab.cli("hold", *WHO, "--until", "2h", "--reason", "INC-31", "--by", "anna")
+    lab.put({"user=alice": {KEY: 15.0}, "user=bob": {KEY: 25.0}})
+    reconciled = lab.cli("reconcile", "demo")
+
+    assert held.returncode == reconciled.returncode == 0, reconciled.stderr
+    assert lab.held() == {"user=alice": {KEY: 15.0}, **BOB}
+    assert lab.known() == {**ALICE, **BOB}
+    (word,) = holds.read(lab.store.holds(lab.cluster.cluster_id))
+    assert held.stdout.startswith(
+        f"demo ({lab.cluster.cluster_id}): user=alice is {word.text}\nRuns leave it as it is"
+    )
+    assert "1 to change of 2, 0 in sync, 0 unmanaged, 1 held\n" in reconciled.stdout
+    assert f"\n     {word.text}\n" in reconciled.stdout
+    assert f"\nuser=alice is {word.text}\n" in reconciled.stdout
+    assert lab.cli("holds", "demo").stdout.splitlines()[1].split()[0] == "user=alice"
+
+    released = lab.cli("release", *WHO, "--by", "bert")
+    assert released.stdout.splitlines() == [
+        f"demo ({lab.cluster.cluster_id}): user=alice is held no longer",
+        "The next run writes what Git says.",
+    ]
+    assert lab.cli("holds", "demo").stdout == "Nobody is held.\n"
+    history = json.loads(lab.cli("holds", "demo", "--all", "--format", "json").stdout)["holds"]
+    assert [(one["by"], one["reason"]) for one in history] == [("anna", "INC-31"), ("bert", "")]
+    lab.run("reconcile", allow={})
+    assert lab.held() == {**ALICE, **BOB}
+
+
+def test_it_comes_back_by_itself(lab: Lab) -> None:
+    """A hold whose time has passed holds nobody."""
+    lab.desire(ALICE)
+    hold(lab, "alice", hours=-0.1)
+
+    lab.run("reconcile")
+
+    assert lab.held() == ALICE
+
+
+def test_every_report_tells_of_it(lab: Lab) -> None:
+    """Until when, who and why stands in each output, beside the row and for itself."""
+    lab.desire({**ALICE, **BOB})
+    word = hold(lab, "alice")
+
+    folder = lab.run("reconcile")
+
+    for name in ("report.txt", "report.md", "report.html"):
+        text = (folder.path / name).read_text()
+        assert text.count(word.text) == 2, name
+        assert "Not yet" in text
+    told = folder.read_json("report.json")
+    assert told["answer"]["sentence"].startswith("Not yet: 1 quota on demo is held; 1 change made")
+    assert told["plan"]["holds"] == [word.as_json()]
+    assert {one["entity"]: (one["kind"], one["action"], one["held"]) for one in told["rows"]} == {
+        "user=alice": ("pending", "held", word.text), "user=bob": ("pending", "set", None)
+    }  # fmt: skip
+    assert (told["counts"]["held"], told["verified"]) == (1, 1)
+
+
+def test_held_after_the_plan_was_approved(lab: Lab) -> None:
+    """The digest that was approved still holds; what is held by now is left, and no failure."""
+    lab.desire({**ALICE, **BOB})
+    run = lab.planned()
+    word = hold(lab, "alice")
+
+    run_stages(run, RESUMED)
+
+    assert outcomes(run.folder) == {"user=alice": Status.HELD, "user=bob": Status.ACCEPTED}
+    assert lab.held() == lab.known() == BOB
+    assert lab.known("intended") == {}
+    assert word.text in (run.folder.path / "report.txt").read_text()
+
+
+def test_a_hold_makes_another_plan(lab: Lab) -> None:
+    """What is held is not in the digest: who approved the whole did not approve the rest."""
+    lab.desire({**ALICE, **BOB})
+    whole = digest(lab.run("plan"))
+    hold(lab, "alice")
+
+    rest = digest(lab.run("plan"))
+
+    assert rest != whole
+    lab.desire(BOB)
+    assert digest(lab.run("plan")) == rest
+
+
+def test_guards_do_not_speak_of_what_is_held(lab: Lab) -> None:
+    """A takeover that is held asks nobody."""
+    lab.put({"user=alice": {KEY: 99.0}})
+    lab.desire(ALICE)
+    hold(lab, "alice")
+
+    lab.run("reconcile", allow={})
+
+    assert lab.held() == {"user=alice": {KEY: 99.0}}
+
+
+def test_verify_does_not_ask_for_what_is_held(lab: Lab) -> None:
+    """A row that may be changed by hand at any moment makes no broker lag behind."""
+    lab.desire({**ALICE, **BOB})
+    lab.run("reconcile")
+    hold(lab, "alice")
+    lab.put({"user=alice": {KEY: 99.0}})
+
+    assert lab.cli("verify", "demo").stdout.endswith("1 of 1 quota hold on every broker.\n")
+
+
+def test_a_damaged_hold_stops_every_write(lab: Lab) -> None:
+    """Before the plan the run ends; between plan and apply nothing is sent."""
+    lab.desire(ALICE)
+    run = lab.planned()
+    hold(lab, "alice")
+    (damaged,) = lab.store.holds(lab.cluster.cluster_id).iterdir()
+    damaged.write_text("{")
+
+    error = error_of(run, RESUMED)
+    _, before = lab.refused("plan")
+
+    assert error.message.startswith(f"0 of 1 entities done: {damaged} is no hold")
+    assert before.message.startswith(f"{damaged} is no hold")
+    assert lab.held() == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("hold", *WHO, "--until", "noon", "--reason", "x"), "--until 'noon' is neither a length"),
+        (("hold", *WHO, "--until", "2h", "--reason", " "), "--reason is empty"),
+        (("hold", "demo", "--until", "2h", "--reason", "x"), "nobody is named"),
+        (("release", *WHO), "user=alice is not held"),
+    ],
+)
+def test_mistakes(arguments: tuple[str, ...], message: str, lab: Lab) -> None:
+    """What is wrong is named, and nothing is kept."""
+    lab.desire(ALICE)
+
+    result = lab.cli(*arguments)
+
+    assert (result.returncode, result.stderr[: len(message)]) == (2, message)
+    assert holds.read(lab.store.holds(lab.cluster.cluster_id)) == ()

@@ -1,0 +1,71 @@
+"""A hold: what it says, how long it lasts, and on whom it is."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from quota_ops.model.entity import Entity
+from quota_ops.model.filter import EntityFilter
+from quota_ops.model.hold import Hold, hold_on, in_force
+from quota_ops.model.policy import EVERYTHING
+from quota_ops.model.specification import parse_exactly
+
+NOW = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)
+USERS = EVERYTHING[0]
+
+
+def user(name: str) -> EntityFilter:
+    """Exactly a user."""
+    return parse_exactly([f"user={name}"], [], [])
+
+
+def hold(who: EntityFilter, hours: float, at: datetime = NOW) -> Hold:
+    """A hold for so many hours."""
+    return Hold(who, at + timedelta(hours=hours), "anna", "a load test", at)
+
+
+ALICE = hold(user("alice"), 2)
+
+
+def test_what_a_hold_says() -> None:
+    """Until when, who and why, in one line; kept as JSON and read back."""
+    assert ALICE.text == "held until 2026-11-21 05:12 UTC by anna: a load test"
+    assert ALICE.as_json() == {
+        "who": {"user": {"match": "exact", "name": "alice"}},
+        "until": "2026-11-21T05:12:00Z",
+        "by": "anna",
+        "reason": "a load test",
+        "at": "2026-11-21T03:12:00Z",
+    }
+    assert Hold.from_json(ALICE.as_json()) == ALICE
+    assert (ALICE.is_release, hold(user("alice"), 0).is_release) == (False, True)
+
+
+@pytest.mark.parametrize("wrong", [{"by": None}, {"reason": 7}, {"until": "soon"}, {"who": 1}])
+def test_what_is_no_hold(wrong: dict[str, Any]) -> None:
+    """Values that `as_json` never wrote are an error."""
+    with pytest.raises((TypeError, ValueError, AttributeError)):
+        Hold.from_json(ALICE.as_json() | wrong)
+
+
+def test_the_last_word_counts() -> None:
+    """A hold is made longer, shorter or ended by a later word on the same entities."""
+    bob, released = hold(user("bob"), 1), hold(user("bob"), 0, NOW + timedelta(minutes=1))
+    longer = replace(ALICE, until=NOW + timedelta(hours=9))
+
+    assert in_force([ALICE, bob], NOW) == (ALICE, bob)
+    assert in_force([ALICE, bob, longer, released], NOW + timedelta(minutes=2)) == (longer,)
+    assert in_force([ALICE, bob], NOW + timedelta(hours=2)) == ()
+    assert in_force([ALICE, hold(USERS, 0)], NOW) == (ALICE,)
+
+
+def test_whom_a_hold_is_on() -> None:
+    """Exactly the types that it names; of several the one that lasts longest."""
+    everybody = hold(USERS, 1)
+    holds = (ALICE, everybody)
+
+    assert hold_on(holds, Entity.of({"user": "alice"})) == ALICE
+    assert hold_on(holds, Entity.of({"user": None})) == everybody
+    assert hold_on(holds, Entity.of({"user": "alice", "client-id": "app"})) is None

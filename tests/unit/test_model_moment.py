@@ -1,0 +1,69 @@
+"""Lengths of time and moments as people type them."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from quota_ops.model.moment import find_zone, parse_duration, parse_until
+
+NOW = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [
+        ("30m", timedelta(minutes=30)),
+        ("2h", timedelta(hours=2)),
+        (" 1d12h ", timedelta(days=1, hours=12)),
+        ("1h30m15s", timedelta(hours=1, minutes=30, seconds=15)),
+        ("9999d", timedelta(days=9999)),
+    ],
+)
+def test_lengths_of_time(text: str, length: timedelta) -> None:
+    """Days, hours, minutes and seconds, from long to short; from now on they are a moment."""
+    assert parse_duration(text) == length
+    assert parse_until(text, NOW) == NOW + length
+
+
+@pytest.mark.parametrize(
+    ("text", "until"),
+    [
+        ("2026-11-21T07:00+01:00", datetime(2026, 11, 21, 6, tzinfo=UTC)),
+        ("2026-11-21 07:00Z", datetime(2026, 11, 21, 7, tzinfo=UTC)),
+        ("2026-11-21 07:00 Europe/Berlin", datetime(2026, 11, 21, 6, tzinfo=UTC)),
+        ("2027-07-01 07:00 Europe/Berlin", datetime(2027, 7, 1, 5, tzinfo=UTC)),
+        ("2026-11-22 UTC", datetime(2026, 11, 22, tzinfo=UTC)),
+    ],
+)
+def test_moments_with_a_zone(text: str, until: datetime) -> None:
+    """A zone is an offset or a name; the moment is the same, said in UTC."""
+    assert parse_until(text, NOW) == until
+    assert parse_until(text, NOW).tzinfo is UTC
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("0h", "is no time at all"),
+        ("2026-11-21 07:00", "has no zone"),
+        ("2026-11-21T04:00+01:00", "has passed"),
+        ("tomorrow", "is neither a length of time"),
+        ("2 h", "is neither a length of time"),
+        ("2026-11-21 07:00 Mars/Olympus", "is neither a length of time"),
+        ("10000000d", "is neither a length of time"),
+        ("", "is neither a length of time"),
+    ],
+)
+def test_what_is_no_moment(text: str, why: str) -> None:
+    """Whatever would be guessed at is refused, with what was typed."""
+    with pytest.raises(ValueError, match=f"^'{text}' {why}".replace("+", r"\+")):
+        parse_until(text, NOW)
+
+
+def test_what_is_no_length_and_no_zone() -> None:
+    """A length without a unit and a zone that nobody knows are named."""
+    with pytest.raises(ValueError, match="'90' is no length of time"):
+        parse_duration("90")
+    for name in ("Berlin", "../etc/passwd", ""):
+        with pytest.raises(ValueError, match="is no time zone"):
+            find_zone(name)
