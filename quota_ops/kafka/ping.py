@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from kafka.errors import IncompatibleBrokerVersion, KafkaTimeoutError
+from kafka.errors import IncompatibleBrokerVersion, KafkaError, KafkaTimeoutError
 from kafka.protocol.admin import AlterClientQuotasResponse, DescribeUserScramCredentialsRequest
 
 from quota_ops.kafka.acl import (
@@ -78,10 +78,15 @@ class _Asked:
         self._speaker: int | None = None
         for broker in brokers:
             connected = self._send(broker, "versions", versions_request())
-            connected.add_callback(partial(self._go_on, broker))
+            connected.add_callback(partial(self._connected, broker))
 
-    def _go_on(self, broker: Broker, _versions: Any) -> None:
-        self._send(broker, "probe", probe_request())
+    def _connected(self, broker: Broker, _versions: Any) -> None:
+        probed = self._send(broker, "probe", probe_request())
+        probed.add_both(partial(self._probed, broker))  # alone, because it is timed
+
+    def _probed(self, broker: Broker, answer: Any) -> None:
+        if isinstance(answer, KafkaError) and not isinstance(answer, IncompatibleBrokerVersion):
+            return  # the connection is lost
         self._send(broker, "configs", configs_request(broker))
         if self._speaker is None:
             self._speaker = broker.id
@@ -89,8 +94,9 @@ class _Asked:
             self._send(broker, "users", DescribeUserScramCredentialsRequest(users=[(PROBE,)]))
 
     def _send(self, broker: Broker, name: str, request: Any) -> Any:
-        asked, began = (broker.id, name), time.monotonic()
+        asked = (broker.id, name)
         future = self._client.send(self._nodes[broker.id], request)
+        began = time.monotonic()
         future.add_both(lambda _: self._seconds.setdefault(asked, time.monotonic() - began))
         self._futures[asked] = future
         return future
