@@ -1,11 +1,21 @@
 """What the brokers say besides quotas: who is told what, and that nobody waits for it."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partialmethod
 from threading import Event
 
 import pytest
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    KafkaAdminClient,
+    ResourcePattern,
+    ResourceType,
+)
 
+from quota_ops.kafka import facts as facts_module
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
@@ -14,6 +24,8 @@ from quota_ops.sandbox.broker import RunningBroker
 from tests.broker.conftest import USER, Listeners
 from tests.broker.rights import connection_of, rights
 from tests.lab import Lab
+
+ANY_TOPIC = ResourcePattern(ResourceType.TOPIC, "*")
 
 
 @pytest.fixture(name="granted", autouse=True, scope="module")
@@ -50,6 +62,27 @@ def test_a_refusal_leaves_out_what_it_refuses(
         frozenset(acls) if acls else None,
     )
     assert "NullPointerException" not in secured_broker.log.read_text()
+
+
+def test_an_answer_that_is_too_long_costs_no_other(
+    secured_broker: RunningBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ACLs may be many: then there are none, and everything else is there."""
+    every = [
+        ACL(f"User:u{at}", "*", ACLOperation.READ, ACLPermissionType.ALLOW, ANY_TOPIC)
+        for at in range(200)
+    ]
+    monkeypatch.setattr(facts_module, "_LARGEST", 2_000)
+    with (
+        closing(KafkaAdminClient(bootstrap_servers=secured_broker.bootstrap())) as admin,
+        open_cluster(connection_of(secured_broker, "admin"), cluster_id=None) as cluster,
+    ):
+        assert admin.create_acls(every)["failed"] == []
+        facts = cluster.facts(10.0)
+        admin.delete_acls(every)
+
+    assert (facts.brokers[0].io_threads, facts.scram_users) == (8, frozenset())
+    assert facts.acl_principals is None
 
 
 def test_users_with_a_credential_are_known(listeners: Listeners) -> None:
