@@ -19,6 +19,10 @@ PROBE = "quota-ops ping"
 """A user that is asked about, and never written."""
 
 
+_NAMES = {0: "NONE", -1: "UNKNOWN_SERVER_ERROR"}
+"""Names that kafka-python has otherwise. Source: org.apache.kafka.common.protocol.Errors."""
+
+
 def describe_request() -> Any:
     """A DescribeClientQuotas for everything: no component, not strict."""
     return DescribeClientQuotasRequest(components=[], strict=False)
@@ -74,8 +78,8 @@ def entity_answers(entries: Iterable[Any]) -> tuple[EntityAnswer, ...]:
 
 def error_name(code: int) -> str:
     """Kafka's name of an error code, `INVALID_REQUEST`; a new one is `UNKNOWN` and its number."""
-    if code == 0:
-        return "NONE"
+    if code in _NAMES:
+        return _NAMES[code]
     return str(kafka_errors[code].message) if code in kafka_errors else f"UNKNOWN_{code}"
 
 

@@ -6,7 +6,6 @@ from time import monotonic
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.ledger import applied, last
-from quota_ops.model.alteration import alterations
 from quota_ops.model.errors import NoAnswer, QuotaOpsError, Refused
 from quota_ops.model.outcome import MEANT, Outcome, Status
 from quota_ops.model.progress import SILENT, Progress
@@ -15,9 +14,10 @@ from quota_ops.model.tables import LEDGER
 from quota_ops.run_folder import APPLIED, RunFolder
 from quota_ops.run_json import outcomes_json
 from quota_ops.stages.approval import approved_plan
+from quota_ops.stages.halving import answered
 from quota_ops.stages.holding import without_held
 from quota_ops.stages.intent import intend, is_as_planned, withdraw
-from quota_ops.stages.outcomes import all_of, listed, outcomes_of
+from quota_ops.stages.outcomes import all_of, listed
 from quota_ops.stages.settle import UNSETTLED, Held, held_by, settle
 
 PAUSE = 30.0
@@ -124,15 +124,15 @@ def _send(
     if not to_send:
         return outcomes, held
     try:
-        answered = outcomes_of(number, to_send, cluster.apply(alterations(to_send)))
+        sent = answered(number, to_send, cluster.apply, cluster.validate)
     except NoAnswer as error:
-        answered = all_of(number, to_send, Status.UNKNOWN, error.message)
-    unknown = {o.entity for o in answered if o.status is Status.UNKNOWN or o.error in UNSETTLED}
+        sent = all_of(number, to_send, Status.UNKNOWN, error.message)
+    unknown = {o.entity for o in sent if o.status is Status.UNKNOWN or o.error in UNSETTLED}
     if unknown:
         unsettled = [row for row in to_send if row.entity in unknown]
         settled, held = settle(cluster, number, unsettled, held)
-        answered = (*(one for one in answered if one.entity not in unknown), *settled)
-    return (*outcomes, *answered), held
+        sent = (*(one for one in sent if one.entity not in unknown), *settled)
+    return (*outcomes, *sent), held
 
 
 def _earlier(now: Outcome, earlier: Iterable[Outcome]) -> Outcome:

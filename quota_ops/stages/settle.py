@@ -6,11 +6,11 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay
 from tenacity import wait_exponential as wait_longer_each_time
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.alteration import alterations
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow, StoredQuota
-from quota_ops.stages.outcomes import all_of, outcomes_of
+from quota_ops.stages.halving import WHOLE, answered
+from quota_ops.stages.outcomes import all_of
 
 Held = Mapping[tuple[str, str], float]
 """What a cluster holds, by (entity, key)."""
@@ -38,7 +38,7 @@ def settle(
     try:
         seen = _describe(cluster)
         left = _missing(rows, seen)
-        answers = outcomes_of(batch, left, cluster.apply(alterations(left))) if left else ()
+        answers = answered(batch, left, cluster.apply, cluster.validate) if left else ()
     except ClusterTrouble as error:
         return all_of(batch, rows, Status.UNKNOWN, error.message), held
     again = {one.entity: one for one in answers}
@@ -50,8 +50,11 @@ def settle(
 
 
 def _named(one: Outcome) -> Outcome:
-    """An answer that still does not say what happened is UNKNOWN, not refused."""
-    if one.error not in UNSETTLED:
+    """An answer that still does not say what happened is UNKNOWN, not refused.
+
+    UNKNOWN_SERVER_ERROR says it when an entity has it alone, and describing did not find it.
+    """
+    if one.error not in UNSETTLED or one.error in WHOLE:
         return one
     return Outcome(
         one.batch, one.entity, one.keys, Status.UNKNOWN, one.code, one.error, one.message

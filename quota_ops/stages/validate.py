@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.alteration import alterations
+from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import Refused
-from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.outcome import EntityAnswer, Outcome, Status
 from quota_ops.run_folder import VALIDATED, RunFolder
 from quota_ops.run_json import outcomes_json
-from quota_ops.stages.outcomes import listed, outcomes_of
+from quota_ops.stages.halving import answered
+from quota_ops.stages.outcomes import listed
 
 
 def run(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
@@ -17,7 +18,7 @@ def run(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
         outcomes = tuple(
             outcome
             for number, rows in folder.batches().items()
-            for outcome in outcomes_of(number, rows, cluster.validate(alterations(rows)))
+            for outcome in answered(number, rows, cluster.validate, _at_once)
         )
         folder.write_json(VALIDATED, outcomes_json(outcomes))
         refusals = [one for one in outcomes if one.status is not Status.ACCEPTED]
@@ -28,6 +29,11 @@ def run(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
                 "Nothing was written. Mend the YAML lines above.",
             )
         return outcomes
+
+
+def _at_once(_alterations: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
+    """No controller resigns over what is only validated."""
+    return ()
 
 
 def _lines(folder: RunFolder, refusals: Sequence[Outcome]) -> str:

@@ -1,4 +1,4 @@
-"""Play every fault on real brokers, and write docs/reliability.md; `python -m tests.faults`."""
+"""Play faults on real brokers, write docs/reliability.md; `python -m tests.faults [-k NAME]`."""
 
 import os
 import sys

@@ -1,0 +1,96 @@
+"""Requests that a real broker cannot do as a whole, and what becomes of each entity in them."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.alteration import Alteration, alterations
+from quota_ops.model.outcome import EntityAnswer, Outcome, Status
+from quota_ops.model.rows import BatchRow
+from quota_ops.stages import halving
+from tests.broker.stage_runs import KEY
+from tests.lab import Lab
+
+RECORDS = 10_000
+"""What QuorumController takes in one request."""
+
+
+class Counted:
+    """A call that knows how many entities it was given each time, and how it was answered."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.requests: list[tuple[int, set[str]]] = []
+
+    def apply(self, asked: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
+        """Write, and remember."""
+        answers = self._cluster.apply(asked)
+        self.requests.append((len(asked), {one.name for one in answers}))
+        return answers
+
+
+def rows(names: Sequence[str]) -> list[BatchRow]:
+    """A limit for each user."""
+    return [BatchRow("c", 1, f"user={name}", KEY, None, 1.0) for name in sorted(names)]
+
+
+@contextmanager
+def cleared(lab: Lab, written: Sequence[BatchRow], at_once: int) -> Iterator[Counted]:
+    """A cluster that is empty again at the end."""
+    yield Counted(lab.cluster)
+    for start in range(0, len(written), at_once):
+        gone = [row._replace(after=None) for row in written[start : start + at_once]]
+        assert {one.code for one in lab.cluster.apply(alterations(gone))} == {0}
+    lab.wait_for({})
+
+
+def test_more_records_than_a_controller_takes(lab: Lab) -> None:
+    """POLICY_VIOLATION on every entity says nothing of any: in two halves each is accepted."""
+    asked = rows([f"u{number:05}" for number in range(RECORDS + 1)])
+    with cleared(lab, asked, RECORDS) as counted:
+        outcomes = halving.answered(1, asked, counted.apply, lab.cluster.validate)
+
+        assert counted.requests == [
+            (10_001, {"POLICY_VIOLATION"}),
+            (5_000, {"NONE"}),
+            (5_001, {"NONE"}),
+        ]
+        assert {one.status for one in outcomes} == {Status.ACCEPTED}
+        assert [one.entity for one in outcomes] == [row.entity for row in asked]
+        lab.wait_for({row.entity: {KEY: 1.0} for row in asked})
+
+
+def test_more_bytes_than_a_controller_takes(lab: Lab) -> None:
+    """Over 8 MiB the controller resigns: the halves are sent when one leads again."""
+    asked = rows([f"u{number:03}" + "x" * 32_000 for number in range(270)])
+    with cleared(lab, asked, 100) as counted:
+        outcomes = halving.answered(1, asked, counted.apply, lab.cluster.validate)
+
+        assert counted.requests == [
+            (270, {"UNKNOWN_SERVER_ERROR"}),
+            (135, {"NONE"}),
+            (135, {"NONE"}),
+        ]
+        assert {one.status for one in outcomes} == {Status.ACCEPTED}
+        lab.wait_for({row.entity: {KEY: 1.0} for row in asked})
+
+
+def test_entities_that_spoil_every_request(lab: Lab) -> None:
+    """Each is found; two of sixteen cost themselves alone, in few requests."""
+    asked = rows([f"u{number:02}" for number in range(16)])
+    bad = {asked[3].entity, asked[12].entity}
+    with cleared(lab, asked, 100) as counted:
+
+        def gateway(some: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
+            if any(one.entity.text in bad for one in some):
+                return tuple(EntityAnswer(one.entity, 44, "POLICY_VIOLATION", "no") for one in some)
+            return counted.apply(some)
+
+        outcomes = halving.answered(1, asked, gateway, lab.cluster.validate)
+
+        assert {one.entity for one in outcomes if one.status is not Status.ACCEPTED} == bad
+        assert outcomes[3] == Outcome(
+            1, asked[3].entity, (KEY,), Status.REFUSED, 44, "POLICY_VIOLATION", "no"
+        )
+        assert [count for count, _ in counted.requests] == [2, 1, 4, 4, 1, 2]
+        lab.wait_for({row.entity: {KEY: 1.0} for row in asked if row.entity not in bad})

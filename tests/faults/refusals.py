@@ -1,0 +1,40 @@
+"""Requests that are refused whole because of one entity in them."""
+
+from collections.abc import Sequence
+
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.preflight import preflight
+from quota_ops.model.alteration import Alteration
+from quota_ops.model.outcome import EntityAnswer
+from tests.faults.scene import AFTER, BEFORE, Scene
+from tests.faults.table import Seen, fault
+
+POISONED = "user=u7"
+
+
+class Gateway(Cluster):
+    """A broker behind a proxy that refuses a whole request for one name, and validates anything."""
+
+    def apply(self, alterations: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
+        """Refuse, or pass on."""
+        if any(one.entity.text == POISONED for one in alterations):
+            return tuple(
+                EntityAnswer(one.entity, 44, "POLICY_VIOLATION", None) for one in alterations
+            )
+        return super().apply(alterations)
+
+
+@fault("apply", "a proxy refuses every request that one entity is in", quick=True)
+def one_spoils_all(scene: Scene) -> Seen:
+    """One poisoned entity costs only itself."""
+    address = f"bootstrap.servers={scene.lab.bootstrap}"
+    connection = Connection.parse(address, name="demo", source="a test")
+    gateway = Gateway(connection, preflight(connection, None), 30.0)
+    said = scene.reconcile(connect=lambda: gateway)
+    gateway.close()
+    held = scene.lab.held()
+    expected = {one: limits for one, limits in AFTER.items() if one != POISONED}
+    assert held == expected
+    assert POISONED not in BEFORE
+    return Seen(scene.holds(), said, scene.next_run())
