@@ -19,6 +19,7 @@ from kafka.errors import (
 from kafka.net.compat import KafkaNetClient
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
+from quota_ops.kafka.bounded_socket import bounded
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.oauth import extensions_of, token_of
 from quota_ops.kafka.preflight import Broker
@@ -59,11 +60,17 @@ _logger.setLevel(logging.WARNING)  # at DEBUG it writes passwords and whole mess
 
 
 def net_client(
-    connection: Connection, brokers: Sequence[Broker], longest: float, *, largest: int = 2**31 - 1
+    connection: Connection,
+    brokers: Sequence[Broker],
+    longest: float,
+    *,
+    lookups: float | None = None,
+    largest: int = 2**31 - 1,
 ) -> KafkaNetClient:
     """A kafka-python client that knows these brokers alone, and waits `longest` seconds.
 
-    An answer of more than `largest` bytes costs the connection. Raises InvalidInput when the
+    It looks up their hosts one after the other, in `lookups` seconds together, or `longest`. An
+    answer of more than `largest` bytes costs the connection. Raises InvalidInput when the
     certificates, which were there at the preflight, are not any more.
     """
     return KafkaNetClient(
@@ -72,6 +79,7 @@ def net_client(
             "ssl_context": _tls(connection),
             "sasl_oauth_token_provider": _Tokens(connection) if connection.uses_tokens else None,
             "bootstrap_servers": [one.address for one in brokers],
+            "proxy_url": bounded((lookups or longest) / len(brokers)),
             "receive_message_max_bytes": largest,
             # Ours end a request earlier; these only must not be earlier still.
             "request_timeout_ms": longest * 1000,
@@ -124,9 +132,13 @@ class BrokerClient:
 
         Raises Unreachable, LoginFailed, ClusterTrouble (the broker does not know the request) when
         nothing was sent; Unanswered when something was. A throttle that the broker asked for in
-        its last answer is waited for first.
+        its last answer is waited for first, if that takes no longer than `timeout` either.
         """
-        time.sleep(max(0.0, self._throttled_until - time.monotonic()))
+        throttled = self._throttled_until - time.monotonic()
+        if throttled > timeout:
+            wait = f"asks us to wait another {throttled:.3g} s, and we have {timeout:.3g} s"
+            raise Unreachable(f"{self._told} {wait}. Nothing was sent.")
+        time.sleep(max(0.0, throttled))
         deadline = time.monotonic() + timeout
         client = self._connected(timeout)
         try:
@@ -159,7 +171,9 @@ class BrokerClient:
         self._drop_if_lost()
         _cause.first = None
         if self._client is None:
-            self._client = net_client(self._connection, (self._broker,), self._longest)
+            self._client = net_client(
+                self._connection, (self._broker,), self._longest, lookups=timeout
+            )
         try:
             self._client.await_ready(_NODE, timeout_ms=timeout * 1000)
         except KafkaError as error:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.settings import TOKEN_SETTINGS
 
-TOKEN_SECONDS = 2.5
+TOKEN_SECONDS = 2.0
 """How long to wait for one: what is left of the five in which every failure is told is enough."""
 _USED_OF_LIFETIME = 0.8
 

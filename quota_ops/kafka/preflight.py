@@ -6,6 +6,7 @@ fails; kafka-python, which carries the quota calls, says only that it could not 
 
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -13,13 +14,17 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.deadline import within
 from quota_ops.kafka.failures import Failure, cause_of, facts_of
+from quota_ops.kafka.lookup import addresses_of
 from quota_ops.kafka.oauth import extensions_of, token_of
 from quota_ops.kafka.settings import confluent_options
 from quota_ops.kafka.unusable import unusable
 from quota_ops.model.errors import ClusterTrouble, Unreachable, WrongCluster
 
 _DEADLINE = 4.5
+_LOOKUP, _FAREWELL = 0.2, 0.1
+"""How long it may take after that to say which lookup hangs, and to end librdkafka's threads."""
 _SILENCE = 3.0
 _PATIENCE, _GLANCE = 1.0, 0.5
 """When others than the controller are asked too, and for how long at a time."""
@@ -100,6 +105,7 @@ def _ask(connection: Connection, log: _Log) -> ClusterDescription | None:
     """What confluent-kafka finds; None when there is nothing and the log says why.
 
     The client ends with this function: its threads would go on trying while an error is handled.
+    Only a lookup that no name server answers may outlast it.
     """
     started = time.monotonic()
     options = {
@@ -110,13 +116,26 @@ def _ask(connection: Connection, log: _Log) -> ClusterDescription | None:
         "reconnect.backoff.ms": 50,
         "enable.metrics.push": False,
     }
-    client = AdminClient(options, logger=log)
+    client = [AdminClient(options, logger=log)]
+    left = _DEADLINE - (time.monotonic() - started)
+    try:
+        return _described(client[0], connection, log, left)
+    finally:
+        with suppress(TimeoutError):
+            within(_FAREWELL, client.clear)
+
+
+def _described(
+    client: AdminClient, connection: Connection, log: _Log, seconds: float
+) -> ClusterDescription | None:
     asked = time.monotonic()
-    answer = client.describe_cluster(request_timeout=_DEADLINE - (asked - started))
+    answer = client.describe_cluster(request_timeout=seconds)
     servers = len(set(connection.properties["bootstrap.servers"].split(",")))
-    while not answer.done() and not _hopeless(log.failures, servers, time.monotonic() - asked):
+    waited = 0.0
+    while not answer.done() and not _hopeless(log.failures, servers, waited):
         client.poll(0.01)
-        if time.monotonic() - asked > _PATIENCE and (found := _ask_anybody(client)):
+        waited = time.monotonic() - asked
+        if _PATIENCE < waited < seconds - _GLANCE and (found := _ask_anybody(client)):
             return found
     if answer.done() and answer.exception() is None:
         return ClusterDescription.of(answer.result().cluster_id, answer.result().nodes)
@@ -159,12 +178,31 @@ def _hopeless(failures: list[Failure], servers: int, waited: float) -> bool:
 
 
 def _trouble(connection: Connection, failures: list[Failure]) -> ClusterTrouble:
+    servers = connection.properties["bootstrap.servers"]
+    if not failures and (host := _not_looked_up(servers)):
+        return Unreachable(
+            f"cluster {connection.name}: no name server answers who {host} is.",
+            "Check this machine's network and its name servers. Nothing was read or changed.",
+        )
     if not failures:
         return Unreachable(
-            f"cluster {connection.name}: {connection.properties['bootstrap.servers']} takes "
+            f"cluster {connection.name}: {servers} takes "
             f"connections, but told of no live broker within {_DEADLINE:g} seconds.",
             "Brokers that start, or that have lost their controllers, answer like that.",
         )
     # What the cluster advertises fails last; a wrong password says more than a silent neighbour.
     telling = [one for one in failures if not cause_of(one).passes] or failures
     return cause_of(telling[-1]).describe(telling[-1], facts_of(connection))
+
+
+def _not_looked_up(servers: str) -> str | None:
+    """The first host for which no name server answers at all."""
+    for server in servers.split(","):
+        host = server.rpartition("://")[2].rpartition(":")[0].strip("[] ")
+        try:
+            addresses_of(host, 0, _LOOKUP)
+        except TimeoutError:
+            return host
+        except OSError:
+            continue
+    return None

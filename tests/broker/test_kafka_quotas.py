@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from quota_ops.kafka.broker_client import BrokerClient
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.messages import describe_request
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import MAX_NAME_BYTES, Entity
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import InvalidInput, Unreachable
 from quota_ops.sandbox.broker import RunningBroker
 from tests.broker.states import alterations, described, emptied_cluster, settled
 
@@ -70,7 +72,7 @@ def test_the_collector_is_left_as_it_was(cluster: Cluster) -> None:
 
 
 def test_a_throttle_is_waited_for(cluster: Cluster, broker: RunningBroker) -> None:
-    """Who may use little of the broker's time waits as long as it is told, and gets its answers."""
+    """Who may use little of the broker's time waits as long as it is told, within its timeout."""
     quota = {"client-id=slow": {"request_percentage": 0.001}}
     cluster.apply(alterations(quota))
     assert settled(cluster, quota) == quota
@@ -80,3 +82,9 @@ def test_a_throttle_is_waited_for(cluster: Cluster, broker: RunningBroker) -> No
         started = time.monotonic()
         assert [described(slow) for _ in range(3)] == [quota] * 3
         assert 1.0 < time.monotonic() - started < 5.0
+    client = BrokerClient(connection, cluster.brokers[0], 10.0)
+    client.ask(describe_request(), 10.0)
+    words = r"asks us to wait another [\d.]+ s, and we have 0.3 s\. Nothing was sent\.$"
+    with pytest.raises(Unreachable, match=words):
+        client.ask(describe_request(), 0.3)
+    client.close()

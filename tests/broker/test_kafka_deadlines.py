@@ -1,0 +1,127 @@
+"""No call waits for ever, whoever is silent: a name server, a TLS port, a token endpoint."""
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.preflight import Broker, ClusterDescription
+from quota_ops.model.errors import Unreachable
+from tests.broker.conftest import Listeners
+
+PREFLIGHT = """
+import json, socket, sys, time
+from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.preflight import preflight
+silent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+silent.bind(("127.0.0.1", 53))
+text = "bootstrap.servers=kafka-1.example:9092,kafka-2.example:9092"
+started = time.monotonic()
+try:
+    preflight(Connection.parse(text, name="demo", source="demo.properties"), None)
+except Exception as error:
+    print(json.dumps([time.monotonic() - started, type(error).__name__, str(error)]))
+"""
+BY_SILENCE = 'mount --bind "$1" /etc/resolv.conf && exec "$2" -c "$3"'
+
+
+def may_mount() -> bool:
+    """Whether this process may show another file to a program of its own."""
+    mount = ["unshare", "--mount", "mount", "--bind", "/etc/resolv.conf", "/etc/resolv.conf"]
+    if shutil.which(mount[0]) is None:
+        return False
+    return subprocess.run(mount, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not may_mount(), reason="only root on Linux can change the name server")
+def test_a_silent_name_server(tmp_path: Path) -> None:
+    """Where no name server answers, that is told in five seconds, and the process ends with it."""
+    (tmp_path / "resolv.conf").write_text("nameserver 127.0.0.1\n")
+    started = time.monotonic()
+    ran = subprocess.run(
+        [
+            *("unshare", "--mount", "/bin/sh", "-c", BY_SILENCE, "sh"),
+            *(str(tmp_path / "resolv.conf"), sys.executable, PREFLIGHT),
+        ],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stderr == ""
+    took, error, words = json.loads(ran.stdout)
+    assert error == "Unreachable"
+    assert words == (
+        "cluster demo: no name server answers who kafka-1.example is.\n"
+        "  Check this machine's network and its name servers. Nothing was read or changed."
+    )
+    assert took < 5
+    assert time.monotonic() - started < 7
+
+
+@pytest.fixture
+def silence(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lookups that end only when the test does."""
+    over = threading.Event()
+
+    def silent(*_host: object, **_kind: object) -> None:
+        over.wait(30)
+        raise socket.gaierror(socket.EAI_AGAIN, "the test is over")
+
+    monkeypatch.setattr(socket, "getaddrinfo", silent)
+    yield
+    over.set()
+
+
+def unreachable(text: str, broker: Broker, listeners: Listeners) -> tuple[str, float]:
+    """The words in which a broker is told to be out of reach, and how long that took."""
+    connection = Connection.parse(
+        text, name="demo", source="demo.properties", folder=listeners.folder
+    )
+    cluster = Cluster(connection, ClusterDescription("", (broker,)), timeout=1.0)
+    started = time.monotonic()
+    with pytest.raises(Unreachable) as error:
+        cluster.describe(broker.id)
+    return error.value.message, time.monotonic() - started
+
+
+@pytest.mark.usefixtures("silence")
+def test_a_lookup_by_kafka_python(listeners: Listeners) -> None:
+    """kafka-python's own lookup has no end; ours ends with the timeout of the call."""
+    broker = Broker(1, "kafka-1.example", 9092)
+    words, took = unreachable("bootstrap.servers=kafka-1.example:9092", broker, listeners)
+    assert words == (
+        "cluster demo: broker 1 at kafka-1.example:9092 cannot be reached: "
+        "no name server answered for kafka-1.example within 1 s. Nothing was sent."
+    )
+    assert took < 2
+
+
+def test_a_host_that_is_not_known_to_kafka_python(listeners: Listeners) -> None:
+    """A broker that advertises a host that nobody knows is told by that."""
+    broker = Broker(1, "no-such-host.invalid", 9092)
+    words, _ = unreachable("bootstrap.servers=127.0.0.1:9092", broker, listeners)
+    assert words == (
+        "cluster demo: broker 1 at no-such-host.invalid:9092 cannot be reached: "
+        "the host no-such-host.invalid is not known: Name or service not known. Nothing was sent."
+    )
+
+
+@pytest.mark.usefixtures("leftovers")
+@pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")
+def test_a_tls_port_that_is_silent_to_kafka_python(listeners: Listeners) -> None:
+    """A port that takes the connection and never speaks TLS costs the timeout of the call."""
+    host, _, port = listeners.addresses["SILENT"].partition(":")
+    text = f"bootstrap.servers={host}:{port}\nsecurity.protocol=ssl\nssl.ca.location=ca.pem"
+    words, took = unreachable(text, Broker(1, host, int(port)), listeners)
+    assert words.endswith("cannot be reached: timed out after 1 s. Nothing was sent.")
+    assert took < 2
