@@ -35,7 +35,9 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
     if report.applied:
         show(screens.apply_screen(report))
     if report.brokers:
-        last = (screens.verified_line(report),) if command == "verify" else ()
+        last: Screen = ()
+        if command == "verify":
+            last = (*screens.callback_lines(report.facts), screens.verified_line(report))
         show((*screens.verify_screen(report), *last))
     page = folder.path / "report.html"
     if command == "verify":

@@ -35,11 +35,12 @@ from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
 _DEADLINE = 4.5
 _SHORTEST = 1.0
 _CALLS = {
-    "versions": "ApiVersions",
-    "probe": "DescribeClientQuotas",
-    "alter": "AlterClientQuotas",
-    "users": "DescribeUserScramCredentials",
+    "versions": ("ApiVersions", "0.10"),
+    "probe": ("DescribeClientQuotas", "2.6"),
+    "alter": ("AlterClientQuotas", "2.6"),
+    "users": ("DescribeUserScramCredentials", "2.7"),
 }
+"""By our name: Kafka's, and the release that it came with."""
 _CLEAR = Alteration(Entity.of({USER: PROBE}), (("producer_byte_rate", None),))
 
 
@@ -138,7 +139,8 @@ class _Asked:
         if future is None or future.succeeded():
             return None
         if isinstance(future.exception, IncompatibleBrokerVersion):
-            return f"does not offer {_CALLS[name]}, as Apache Kafka does since 2.6"
+            call, release = _CALLS[name]
+            return f"does not offer {call}, as Apache Kafka does since {release}"
         return reason(future.exception or KafkaTimeoutError(), self._waited)
 
 

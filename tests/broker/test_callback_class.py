@@ -46,11 +46,11 @@ def _lab(strange: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
 
 
 def test_a_plan_and_a_report_say_so(lab: Lab) -> None:
-    """On the screen of plan, and in each file that report leaves."""
-    planned = lab.cli("plan", "demo")
+    """On the screens of plan and verify, and in each file that report leaves."""
+    screens = [lab.cli(command, "demo").stdout for command in ("plan", "verify")]
     lab.cli("report", "demo")
 
-    assert WORDS in planned.stdout.splitlines()
+    assert [screen.splitlines().count(WORDS) for screen in screens] == [1, 1]
     reports = sorted(lab.store.root.glob("runs/demo/*/report.*"))
     assert [path.suffix for path in reports] == [".html", ".json", ".md", ".txt"]
     for path in reports:
