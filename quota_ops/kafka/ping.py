@@ -32,7 +32,7 @@ from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import USER, Entity
 from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
 
-_DEADLINE = 4.5
+_DEADLINE = 4.0
 _SHORTEST = 1.0
 _CALLS = {
     "versions": ("ApiVersions", "0.10"),
