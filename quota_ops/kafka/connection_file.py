@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from quota_ops.kafka.settings import ALIASES, JAVA_NAMES, SETTINGS, Entry, Setting
+from quota_ops.kafka.settings import ALIASES, JAVA_NAMES, NOT_OFFERED, SETTINGS, Entry, Setting
 from quota_ops.model.errors import InvalidInput
 
 _REFERENCE = re.compile(r"\$\{(?P<kind>[^:}]*):?(?P<target>[^}]*)\}")
@@ -175,7 +175,10 @@ def _existing(setting: Setting, file: Path, place: str) -> Path:
 def _choice(setting: Setting, value: str, place: str) -> str:
     chosen = [choice for choice in setting.choices if choice.casefold() == value.casefold()]
     if not chosen:
-        _refuse(place, setting, f"must be one of {', '.join(setting.choices)}")
+        raise InvalidInput(
+            f"{place}: {setting.name} must be one of {', '.join(setting.choices)}.",
+            NOT_OFFERED.get(value.upper()),
+        )
     return chosen[0]
 
 

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from quota_ops.kafka.jaas import parse_jaas
 from quota_ops.kafka.java_stores import STORE_SETTINGS, renamed, translated_stores
-from quota_ops.kafka.settings import ALIASES, JAVA_NAMES, SETTINGS, Entry
+from quota_ops.kafka.settings import ALIASES, JAVA_NAMES, NOT_OFFERED, SETTINGS, Entry
 from quota_ops.model.errors import InvalidInput
 
 _JAAS = "sasl.jaas.config"
@@ -48,6 +48,7 @@ _MODULES = {
     "OAuthBearerLoginModule": (("OAUTHBEARER",), _TOKEN),
 }
 """The mechanisms of a login module, and its options by librdkafka's names."""
+_OTHER_MODULES = {"Krb5LoginModule": "GSSAPI", "IAMLoginModule": "AWS_MSK_IAM"}
 _EXTENSION = "extension_"
 
 
@@ -110,7 +111,10 @@ def _login(java: Mapping[str, Entry]) -> Iterator[Entry]:
         return
     module, options = parse_jaas(entry.value, entry.place)
     if module not in _MODULES:
-        _refuse(entry, f"names {module}; quota-ops knows {', '.join(_MODULES)}")
+        raise InvalidInput(
+            f"{entry.place}: {_JAAS} names {module}; quota-ops knows {', '.join(_MODULES)}.",
+            NOT_OFFERED.get(_OTHER_MODULES.get(module, "")),
+        )
     mechanisms, names = _MODULES[module]
     mechanism = java.get("sasl.mechanism")
     if mechanism and mechanism.value.upper() not in mechanisms:

@@ -10,6 +10,12 @@ from typing import Any, NamedTuple
 PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 OAUTHBEARER = "OAUTHBEARER"
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER)
+_BESIDE = "brokers can offer SCRAM or client certificates beside it."
+NOT_OFFERED = {
+    "GSSAPI": f"Kerberos is not offered: confluent-kafka comes without it; {_BESIDE}",
+    "AWS_MSK_IAM": f"MSK's IAM login is not offered: librdkafka does not have it; {_BESIDE}",
+}
+"""Mechanisms that people ask for, and what to do without."""
 
 
 @dataclass(frozen=True, slots=True)

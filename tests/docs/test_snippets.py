@@ -9,6 +9,7 @@ import yaml
 
 from quota_ops.desired.read import read_cluster
 from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.settings import SETTINGS
 from tests.docs.markdown import PAGES, ROOT, Block, Page
 from tests.docs.transcript import UPDATE
 
@@ -72,10 +73,19 @@ def test_connections_parse(
 ) -> None:
     """A connection file that readers may copy has settings that we know."""
     del page
-    (tmp_path / "ca.pem").touch()
-    monkeypatch.setenv("KAFKA_PASSWORD", "secret")
+    for name in ("ca.pem", "client.pem", "client.key"):
+        (tmp_path / name).touch()
+    (tmp_path / "client-secret").write_text("secret")
+    for name in re.findall(r"\$\{env:(\w+)\}", block.text):
+        monkeypatch.setenv(name, "-----BEGIN A TEXT THAT STANDS ELSEWHERE-----\n")
     text = block.text.replace("/etc/kafka/", "")
     assert Connection.parse(text, name="docs", source="a page", folder=tmp_path).principal
+
+
+def test_every_setting_is_told() -> None:
+    """The page on connections names each setting that there is."""
+    text = (ROOT / "docs/connections.md").read_text()
+    assert [name for name in SETTINGS if name not in text] == []
 
 
 def test_the_workflow_parses() -> None:
