@@ -12,6 +12,7 @@ from pathlib import Path
 from airflow.sdk import DAG
 
 from quota_ops.airflow.drift import drift_dag
+from quota_ops.airflow.notify import Notify, checked
 from quota_ops.airflow.reconcile import reconcile_dag
 from quota_ops.model.errors import InvalidInput
 
@@ -21,6 +22,7 @@ def build_dags(
     run_store: str | None = None,
     drift_schedule: str | None = "0 * * * *",
     approval_timeout: timedelta = timedelta(hours=4),
+    notify: Notify | None = None,
 ) -> dict[str, DAG]:
     """One reconcile DAG for each cluster, one drift DAG for all, by their ids.
 
@@ -28,8 +30,9 @@ def build_dags(
     DAG file parses in milliseconds however many quotas there are. One that does not parse still
     gives its DAG, unscheduled, whose check says what is wrong. `run_store` is where runs and
     ledgers live, the environment's QUOTA_OPS_RUN_STORE when it is None; `drift_schedule` is cron,
-    in UTC; a plan waits `approval_timeout` for a person, then it is given up. Raises InvalidInput,
-    which Airflow shows as the file's import error, when there is no such folder.
+    in UTC; a plan waits `approval_timeout` for a person, then it is given up; `notify` says who is
+    told of what. Raises InvalidInput, which Airflow shows as the file's import error, when there
+    is no such folder, or `notify` names what does not happen.
     """
     if not desired_state.is_dir():
         raise InvalidInput(
@@ -37,7 +40,8 @@ def build_dags(
             "Give build_dags the folder whose sub-folders are clusters.",
         )
     folders = sorted(one.parent for one in desired_state.resolve().glob("*/cluster.yaml"))
-    dags = [reconcile_dag(folder, run_store, approval_timeout) for folder in folders]
+    told = checked(notify)
+    dags = [reconcile_dag(folder, run_store, approval_timeout, told) for folder in folders]
     if folders:
-        dags.append(drift_dag(folders, run_store, drift_schedule))
+        dags.append(drift_dag(folders, run_store, drift_schedule, told))
     return {dag.dag_id: dag for dag in dags}

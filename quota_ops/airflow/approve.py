@@ -1,15 +1,19 @@
 """The task approve: a plan that needs a person waits for one, among Airflow's required actions."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Param
 from airflow.sdk.exceptions import TaskAwaitingInput
+from airflow.sdk.execution_time.hitl import get_hitl_detail_content_detail
 
 from quota_ops.airflow.endings import plainly
+from quota_ops.airflow.notify import News, Notify, tell
 from quota_ops.airflow.runs import this_run
 from quota_ops.model.errors import Refused
 
@@ -40,7 +44,13 @@ class Approve(ApprovalOperator):
     """
 
     def __init__(
-        self, *, cluster_folder: str, run_store: str | None, timeout: timedelta, **options: Any
+        self,
+        *,
+        cluster_folder: str,
+        run_store: str | None,
+        timeout: timedelta,
+        notify: Notify,
+        **options: Any,
     ) -> None:
         super().__init__(
             subject="",
@@ -51,12 +61,15 @@ class Approve(ApprovalOperator):
         self.cluster_folder = cluster_folder
         self.run_store = run_store
         self.timeout = timeout
+        self.notify = notify
 
     def execute(self, context: "Context") -> str:
         """Give the digest of a plan that nobody has to see; wait with any other."""
         from quota_ops.model.approval import Said, needs_person
         from quota_ops.stages.asking import answered, decide, earlier, plan_of
 
+        if unheard := self._unheard(context):
+            return self.execute_complete(context, *unheard)
         with plainly(), this_run(self.cluster_folder, self.run_store) as run:
             plan = plan_of(run.folder)
             if not needs_person(plan):
@@ -70,11 +83,13 @@ class Approve(ApprovalOperator):
         try:
             super().execute(context)
         except TaskAwaitingInput as waiting:
+            cluster = Path(self.cluster_folder).name
+            tell(self.notify, News("waiting", cluster, self.subject, self._link(context)), context)
             # What was asked comes back from Airflow's own database, with the answer.
+            kept: Any = {"asked": asked.as_json()}
+            context["task_state_store"].set(str(context["ti"].id), kept)
             raise TaskAwaitingInput(
-                method_name=waiting.method_name,
-                kwargs={"asked": asked.as_json()},
-                timeout=waiting.timeout,
+                method_name=waiting.method_name, kwargs=kept, timeout=waiting.timeout
             ) from None
         raise AssertionError("Airflow did not wait for an answer")
 
@@ -94,6 +109,27 @@ class Approve(ApprovalOperator):
                     raise
         return decision.digest
 
+    def _unheard(self, context: "Context") -> tuple[dict[str, Any], Mapping[str, Any]] | None:
+        """An answer that Airflow had, with what was asked, and failed to come back with.
+
+        An answer in the moment of the question overtakes the end of the process that asked. The
+        scheduler then takes the task for killed and tries it again, as the same instance.
+        """
+        kept: Any = context["task_state_store"].get(str(context["ti"].id))
+        if kept is None:
+            return None
+        given = get_hitl_detail_content_detail(context["ti"].id)
+        if not given.response_received:
+            return None
+        event = given.model_dump()
+        return event, kept["asked"]
+
+    def _link(self, context: "Context") -> str:
+        """The page of the question; empty where Airflow does not know its own address."""
+        with suppress(ValueError):
+            return str(self.generate_link_to_ui_from_context(context=context))
+        return ""
+
     def _write_question(self, run: "Run") -> None:
         from quota_ops.report import question
         from quota_ops.stages.asking import plan_of
@@ -109,7 +145,7 @@ def _decision(event: Mapping[str, Any], asked: Mapping[str, Any]) -> "Decision":
     from quota_ops.model.approval import Decision, Said
 
     said = Said.APPROVED if event["chosen_options"] == [Approve.APPROVE] else Said.REJECTED
-    by, reason = event["responded_by_user"], event["params_input"].get("why")
+    by, reason = event["responded_by_user"], (event["params_input"] or {}).get("why")
     return replace(
         Decision.from_json(asked),
         said=Said.NOTHING if event.get("timedout") else said,

@@ -5,10 +5,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airflow.sdk import DAG, TriggerRule, task
+from airflow.sdk import DAG, TriggerRule, get_current_context, task
 
 from quota_ops.airflow.dag import one_at_a_time
 from quota_ops.airflow.endings import plainly
+from quota_ops.airflow.notify import Notify, when_drifted, when_unseen
 from quota_ops.airflow.runs import run_folder, run_name, store_of, this_run
 from quota_ops.airflow.spark import SparkDiff
 from quota_ops.airflow.tasks import refuse_unless_done, run_stage
@@ -30,7 +31,9 @@ looked at, because nobody knows then what it holds; all the others are reported 
 CLUSTER_NAME = "{{ task.op_kwargs['cluster_folder'].rpartition('/')[2] }}"
 
 
-def drift_dag(folders: Sequence[Path], run_store: str | None, schedule: str | None) -> DAG:
+def drift_dag(
+    folders: Sequence[Path], run_store: str | None, schedule: str | None, notify: Notify
+) -> DAG:
     """The DAG that reports the drift of every cluster, and of all together."""
     clusters = [str(folder) for folder in folders]
     always = TriggerRule.ALL_DONE
@@ -39,6 +42,7 @@ def drift_dag(folders: Sequence[Path], run_store: str | None, schedule: str | No
         description="Says what differs between Git and the clusters; writes to none",
         doc_md=ABOUT,
         schedule=schedule,
+        deadline=notify.get("late"),
         tags={"quota-ops"},
     ) as dag:
         mapped = {"map_index_template": CLUSTER_NAME}
@@ -46,7 +50,9 @@ def drift_dag(folders: Sequence[Path], run_store: str | None, schedule: str | No
             describe.override(**mapped).partial(run_store=run_store).expand(cluster_folder=clusters)
         )
         reports = (
-            report.override(**mapped, trigger_rule=always)
+            report.override(
+                **mapped, trigger_rule=always, on_success_callback=when_drifted(run_store, notify)
+            )
             .partial(run_store=run_store)
             .expand(cluster_folder=clusters)
         )
@@ -54,7 +60,8 @@ def drift_dag(folders: Sequence[Path], run_store: str | None, schedule: str | No
             task_id="diff", cluster_folders=clusters, run_store=run_store, trigger_rule=always
         )
         described >> diff >> reports
-        reports >> overview.override(trigger_rule=always)(clusters, run_store)
+        last = {"trigger_rule": always, "on_failure_callback": when_unseen(notify)}
+        reports >> overview.override(**last)(clusters, run_store)
     return dag
 
 
@@ -88,7 +95,7 @@ def overview(cluster_folders: Sequence[str], run_store: str | None) -> str:
     from quota_ops.run_folder import RunFolder
 
     fleet = [(Path(one).name, _looked_at(one, run_store)) for one in cluster_folders]
-    folder = RunFolder(store_of(run_store).root / "fleet" / run_name())
+    folder = RunFolder(store_of(run_store).root / "fleet" / run_name(get_current_context()))
     folder.write_text("report.html", pages.as_html(fleet))
     folder.write_text("report.md", pages.as_markdown(fleet))
     folder.write_text("report.txt", pages.as_text(fleet))

@@ -11,6 +11,7 @@ from quota_ops.airflow import tasks
 from quota_ops.airflow.approve import PARAMS as FORM
 from quota_ops.airflow.approve import Approve
 from quota_ops.airflow.dag import LONGEST, one_at_a_time
+from quota_ops.airflow.notify import Notify, when_red
 from quota_ops.airflow.runs import dag_name
 from quota_ops.airflow.spark import SparkDiff
 from quota_ops.desired.read import read_policy
@@ -50,7 +51,9 @@ any time: what the cluster already holds is not sent again.
 {trouble}"""
 
 
-def reconcile_dag(folder: Path, run_store: str | None, approval_timeout: timedelta) -> DAG:
+def reconcile_dag(
+    folder: Path, run_store: str | None, approval_timeout: timedelta, notify: Notify
+) -> DAG:
     """The DAG that makes a cluster what its folder says, on the schedule of its cluster.yaml.
 
     A plan waits `approval_timeout` for a person. A cluster.yaml that does not parse gives the DAG
@@ -67,14 +70,15 @@ def reconcile_dag(folder: Path, run_store: str | None, approval_timeout: timedel
         doc_md=ABOUT.format(cluster=folder.name, folder=folder, trouble=trouble),
         schedule=schedule,
         longest=LONGEST + approval_timeout,
+        deadline=notify.get("late"),
         tags={"quota-ops", folder.name},
         params=deepcopy(PARAMS),  # where a run is tried in one process, its values stay in them
     ) as dag:
-        _chain(str(folder), run_store, approval_timeout)
+        _chain(str(folder), run_store, approval_timeout, notify)
     return dag
 
 
-def _chain(folder: str, run_store: str | None, approval_timeout: timedelta) -> None:
+def _chain(folder: str, run_store: str | None, approval_timeout: timedelta, notify: Notify) -> None:
     """The stages in a row, and a person's word before the first that writes.
 
     validate speaks beside a guard that refused; approve needs both. verify runs when apply was
@@ -90,11 +94,13 @@ def _chain(folder: str, run_store: str | None, approval_timeout: timedelta) -> N
         cluster_folder=folder,
         run_store=run_store,
         timeout=approval_timeout,
+        notify=notify,
         params=FORM,
     )
     approved: Any = approve.output
     apply = tasks.apply(folder, run_store, approved=approved)
     verify = tasks.verify.override(trigger_rule=begun)(folder, run_store)
-    report = tasks.report.override(trigger_rule=always)(folder, run_store)
+    red = when_red(folder, run_store, notify)
+    report = tasks.report.override(trigger_rule=always, on_failure_callback=red)(folder, run_store)
     plan >> approve
     check >> describe >> diff >> plan >> validate >> approve >> apply >> verify >> report

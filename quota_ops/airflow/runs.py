@@ -14,6 +14,8 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.run_store import ENVIRONMENT, RunStore, find_run_store
 
 if TYPE_CHECKING:
+    from airflow.sdk import Context
+
     from quota_ops.kafka.cluster import Cluster
     from quota_ops.run_folder import RunFolder
     from quota_ops.stages.chain import Run
@@ -38,9 +40,8 @@ def store_of(run_store: str | None) -> RunStore:
     return find_run_store(run_store)
 
 
-def run_name() -> str:
-    """The name of the current DAG run in the run store, of DAG and run id."""
-    context = get_current_context()
+def run_name(context: "Context") -> str:
+    """The name of a DAG run in the run store, of DAG and run id."""
     return re.sub(r"[^A-Za-z0-9_.+-]", "_", f"{context['dag'].dag_id}__{context['run_id']}")
 
 
@@ -49,8 +50,13 @@ def run_folder(cluster_folder: str, run_store: str | None) -> "RunFolder":
     from quota_ops.run_folder import RunFolder
 
     folder = Path(cluster_folder)
-    path = store_of(run_store).new_run(folder.name, run_name())
+    path = run_path(get_current_context(), cluster_folder, run_store)
     return RunFolder.start(path, cluster=folder.name, commit=_commit(folder))
+
+
+def run_path(context: "Context", cluster_folder: str, run_store: str | None) -> Path:
+    """Where the folder of a DAG run for a cluster is, which is made if it is not there."""
+    return store_of(run_store).new_run(Path(cluster_folder).name, run_name(context))
 
 
 def _commit(folder: Path) -> str | None:

@@ -39,7 +39,7 @@ class Decision:
 
     def as_json(self) -> dict[str, Any]:
         """The decision as JSON values."""
-        return asdict(self)
+        return asdict(self) | {"said": self.said.value, "guards": list(self.guards)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:

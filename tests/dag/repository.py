@@ -40,7 +40,10 @@ DAG_FILE = """\
 from datetime import timedelta
 from pathlib import Path
 from quota_ops.airflow import build_dags
-globals().update(build_dags(Path({!r}), approval_timeout=timedelta(seconds={!r})))
+from tests.dag.told import told
+globals().update(
+    build_dags(Path({!r}), approval_timeout=timedelta(seconds={!r}), notify=told({!r}))
+)
 """
 ALICE = "{owner: payments, quotas: [{user: alice, limits: {producer_byte_rate: 1000}}]}"
 
@@ -81,6 +84,11 @@ class Repository:
         for team, text in teams.items():
             (folder / f"{team}.yaml").write_text(text)
 
+    @property
+    def told(self) -> Path:
+        """What the DAGs' notifiers wrote; no file while there was nothing."""
+        return self.root / "told.txt"
+
     def add_policy(self, name: str, line: str) -> None:
         """Add a line to a cluster's cluster.yaml."""
         with (self.root / "desired_state" / name / "cluster.yaml").open("a") as file:
@@ -92,9 +100,8 @@ class Repository:
 
         # Written again in the same second and at the same length, it would be taken from its cache.
         shutil.rmtree(DAGS / "__pycache__", ignore_errors=True)
-        (DAGS / "quotas.py").write_text(
-            DAG_FILE.format(str(self.root / "desired_state"), self.approval_seconds)
-        )
+        places = str(self.root / "desired_state"), self.approval_seconds, str(self.told)
+        (DAGS / "quotas.py").write_text(DAG_FILE.format(*places))
         bag = DagBag(dag_folder=DAGS)
         assert bag.import_errors == {}
         return dict(bag.dags)

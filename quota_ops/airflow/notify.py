@@ -1,0 +1,126 @@
+"""Who is told of what: Airflow's notifiers, by what happened in a DAG run."""
+
+import logging
+from collections.abc import Callable, Sequence
+from copy import copy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+
+from airflow.sdk import BaseNotifier
+
+from quota_ops.airflow.runs import run_path
+from quota_ops.model.errors import InvalidInput, QuotaOpsError
+from quota_ops.model.report import StageStatus
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+    from airflow.sdk.definitions.deadline import DeadlineAlert
+
+    from quota_ops.model.report import Report
+
+Notifiers = BaseNotifier | Sequence[BaseNotifier]
+Callback = Callable[["Context"], None]
+
+
+class Notify(TypedDict, total=False):
+    """Notifiers for each thing that may happen; a DAG file gives them to `build_dags`."""
+
+    drift: Notifiers
+    """The drift DAG found that somebody else changed a cluster."""
+    waiting: Notifiers
+    """A plan waits for a person."""
+    refused: Notifiers
+    """A guard, a broker or a person refused, or rows did not end as planned."""
+    failed: Notifiers
+    """A run failed for any other reason."""
+    late: "DeadlineAlert"
+    """A run takes too long; Airflow itself looks at the clock."""
+
+
+class News(NamedTuple):
+    """What a notifier's templates find as `news`."""
+
+    event: str
+    """The name in `Notify`."""
+    cluster: str
+    sentence: str
+    """What happened, in one line."""
+    link: str
+    """The page of the question, if it waits, else the path of the report."""
+
+
+def checked(notify: Notify | None) -> Notify:
+    """What a DAG file gave, or nothing; InvalidInput for an event that there is not."""
+    if unknown := sorted(set(notify or ()) - set(Notify.__annotations__)):
+        raise InvalidInput(
+            f"notify has {', '.join(unknown)}, and nothing of that name happens",
+            f"There are {', '.join(Notify.__annotations__)}.",
+        )
+    return notify or {}
+
+
+def tell(notify: Notify, news: News, context: "Context") -> None:
+    """Call the notifiers of an event; one that fails is in the log and changes nothing else."""
+    found: Any = notify.get(news.event, ())
+    for notifier in [found] if isinstance(found, BaseNotifier) else found:
+        told: Any = dict(context) | {"news": news}
+        try:
+            copy(notifier)(told)  # a notifier's templates are rendered in place, for good
+        except Exception:
+            logging.getLogger(__name__).exception("nobody was told: %s", news.sentence)
+
+
+def when_red(cluster_folder: str, run_store: str | None, notify: Notify) -> Callback:
+    """What tells, after the report of a reconcile run that did not succeed."""
+
+    def say(context: "Context") -> None:
+        path = run_path(context, cluster_folder, run_store)
+        tell(notify, _red(path, Path(cluster_folder).name), context)
+
+    return say
+
+
+def when_drifted(run_store: str | None, notify: Notify) -> Callback:
+    """What tells, after the drift DAG's report of a cluster, that there is drift."""
+
+    def say(context: "Context") -> None:
+        task: Any = context["task"]
+        path = run_path(context, task.op_kwargs["cluster_folder"], run_store)
+        report = _read(path)
+        if report.plan is not None and any(row.is_drift for row in report.plan.differences):
+            tell(notify, _news("drift", report, path), context)
+
+    return say
+
+
+def when_unseen(notify: Notify) -> Callback:
+    """What tells that the drift DAG could not look at every cluster."""
+
+    def say(context: "Context") -> None:
+        why = str(context.get("exception")).partition("\n")[0]
+        tell(notify, News("failed", "drift", why, ""), context)
+
+    return say
+
+
+def _red(path: Path, cluster: str) -> News:
+    try:
+        report = _read(path)
+    except QuotaOpsError as error:
+        return News("failed", cluster, error.message, "")
+    ends = {one.status for one in report.stages}
+    refused = StageStatus.REFUSED in ends and StageStatus.FAILED not in ends
+    return _news("refused" if refused else "failed", report, path)
+
+
+def _news(event: str, report: "Report", path: Path) -> News:
+    from quota_ops.report.summary import summary_sentence
+
+    return News(event, report.cluster, summary_sentence(report), str(path / "report.html"))
+
+
+def _read(path: Path) -> "Report":
+    from quota_ops.run_folder import RunFolder
+    from quota_ops.stages.read_report import read_report
+
+    return read_report(RunFolder(path))

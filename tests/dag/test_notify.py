@@ -1,0 +1,116 @@
+"""Who is told of what: a notifier that writes to a file, called by whole DAG runs."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quota_ops.model.errors import InvalidInput
+from tests.dag.answering import approve, reject
+from tests.dag.repository import DagRun, Quotas, Repository
+
+pytestmark = pytest.mark.usefixtures("embedded")
+RECONCILE = "reconcile_demo"
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+
+
+def lines(repository: Repository, run: DagRun) -> list[str]:
+    """What was told, with words for the paths of the run and the address of the question."""
+    text = repository.told.read_text() if repository.told.exists() else ""
+    for path in (run.store / "runs" / "demo").iterdir():
+        text = text.replace(str(path), "RUN")
+    return text.splitlines()
+
+
+def test_nothing_is_told_of_a_run_that_did_its_work(demo: Repository) -> None:
+    """A green run without drift is no news."""
+    run = demo.run(RECONCILE)
+    assert (run.state, lines(demo, run)) == ("success", [])
+
+
+def test_a_plan_that_waits_and_is_rejected(demo: Repository, quotas: Quotas) -> None:
+    """Told when a person is asked, and when the run ended red."""
+    quotas.set({"user=alice producer_byte_rate": 900})
+    run = demo.run(RECONCILE, reject("not on a Friday"))
+    digest = run.folder().read_json("plan.json")["digest"][:8]
+    waiting, refused = lines(demo, run)
+    assert waiting.startswith(f"waiting demo: demo: may plan {digest} (1 change) be applied? ")
+    assert refused.startswith("refused demo: Not yet: 1 change to make on demo; apply was refused")
+    assert refused.endswith(" RUN/report.html")
+
+
+def test_a_run_that_failed(demo: Repository) -> None:
+    """What nobody refused has failed."""
+    (demo.root / "desired_state" / "demo" / "payments.yaml").write_text("owner: payments\n")
+    run = demo.run(RECONCILE)
+    assert lines(demo, run) == [
+        "failed demo: Unknown: check failed, so nothing is known of demo. RUN/report.html"
+    ]
+
+
+def test_drift(demo: Repository, quotas: Quotas) -> None:
+    """The drift DAG tells of a cluster that somebody changed, though its run is green."""
+    assert demo.run(RECONCILE).state == "success"
+    quotas.set({"user=alice producer_byte_rate": 7})
+    run = demo.run("drift")
+    (drift,) = lines(demo, run)
+    assert drift.startswith("drift demo: No: 1 quota on demo was changed behind Git's back")
+
+
+def test_a_notifier_that_fails(
+    demo: Repository, quotas: Quotas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nobody could be told, the run goes on all the same, and its log says so."""
+
+    def unreachable(_notifier: Any, _context: Any) -> None:
+        raise ConnectionError("chat is down")
+
+    monkeypatch.setattr("tests.dag.told.FileNotifier.notify", unreachable)
+    quotas.set({"user=alice producer_byte_rate": 900})
+    assert demo.run(RECONCILE, approve()).state == "success"
+
+
+def test_late(tmp_path: Path) -> None:
+    """Every DAG has the deadline, which Airflow watches."""
+    from airflow.sdk.definitions.callback import SyncCallback
+    from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
+
+    from quota_ops.airflow import build_dags
+
+    repository = Repository(tmp_path)
+    repository.cluster("demo", cluster_id="AAAAAAAAAAAAAAAAAAAAAA")
+    late = DeadlineAlert(
+        reference=DeadlineReference.DAGRUN_QUEUED_AT,
+        interval=timedelta(hours=6),
+        callback=SyncCallback("tests.dag.told.FileNotifier", {"path": "late.txt"}),
+    )
+    dags = build_dags(tmp_path / "desired_state", notify={"late": late})
+    assert {dag_id: dag.deadline for dag_id, dag in dags.items()} == {
+        RECONCILE: [late],
+        "drift": [late],
+    }
+
+
+def test_the_example_of_the_documentation(tmp_path: Path) -> None:
+    """The DAG file that readers may copy gives the DAGs of its repository, with what it says."""
+    from airflow.dag_processing.dagbag import DagBag
+
+    Repository(tmp_path).cluster("demo", cluster_id="AAAAAAAAAAAAAAAAAAAAAA")
+    (tmp_path / "dags").mkdir()
+    (tmp_path / "dags" / "quotas.py").write_text((EXAMPLES / "dags_that_tell.py").read_text())
+    bag = DagBag(dag_folder=tmp_path / "dags")
+    assert bag.import_errors == {}
+    assert set(bag.dags) == {RECONCILE, "drift"}
+    assert all(dag.deadline for dag in bag.dags.values())
+    task: Any = bag.dags[RECONCILE].get_task("approve")
+    assert task.notify["waiting"].to == "kafka-on-call@example.com"
+
+
+def test_what_does_not_happen(tmp_path: Path) -> None:
+    """A misspelt event is an error of the DAG file, not a message that never comes."""
+    from quota_ops.airflow import build_dags
+
+    notify: Any = {"faild": []}
+    with pytest.raises(InvalidInput, match="notify has faild"):
+        build_dags(tmp_path, notify=notify)
