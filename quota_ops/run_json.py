@@ -45,6 +45,7 @@ def plan_json(plan: Plan) -> Json:
         "batches": plan.batches,
         "ledger": plan.ledger,
         "holds": [one.as_json() for one in plan.holds],
+        "standstill": plan.standstill,
         "policy": plan.policy.as_json(),
         "differences": [difference_json(row) for row in plan.differences],
     }
@@ -71,6 +72,7 @@ def plan_from_json(values: Mapping[str, Any]) -> tuple[Plan, str]:
         batches=typed(values["batches"], int),
         ledger=typed(values["ledger"], str | None),
         holds=tuple(map(Hold.from_json, values["holds"])),
+        standstill=typed(values["standstill"], str | None),
     )
     return plan, typed(values["digest"], str)
 

@@ -9,6 +9,7 @@ import yaml
 
 from quota_ops.desired.cron import read_schedule
 from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_value
+from quota_ops.desired.freezes import read_freezes
 from quota_ops.desired.names import read_filter_part
 from quota_ops.desired.scalars import Misread, read_flag, read_percent, read_text, read_whole, show
 from quota_ops.desired.shapes import CLUSTER_FILE, FILTER, GUARDS
@@ -54,6 +55,8 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
             source.refuse(fields["scope"].name, "scope allows nothing.", remedy)
     if "guards" in fields:
         values["guards"] = _read_guards(source, fields["guards"])
+    if "freeze" in fields:
+        values["freeze"] = read_freezes(source, fields["freeze"])
     silences = read_silences(source, fields["silence"], None) if "silence" in fields else ()
     if len(source.problems) > before:
         return None
@@ -98,6 +101,7 @@ _READERS = {
     "drift": _one_of(DriftPolicy),
     "approval": _one_of(ApprovalPolicy),
     "clear_unmanaged": read_flag,
+    "paused": read_text,
 }
 
 

@@ -1,10 +1,12 @@
-"""Schedules as cron and Airflow write them: their shape and range, nothing computed."""
+"""Times as cron writes them: their shape and range, and when they come."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import yaml
 
 from quota_ops.desired.scalars import Misread, read_text
+from quota_ops.model.moment import find_zone
 
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 _FIELDS = (
@@ -21,16 +23,39 @@ _NUMBER = re.compile(r"[0-9]+")
 def read_schedule(field: str, node: yaml.Node) -> str:
     """Five cron fields or a preset; Misread for anything else."""
     text = read_text(field, node)
-    if text in PRESETS:
-        return text
+    if text not in PRESETS:
+        _check(text, f"{field} must be five cron fields, or one of {', '.join(PRESETS)}.", field)
+    return text
+
+
+def read_cron(field: str, node: yaml.Node) -> str:
+    """Five cron fields that come at some time; Misread for anything else."""
+    text = read_text(field, node)
+    _check(text, f"{field} must be five cron fields.", field)
+    try:
+        last_start(text, "UTC", datetime.now(UTC))
+    except ValueError as error:
+        raise Misread(f"{text} never comes: {error}.") from None
+    return text
+
+
+def last_start(cron: str, zone: str, now: datetime) -> datetime:
+    """The last moment up to `now` that five cron fields name on the clocks of a zone, in UTC.
+
+    ValueError when there is none, such as on the 31st of February.
+    """
+    from croniter import croniter  # noqa: PLC0415 - half as long as all of check; rarely needed
+
+    local = now.astimezone(find_zone(zone)) + timedelta(seconds=1)  # croniter looks before it
+    found: datetime = croniter(cron, local).get_prev(datetime)
+    return found.astimezone(UTC)
+
+
+def _check(text: str, message: str, field: str) -> None:
     parts = text.split()
     if len(parts) != len(_FIELDS) or not all(map(_FIELD.fullmatch, parts)):
-        raise Misread(
-            f"{field} must be five cron fields, or one of {', '.join(PRESETS)}.",
-            f'Such as {field}: "*/30 * * * *", every half hour.',
-        )
+        raise Misread(message, f'Such as {field}: "*/30 * * * *", every half hour.')
     for part, (name, low, high) in zip(parts, _FIELDS, strict=True):
         for number in _NUMBER.findall(part):
             if not low <= int(number) <= high:
                 raise Misread(f"The {name} {number} is not between {low} and {high}.")
-    return text

@@ -14,6 +14,7 @@ from quota_ops.desired.shapes import (
     CLUSTER_FILE,
     DEFAULT,
     FILTER,
+    FREEZE,
     GUARDS,
     LIMITS,
     QUOTA,
@@ -30,6 +31,7 @@ Schema = dict[str, Any]
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _TEXT = {"type": "string", "minLength": 1}
+_DURATION = "".join(f"([0-9]{{1,4}}{unit})?" for unit in "dhms")
 _DEFAULT_PART = {
     "type": "object",
     "properties": {DEFAULT: {"const": True}},
@@ -60,6 +62,9 @@ def cluster_schema() -> Schema:
     guards = {"removals": {"type": "integer", "minimum": 0}}
     guards |= {"removals_share": percent, "cut_share": percent}
     limits = GuardLimits()
+    freeze: dict[str, Schema] = dict.fromkeys(FREEZE.fields, _TEXT)
+    freeze["cron"] = {"type": "string", "pattern": r"^\S+(\s+\S+){4}$"}
+    freeze["duration"] = {"type": "string", "pattern": rf"^(?=[0-9]){_DURATION}$"}
     types: dict[str, Schema] = {
         "cluster_id": {"type": "string", "pattern": r"^\S+$"},
         "connection": {"type": "string", "pattern": f"^{CONNECTION.pattern}$"},
@@ -73,6 +78,8 @@ def cluster_schema() -> Schema:
             GUARDS,
             {name: schema | {"default": getattr(limits, name)} for name, schema in guards.items()},
         ),
+        "paused": _TEXT,
+        "freeze": {"type": "array", "items": _object(FREEZE, freeze)},
         "silence": _silence(),
     }
     return {"$schema": _DRAFT, "title": "A Kafka cluster's policy", **_object(CLUSTER_FILE, types)}

@@ -133,6 +133,14 @@ CLUSTER_FILE = Shape(
             "Whether quotas in scope that Git does not know are cleared, after one verified run.",
             "false",
         ),
+        "paused": Field(
+            "Why nothing is written for now; without it, runs write. Reports go on.",
+            "the brokers are being moved",
+        ),
+        "freeze": Field(
+            "Windows in which nothing is written. Reports go on.",
+            '[{cron: "0 18 * * fri", zone: Europe/Berlin, duration: 62h, reason: the weekend}]',
+        ),
         "guards": Field("The numbers beyond which a plan asks for a person.", "{removals: 20}"),
         "silence": Field(
             "Findings that nobody wants to hear of on the whole cluster, each with a reason.",
@@ -141,6 +149,18 @@ CLUSTER_FILE = Shape(
     },
     required=("cluster_id", "connection"),
     reserved=frozenset({"ledger", "profile", "budget"}),
+)
+
+FREEZE = Shape(
+    "An entry of freeze",
+    "a field of an entry of freeze",
+    {
+        "cron": Field("When it begins: five cron fields.", '"0 18 * * fri"'),
+        "zone": Field("The time zone of that, by its name.", "Europe/Berlin"),
+        "duration": Field("How long it lasts, whatever the clocks do meanwhile.", "62h"),
+        "reason": Field("Why, for whoever meets it.", "no changes over the weekend"),
+    },
+    required=("cron", "zone", "duration", "reason"),
 )
 
 SILENCE = Shape(

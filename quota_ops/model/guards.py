@@ -140,9 +140,9 @@ def _defaults(writes: Sequence[Difference]) -> Findings:
 def _history(
     writes: Sequence[Difference], policy: Policy, commit: str | None, past: Past
 ) -> Findings:
-    now = policy.as_json()
+    now = policy.judged()
     before = YOUNGER | dict(now if past.policy is None else past.policy)
-    changed = sorted(name for name in now if name != "cluster" and now[name] != before.get(name))
+    changed = sorted(name for name in now if now[name] != before.get(name))
     if changed:
         yield (
             Guard.POLICY_CHANGED,

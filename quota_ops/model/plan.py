@@ -43,6 +43,8 @@ class Plan:
     """The ledger file that the plan was made from, or None when there was no ledger."""
     holds: tuple[Hold, ...] = ()
     """The holds that lasted when the cluster was described."""
+    standstill: str | None = None
+    """Why nothing could be written at the moment when the plan was made; None when it could."""
 
     def judged(self, guards: tuple[GuardFinding, ...]) -> "Plan":
         """The same plan with what the guards say of it."""
@@ -87,8 +89,8 @@ def digest(policy: Policy, writes: Sequence[Difference]) -> str:
         "cluster_id": policy.cluster_id,
         "policy": {
             name: value
-            for name, value in policy.as_json().items()
-            if name != "cluster" and (name, value) not in YOUNGER.items()
+            for name, value in policy.judged().items()
+            if (name, value) not in YOUNGER.items()
         },
         "changes": sorted(
             [row.entity, row.key, exact(row.before), exact(row.target)] for row in writes

@@ -27,7 +27,7 @@ class ApprovalPolicy(StrEnum):
     """Every plan that writes."""
 
 
-YOUNGER = {"approval": ApprovalPolicy.ON_BREACH.value}
+YOUNGER: dict[str, Any] = {"approval": ApprovalPolicy.ON_BREACH.value, "paused": None, "freeze": []}
 """Fields that policies of the first version did not have, and what was so without them.
 
 Only another value is in a digest: an approval that waits over an upgrade still names its plan.
@@ -52,6 +52,20 @@ class GuardLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class Freeze:
+    """A window in which nothing is written: it begins by cron in a zone, and lasts for seconds."""
+
+    cron: str
+    zone: str
+    duration: int
+    reason: str
+
+
+WHEN = frozenset({"paused", "freeze"})
+"""Fields that say when a plan may be written, and nothing of what is: no digest has them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """Everything that cluster.yaml says, beside the cluster's folder name."""
 
@@ -65,6 +79,8 @@ class Policy:
     approval: ApprovalPolicy = ApprovalPolicy.ON_BREACH
     clear_unmanaged: bool = False
     guards: GuardLimits = field(default_factory=GuardLimits)
+    paused: str | None = None
+    freeze: tuple[Freeze, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The policy as JSON values, in one spelling: what the digest and policy.json hold."""
@@ -73,6 +89,15 @@ class Policy:
             "protect": [filter_json(one) for one in self.protect],
             "drift": self.drift.value,
             "approval": self.approval.value,
+            "freeze": [asdict(one) for one in self.freeze],
+        }
+
+    def judged(self) -> dict[str, Any]:
+        """Of the JSON values those that decide what is written: neither the folder nor WHEN."""
+        return {
+            name: value
+            for name, value in self.as_json().items()
+            if name != "cluster" and name not in WHEN
         }
 
     @classmethod
@@ -90,6 +115,7 @@ class Policy:
                 "drift": DriftPolicy(values["drift"]),
                 "approval": ApprovalPolicy(values["approval"]),
                 "guards": GuardLimits(**values["guards"]),
+                "freeze": tuple(Freeze(**one) for one in values["freeze"]),
             }
         )
 

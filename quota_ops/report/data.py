@@ -29,7 +29,7 @@ def as_json(report: Report) -> str:
     counts          how many quotas stand where
     stages          stage, status, seconds, message
     plan            digest, desired, actual, batches, ledger, holds (who, until, by, reason, at),
-                    guards, policy; null without a plan
+                    standstill (why nothing may be written), guards, policy; null without a plan
     warnings        sentences about the cluster: a class of its own that decides on limits
     decisions       what people said of the plan: said, digest, guards, by, at, reason, run
     brokers         broker, address, asked, behind, error
@@ -87,6 +87,7 @@ def _plan(plan: Plan) -> dict[str, Any]:
         "batches": plan.batches,
         "ledger": plan.ledger,
         "holds": [one.as_json() for one in plan.holds],
+        "standstill": plan.standstill,
         "guards": [asdict(guard) for guard in plan.guards],
         "policy": plan.policy.as_json(),
     }

@@ -20,6 +20,7 @@ from quota_ops.report.remarks import (
     callback_words,
     holds_words,
     stage_lines,
+    standstill_words,
     validated_words,
 )
 from quota_ops.report.standing import ReportRow, Section, report_rows
@@ -119,6 +120,8 @@ def _stopped(report: Report) -> Iterator[str]:
 def _guards(plan: Plan) -> Iterator[str]:
     if plan.ledger is None:
         yield f"\n{NO_LEDGER}"
+    if stopped := standstill_words(plan):
+        yield f"\n⚠ {code(stopped)}"
     yield from (f"\n⏸ {code(words)}" for words in holds_words(plan))
     for guard in plan.guards:
         way = f"let it pass with {code(allow(guard.guard))}"

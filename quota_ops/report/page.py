@@ -15,6 +15,7 @@ from quota_ops.report.remarks import (
     holds_words,
     in_airflow,
     stage_lines,
+    standstill_words,
     validated_words,
 )
 from quota_ops.report.standing import Section, Standing, has_applied, report_rows, standings
@@ -94,6 +95,8 @@ def _notes(report: Report) -> Iterator[Note]:
     if said := callback_words(report.facts):
         yield Note(style(Standing.PENDING), "quota callback", [said])
     if plan := report.plan:
+        if stopped := standstill_words(plan):
+            yield Note(style(Standing.PENDING), "no writes", [stopped])
         for guard in plan.refused:
             title, ways = f"guard {guard.guard}", (allow(guard.guard), in_airflow(plan))
             yield Note(style(Standing.PENDING), title, [guard.message], *ways)

@@ -24,6 +24,13 @@ def stage_lines(stage: StageResult) -> list[str]:
     return [*lines[: MOST_LINES - 2], f"… {cut:,} more lines", lines[-1]]
 
 
+def standstill_words(plan: Plan) -> str:
+    """Why nothing may be written, as one sentence; empty when it may."""
+    if plan.standstill is None:
+        return ""
+    return shown(f"{plan.policy.cluster} is {plan.standstill}. Nothing is written; reports go on.")
+
+
 def holds_words(plan: Plan | None) -> list[str]:
     """Each hold that lasts: `user=alice is held until 2026-11-21 05:12 UTC by anna: a test`."""
     return [shown(f"{one.who.text} is {one.text}") for one in plan.holds] if plan else []

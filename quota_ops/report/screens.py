@@ -20,6 +20,7 @@ from quota_ops.report.remarks import (
     guards_words,
     holds_words,
     is_accepted,
+    standstill_words,
     validated_words,
 )
 from quota_ops.report.row_table import plan_table
@@ -101,6 +102,8 @@ def guard_lines(plan: Plan) -> Iterator[Line]:
     """What the guards say and how a person lets them pass; a missing ledger speaks as one."""
     if plan.ledger is None:
         yield line(NO_LEDGER)
+    if stopped := standstill_words(plan):
+        yield line(stopped, Tone.REFUSAL)
     yield from (line(words, Tone.CHANGE) for words in holds_words(plan))
     for guard in plan.guards:
         tone = Tone.REFUSAL if guard.allowed is None else Tone.CONTEXT

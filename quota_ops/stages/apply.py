@@ -19,6 +19,7 @@ from quota_ops.stages.holding import without_held
 from quota_ops.stages.intent import intend, is_as_planned, withdraw
 from quota_ops.stages.outcomes import all_of, listed
 from quota_ops.stages.settle import UNSETTLED, Held, held_by, settle
+from quota_ops.stages.standstill import refuse_at_standstill
 
 PAUSE = 30.0
 """Seconds between two answers after which the cluster is described again before going on."""
@@ -37,13 +38,15 @@ def run(
 
     `approved` is the digest as the approver names it. Called again after a crash, it goes on:
     what the cluster already holds is not sent again. What somebody holds at the moment of writing
-    is left alone, though the plan has it. Raises Refused when the digest does not
-    match, a guard was not let pass, another commit was applied meanwhile, or any entity did not
-    end as planned; ClusterTrouble when the cluster was lost.
+    is left alone, though the plan has it. Raises Refused when the digest does not match, a guard
+    was not let pass, the cluster is paused or frozen by now, another commit was applied meanwhile,
+    or any entity did not end as planned; ClusterTrouble when the cluster was lost.
     """
     with folder.stage("apply"):
         plan, batches = approved_plan(folder, approved)
         _refuse_if_passed(folder, ledger_folder)
+        if plan.writes:
+            refuse_at_standstill(plan.policy)
         held = held_by(cluster.describe())
         noted = intend(folder, plan, held, ledger_folder)
         outcomes, trouble = _send_all(
@@ -85,6 +88,7 @@ def _send_all(
         try:
             if monotonic() - heard > PAUSE:
                 held = held_by(cluster.describe())
+            refuse_at_standstill(folder.policy())
             free, on_hold = without_held(number, rows, holds_folder)
             batch, held = _send(cluster, number, free, held)
             batch = (*batch, *on_hold)

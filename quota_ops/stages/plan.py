@@ -1,6 +1,7 @@
 """plan: the differences judged, and given a digest that an approval can name."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from quota_ops.model.errors import GuardsRefused, InvalidInput
 from quota_ops.model.guards import Guard, judge, unknown_guards
@@ -9,6 +10,7 @@ from quota_ops.model.tables import ACTUAL, DESIRED
 from quota_ops.run_folder import PLAN, RunFolder
 from quota_ops.run_json import plan_json
 from quota_ops.stages.past import past_of
+from quota_ops.stages.standstill import standstill
 
 
 def run(folder: RunFolder, allow: Mapping[str, str] | None = None) -> Plan:
@@ -33,6 +35,7 @@ def run(folder: RunFolder, allow: Mapping[str, str] | None = None) -> Plan:
             batches=len(folder.batches()),
             ledger=ledger,
             holds=holds,
+            standstill=standstill(policy, datetime.now(UTC)),
         )
         plan = plan.judged(findings(folder, plan, allowed))
         folder.write_json(PLAN, plan_json(plan))

@@ -13,6 +13,7 @@ import click
 from quota_ops.cli import main
 from quota_ops.desired.shapes import (
     CLUSTER_FILE,
+    FREEZE,
     GUARDS,
     LIMITS,
     QUOTA,
@@ -158,5 +159,6 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "outcomes": lambda: _values(("outcome", "what it means"), Status),
     "quota": lambda: _fields(QUOTA),
     "quotas-file": lambda: _fields(QUOTAS_FILE),
+    "freeze": lambda: _fields(FREEZE),
     "silence": lambda: _fields(SILENCE),
 }

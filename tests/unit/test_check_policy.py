@@ -8,7 +8,7 @@ from quota_ops.desired.read import read_policy
 from quota_ops.model.entity import CLIENT_ID, IP, USER
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
-from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy
+from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, Freeze, GuardLimits, Policy
 
 
 def policy_of(folder: Path, text: str) -> Policy:
@@ -44,6 +44,9 @@ protect:
 drift: ask
 approval: always
 clear_unmanaged: true
+paused: the brokers are being moved
+freeze:
+  - {cron: "0 18 * * fri", zone: Europe/Berlin, duration: 2d14h, reason: the weekend}
 guards: {removals: 3, removals_share: 2.5, cut_share: 100}
 """,
     )
@@ -68,6 +71,8 @@ guards: {removals: 3, removals_share: 2.5, cut_share: 100}
         approval=ApprovalPolicy.ALWAYS,
         clear_unmanaged=True,
         guards=GuardLimits(removals=3, removals_share=2.5, cut_share=100.0),
+        paused="the brokers are being moved",
+        freeze=(Freeze("0 18 * * fri", "Europe/Berlin", 223_200, "the weekend"),),
     )
     assert expected == found
 

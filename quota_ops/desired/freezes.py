@@ -1,0 +1,51 @@
+"""Entries of `freeze`: windows in which nothing is written."""
+
+from typing import Any
+
+import yaml
+
+from quota_ops.desired.cron import read_cron
+from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_value
+from quota_ops.desired.scalars import Misread, read_text
+from quota_ops.desired.shapes import FREEZE
+from quota_ops.desired.source import Source
+from quota_ops.model.moment import find_zone, parse_duration
+from quota_ops.model.policy import Freeze
+
+
+def read_freezes(source: Source, field: FieldNodes) -> tuple[Freeze, ...]:
+    """The windows of a `freeze` field; problems for those that are not clear."""
+    freezes = []
+    for item in read_items(source, field):
+        fields = read_fields(source, item, FREEZE) or {}
+        values: dict[str, Any] = {
+            name: read_value(source, fields.get(name), read) for name, read in _READERS.items()
+        }
+        if None not in values.values():
+            freezes.append(Freeze(**values))
+    return tuple(freezes)
+
+
+def _read_zone(field: str, node: yaml.Node) -> str:
+    text = read_text(field, node)
+    try:
+        find_zone(text)
+    except ValueError as error:
+        raise Misread(f"{error}.") from None
+    return text
+
+
+def _read_duration(field: str, node: yaml.Node) -> int:
+    text = read_text(field, node)
+    try:
+        return int(parse_duration(text).total_seconds())
+    except ValueError as error:
+        raise Misread(f"{error}.") from None
+
+
+_READERS = {
+    "cron": read_cron,
+    "zone": _read_zone,
+    "duration": _read_duration,
+    "reason": read_text,
+}

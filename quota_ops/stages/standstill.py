@@ -1,0 +1,32 @@
+"""Whether anything may be written: not while cluster.yaml says `paused`, not within a `freeze`."""
+
+from datetime import UTC, datetime, timedelta
+
+from quota_ops.model.errors import Refused
+from quota_ops.model.policy import Policy
+
+
+def standstill(policy: Policy, now: datetime) -> str | None:
+    """Why nothing may be written at a moment, in words that follow "is"; None when it may."""
+    if policy.paused is not None:
+        return f"paused: {policy.paused}"
+    if not policy.freeze:
+        return None
+    from quota_ops.desired.cron import last_start  # noqa: PLC0415 - croniter, rarely needed
+
+    windows = (
+        (last_start(one.cron, one.zone, now) + timedelta(seconds=one.duration), one.reason)
+        for one in policy.freeze
+    )
+    end, reason = max(windows)
+    return f"frozen until {end:%Y-%m-%d %H:%M} UTC: {reason}" if end > now else None
+
+
+def refuse_at_standstill(policy: Policy) -> None:
+    """Raise Refused, by the clock of this moment, when nothing may be written."""
+    why = standstill(policy, datetime.now(UTC))
+    if why is not None:
+        raise Refused(
+            f"{policy.cluster} is {why}",
+            "Writing stops here; plans and reports go on. Run again when it is over.",
+        )

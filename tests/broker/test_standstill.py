@@ -1,0 +1,106 @@
+"""paused and freeze on a real broker: writes stop, plans, reports and holds go on."""
+
+import time
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+
+import pytest
+
+from quota_ops.model.errors import Refused
+from quota_ops.model.outcome import Status
+from quota_ops.run_folder import APPLIED, PLAN
+from quota_ops.stages import standstill
+from quota_ops.stages.chain import RESUMED, run_stages
+from tests.broker.stage_runs import KEY, TEN, After, outcomes
+from tests.lab import Lab, State, error_of
+
+ALICE: State = {"user=alice": {KEY: 10.0}}
+NOW = {"cron": "* * * * *", "zone": "UTC", "duration": "1h", "reason": "the weekend"}
+IN_AN_HOUR = f"{datetime.now(UTC) + timedelta(hours=1):%M %H * * *}"
+
+
+class Later(datetime):
+    """A clock that is an hour and a half fast."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> "Later":
+        """Now, in a while."""
+        return cls.fromtimestamp(time.time() + 5400, tz)
+
+
+def pages(folder: Path) -> dict[str, str]:
+    """The reports of a run for people."""
+    return {
+        name: (folder / name).read_text() for name in ("report.txt", "report.md", "report.html")
+    }
+
+
+def test_paused(lab: Lab) -> None:
+    """A plan says so and ends well; reconcile is refused, writes nothing, and still reports."""
+    lab.desire(ALICE, paused="the brokers are being moved")
+
+    planned, reconciled = lab.cli("plan", "demo"), lab.cli("reconcile", "demo")
+
+    why = "demo is paused: the brokers are being moved"
+    assert (planned.returncode, planned.stderr) == (0, "")
+    assert f"\n{why}. Nothing is written; reports go on.\n" in planned.stdout
+    assert (reconciled.returncode, reconciled.stderr.splitlines()[0]) == (1, why)
+    assert lab.held() == lab.known() == {}
+    (folder,) = (lab.store.root / "runs" / "demo").glob("*/report.html")
+    assert all(why in text for text in pages(folder.parent).values())
+
+    lab.desire(ALICE)
+    lab.run("reconcile", allow={})
+    assert lab.held() == ALICE
+
+
+def test_frozen(lab: Lab) -> None:
+    """The refusal says until when; a run that finds nothing to write is none of its business."""
+    lab.desire(ALICE)
+    lab.run("reconcile")
+    lab.desire(ALICE, freeze=[NOW])
+    lab.run("reconcile", allow={})
+    lab.desire({**ALICE, "user=bob": {KEY: 1.0}}, freeze=[NOW])
+
+    folder, error = lab.refused("reconcile", allow={})
+
+    assert isinstance(error, Refused)
+    assert error.message.startswith("demo is frozen until ")
+    assert error.message.endswith(" UTC: the weekend")
+    assert lab.held() == ALICE
+    assert folder.read_json(PLAN)["guards"] == []
+    assert folder.read_json("report.json")["plan"]["standstill"] in error.message
+    assert not folder.has(APPLIED)
+
+
+def test_a_plan_that_waited_into_a_freeze(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Apply goes by its own clock; when the window is over the same approval holds."""
+    lab.desire(ALICE, freeze=[NOW | {"cron": IN_AN_HOUR}])
+    run = lab.planned()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(standstill, "datetime", Later)
+        assert error_of(run, RESUMED).message.startswith("demo is frozen until ")
+    assert lab.held() == {}
+
+    run_stages(run, RESUMED)
+    assert lab.held() == ALICE
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_freeze_that_begins_between_two_batches(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was sent is read back and known as ours, the rest is not sent; the next run goes on."""
+    lab.desire(TEN, freeze=[NOW | {"cron": IN_AN_HOUR}])
+    with monkeypatch.context() as patch:
+        progress = After(2, lambda: patch.setattr(standstill, "datetime", Later))
+        run = lab.planned(progress=progress)
+        error = error_of(run, RESUMED)
+
+    assert error.message.startswith("4 of 10 entities done: demo is frozen until ")
+    assert sorted(outcomes(run.folder).values()) == [Status.ACCEPTED] * 4 + [Status.NOT_SENT] * 6
+    assert len(lab.held()) == 4
+    assert lab.known() == lab.held()
+    lab.run("reconcile", allow={})
+    assert lab.held() == TEN

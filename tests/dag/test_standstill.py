@@ -1,0 +1,53 @@
+"""What stops writes stops them in Airflow too, and drift reports go on."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from quota_ops import holds
+from quota_ops.model.hold import Hold
+from quota_ops.model.specification import parse_exactly
+from quota_ops.run_store import RunStore
+from quota_ops.sandbox.broker import RunningBroker
+from tests.dag.repository import Quotas, Repository
+from tests.dag.test_reconcile import DONE, said
+
+pytestmark = pytest.mark.usefixtures("embedded")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("paused: the brokers are being moved", "demo is paused: the brokers are being moved"),
+        (
+            'freeze: [{cron: "* * * * *", zone: UTC, duration: 1h, reason: the weekend}]',
+            "demo is frozen until ",
+        ),
+    ],
+)
+def test_nothing_is_written(line: str, why: str, demo: Repository, quotas: Quotas) -> None:
+    """The plan is made and validated, apply is refused with the reason; the drift DAG is green."""
+    with (demo.root / "desired_state" / "demo" / "cluster.yaml").open("a") as file:
+        file.write(f"{line}\n")
+
+    run = demo.run("reconcile_demo")
+
+    ends = {"apply": "failed", "verify": "skipped", "report": "failed"}
+    assert (run.state, run.tasks, run.tries["apply"]) == ("failed", DONE | ends, 1)
+    assert said(run, "apply").startswith(why)
+    assert quotas.held() == {}
+    assert demo.run("drift").state == "success"
+
+
+def test_what_is_held_is_left(demo: Repository, quotas: Quotas, broker: RunningBroker) -> None:
+    """The run succeeds without it, and its report says until when, who and why."""
+    now = datetime.now(UTC)
+    who = parse_exactly(["user=alice"], [], [])
+    hold = Hold(who, now + timedelta(hours=1), "anna", "a load test", now)
+    holds.add(RunStore(demo.store).holds(broker.config.cluster_id), hold)
+
+    run = demo.run("reconcile_demo")
+
+    assert (run.state, run.tasks) == ("success", DONE)
+    assert quotas.held() == {}
+    assert hold.text in (run.folder().path / "report.txt").read_text()
