@@ -34,6 +34,8 @@ def make_certificates(folder: Path, client_name: str) -> None:
         "client.key": key_pem(client, KEY_PASSWORD),
         "stranger.pem": pem(stranger),
         "stranger.key": key_pem(stranger),
+        "none-revoked.pem": revoked(authority),
+        "broker-revoked.pem": revoked(authority, broker),
     }
     for name, content in texts.items():
         (folder / name).write_bytes(content)
@@ -56,6 +58,21 @@ def issue(name: str, by: Certificate | None = None) -> Certificate:
         .add_extension(x509.SubjectAlternativeName([address]), critical=False)
     )
     return Certificate(builder.sign(by.key if by else key, hashes.SHA256()), key)
+
+
+def revoked(by: Certificate, *certificates: Certificate) -> bytes:
+    """An authority's list of the certificates that it revoked, as a PEM text."""
+    now = datetime.now(UTC)
+    builder = (
+        x509.CertificateRevocationListBuilder()
+        .issuer_name(by.certificate.subject)
+        .last_update(now - timedelta(hours=1))
+        .next_update(now + timedelta(days=1))
+    )
+    for one in certificates:
+        entry = x509.RevokedCertificateBuilder().serial_number(one.certificate.serial_number)
+        builder = builder.add_revoked_certificate(entry.revocation_date(now).build())
+    return builder.sign(by.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
 def pem(issued: Certificate) -> bytes:

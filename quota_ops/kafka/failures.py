@@ -123,8 +123,7 @@ _CAUSES = (
     Cause(
         re.compile(r"certificate verify failed"),
         LoginFailed,
-        "the certificate of the broker at {address} is not trusted: none of {authorities} signed "
-        "it, or it is for another host",
+        "the certificate of the broker at {address} is not trusted: {distrust}",
         "Check ssl.ca.location ({ca_place}) and the host in bootstrap.servers ({servers_place}).",
     ),
     Cause(
@@ -160,8 +159,11 @@ def cause_of(failure: Failure) -> Cause:
     return next((cause for cause in _CAUSES if cause.words.search(failure.words)), _OTHER)
 
 
-def facts_of(connection: Connection) -> dict[str, str]:
-    """What the messages tell of a connection; no secret is among it."""
+def facts_of(connection: Connection, distrust: str | None = None) -> dict[str, str]:
+    """What the messages tell of a connection; no secret is among it.
+
+    `distrust` are OpenSSL's words for why it does not trust a certificate.
+    """
     properties, protocol = connection.properties, connection.protocol
     sasl, tls = "sasl" in protocol, "ssl" in protocol
     return {
@@ -173,7 +175,7 @@ def facts_of(connection: Connection) -> dict[str, str]:
         "mechanism": properties.get("sasl.mechanism", ""),
         "mechanism_place": connection.place("sasl.mechanism"),
         **_login_facts(connection),
-        "authorities": properties.get("ssl.ca.location", "this machine's certificate authorities"),
+        "distrust": _distrust(properties, distrust),
         "ca_place": connection.place("ssl.ca.location"),
         "certificate": "our certificate"
         if "ssl.certificate.location" in properties
@@ -184,6 +186,14 @@ def facts_of(connection: Connection) -> dict[str, str]:
         "tls": "sasl_ssl" if sasl else "ssl",
         "no_tls": "sasl_plaintext" if sasl else "plaintext",
     }
+
+
+def _distrust(properties: Mapping[str, str], words: str | None) -> str:
+    own = "ssl.ca.pem" if "ssl.ca.pem" in properties else "this machine's certificate authorities"
+    unsigned = f"none of {properties.get('ssl.ca.location', own)} signed it"
+    if words is None:
+        return f"{unsigned}, or it is for another host"
+    return unsigned if "issuer" in words or "self-signed" in words else words
 
 
 def _login_facts(connection: Connection) -> dict[str, str]:

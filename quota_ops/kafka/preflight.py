@@ -19,6 +19,7 @@ from quota_ops.kafka.failures import Failure, cause_of, facts_of
 from quota_ops.kafka.lookup import addresses_of
 from quota_ops.kafka.oauth import extensions_of, token_of
 from quota_ops.kafka.settings import confluent_options
+from quota_ops.kafka.tls import distrust
 from quota_ops.kafka.unusable import unusable
 from quota_ops.model.errors import ClusterTrouble, Unreachable, WrongCluster
 
@@ -192,7 +193,10 @@ def _trouble(connection: Connection, failures: list[Failure]) -> ClusterTrouble:
         )
     # What the cluster advertises fails last; a wrong password says more than a silent neighbour.
     telling = [one for one in failures if not cause_of(one).passes] or failures
-    return cause_of(telling[-1]).describe(telling[-1], facts_of(connection))
+    told, why = telling[-1], None
+    if "certificate verify failed" in told.words:  # of which librdkafka does not say why
+        why = distrust(connection.properties, told.address, _LOOKUP)
+    return cause_of(told).describe(told, facts_of(connection, why))
 
 
 def _not_looked_up(servers: str) -> str | None:

@@ -1,6 +1,7 @@
 """TLS for kafka-python: librdkafka reads the same settings by itself."""
 
 import os
+import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,6 +32,26 @@ def tls_context(properties: Mapping[str, str]) -> ssl.SSLContext:
         context.load_verify_locations(properties["ssl.crl.location"])
         context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
     return context
+
+
+def distrust(properties: Mapping[str, str], address: str, seconds: float) -> str | None:
+    """Why the certificate of who listens at `host:port` is not trusted, in OpenSSL's words.
+
+    None when it is, or when that cannot be found out; no step takes longer than `seconds`.
+    """
+    host, _, port = address.rpartition(":")
+    name = host.strip("[]")
+    try:
+        context = tls_context(properties)
+        with (
+            socket.create_connection((name, int(port)), timeout=seconds) as plain,
+            context.wrap_socket(plain, server_hostname=name),
+        ):
+            return None
+    except ssl.SSLCertVerificationError as error:
+        return error.verify_message.rstrip(".")
+    except OSError:
+        return None
 
 
 @contextmanager

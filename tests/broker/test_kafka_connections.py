@@ -41,6 +41,11 @@ WAYS_IN: dict[str, dict[str, str]] = {
         **LOGIN,
     },
     "TLS": {"security.protocol": "ssl", **TLS},
+    "TLS by a list of the revoked": {
+        "security.protocol": "ssl",
+        **TLS,
+        "ssl.crl.location": "none-revoked.pem",
+    },
     "TLS_BY_NAME": {
         "security.protocol": "ssl",
         **TLS,
