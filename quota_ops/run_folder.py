@@ -16,6 +16,7 @@ from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.hold import Hold
+from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageResult, StageStatus
@@ -29,6 +30,7 @@ ABOUT = "run.json"
 POLICY = "policy.json"
 DESCRIBED = "described.json"
 FACTS = "facts.json"
+METADATA = "metadata.json"
 PLAN = "plan.json"
 VALIDATED = "validated.json"
 APPROVAL = "approval.json"
@@ -87,6 +89,10 @@ class RunFolder:
                 tuple(map(Hold.from_json, told["holds"])),
             ),
         )
+
+    def metadata(self) -> Metadata:
+        """How far what the brokers describe could be trusted when they were last asked."""
+        return self.read_as(METADATA, Metadata.from_json)
 
     def outcomes(self, name: str) -> tuple[Outcome, ...]:
         """The outcomes that an earlier stage left; none when it did not run."""

@@ -37,3 +37,7 @@ class Snapshot:
     def facts_aside(self) -> Callable[[], None]:
         """Know nothing of brokers."""
         return lambda: None
+
+    def metadata_aside(self) -> Callable[[], None]:
+        """Know nothing of controllers."""
+        return lambda: None

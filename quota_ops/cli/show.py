@@ -37,7 +37,7 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
     if report.brokers:
         last: Screen = ()
         if command == "verify":
-            last = (*screens.callback_lines(report.facts), screens.verified_line(report))
+            last = (*screens.warning_lines(report), screens.verified_line(report))
         show((*screens.verify_screen(report), *last))
     page = folder.path / "report.html"
     if command == "verify":

@@ -3,8 +3,7 @@
 import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from threading import Thread
+from contextlib import contextmanager
 from typing import Any
 
 from quota_ops.kafka.acl import (
@@ -13,6 +12,7 @@ from quota_ops.kafka.acl import (
     DESCRIBE_CONFIGS,
     not_authorized,
 )
+from quota_ops.kafka.aside import aside
 from quota_ops.kafka.broker_client import BrokerClient, Unanswered
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.facts import read_facts
@@ -23,10 +23,12 @@ from quota_ops.kafka.messages import (
     error_name,
     stored_quotas,
 )
+from quota_ops.kafka.metadata import read_metadata
 from quota_ops.kafka.preflight import Broker, ClusterDescription, preflight
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.errors import ClusterTrouble, NoAnswer, Unreachable
+from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import EntityAnswer
 from quota_ops.model.rows import StoredQuota
 
@@ -65,11 +67,19 @@ class Cluster:
         self._clients: dict[int, BrokerClient] = {}
         self._by_merit = list(description.brokers)
 
-    def describe(self, broker: int | None = None) -> tuple[StoredQuota, ...]:
+    @property
+    def last_asked(self) -> int:
+        """The id of the broker that answered last where any would do."""
+        return self._by_merit[0].id
+
+    def describe(
+        self, broker: int | None = None, timeout: float | None = None
+    ) -> tuple[StoredQuota, ...]:
         """Everything that is stored, unknown types and keys too, in one request; unordered.
 
-        With `broker`, what that broker holds, asked once. Without, any broker will do, and a lost
-        connection is tried again within the timeout. An answer may be behind the last alteration.
+        With `broker`, what that broker holds, asked once, within `timeout` seconds. Without, any
+        broker will do, and a lost connection is tried again within the cluster's timeout. An
+        answer may be behind the last alteration.
         Raises Unreachable, NotAuthorized.
         """
         with _collector_paused():
@@ -77,7 +87,7 @@ class Cluster:
             if broker is None:
                 response = self._patiently(request)
             else:
-                response = self._read(self._broker(broker), request, self._timeout)
+                response = self._read(self._broker(broker), request, timeout or self._timeout)
             if response.error_code == CLUSTER_AUTHORIZATION_FAILED:
                 raise not_authorized(self._connection, DESCRIBE_CONFIGS)
             if response.error_code != 0:
@@ -118,24 +128,12 @@ class Cluster:
         return read_facts(self._connection, self.brokers, timeout)
 
     def facts_aside(self, timeout: float = 1.0) -> Callable[[], ClusterFacts | None]:
-        """Ask for the facts while something else is asked; what fetches them, None without any.
+        """Ask for the facts while something else is asked; what fetches them, None without any."""
+        return aside(lambda: self.facts(timeout), timeout)
 
-        Nothing that goes wrong with them is raised, and to fetch them ends within the timeout.
-        """
-        told: list[ClusterFacts] = []
-        deadline = time.monotonic() + timeout
-
-        def ask() -> None:
-            with suppress(Exception):
-                told.append(self.facts(timeout))
-
-        def fetch() -> ClusterFacts | None:
-            thread.join(max(0.0, deadline - time.monotonic()))
-            return told[0] if told else None
-
-        thread = Thread(target=ask, daemon=True)  # to resolve a host's name knows no deadline
-        thread.start()
-        return fetch
+    def metadata_aside(self, timeout: float = 1.0) -> Callable[[], Metadata | None]:
+        """Ask, while something else is asked, how old the brokers' metadata is."""
+        return aside(lambda: read_metadata(self._connection, self.brokers, timeout), 1.5 * timeout)
 
     def close(self) -> None:
         """Close the connections to all brokers."""

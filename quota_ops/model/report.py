@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from quota_ops.model.approval import Decision
 from quota_ops.model.cluster_facts import ClusterFacts
+from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.verification import BrokerAnswer, RowVerdict
@@ -57,5 +58,6 @@ class Report:
     writes: bool
     """Whether the run was one that writes; a drift report is not."""
     facts: ClusterFacts | None = None
+    metadata: Metadata | None = None
     decisions: tuple[Decision, ...] = ()
     """What people said of the plan, in order."""

@@ -8,7 +8,7 @@ from typing import Any
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.report import Report
-from quota_ops.report.remarks import callback_words
+from quota_ops.report.remarks import warnings
 from quota_ops.report.standing import ReportRow, report_rows, standings
 from quota_ops.report.summary import answer
 
@@ -71,7 +71,7 @@ def _head(report: Report, rows: tuple[ReportRow, ...]) -> dict[str, Any]:
         "verified": report.verified,
         "stages": [stage._asdict() for stage in report.stages],
         "plan": None if report.plan is None else _plan(report.plan),
-        "warnings": [words] if (words := callback_words(report.facts)) else [],
+        "warnings": warnings(report),
         "decisions": [one.as_json() for one in report.decisions],
         "brokers": [asdict(broker) for broker in report.brokers],
         "versions": dict(report.versions),

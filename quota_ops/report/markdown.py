@@ -17,11 +17,11 @@ from quota_ops.report.remarks import (
     allow,
     approval_words,
     broker_words,
-    callback_words,
     holds_words,
     stage_lines,
     standstill_words,
     validated_words,
+    warnings,
 )
 from quota_ops.report.standing import ReportRow, Section, report_rows
 from quota_ops.report.summary import answer, stages_not_run, stopped_stages
@@ -136,7 +136,7 @@ def _approval(report: Report) -> Iterator[str]:
 
 
 def _brokers(report: Report) -> Iterator[str]:
-    if said := callback_words(report.facts, code):
+    for said in warnings(report, code):
         yield f"\n⚠ {said}"
     if not report.applied and (said := validated_words(report)):
         yield f"\n{said}"

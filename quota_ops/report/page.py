@@ -11,12 +11,12 @@ from quota_ops.report.remarks import (
     approval_words,
     broker_answer,
     broker_words,
-    callback_words,
     holds_words,
     in_airflow,
     stage_lines,
     standstill_words,
     validated_words,
+    warnings,
 )
 from quota_ops.report.standing import Section, Standing, has_applied, report_rows, standings
 from quota_ops.report.summary import answer, stages_not_run, stopped_stages
@@ -92,8 +92,8 @@ def _notes(report: Report) -> Iterator[Note]:
         yield Note(unsettled, f"{stage.stage} {stage.status}", stage_lines(stage))
     if skipped := stages_not_run(report):
         yield Note(style(Standing.PENDING), "not run", [", ".join(skipped)])
-    if said := callback_words(report.facts):
-        yield Note(style(Standing.PENDING), "quota callback", [said])
+    for said in warnings(report):
+        yield Note(style(Standing.PENDING), "brokers", [said])
     if plan := report.plan:
         if stopped := standstill_words(plan):
             yield Note(style(Standing.PENDING), "no writes", [stopped])

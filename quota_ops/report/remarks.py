@@ -1,9 +1,10 @@
 """Sentences beside the rows: what the brokers and the guards say of a whole run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from quota_ops.model.approval import Said
 from quota_ops.model.cluster_facts import ClusterFacts
+from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import DONE
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.policy import ApprovalPolicy
@@ -105,6 +106,35 @@ def callback_words(facts: ClusterFacts | None, quoted: Callable[[str], str] = st
         f"client.quota.callback.class is {' and '.join(map(quoted, classes))} on {where}: it "
         "decides in Kafka's place, and may ignore the stored quotas of users and client ids."
     )
+
+
+def metadata_words(metadata: Metadata | None) -> Iterator[str]:
+    """A sentence for each reason not to trust what the brokers describe."""
+    if metadata is None:
+        return
+    if metadata.led is False:
+        yield (
+            "No controller answers: what the brokers describe may be old, and nothing can be "
+            "written until one leads."
+        )
+    for node, seconds in metadata.old.items():
+        yield (
+            f"Broker {node} answers from an old image of the metadata: it had the newest "
+            f"{duration(seconds)} ago."
+        )
+    for node in metadata.fenced:
+        yield f"Broker {node} is fenced: the controllers do not hear from it."
+    for node, rows in metadata.disagree:
+        yield (
+            f"Broker {node} holds {counted(rows, 'row')} of ours otherwise than the others: "
+            "only what two answers agree on is told as moved."
+        )
+
+
+def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
+    """What makes the brokers' word worth less than it seems; `quoted` as `callback_words` says."""
+    said = callback_words(report.facts, quoted)
+    return [*([said] if said else []), *metadata_words(report.metadata)]
 
 
 def brokers_words(brokers: Sequence[BrokerAnswer]) -> str:

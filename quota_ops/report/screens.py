@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.difference import Action
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.outcome import DONE, MEANT
@@ -16,12 +15,12 @@ from quota_ops.report.remarks import (
     NO_LEDGER,
     broker_words,
     brokers_words,
-    callback_words,
     guards_words,
     holds_words,
     is_accepted,
     standstill_words,
     validated_words,
+    warnings,
 )
 from quota_ops.report.row_table import plan_table
 from quota_ops.report.screen import Line, Screen, Span, Tone, line
@@ -70,15 +69,14 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
         *([line()] if listed else []),
         *([] if plan.writes else [line("Nothing to change.", Tone.OK)]),
         *([line(said, Tone.OK if is_accepted(report) else Tone.REFUSAL)] if said else []),
-        *callback_lines(report.facts),
+        *warning_lines(report),
         *guard_lines(plan),
     )
 
 
-def callback_lines(facts: ClusterFacts | None) -> Screen:
-    """A warning where a broker lets a class of its own decide on limits."""
-    words = callback_words(facts)
-    return (line(words, Tone.CHANGE),) if words else ()
+def warning_lines(report: Report) -> Screen:
+    """What makes the brokers' word worth less than it seems."""
+    return tuple(line(words, Tone.CHANGE) for words in warnings(report))
 
 
 def _heading(report: Report, plan: Plan, rows: tuple[ReportRow, ...]) -> Line:

@@ -7,7 +7,7 @@ from quota_ops.model.report import Report
 from quota_ops.report.remarks import approval_words, stage_lines
 from quota_ops.report.row_table import report_table
 from quota_ops.report.screen import Line, Screen, Tone, line, plain
-from quota_ops.report.screens import callback_lines, guard_lines, verify_screen
+from quota_ops.report.screens import guard_lines, verify_screen, warning_lines
 from quota_ops.report.standing import ReportRow, Section, has_applied, report_rows
 from quota_ops.report.summary import answer, stages_not_run, stopped_stages
 from quota_ops.report.wording import moment, short_commit
@@ -28,7 +28,7 @@ def report_screen(report: Report) -> Screen:
         line(answer(report, rows).sentence, Tone.STRONG),
         line(_where(report), Tone.CONTEXT),
         *_stopped(report),
-        *callback_lines(report.facts),
+        *warning_lines(report),
         *(guard_lines(report.plan) if report.plan else ()),
         *((line(said),) if (said := approval_words(report)) else ()),
         *_section(Section.PERSON, report, rows),

@@ -1,6 +1,7 @@
 """describe: everything the cluster holds, beside what the ledger knows of it at that moment."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,12 +9,14 @@ from quota_ops import ledger
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.borders import Borders
 from quota_ops.model.entity import Entity
+from quota_ops.model.metadata import Metadata
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import unalterable
 from quota_ops.model.rows import ActualRow, StoredQuota
 from quota_ops.model.tables import ACTUAL, CLUSTERS, HOLDS, LEDGER
-from quota_ops.run_folder import DESCRIBED, FACTS, RunFolder
+from quota_ops.run_folder import DESCRIBED, FACTS, METADATA, RunFolder
 from quota_ops.snapshot import Snapshot
+from quota_ops.stages.confirming import confirmed
 from quota_ops.stages.holding import held_entities, holds_now
 
 
@@ -22,14 +25,16 @@ def run(
 ) -> int:
     """Leave actual, ledger, holds, clusters and facts; how many rows the cluster holds.
 
+    What seems to have moved behind Git's back is described twice.
+
     The ledger is read first: a row that a run of ours writes in between then looks like
     somebody else's, never the other way round.
     """
     with folder.stage("describe"):
         policy = folder.policy()
         known, lasting = ledger.last(ledger_folder), holds_now(holds_folder)
-        facts = cluster.facts_aside()
-        stored = cluster.describe()
+        facts, metadata = cluster.facts_aside(), cluster.metadata_aside()
+        stored, disagree = confirmed(cluster, known.table)
         folder.write_table(ACTUAL, list(_rows(policy, stored)))
         folder.write_arrow(LEDGER, known.table)
         folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, lasting)))
@@ -49,6 +54,9 @@ def run(
         )
         if (told := facts()) is not None:
             folder.write_json(FACTS, told.as_json())
+        if (image := metadata()) is not None or disagree:
+            image = replace(image or Metadata(), disagree=disagree)
+            folder.write_json(METADATA, image.as_json())
         return len(stored)
 
 

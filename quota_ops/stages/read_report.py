@@ -13,6 +13,7 @@ from quota_ops.run_folder import (
     APPLIED,
     APPROVAL,
     FACTS,
+    METADATA,
     PLAN,
     POLICY,
     VALIDATED,
@@ -58,6 +59,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         versions=versions,
         writes=folder.has(APPLIED),
         facts=parts.read("describe", FACTS, folder.facts),
+        metadata=parts.read("describe", METADATA, folder.metadata),
         decisions=parts.read("apply", APPROVAL, lambda: decisions(folder)) or (),
     )
 

@@ -15,7 +15,7 @@ from quota_ops.model.rows import DesiredRow, LedgerRow
 from quota_ops.model.tables import DESIRED, HOLDS
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict, behind
 from quota_ops.parquet import to_rows
-from quota_ops.run_folder import APPLIED, VERIFIED, RunFolder
+from quota_ops.run_folder import APPLIED, METADATA, VERIFIED, RunFolder
 from quota_ops.run_json import verification_json
 from quota_ops.stages.intent import astray
 from quota_ops.stages.settle import Held, held_by
@@ -52,6 +52,7 @@ def run(
             for row in map(DesiredRow._make, to_rows(folder.read_table(DESIRED)))
         }
         targets = _targets(folder, desired, differences)
+        metadata = cluster.metadata_aside()
         held, brokers = _ask(cluster, targets, progress)
         verdicts = tuple(_verdicts(targets, held))
         wrong = {(one.entity, one.key) for one in verdicts}
@@ -60,6 +61,8 @@ def run(
             _record(folder, ledger_folder, verified, desired, differences)
         count = len(targets) - len(verdicts)
         folder.write_json(VERIFIED, verification_json(brokers, verdicts, count))
+        if (image := metadata()) is not None:
+            folder.write_json(METADATA, image.as_json())
         _raise_unless_agreed(brokers, verdicts)
         return verdicts
 

@@ -13,9 +13,11 @@ from quota_ops.ledger import INTENDED
 from quota_ops.model.difference import WRITES
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.outcome import DONE
+from quota_ops.report.remarks import warnings
 from quota_ops.run_folder import APPLIED, RunFolder
 from quota_ops.stages import settle
 from quota_ops.stages.chain import CHAINS, Run, run_stages
+from quota_ops.stages.read_report import read_report
 from tests.faults.machine import Machine
 from tests.lab import Lab, State
 
@@ -48,10 +50,10 @@ class Scene:
         small = partial(text.batches_text, max_keys=BATCH)
         self.patch.setattr(text, "batches_text", small)
 
-    def hurry(self) -> None:
+    def hurry(self, verifying: float = 0.2) -> None:
         """Let runs wait for a silent cluster no longer than a test can."""
         self.patch.setattr(settle, "PATIENCE", 0.5)
-        self.patch.setattr("quota_ops.stages.verify.deadline", lambda _rows: 0.2)
+        self.patch.setattr("quota_ops.stages.verify.deadline", lambda _rows: verifying)
 
     def start(self, **options: Any) -> Run:
         """A new run; `connect` may be another way to the cluster."""
@@ -91,6 +93,10 @@ class Scene:
         first = self.masked(error.message.partition("\n")[0].rstrip(":."))
         return f"exit {error.exit_code}: {first}" + (f" ({ends})" if ends else "")
 
+    def warned(self, folder: RunFolder) -> str:
+        """What the report says of the brokers."""
+        return self.masked(" ".join(warnings(read_report(folder))))
+
     def masked(self, said: str) -> str:
         """A message without what is another each time."""
         said = said.replace(str(self.lab.root), "STORE")
@@ -98,7 +104,8 @@ class Scene:
         said = re.sub(r"timed out after [\d.]+ s", "timed out", said)
         said = re.sub(r"\S*/(ledgers?|runs)/\S*?(?=:| |$)", r"\1/FILE", said)
         said = re.sub(r"127\.0\.0\.1:\d+", "HOST:PORT", said)
-        return re.sub(r"broker \d", "broker N", said).replace("|", "/")
+        said = re.sub(r"[\d.]+ s ago", "some seconds ago", said)
+        return re.sub(r"(?i)(broker) \d", r"\1 N", said).replace("|", "/")
 
     def holds(self, others: State | None = None) -> str:
         """How many changes are on the cluster; an assertion that nobody asked for nothing else."""

@@ -1,0 +1,78 @@
+"""What the controllers say of the brokers, asked through every broker at once."""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from kafka.errors import IncompatibleBrokerVersion
+from kafka.protocol.admin import DescribeClusterRequest, DescribeQuorumRequest
+
+from quota_ops.kafka.broker_client import net_client
+from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.facts import nodes_of
+from quota_ops.kafka.preflight import Broker
+from quota_ops.model.metadata import Metadata
+
+_TOPIC = "__cluster_metadata"
+_NOT_TOLD = frozenset({31, 35})
+"""CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION."""
+
+
+def read_metadata(connection: Connection, brokers: Sequence[Broker], timeout: float) -> Metadata:
+    """Ask through every broker; the login needs DESCRIBE on the resource Cluster.
+
+    A broker answers DescribeCluster by itself and passes DescribeQuorum on to the controller, so
+    where the first alone is answered within `timeout` seconds there is no controller.
+    """
+    deadline = time.monotonic() + timeout
+    client = net_client(connection, brokers, timeout)
+    try:
+        nodes = nodes_of(client, brokers)
+        clusters = {one.id: client.send(nodes[one.id], _cluster()) for one in brokers}
+        quorums = [client.send(nodes[one.id], _quorum()) for one in brokers]
+        while not _told(clusters.values(), quorums) and time.monotonic() < deadline:
+            client.poll(timeout_ms=20)
+    finally:
+        client.close()
+    answers = {broker: one.value for broker, one in clusters.items() if one.succeeded()}
+    said = [one.value for one in quorums if one.succeeded()]
+    led = next((one for one in map(_partition, said) if one is not None), None)
+    if led is None:
+        may_not_know = any(one.error_code in _NOT_TOLD for one in said) or any(
+            isinstance(one.exception, IncompatibleBrokerVersion) for one in quorums
+        )
+        return Metadata(led=None if may_not_know or not answers else False)
+    known = Metadata(led=True, seconds=tuple(_seconds(led)))
+    newest = next((one for broker, one in answers.items() if broker not in known.old), None)
+    fenced = [one.broker_id for one in newest.brokers if one.is_fenced] if newest else []
+    return replace(known, fenced=tuple(sorted(fenced)))
+
+
+def _cluster() -> Any:
+    return DescribeClusterRequest(include_fenced_brokers=True)
+
+
+def _quorum() -> Any:
+    return DescribeQuorumRequest(topics=[(_TOPIC, [(0,)])])
+
+
+def _told(clusters: Iterable[Any], quorums: Iterable[Any]) -> bool:
+    """Whether one broker has passed on what the controller says, and each has spoken for itself."""
+    return any(one.is_done for one in quorums) and all(one.is_done for one in clusters)
+
+
+def _partition(answer: Any) -> Any:
+    """The one partition of the metadata, None where a controller did not describe it."""
+    found = [one for topic in answer.topics for one in topic.partitions if one.error_code == 0]
+    return found[0] if found and found[0].leader_id >= 0 else None
+
+
+def _seconds(partition: Any) -> Iterator[tuple[int, float]]:
+    """How long ago each replica that the leader knows had all that the leader had."""
+    replicas = (*partition.current_voters, *partition.observers)
+    caught_up = {one.replica_id: one.last_caught_up_timestamp for one in replicas}
+    now = caught_up.get(partition.leader_id, 0)
+    for node, then in sorted(caught_up.items()):
+        if then > 0:
+            yield node, round((now - then) / 1000, 1)

@@ -1,0 +1,26 @@
+"""How far the brokers can be trusted: kept as JSON, and read back as it was."""
+
+import json
+
+import pytest
+
+from quota_ops.model.metadata import Metadata
+
+TOLD = Metadata(led=True, seconds=((1, 0.0), (2, 0.4), (3, 12.5)), fenced=(3,), disagree=((3, 2),))
+
+
+@pytest.mark.parametrize("metadata", [Metadata(), Metadata(led=False), TOLD])
+def test_metadata_comes_back_from_json_as_it_was(metadata: Metadata) -> None:
+    """Not to know whether a controller leads is not the same as none that does."""
+    assert Metadata.from_json(json.loads(json.dumps(metadata.as_json()))) == metadata
+
+
+def test_an_image_is_old_when_its_broker_does_not_follow() -> None:
+    """Half a second behind is how brokers are; many seconds are not."""
+    assert TOLD.old == {3: 12.5}
+
+
+def test_what_is_no_metadata_is_refused() -> None:
+    """A file that somebody changed is damaged, not a cluster without a controller."""
+    with pytest.raises(TypeError, match="led is 'no'"):
+        Metadata.from_json(TOLD.as_json() | {"led": "no"})
