@@ -2,7 +2,7 @@
 
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kafka.protocol.admin import (
@@ -90,16 +90,23 @@ def read_facts(connection: Connection, brokers: Sequence[Broker], timeout: float
 
 
 def _answers(client: Any, brokers: Sequence[Broker], deadline: float) -> Answers:
-    nodes = nodes_of(client, brokers)
+    nodes, first = nodes_of(client, brokers), brokers[0].id
     asked = {
         (broker.id, name): client.send(nodes[broker.id], request)
         for broker in brokers
-        for name, request in _requests(broker, first=broker is brokers[0])
+        for name, request in _requests(broker, first=broker.id == first)
     }
-    for future in asked.values():
+    _wait(client, asked.values(), deadline)
+    # Too long an answer costs the connection, and with it whatever else came at the same time.
+    asked[first, "acls"] = client.send(nodes[first], DescribeAclsRequest(**_EVERY_ACL))
+    _wait(client, [asked[first, "acls"]], deadline)
+    return {one: future.value for one, future in asked.items() if future.succeeded()}
+
+
+def _wait(client: Any, futures: Iterable[Any], deadline: float) -> None:
+    for future in futures:
         left = max(0.0, deadline - time.monotonic())
         client.poll(timeout_ms=left * 1000, future=future)
-    return {one: future.value for one, future in asked.items() if future.succeeded()}
 
 
 def nodes_of(client: Any, brokers: Sequence[Broker]) -> dict[int, str]:
@@ -109,13 +116,12 @@ def nodes_of(client: Any, brokers: Sequence[Broker]) -> dict[int, str]:
 
 
 def _requests(broker: Broker, *, first: bool) -> Iterator[tuple[str, Any]]:
-    """What a broker is asked; the largest answer, which may cost the connection, comes last."""
+    """What a broker is asked at once."""
     yield "configs", configs_request(broker)
     yield "versions", versions_request()
     if first:
         # Empty is everybody. So is null, but a broker that refuses null fails and never answers.
         yield "users", DescribeUserScramCredentialsRequest(users=[])
-        yield "acls", DescribeAclsRequest(**_EVERY_ACL)
 
 
 def versions_request() -> Any:
