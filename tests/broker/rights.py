@@ -1,21 +1,28 @@
 """Logins of different rights on the secured broker, and connections as them."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
 from kafka.admin import (
     ACL,
+    ACLFilter,
     ACLOperation,
     ACLPermissionType,
+    ACLResourcePatternType,
     KafkaAdminClient,
     ResourcePattern,
+    ResourcePatternFilter,
     ResourceType,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
 )
 
 from quota_ops.kafka.connection import Connection
 from quota_ops.sandbox.broker import RunningBroker
 from quota_ops.sandbox.config import BrokerConfig
 
+SCRAM = "SCRAM-SHA-256"
 SECURED_CLUSTER_ID = "b3JkZXJzLWV1LWNsdXN0ZQ"
 """The id is part of every plan's digest, and digests are compared whole."""
 
@@ -54,9 +61,46 @@ def rights(secured_broker: RunningBroker) -> Iterator[None]:
         )
     ]
     with closing(KafkaAdminClient(bootstrap_servers=secured_broker.bootstrap())) as admin:
-        assert admin.create_acls(acls)["failed"] == []
-        yield
-        admin.delete_acls(acls)
+        try:
+            assert admin.create_acls(acls)["failed"] == []
+            wait_for(lambda: principals(admin), {acl.principal for acl in acls})
+            yield
+        finally:
+            admin.delete_acls(acls)
+            wait_for(lambda: principals(admin), set())
+
+
+@contextmanager
+def scram_logins(secured_broker: RunningBroker) -> Iterator[None]:
+    """Within the block the users may log in by SCRAM too."""
+    users = secured_broker.config.users
+    with closing(KafkaAdminClient(bootstrap_servers=secured_broker.bootstrap())) as admin:
+        try:
+            admin.alter_user_scram_credentials(
+                [UserScramCredentialUpsertion(user, SCRAM, users[user]) for user in users]
+            )
+            wait_for(lambda: set(admin.describe_user_scram_credentials()), set(users))
+            yield
+        finally:
+            admin.alter_user_scram_credentials(
+                [UserScramCredentialDeletion(user, SCRAM) for user in users]
+            )
+            wait_for(lambda: set(admin.describe_user_scram_credentials()), set())
+
+
+def principals(admin: KafkaAdminClient) -> set[str]:
+    """Whom the broker knows an ACL of."""
+    anything = ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY)
+    every = ACLFilter(None, None, ACLOperation.ANY, ACLPermissionType.ANY, anything)
+    return {acl.principal for acl in admin.describe_acls(every)[0]}
+
+
+def wait_for(look: Callable[[], object], expected: object) -> None:
+    """Look until it is as expected; an assertion fails after ten seconds."""
+    deadline = time.monotonic() + 10
+    while (found := look()) != expected and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert found == expected
 
 
 def properties_of(secured_broker: RunningBroker, user: str, mechanism: str = "PLAIN") -> str:

@@ -1,20 +1,16 @@
 """Every Kafka that the sandbox can be: what it takes and refuses, the whole loop, who may do it."""
 
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from math import nan
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from kafka.admin import (
-    KafkaAdminClient,
-    UserScramCredentialDeletion,
-    UserScramCredentialUpsertion,
-)
 
 from quota_ops.kafka.cluster import Cluster, open_cluster
+from quota_ops.kafka.connection import Connection
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import LoginFailed, NotAuthorized
@@ -22,7 +18,7 @@ from quota_ops.model.outcome import EntityAnswer, Status
 from quota_ops.run_folder import PLAN
 from quota_ops.sandbox.broker import RunningBroker, start_broker
 from quota_ops.sandbox.pins import DEFAULT_VERSION, pinned_versions
-from tests.broker.rights import connection_of, rights, secured
+from tests.broker.rights import SCRAM, connection_of, properties_of, rights, scram_logins, secured
 from tests.broker.stage_runs import outcomes
 from tests.broker.states import State, alterations, described, emptied_cluster, settled
 from tests.lab import open_lab
@@ -48,7 +44,6 @@ SHAPES: State = {
     "ip=<default>": {"connection_creation_rate": 9.0},
 }
 """All ten shapes and all five keys."""
-SCRAM = "SCRAM-SHA-256"
 
 
 @pytest.fixture(name="kafka", scope="module", params=pinned_versions())
@@ -171,28 +166,20 @@ def test_the_whole_loop(kafka: RunningBroker, tmp_path: Path) -> None:
 
 def test_scram_logins_and_their_rights(kafka: RunningBroker) -> None:
     """Who logs in by SCRAM may do what its permissions say; a wrong password is told as one."""
-    servers = kafka.bootstrap()
-    users = ("writer", "reader", "none")
-    with closing(KafkaAdminClient(bootstrap_servers=servers)) as admin, rights(kafka):
-        admin.alter_user_scram_credentials(
-            [UserScramCredentialUpsertion(user, SCRAM, f"{user}-secret") for user in users]
-        )
-        assert may(kafka, "writer") == ["describe", "alter"]
-        assert may(kafka, "reader") == ["describe"]
-        assert may(kafka, "none") == []
-        admin.alter_user_scram_credentials([UserScramCredentialUpsertion("none", SCRAM, "another")])
-        with pytest.raises(LoginFailed, match="refused the login of user 'none'"):
-            may(kafka, "none")
-        admin.alter_user_scram_credentials(
-            [UserScramCredentialDeletion(user, SCRAM) for user in users]
-        )
+    with rights(kafka), scram_logins(kafka):
+        assert may(connection_of(kafka, "writer", SCRAM)) == ["describe", "alter"]
+        assert may(connection_of(kafka, "reader", SCRAM)) == ["describe"]
+        assert may(connection_of(kafka, "none", SCRAM)) == []
+        wrong = properties_of(kafka, "reader", SCRAM).replace("-secret", "-guess")
+        with pytest.raises(LoginFailed, match="refused the login of user 'reader'"):
+            may(Connection.parse(wrong, name="demo", source="a test"))
 
 
-def may(kafka: RunningBroker, user: str) -> list[str]:
+def may(connection: Connection) -> list[str]:
     """What a login by SCRAM is allowed."""
     clear = alterations({"user=alice": {"producer_byte_rate": None}})
     allowed = []
-    with open_cluster(connection_of(kafka, user, SCRAM), cluster_id=None) as cluster:
+    with open_cluster(connection, cluster_id=None) as cluster:
         with suppress(NotAuthorized):
             cluster.describe()
             allowed.append("describe")
