@@ -134,6 +134,8 @@ def _resolved(setting: Setting, written: str, place: str, folder: Path) -> tuple
 def _fitting(setting: Setting, value: str, place: str, folder: Path) -> str:
     if not value:
         _refuse(place, setting, "has no value")
+    if "\0" in value:
+        _refuse(place, setting, "holds a NUL character")
     if setting.choices:
         return _choice(setting, value, place)
     if setting.is_file:

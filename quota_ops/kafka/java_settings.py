@@ -11,6 +11,8 @@ from quota_ops.kafka.java_stores import STORE_SETTINGS, renamed, translated_stor
 from quota_ops.kafka.settings import ALIASES, JAVA_NAMES, NOT_OFFERED, SETTINGS, Entry
 from quota_ops.model.errors import InvalidInput
 
+_BLANK = "".join(map(chr, range(ord(" ") + 1)))
+"""What String.trim removes, by which Kafka reads every value."""
 _JAAS = "sasl.jaas.config"
 _HOST_CHECK = "ssl.endpoint.identification.algorithm"
 _OAUTH = "sasl.oauthbearer"
@@ -60,12 +62,12 @@ def translated(entries: Sequence[Entry]) -> list[Entry]:
     """
     _refuse_librdkafkas(entries)
     java: dict[str, Entry] = {}
-    for entry in entries:
+    for entry in (one._replace(value=one.value.strip(_BLANK)) for one in entries):
         if entry.name in java:
             _refuse(entry, f"is set already at {java[entry.name].place}")
         java[entry.name] = entry
     _refuse_unknown(java.values())
-    same = [entry for entry in entries if entry.name in _SAME]
+    same = [entry for entry in java.values() if entry.name in _SAME]
     return [*same, *_host_check(java), *_login(java), *translated_stores(java)]
 
 

@@ -57,7 +57,7 @@ def _need_pem(store: str, java: Mapping[str, Entry]) -> None:
                 f"{password.place}: {password.name} is not for PEM, as Kafka says too.",
                 "Remove it; the password of a locked key is ssl.key.password.",
             )
-    elif location and kind in {"JKS", "PKCS12"} and not location.value.endswith(".pem"):
+    elif location and kind in {"JKS", "PKCS12"} and PurePath(location.value).suffix != ".pem":
         _tell_how_to_convert(store, kind, location)
     else:
         raise InvalidInput(
@@ -68,7 +68,7 @@ def _need_pem(store: str, java: Mapping[str, Entry]) -> None:
 
 def _tell_how_to_convert(store: str, kind: str, location: Entry) -> NoReturn:
     """Java reads a PKCS#12 file that is called JKS too, and so does its keytool."""
-    file = PurePath(location.value)
+    file = PurePath(location.value or "store")
     is_p12 = kind == "PKCS12" or file.suffix in {".p12", ".pfx"}
     pem = shlex.quote(str(file.with_suffix(".pem")))
     p12 = shlex.quote(str(file if is_p12 else file.with_suffix(".p12")))
@@ -83,8 +83,9 @@ def _tell_how_to_convert(store: str, kind: str, location: Entry) -> NoReturn:
         commands = [f"keytool -list -rfc -keystore {source} > {pem}"]
     write = [f"{store}.type=PEM", f"{store}.location={pem}"]
     write += ["as ssl.key.password what openssl asked for"] if store == _KEYS else []
+    found = "PKCS12" if is_p12 else kind
     lines = "".join(f"\n    {command}" for command in commands)
     raise InvalidInput(
-        f"{location.place}: {location.name} is a {kind} store; quota-ops reads PEM alone.",
+        f"{location.place}: {location.name} is a {found} store; quota-ops reads PEM alone.",
         f"Convert it, then write {', '.join(write)} and no {store}.password:{lines}",
     )

@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.deadline import within
-from quota_ops.model.errors import LoginFailed, Unreachable
+from quota_ops.model.errors import InvalidInput, LoginFailed, Unreachable
 
 _PREFIX = "sasl.oauthbearer."
 _URL, _CLIENT, _SECRET = (
@@ -41,7 +41,8 @@ class _NoRedirect(request.HTTPRedirectHandler):
 def ask_for_token(connection: Connection, seconds: float) -> tuple[str, float]:
     """A token and for how many seconds it is valid.
 
-    Raises Unreachable (no answer, or none now), LoginFailed (a refusal, or no token in the answer).
+    Raises Unreachable (no answer, or none now), LoginFailed (a refusal, or no token in the answer),
+    InvalidInput (authorities that cannot be read).
     """
     try:
         answer = within(seconds, lambda: _post(connection, seconds))
@@ -70,12 +71,10 @@ def _post(connection: Connection, seconds: float) -> _Answer:
     url, scope = properties[_URL], properties.get(f"{_PREFIX}scope")
     form = {"grant_type": "client_credentials"} | ({"scope": scope} if scope else {})
     asked = request.Request(url, urlencode(form).encode(), {"Accept": "application/json"})  # noqa: S310 - the connection's rules know the scheme
-    login = base64.b64encode(f"{properties[_CLIENT]}:{properties[_SECRET]}".encode())
-    asked.add_unredirected_header("Authorization", f"Basic {login.decode()}")
+    asked.add_unredirected_header("Authorization", f"Basic {_login(connection)}")
     handlers: list[request.BaseHandler] = [_NoRedirect()]
     if url.startswith("https:"):
-        context = ssl.create_default_context(cafile=properties.get(_CA))
-        handlers.append(request.HTTPSHandler(context=context))
+        handlers.append(request.HTTPSHandler(context=_trust(connection)))
     else:
         handlers.append(request.ProxyHandler({}))  # on this machine, and in plain text
     try:
@@ -84,6 +83,18 @@ def _post(connection: Connection, seconds: float) -> _Answer:
     except HTTPError as error:
         with error:
             return _Answer(error.code, _read(error.read(_LONGEST_ANSWER)))
+
+
+def _login(connection: Connection) -> str:
+    properties = connection.properties
+    return base64.b64encode(f"{properties[_CLIENT]}:{properties[_SECRET]}".encode()).decode()
+
+
+def _trust(connection: Connection) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=connection.properties.get(_CA))
+    except OSError:
+        raise InvalidInput(f"{connection.place(_CA)}: {_CA} holds no certificate in PEM.") from None
 
 
 def _read(body: bytes) -> dict[str, Any]:
@@ -125,9 +136,10 @@ def _not_asked(connection: Connection, cause: object, seconds: float) -> Unreach
 
 def _refused(connection: Connection, answer: _Answer) -> LoginFailed:
     words = [answer.said.get(name) for name in ("error", "error_description")]
-    why = ": ".join(word for word in words if isinstance(word, str))[:_LONGEST_WORDS]
-    why = why.replace(connection.properties[_SECRET], "...") or "no reason"
-    shown = "".join(char if char.isprintable() else "?" for char in why)
+    why = ": ".join(word for word in words if isinstance(word, str)) or "no reason"
+    for secret in (connection.properties[_SECRET], _login(connection)):
+        why = why.replace(secret, "...")
+    shown = "".join(char if char.isprintable() else "?" for char in why[:_LONGEST_WORDS])
     return LoginFailed(
         f"{_told(connection)}: refused with HTTP status {answer.status} ({shown}).",
         f"Check {_CLIENT} ({connection.place(_CLIENT)}) and {connection.secret(_SECRET)}. "

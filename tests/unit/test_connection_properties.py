@@ -1,0 +1,46 @@
+"""Whatever a connection file holds: a connection, or one error that names a place."""
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.jaas import parse_jaas
+from quota_ops.kafka.java_properties import read_java
+from quota_ops.kafka.settings import ALIASES, SETTINGS
+from quota_ops.model.errors import InvalidInput
+
+JAVA = ["sasl.jaas.config", "ssl.truststore.type", "ssl.keystore.type", "ssl.keystore.location"]
+PIECES = [
+    *("PEM", "SASL_SSL", "OAUTHBEARER", "PLAIN", "oidc", "a.PlainLoginModule required "),
+    *('password="s";', "${env:HOME}", "${file:/dev/null}", "https://a/b", "-----BEGIN "),
+    *("\\", "\\u00", '"', "'", ";", "=", " ", "/", "\n", "\0", "\x85", "\ud83d\ude00"),
+]
+NAMES = st.sampled_from([*SETTINGS, *ALIASES, *JAVA, "acks", ""])
+VALUES = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=6).map("".join)
+LINES = st.lists(st.builds("{}={}".format, NAMES, VALUES), max_size=8)
+PRINTABLE = st.text(st.characters(min_codepoint=1, max_codepoint=255), max_size=20)
+
+
+@given(LINES)
+def test_a_file_is_a_connection_or_an_error(lines: list[str]) -> None:
+    """No text ends in anything but a connection or InvalidInput with the name of the file."""
+    text = "\n".join(["bootstrap.servers=a:1", *lines])
+    try:
+        parsed = Connection.parse(text, name="demo", source="demo.properties", folder=Path("/none"))
+        said = parsed.source
+    except InvalidInput as error:
+        said = str(error)
+    assert "demo.properties" in said
+
+
+@given(PRINTABLE)
+def test_a_quoted_password_is_read_as_it_was_meant(password: str) -> None:
+    """Escaped for JAAS and then for a properties file, any text comes back."""
+    octal = "".join(f"\\{ord(char):03o}" for char in password)
+    jaas = f'a.PlainLoginModule required password="{octal}";'
+    escaped = jaas.replace("\\", "\\\\")
+    (entry,) = read_java(f"sasl.jaas.config={escaped}", source="-")
+    assert entry.value == jaas
+    assert parse_jaas(entry.value, "-").options == {"password": password}
