@@ -33,6 +33,7 @@ COMMANDS = {
     "holds": "hold",
     "adopt": "adopt",
     "release": "release",
+    "rollback": "rollback",
     "runs": "history",
     "show": "history",
     "import": "import_quotas",

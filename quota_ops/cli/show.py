@@ -14,6 +14,7 @@ from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.report import Report
 from quota_ops.report import screens
 from quota_ops.report.remarks import is_accepted
+from quota_ops.report.rollback import afterwards, rollback_screen
 from quota_ops.report.screen import Screen, Tone, line
 from quota_ops.run_folder import RunFolder
 from quota_ops.stages.read_report import read_report
@@ -30,8 +31,11 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
 
         click.echo(as_json(report))
         return report
-    if command in {"diff", "plan", "validate", "apply", "reconcile", "report"}:
+    if command in {"diff", "plan", "validate", "apply", "reconcile", "report", "rollback"}:
         show(screens.plan_screen(report, most=None if command == "diff" else MOST))
+    if report.rollback:
+        ahead = [line(words, Tone.CHANGE) for words in afterwards(report.rollback, report.cluster)]
+        show((line(), *rollback_screen(report.rollback), *ahead, line()))
     if report.applied:
         show(screens.apply_screen(report))
     if report.brokers:
@@ -52,7 +56,7 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
 def _next(command: str, folder: RunFolder, report: Report) -> Screen:
     """What writes exactly the plan that was shown, when the broker has nothing against it."""
     plan = report.plan
-    if command not in {"plan", "validate"} or plan is None or not plan.writes:
+    if command not in {"plan", "validate", "rollback"} or plan is None or not plan.writes:
         return ()
     asks = needs_person(plan)
     if (plan.refused and not asks) or not (report.validated and is_accepted(report)):

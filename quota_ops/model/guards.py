@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
+from quota_ops.model.commit import named, short
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.entity import Entity
 from quota_ops.model.plan import GuardFinding, is_cut
@@ -151,7 +152,7 @@ def _history(
     if writes and commit in past.commits[:-1]:
         yield (
             Guard.WENT_BACK,
-            f"commit {str(commit)[:7]} was applied before, {past.commits[-1][:7]} came after it",
+            f"{named(str(commit))} was applied before, {short(past.commits[-1])} came after it",
         )
 
 

@@ -9,6 +9,7 @@ from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
+from quota_ops.model.rollback import Rollback
 from quota_ops.model.verification import BrokerAnswer, RowVerdict
 
 STAGES = ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report")
@@ -59,5 +60,7 @@ class Report:
     """Whether the run was one that writes; a drift report is not."""
     facts: ClusterFacts | None = None
     metadata: Metadata | None = None
+    rollback: Rollback | None = None
+    """What this run takes back; None of a run that makes the cluster what Git says."""
     decisions: tuple[Decision, ...] = ()
     """What people said of the plan, in order."""

@@ -102,7 +102,8 @@ def asked_by(row: ReportRow) -> str:
         return ""
     if difference.after is not None:
         return shown(difference.source)
-    until = f", at {short_commit(difference.commit)}" if difference.commit else ""
+    commit = difference.commit if difference.commit != difference.file else None
+    until = f", at {short_commit(commit)}" if commit else ""
     return f"(was {shown(difference.source)}{until})"
 
 

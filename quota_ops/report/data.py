@@ -31,6 +31,8 @@ def as_json(report: Report) -> str:
     plan            digest, desired, actual, batches, ledger, holds (who, until, by, reason, at),
                     standstill (why nothing may be written), guards, policy; null without a plan
     warnings        sentences about the cluster: a class of its own that decides on limits
+    rollback        of a run that takes back another: run, commit, digest, by, reason, rows
+                    (entity, key, before, after, owner, verified, now, left); else null
     decisions       what people said of the plan: said, digest, guards, by, at, reason, run
     brokers         broker, address, asked, behind, error
     rows            sorted by entity and key: the columns of a difference, `target` (what the
@@ -72,6 +74,7 @@ def _head(report: Report, rows: tuple[ReportRow, ...]) -> dict[str, Any]:
         "stages": [stage._asdict() for stage in report.stages],
         "plan": None if report.plan is None else _plan(report.plan),
         "warnings": warnings(report),
+        "rollback": report.rollback and report.rollback.as_json(),
         "decisions": [one.as_json() for one in report.decisions],
         "brokers": [asdict(broker) for broker in report.brokers],
         "versions": dict(report.versions),

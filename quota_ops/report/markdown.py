@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from quota_ops.model.commit import short
 from quota_ops.model.entity import Entity
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.report import Report
@@ -23,6 +24,7 @@ from quota_ops.report.remarks import (
     validated_words,
     warnings,
 )
+from quota_ops.report.rollback import left_words, rollback_words
 from quota_ops.report.standing import ReportRow, Section, report_rows
 from quota_ops.report.summary import answer, stages_not_run, stopped_stages
 from quota_ops.report.wording import shortened, shown
@@ -39,7 +41,7 @@ def as_markdown(report: Report) -> str:
     named = replace(report, cluster=code(report.cluster))
     said = answer(named, rows)
     plan = f" · plan {code(report.plan.digest[:SHORT])}" if report.plan else ""
-    commit = f" · commit {code(report.commit[:7])}" if report.commit else ""
+    commit = f" · commit {code(short(report.commit))}" if report.commit else ""
     head = [
         f"**quota-ops · {said.word}: {said.reason}**{plan}{commit}",
         f"\n{_sentence(said.details)}" if said.details else "",
@@ -131,6 +133,9 @@ def _guards(plan: Plan) -> Iterator[str]:
 
 
 def _approval(report: Report) -> Iterator[str]:
+    if report.rollback is not None:
+        for words in (rollback_words(report.rollback), *left_words(report.rollback)):
+            yield f"\n{code(words)}"
     if said := approval_words(report):
         yield f"\n{code(said)}"
 

@@ -18,6 +18,7 @@ from quota_ops.report.remarks import (
     validated_words,
     warnings,
 )
+from quota_ops.report.rollback import left_words, rollback_words
 from quota_ops.report.standing import Section, Standing, has_applied, report_rows, standings
 from quota_ops.report.summary import answer, stages_not_run, stopped_stages
 from quota_ops.report.template import rendered
@@ -114,6 +115,9 @@ def _remarks(report: Report) -> Iterator[str]:
         for guard in report.plan.guards:
             if guard.allowed is not None:
                 yield f"Guard {guard.guard} was let through ({guard.allowed}): {guard.message}."
+    if report.rollback is not None:
+        yield rollback_words(report.rollback)
+        yield from left_words(report.rollback)
     if said := approval_words(report):
         yield said
 

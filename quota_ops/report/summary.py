@@ -60,7 +60,15 @@ def answer(report: Report, rows: Sequence[ReportRow]) -> Answer:
         return Answer(Word.NOT_YET, waits, more)
     if silent_or_stopped := _silence(report) or stop:
         return Answer(Word.UNKNOWN, f"{silent_or_stopped} on {cluster}", details)
-    return Answer(Word.YES, f"{cluster} holds what Git says", details)
+    return Answer(Word.YES, _agreed(report), details)
+
+
+def _agreed(report: Report) -> str:
+    cluster = shown(report.cluster)
+    if report.rollback is None:
+        return f"{cluster} holds what Git says"
+    left = "is taken back" if report.applied else "left nothing that can be taken back"
+    return f"run {shown(report.rollback.run)} {left} on {cluster}"
 
 
 def _waits(cluster: str, count: Mapping[Standing, int]) -> str:
@@ -90,6 +98,8 @@ def _details(
     )
     desired = report.plan.desired if report.plan else report.verified + len(report.verdicts)
     yield f"{agreed:,} of {counted(desired, 'quota')} in sync"
+    if report.rollback and (left := len(report.rollback.left)):
+        yield f"{counted(left, 'change')} left as {'it is' if left == 1 else 'they are'}"
     if report.brokers:
         yield brokers_words(report.brokers)
     if unmanaged := count[Standing.UNMANAGED]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from quota_ops.model.plan import SHORT
 from quota_ops.model.report import Report
 from quota_ops.report.remarks import approval_words, stage_lines
+from quota_ops.report.rollback import rollback_screen
 from quota_ops.report.row_table import report_table
 from quota_ops.report.screen import Line, Screen, Tone, line, plain
 from quota_ops.report.screens import guard_lines, verify_screen, warning_lines
@@ -30,6 +31,7 @@ def report_screen(report: Report) -> Screen:
         *_stopped(report),
         *warning_lines(report),
         *(guard_lines(report.plan) if report.plan else ()),
+        *(rollback_screen(report.rollback) if report.rollback else ()),
         *((line(said),) if (said := approval_words(report)) else ()),
         *_section(Section.PERSON, report, rows),
         *_section(Section.CHANGE, report, rows),

@@ -3,6 +3,8 @@
 import json
 from datetime import UTC, datetime
 
+from quota_ops.model.commit import short
+
 MINUTE = 60
 
 
@@ -50,4 +52,4 @@ def duration(seconds: float) -> str:
 
 def short_commit(commit: str | None) -> str:
     """The first seven characters of a commit, as Git shows it."""
-    return shown(commit[:7]) if commit else "unknown commit"
+    return shown(short(commit)) if commit else "unknown commit"

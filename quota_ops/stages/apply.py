@@ -6,6 +6,7 @@ from time import monotonic
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.ledger import applied, last
+from quota_ops.model.commit import named
 from quota_ops.model.errors import NoAnswer, QuotaOpsError, Refused
 from quota_ops.model.outcome import MEANT, Outcome, Status
 from quota_ops.model.progress import SILENT, Progress
@@ -63,7 +64,7 @@ def _refuse_if_passed(folder: RunFolder, ledger_folder: Path) -> None:
     (_, then), (_, now) = applied(folder.read_table(LEDGER)), applied(last(ledger_folder).table)
     if now[-1:] not in {then[-1:], (folder.about()["commit"],)}:
         raise Refused(
-            f"commit {now[-1][:7]} was applied since this plan was made",
+            f"{named(now[-1])} was applied since this plan was made",
             "Nothing was written. Make a new plan.",
         )
 

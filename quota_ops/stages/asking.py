@@ -82,17 +82,22 @@ def decisions(folder: RunFolder) -> tuple[Decision, ...]:
     return folder.read_as(APPROVAL, _listed) if folder.has(APPROVAL) else ()
 
 
+def remember(approvals: Path, decision: Decision) -> None:
+    """Keep a decision where every run finds it, as the last word on its digest."""
+    content = json.dumps(decision.as_json(), indent=1).encode()
+    for number in count(1):
+        place = approvals / f"{decision.digest}-{number:04d}.json"
+        if artefact.create(str(place), content):
+            break
+
+
 def _keep(folder: RunFolder, approvals: Path, decision: Decision) -> None:
     """Add to what the run has; and, if it was said of this run, to what every run finds."""
     before = decisions(folder)
     if decision in before:
         return
     if decision.run == folder.about()["run"]:
-        content = json.dumps(decision.as_json(), indent=1).encode()
-        for number in count(1):
-            place = approvals / f"{decision.digest}-{number:04d}.json"
-            if artefact.create(str(place), content):
-                break
+        remember(approvals, decision)
     folder.write_json(APPROVAL, {"decisions": [one.as_json() for one in (*before, decision)]})
 
 

@@ -9,7 +9,7 @@ from quota_ops.model.approval import Decision, needs_person
 from quota_ops.model.errors import GuardsRefused, QuotaOpsError, Refused
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.progress import SILENT, Progress
-from quota_ops.run_folder import APPLIED, RunFolder
+from quota_ops.run_folder import APPLIED, ROLLBACK, RunFolder
 from quota_ops.run_store import RunStore
 from quota_ops.snapshot import Snapshot
 from quota_ops.stages import check, describe, diff, plan, validate
@@ -23,6 +23,7 @@ CHAINS = {
     "apply": (*READ_ONLY, "apply"),
     "verify": ("check", "describe", "verify"),
     "report": (*READ_ONLY, "report"),
+    "rollback": READ_ONLY[1:],
     "reconcile": (*READ_ONLY, "apply", "verify", "report"),
 }
 """The stages that each command runs on a cluster. Only `apply` and `reconcile` write to it."""
@@ -78,7 +79,12 @@ def _describe(run: Run) -> None:
 
 
 def _diff(run: Run) -> None:
-    diff.run([run.folder], run.engine)
+    if run.folder.has(ROLLBACK):
+        from quota_ops.stages import rollback  # noqa: PLC0415 - rarely needed
+
+        rollback.compare(run.folder, run.engine)
+    else:
+        diff.run([run.folder], run.engine)
 
 
 def _plan(run: Run) -> None:
@@ -102,6 +108,10 @@ def _apply(run: Run) -> None:
     from quota_ops.stages import apply  # noqa: PLC0415 - what only reads need not wait for it
 
     approved = _approved(run)
+    if run.folder.has(ROLLBACK):
+        from quota_ops.stages import rollback  # noqa: PLC0415 - rarely needed
+
+        rollback.withdraw_approval(run.folder, run.approvals)
     apply.run(
         run.folder,
         run.connect(),

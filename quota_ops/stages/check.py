@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from quota_ops.desired.read import Desired, find_clusters, read_cluster
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import DESIRED
-from quota_ops.run_folder import POLICY, RunFolder
+from quota_ops.run_folder import POLICY, ROLLBACK, RunFolder
 
 
 def run(folder: RunFolder, cluster_folder: Path) -> Desired:
@@ -13,6 +14,8 @@ def run(folder: RunFolder, cluster_folder: Path) -> Desired:
     Raises InvalidDesiredState with every problem; also when a folder beside it is the same
     cluster, because each of the two would clear what the other asks for.
     """
+    if folder.has(ROLLBACK):
+        raise InvalidInput(f"{folder.path} takes back a run: it asks for nothing that YAML says")
     with folder.stage("check"):
         find_clusters((cluster_folder if cluster_folder.name else Path.cwd()).parent)
         desired = read_cluster(cluster_folder)

@@ -7,7 +7,7 @@ from quota_ops.model.errors import GuardsRefused, InvalidInput
 from quota_ops.model.guards import Guard, judge, unknown_guards
 from quota_ops.model.plan import GuardFinding, Plan, by_risk
 from quota_ops.model.tables import ACTUAL, DESIRED
-from quota_ops.run_folder import PLAN, RunFolder
+from quota_ops.run_folder import PLAN, ROLLBACK, RunFolder
 from quota_ops.run_json import plan_json
 from quota_ops.stages.past import past_of
 from quota_ops.stages.standstill import standstill
@@ -49,7 +49,7 @@ def findings(folder: RunFolder, plan: Plan, allowed: Mapping[str, str]) -> tuple
         plan.writes,
         policy=plan.policy,
         commit=plan.commit,
-        desired=plan.desired,
+        desired=plan.desired or int(folder.has(ROLLBACK)),  # a rollback does not read Git
         past=past_of(folder),
         allowed=allowed,
     )

@@ -8,6 +8,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.report import STAGES, Report, StageResult, StageStatus
+from quota_ops.model.rollback import Rollback
 from quota_ops.model.tables import ACTUAL, DESIRED, DIFFERENCES
 from quota_ops.run_folder import (
     APPLIED,
@@ -16,6 +17,7 @@ from quota_ops.run_folder import (
     METADATA,
     PLAN,
     POLICY,
+    ROLLBACK,
     VALIDATED,
     VERIFIED,
     RunFolder,
@@ -60,6 +62,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         writes=folder.has(APPLIED),
         facts=parts.read("describe", FACTS, folder.facts),
         metadata=parts.read("describe", METADATA, folder.metadata),
+        rollback=parts.read("diff", ROLLBACK, lambda: folder.read_as(ROLLBACK, Rollback.from_json)),
         decisions=parts.read("apply", APPROVAL, lambda: decisions(folder)) or (),
     )
 

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from math import inf, nan
 
+from quota_ops.model.rollback import Rollback, Undone
 from quota_ops.report.data import as_json
 from tests.unit.report_sample import ALICE_RAISED, DIFFERENCES, FAILED, PLAN, TROUBLED
 
@@ -27,6 +28,7 @@ def test_head() -> None:
         "stages",
         "plan",
         "warnings",
+        "rollback",
         "decisions",
         "brokers",
         "versions",
@@ -120,3 +122,13 @@ def test_a_failed_run() -> None:
     report = json.loads(as_json(FAILED))
 
     assert (report["plan"], report["rows"], report["answer"]["word"]) == (None, [], "Unknown")
+
+
+def test_a_rollback() -> None:
+    """Of a run that takes back another a program finds which, who, why, and each row."""
+    row = Undone("user=a", "producer_byte_rate", 1.0, nan, "team", verified=True, left="moved")
+    rollback = Rollback("that", "c1", "digest", "anna", "INC-31", (row,))
+
+    report = json.loads(as_json(replace(TROUBLED, rollback=rollback)))
+
+    assert report["rollback"] == rollback.as_json()

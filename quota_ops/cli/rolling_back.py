@@ -1,0 +1,43 @@
+"""What `rollback` does: plan the way back in a run of its own, and say what comes after."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from quota_ops.cli.layout import TEXT
+from quota_ops.cli.running import connection
+from quota_ops.cli.show import show_run
+from quota_ops.history import find_run
+from quota_ops.model.errors import GuardsRefused, QuotaOpsError
+from quota_ops.run_store import find_run_store
+from quota_ops.stages import rollback
+from quota_ops.stages.chain import CHAINS, Run, run_stages
+
+
+def roll_back(
+    wanted: str,
+    *,
+    allow: Mapping[str, str],
+    by: str,
+    reason: str,
+    connection_file: Path | None,
+    run_store: str | None,
+    engine: str,
+    output: str,
+) -> None:
+    """Plan to take back a run in a new run folder, and show the plan."""
+    store = find_run_store(run_store)
+    folder = rollback.start(store, find_run(store, wanted), by=by, reason=reason)
+    error: QuotaOpsError | None = None
+    with connection(folder, connection_file) as connect:
+        run = Run(folder, Path(), store, connect, engine=engine, allow=allow)
+        try:
+            run_stages(run, CHAINS["rollback"])
+        except QuotaOpsError as raised:
+            error = raised
+    show_run("rollback", folder, output)
+    if isinstance(error, GuardsRefused) and output == TEXT:
+        raise click.exceptions.Exit(error.exit_code)  # the screen has just said it
+    if error is not None:
+        raise error

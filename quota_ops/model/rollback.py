@@ -1,0 +1,125 @@
+"""A rollback: what a run verifiably changed, and which of it can be taken back."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from math import isfinite
+from typing import Any, NamedTuple, Self
+
+from quota_ops.model.commit import named
+from quota_ops.model.difference import WRITES, Difference, Kind
+from quota_ops.model.quota import same
+from quota_ops.model.rows import LedgerRow
+
+NOT_READ_BACK = "that run did not read it back"
+ALREADY = "it is so already"
+BEHIND = "changed behind Git's back since"
+NOT_OURS = "the ledger does not know it as ours"
+ONLY_REPORTED = "the policy says drift: report"
+
+
+class Undone(NamedTuple):
+    """A row that a run changed from `before` to `after`, and what stands there `now`.
+
+    `left` says why it stays as it is; null when the rollback writes `before` again.
+    """
+
+    entity: str
+    key: str
+    before: float | None
+    after: float | None
+    owner: str | None
+    verified: bool
+    now: float | None = None
+    left: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """Which run is taken back, of which plan and commit, who asked and why, and each row."""
+
+    run: str
+    commit: str | None
+    digest: str
+    by: str
+    reason: str
+    rows: tuple[Undone, ...]
+
+    @property
+    def taken(self) -> tuple[Undone, ...]:
+        """The rows that go back."""
+        return tuple(row for row in self.rows if row.left is None)
+
+    @property
+    def left(self) -> tuple[Undone, ...]:
+        """The rows that stay as they are."""
+        return tuple(row for row in self.rows if row.left is not None)
+
+    def met(
+        self, held: Mapping[tuple[str, str], float], known: Mapping[tuple[str, str], LedgerRow]
+    ) -> Self:
+        """The rollback against what the cluster holds now, and what the ledger knows of it.
+
+        Only a row that still is what the run made of it goes back.
+        """
+        return replace(
+            self,
+            rows=tuple(
+                row._replace(now=now, left=_why_left(row, now, known.get((row.entity, row.key))))
+                for row in self.rows
+                for now in (held.get((row.entity, row.key)),)
+            ),
+        )
+
+    def planned(self, differences: Iterable[Difference]) -> Self:
+        """The rollback after the diff: what no plan may write stays too."""
+        actions = {(row.entity, row.key): row for row in differences}
+        return replace(
+            self,
+            rows=tuple(
+                row if row.left else row._replace(left=_why_kept(actions[row.entity, row.key]))
+                for row in self.rows
+            ),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The rollback as JSON values; what is not finite becomes its name."""
+        return asdict(self) | {"rows": [_row_json(row) for row in self.rows]}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """The rollback that `as_json` wrote; KeyError, TypeError or ValueError otherwise."""
+        return cls(**{**values, "rows": tuple(_row(one) for one in values["rows"])})
+
+
+_NUMBERS = ("before", "after", "now")
+
+
+def _row_json(row: Undone) -> dict[str, Any]:
+    return row._asdict() | {name: _number(getattr(row, name)) for name in _NUMBERS}
+
+
+def _number(value: float | None) -> float | str | None:
+    return value if value is None or isfinite(value) else str(value)
+
+
+def _row(values: Mapping[str, Any]) -> Undone:
+    numbers = ((name, values[name]) for name in _NUMBERS)
+    floats = {name: None if one is None else float(one) for name, one in numbers}
+    return Undone(**{**values, **floats})
+
+
+def _why_left(row: Undone, now: float | None, known: LedgerRow | None) -> str | None:
+    if same(now, row.before):
+        return ALREADY
+    if not same(now, row.after):
+        if known is None or not same(known.value, now):
+            return BEHIND
+        commit = f", {named(known.commit)}" if known.commit else ""
+        return f"run {known.run} set it{commit}"
+    return None if row.verified else NOT_READ_BACK
+
+
+def _why_kept(row: Difference) -> str | None:
+    if row.action in WRITES:
+        return None
+    return row.held or row.hands_off or (NOT_OURS if row.kind is Kind.UNMANAGED else ONLY_REPORTED)

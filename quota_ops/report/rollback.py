@@ -1,0 +1,71 @@
+"""What a rollback takes back and what it leaves, in words and as a table."""
+
+from collections.abc import Iterator
+from shlex import quote
+
+from quota_ops.model.commit import named
+from quota_ops.model.quota import format_limit
+from quota_ops.model.rollback import Rollback
+from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.wording import counted
+
+MOST, MOST_HELD = 20, 3
+"""How many rows that are left are named, and how many commands that hold one are shown."""
+_HEADINGS = ("entity", "key", "before", "that run set", "now", "left, because")
+
+
+def rollback_words(rollback: Rollback) -> str:
+    """What is taken back, who asked and why, as one sentence."""
+    number = len(rollback.left)
+    left = f", {number:,} left as {'it is' if number == 1 else 'they are'}" if number else ""
+    why = f": {rollback.reason}" if rollback.reason else ""
+    return (
+        f"{rollback.by} takes back {len(rollback.taken):,} of "
+        f"{counted(len(rollback.rows), 'change')} of run {rollback.run}{left}{why}"
+    )
+
+
+def rollback_screen(rollback: Rollback) -> Screen:
+    """The same, and each row that stays as it is with what stands there now."""
+    rows = tuple(
+        Row(
+            (
+                Span(row.entity, Tone.STRONG),
+                Span(row.key),
+                *(Span(format_limit(row.key, one)) for one in (row.before, row.after, row.now)),
+                Span(row.left or "", Tone.CHANGE),
+            )
+        )
+        for row in rollback.left
+    )
+    words = line(f"{rollback_words(rollback)}.", Tone.STRONG)
+    return (words, *((Table(_HEADINGS, rows),) if rows else ()))
+
+
+def left_words(rollback: Rollback) -> Iterator[str]:
+    """A line for each row that stays as it is; the first of many, and how many more there are."""
+    for row in rollback.left[:MOST]:
+        holds = format_limit(row.key, row.now)
+        yield f"left as it is: {row.entity} {row.key}, now {holds}: {row.left}"
+    if more := len(rollback.left[MOST:]):
+        yield f"and {more:,} more left as they are; report.json has them all"
+
+
+def afterwards(rollback: Rollback, cluster: str) -> Iterator[str]:
+    """What Git does next, unless somebody acts."""
+    if not rollback.taken:
+        return
+    if rollback.commit is None:
+        yield "For it to stay, Git must say so too: else the next run sets it again."
+    else:
+        yield (
+            f"For it to stay, Git must say so too: revert {named(rollback.commit)}. Until then a "
+            "run at a commit that was applied before asks a person (guard went_back); one at a "
+            "new commit sets it again."
+        )
+    alone = [one for one in dict.fromkeys(row.entity for row in rollback.taken) if "<" not in one]
+    for entity in alone[:MOST_HELD]:
+        yield (
+            f"hold, once it is written: quota-ops hold {quote(cluster)} --names {quote(entity)} "
+            "--until 12h --reason TEXT"
+        )

@@ -1,0 +1,136 @@
+"""rollback: a run whose desired rows are what an earlier run replaced, not what YAML asks for."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from quota_ops import ledger
+from quota_ops.model.approval import Said
+from quota_ops.model.commit import rollback_of
+from quota_ops.model.errors import Refused
+from quota_ops.model.outcome import Status
+from quota_ops.model.plan import Plan
+from quota_ops.model.policy import Policy
+from quota_ops.model.rollback import Rollback, Undone
+from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
+from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, DIFFERENCES, LEDGER
+from quota_ops.parquet import to_rows
+from quota_ops.run_folder import APPLIED, PLAN, POLICY, ROLLBACK, VERIFIED, RunFolder
+from quota_ops.run_json import plan_from_json, verification_from_json
+from quota_ops.run_store import RunStore
+from quota_ops.stages import diff
+from quota_ops.stages.asking import answered, plan_of, remember
+
+
+def start(store: RunStore, earlier: RunFolder, *, by: str, reason: str) -> RunFolder:
+    """A new run that takes back an earlier one: rollback.json, policy.json and desired.parquet.
+
+    The policy is the one that was last applied, so that no checkout is needed. Raises Refused, and
+    starts no run, when the earlier one wrote nothing, or never came to read it back; InvalidInput
+    when it is damaged.
+    """
+    rollback = _changes_of(earlier, by, reason)
+    cluster, policy = earlier.about()["cluster"], earlier.policy()
+    applied, _ = ledger.applied(ledger.last(store.ledger(policy.cluster_id)).table)
+    place = store.new_run(cluster)
+    folder = RunFolder.start(place, cluster=cluster, commit=rollback_of(rollback.run))
+    with folder.stage("check"):
+        last = policy if applied is None else Policy.from_json(applied)
+        folder.write_json(POLICY, last.as_json())
+        folder.write_json(ROLLBACK, rollback.as_json())
+        folder.write_table(DESIRED, list(_desired(last.cluster_id, rollback)))
+        return folder
+
+
+def _changes_of(earlier: RunFolder, by: str, reason: str) -> Rollback:
+    plan, digest = earlier.read_as(PLAN, plan_from_json) if earlier.has(PLAN) else (None, "")
+    rows = tuple(_changed(earlier, plan)) if plan else ()
+    about = earlier.about()
+    if plan is None or not rows:
+        raise Refused(
+            f"run {about['run']} changed nothing by a plan, so there is nothing to take back",
+            "The runs and how much each changed are listed by: quota-ops runs",
+        )
+    if digest != plan.digest:
+        raise Refused(f"{earlier.path / PLAN} was changed after it was written")
+    if not any(row.verified for row in rows):
+        raise Refused(
+            f"run {about['run']} did not read back what it wrote, so nobody knows what there is "
+            "to take back",
+            f"Read it back first: quota-ops verify --run {earlier.path}",
+        )
+    return Rollback(about["run"], about["commit"], digest, by, reason, rows)
+
+
+def compare(folder: RunFolder, engine: str) -> None:
+    """Leave desired, differences and batches of the rows that can go back, and no others.
+
+    The three sides are joined as ever; every row that is not this rollback's is then left out.
+    """
+    stored = map(ActualRow._make, to_rows(folder.read_table(ACTUAL)))
+    known = map(LedgerRow._make, to_rows(folder.read_table(LEDGER)))
+    policy = folder.policy()
+    rollback = folder.read_as(ROLLBACK, Rollback.from_json).met(
+        {(row.entity, row.key): row.value for row in stored},
+        {(row.entity, row.key): row for row in known if row.state == ledger.VERIFIED},
+    )
+    folder.write_table(DESIRED, list(_desired(policy.cluster_id, rollback)))
+    diff.run([folder], engine)
+    ours = {(row.entity, row.key) for row in rollback.taken}
+    differences = [row for row in folder.differences() if (row.entity, row.key) in ours]
+    batches = (
+        [row for row in batch if (row.entity, row.key) in ours]
+        for batch in folder.batches().values()
+    )
+    numbered: list[BatchRow] = []
+    for number, rows in enumerate(filter(None, batches), start=1):
+        numbered += [row._replace(batch=number) for row in rows]
+    folder.write_table(DIFFERENCES, differences)
+    folder.write_table(BATCHES, numbered)
+    folder.write_json(ROLLBACK, rollback.planned(differences).as_json())
+
+
+def withdraw_approval(folder: RunFolder, approvals: Path) -> None:
+    """Let the plan that is taken back be asked about anew, should Git ask for it again."""
+    rollback = folder.read_as(ROLLBACK, Rollback.from_json)
+    if any(approvals.glob(f"{rollback.digest}-*.json")):
+        plan = replace(plan_of(folder), guards=())
+        decision = answered(folder, plan, Said.REJECTED, rollback.by, rollback.reason)
+        remember(approvals, replace(decision, digest=rollback.digest))
+
+
+def _desired(cluster_id: str, rollback: Rollback) -> Iterator[DesiredRow]:
+    place = rollback_of(rollback.run)
+    for row in rollback.taken:
+        if row.before is not None:
+            yield DesiredRow(
+                cluster_id, row.entity, row.key, row.before, row.owner, rollback.reason, place, 0
+            )
+
+
+def _changed(earlier: RunFolder, plan: Plan) -> Iterator[Undone]:
+    """The rows that a run wrote, and whether every broker that answered was seen to hold them."""
+    accepted = {
+        (one.entity, key)
+        for one in earlier.outcomes(APPLIED)
+        if one.status is Status.ACCEPTED
+        for key in one.keys
+    }
+    verified = set(_read_back(earlier, accepted))
+    for row in plan.writes:
+        key = (row.entity, row.key)
+        if key in accepted:
+            yield Undone(*key, row.before, row.target, row.owner, key in verified)
+
+
+def _read_back(earlier: RunFolder, accepted: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """The rows that verify has seen since they were last written."""
+    written, read = earlier.path / APPLIED, earlier.path / VERIFIED
+    if not accepted or not earlier.has(VERIFIED) or _age(read) < _age(written):
+        return set()
+    _, verdicts, _ = earlier.read_as(VERIFIED, verification_from_json)
+    return accepted - {(one.entity, one.key) for one in verdicts}
+
+
+def _age(path: Path) -> int:
+    return path.stat().st_mtime_ns

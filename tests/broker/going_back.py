@@ -1,0 +1,48 @@
+"""Runs at commits, and the way back from them: what the tests of rollback share."""
+
+from typing import Any
+
+from quota_ops.model.errors import GuardsRefused
+from quota_ops.run_folder import PLAN, RunFolder
+from quota_ops.stages import rollback
+from quota_ops.stages.chain import CHAINS, RESUMED, run_stages
+from tests.lab import Lab, State
+
+
+def run_at(lab: Lab, commit: str, command: str = "reconcile", **options: Any) -> RunFolder:
+    """Run a command's stages at a commit, with every guard let pass."""
+    folder = RunFolder.start(lab.store.new_run("demo"), cluster="demo", commit=commit)
+    run_stages(lab.resume(folder, **options), CHAINS[command])
+    return folder
+
+
+def reconcile(lab: Lab, state: State, commit: str, **policy: Any) -> RunFolder:
+    """Make the cluster what Git says at a commit."""
+    lab.desire(state, **policy)
+    return run_at(lab, commit)
+
+
+def plan_back(lab: Lab, run: RunFolder, **options: Any) -> RunFolder:
+    """The run that plans the way back of another."""
+    folder = rollback.start(lab.store, run, by="anna", reason="INC-31")
+    try:
+        run_stages(lab.resume(folder, **options), CHAINS["rollback"])
+    except GuardsRefused:
+        assert not options.get("allow", True)
+    return folder
+
+
+def write(lab: Lab, planned: RunFolder, **options: Any) -> RunFolder:
+    """Apply a plan, read it back and report it."""
+    run_stages(lab.resume(planned, **options), RESUMED)
+    return planned
+
+
+def guards(run: RunFolder) -> dict[str, str]:
+    """What the guards say of a run's plan."""
+    return {one["guard"]: one["message"] for one in run.read_json(PLAN)["guards"]}
+
+
+def kinds(run: RunFolder) -> dict[str, str]:
+    """The kind of each difference, by entity."""
+    return {row.entity: row.kind.value for row in run.differences()}

@@ -1,0 +1,231 @@
+"""rollback: the way back is planned, judged, written and read back as any other change."""
+
+import re
+import shutil
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quota_ops.model.approval import Decision, Said
+from quota_ops.model.errors import InvalidInput, Refused
+from quota_ops.model.plan import Plan
+from quota_ops.run_folder import APPLIED, PLAN, ROLLBACK, VERIFIED, RunFolder
+from quota_ops.stages.chain import run_stages
+from tests.broker.going_back import guards, kinds, plan_back, reconcile, run_at, write
+from tests.lab import Lab, State
+
+KEY, OTHER = "producer_byte_rate", "consumer_byte_rate"
+BEFORE: State = {
+    "user=raised": {KEY: 1000.0, OTHER: 5.0},
+    "user=moved": {KEY: 10.0},
+    "user=gone": {KEY: 5.0},
+    "user=later": {KEY: 1.0},
+    "user=stays": {KEY: 1.0},
+}
+AFTER: State = {
+    "user=raised": {KEY: 1500.0, OTHER: 5.0},
+    "user=moved": {KEY: 20.0},
+    "user=new": {KEY: 7.0},
+    "user=later": {KEY: 2.0},
+    "user=stays": {KEY: 1.0},
+}
+WHY = ("--reason", "INC-31", "--by", "anna")
+
+
+AHEAD = (
+    "For it to stay, Git must say so too: revert commit c2. Until then a run at a commit that "
+    "was applied before asks a person (guard went_back); one at a new commit sets it again."
+)
+
+
+def test_a_run_is_taken_back(lab: Lab) -> None:
+    """What it set, created and cleared is as before; what moved since is left and named."""
+    reconcile(lab, BEFORE, "c1")
+    run = reconcile(lab, AFTER, "c2")
+    latest = reconcile(lab, {**AFTER, "user=later": {KEY: 3.0}, "user=more": {KEY: 1.0}}, "c3")
+    lab.put({"user=moved": {KEY: 30.0}})
+
+    planned = plan_back(lab, run)
+
+    rows = planned.read_json(ROLLBACK)["rows"]
+    assert {row["entity"]: (row["now"], row["left"]) for row in rows} == {
+        "user=raised": (1500.0, None),
+        "user=new": (7.0, None),
+        "user=gone": (None, None),
+        "user=moved": (30.0, "changed behind Git's back since"),
+        "user=later": (3.0, f"run {latest.path.name} set it, commit c3"),
+    }
+    assert kinds(planned) == {
+        "user=raised": "pending",
+        "user=new": "removed",
+        "user=gone": "pending",
+    }
+    done = write(lab, planned)
+    assert lab.held() == {
+        "user=raised": {KEY: 1000.0, OTHER: 5.0},
+        "user=gone": {KEY: 5.0},
+        "user=moved": {KEY: 30.0},
+        "user=later": {KEY: 3.0},
+        "user=stays": {KEY: 1.0},
+        "user=more": {KEY: 1.0},
+    }
+    report = done.read_json("report.json")
+    assert report["answer"] == {
+        "word": "Yes",
+        "sentence": f"Yes: run {run.path.name} is taken back on demo; 3 changes made by this run; "
+        "2 of 2 quotas in sync; 2 changes left as they are; 1 of 1 broker agrees.",
+    }
+    page = (done.path / "report.html").read_text()
+    assert "left as it is: user=moved producer_byte_rate, now 30 B/s" in page
+    assert "user=later" in (done.path / "report.md").read_text()
+
+
+def test_what_the_next_run_makes_of_it(lab: Lab) -> None:
+    """The ledger says what the cluster holds; the same commit asks, the revert finds it in sync."""
+    reconcile(lab, BEFORE, "c1")
+    run = reconcile(lab, AFTER, "c2")
+    write(lab, plan_back(lab, run))
+    assert lab.held() == lab.known() == BEFORE
+
+    lab.desire(AFTER)
+    assert guards(run_at(lab, "c2", "plan"))["went_back"] == (
+        f"commit c2 was applied before, rollback of {run.path.name} came after it"
+    )
+    merged = run_at(lab, "c3", "plan")
+    assert "went_back" not in guards(merged)
+    assert kinds(merged) == {
+        "user=raised": "pending", "user=moved": "pending", "user=later": "pending",
+        "user=new": "pending", "user=gone": "removed",
+    }  # fmt: skip
+    assert kinds(reconcile(lab, BEFORE, "c4")) == {}
+    assert lab.held() == lab.known() == BEFORE
+
+
+def test_a_rollback_is_taken_back(lab: Lab) -> None:
+    """The way back is a run like others: taking it back goes forward again."""
+    reconcile(lab, BEFORE, "c1")
+    run = reconcile(lab, AFTER, "c2")
+    back = write(lab, plan_back(lab, run))
+
+    write(lab, plan_back(lab, back))
+
+    assert lab.held() == lab.known() == AFTER
+    assert kinds(reconcile(lab, AFTER, "c2")) == {}
+
+
+def test_guards_judge_the_way_back(lab: Lab) -> None:
+    """A cut asks for a person on the way back too, and nothing else of the cluster comes along."""
+    reconcile(lab, {"user=a": {KEY: 1000.0}}, "c1")
+    run = reconcile(lab, {"user=a": {KEY: 5000.0}}, "c2")
+    lab.desire({"user=a": {KEY: 5000.0}, "user=b": {KEY: 1.0}})
+
+    refused = plan_back(lab, run, allow={})
+    assert list(guards(refused)) == ["cut"]
+    assert lab.held() == {"user=a": {KEY: 5000.0}}
+    write(lab, plan_back(lab, run, allow={"cut": "a test"}))
+    assert lab.held() == {"user=a": {KEY: 1000.0}}
+
+
+def test_without_a_ledger_nothing_is_cleared(lab: Lab) -> None:
+    """What the ledger does not know is left where it would go, and asks where it would be set."""
+    reconcile(lab, BEFORE, "c1")
+    run = reconcile(lab, AFTER, "c2")
+    shutil.rmtree(lab.ledger_folder)
+
+    planned = plan_back(lab, run)
+
+    left = {row["entity"]: row["left"] for row in planned.read_json(ROLLBACK)["rows"]}
+    assert {entity: why for entity, why in left.items() if why} == {
+        "user=new": "the ledger does not know it as ours"
+    }
+    assert "takeover" in guards(planned)
+
+
+def test_an_approval_does_not_outlive_a_rollback(lab: Lab) -> None:
+    """A plan that was approved and taken back is asked about again, at whatever commit."""
+    agreed: dict[str, Any] = {"ask": partial(_approves, lab)}
+    lab.desire({"user=a": {KEY: 1.0}}, approval="always")
+    run_at(lab, "c1", **agreed)
+    lab.desire({"user=a": {KEY: 2.0}}, approval="always")
+    run = run_at(lab, "c2", **agreed)
+    write(lab, plan_back(lab, run), **agreed)
+
+    with pytest.raises(Refused, match="nobody has approved plan"):
+        run_at(lab, "c3")
+    assert lab.held() == {"user=a": {KEY: 1.0}}
+    run_at(lab, "c3", **agreed)
+    assert lab.held() == {"user=a": {KEY: 2.0}}
+
+
+def _approves(lab: Lab, plan: Plan) -> Decision:
+    guards = tuple(sorted({one.guard for one in plan.guards}))
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    newest = max((lab.store.root / "runs" / "demo").iterdir(), key=lambda one: one.stat().st_mtime)
+    return Decision(Said.APPROVED, plan.digest, guards, "anna", now, "agreed", newest.name)
+
+
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [
+        (APPLIED, "changed nothing by a plan"),
+        (VERIFIED, "did not read back what it wrote"),
+    ],
+)
+def test_what_is_not_sure_is_not_taken_back(lab: Lab, missing: str, message: str) -> None:
+    """A run that wrote nothing, or did not read it back, is refused; no run is begun for it."""
+    lab.desire({"user=a": {KEY: 1.0}})
+    run = lab.run("reconcile")
+    (run.path / missing).unlink()
+
+    ended = lab.cli("rollback", "last", *WHY)
+
+    assert (ended.returncode, message in ended.stderr) == (Refused.exit_code, True)
+    assert len(lab.store.runs("demo")) == 1
+
+
+def test_a_rollback_run_reads_no_yaml(lab: Lab) -> None:
+    """Check on its folder is refused, and diff joins its own rows again, so no other is cleared."""
+    reconcile(lab, BEFORE, "c1")
+    planned = plan_back(lab, reconcile(lab, AFTER, "c2"))
+    before = kinds(planned)
+
+    with pytest.raises(InvalidInput, match="takes back a run"):
+        run_stages(lab.resume(planned), ("check",))
+    run_stages(lab.resume(planned), ("diff",))
+    assert kinds(planned) == before
+
+
+def test_an_operator_at_night(lab: Lab) -> None:
+    """The command shows the plan, what stays and why, what Git does next, and the next command."""
+    reconcile(lab, {"user=a": {KEY: 1000.0}, "user=b": {KEY: 1.0}}, "c1")
+    run = reconcile(lab, {"user=a": {KEY: 1500.0}, "user=b": {KEY: 2.0}}, "c2")
+    lab.put({"user=b": {KEY: 3.0}})
+
+    ended = lab.cli("rollback", "demo/last", *WHY)
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    name = run.path.name
+    shown = ended.stdout.split("\n\n", 1)[1]
+    assert re.sub(r"\d+ ms|\d\.\d s\b", "TIME", shown).splitlines()[:-2] == [
+        "  kind     entity  key                 now       then    change  asked by",
+        f"  pending  user=a  {KEY}  1.5 kB/s  1 kB/s  -33 %   rollback of {name}",
+        "",
+        "The broker accepts it (validate-only, 1 batch, TIME).",
+        "",
+        f"anna takes back 1 of 2 changes of run {name}, 1 left as it is: INC-31.",
+        "entity  key                 before  that run set  now    left, because",
+        f"user=b  {KEY}  1 B/s   2 B/s         3 B/s  changed behind Git's back since",
+        AHEAD,
+        "hold, once it is written: quota-ops hold demo --names user=a --until 12h --reason TEXT",
+        "",
+    ]
+    place, last = ended.stdout.splitlines()[-2:]
+    back = RunFolder(Path(place.removeprefix("run: ")))
+    digest = back.read_json(PLAN)["digest"][:8]
+    assert last == f"next: quota-ops reconcile --run {back.path} --approve {digest}"
+    done = lab.cli(*last.split()[2:])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert lab.held() == {"user=a": {KEY: 1000.0}, "user=b": {KEY: 3.0}}

@@ -1,0 +1,85 @@
+"""A rollback takes back what a run verifiably changed and nobody has moved since, nothing else."""
+
+import json
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from quota_ops.model.commit import named, rollback_of, short
+from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.rollback import NOT_OURS, ONLY_REPORTED, Rollback, Undone
+from quota_ops.model.rows import LedgerRow
+
+CASES = yaml.safe_load(
+    (Path(__file__).parents[1] / "cases" / "rollback" / "rows.yaml").read_text("utf-8")
+)
+ENTITY, KEY = "user=alice", "producer_byte_rate"
+ROW = Undone(ENTITY, KEY, 10.0, 15.0, "payments", verified=True)
+
+
+def rollback(*rows: Undone) -> Rollback:
+    """A rollback of these rows."""
+    return Rollback("that", "c1", "digest", "anna", "INC-31", rows)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_what_goes_back(case: dict[str, Any]) -> None:
+    """A row goes back when it was read back and still is what the run made of it."""
+    where, now = (ENTITY, KEY), case.get("now")
+    known = {}
+    if said := case.get("known"):
+        origin = (said["commit"], said["run"], "2026-11-21T10:00:00Z")
+        known[where] = LedgerRow("id", *where, said["value"], "verified", None, None, *origin)
+
+    met = rollback(ROW._replace(**case["was"])).met({} if now is None else {where: now}, known)
+
+    assert met.rows == (ROW._replace(**case["was"], now=now, left=case["left"]),)
+    assert (met.taken, met.left) == ((met.rows, ()) if case["left"] is None else ((), met.rows))
+
+
+@pytest.mark.parametrize(
+    ("kind", "action", "also", "left"),
+    [
+        (Kind.PENDING, Action.SET, {}, None),
+        (Kind.REMOVED, Action.CLEAR, {}, None),
+        (Kind.PENDING, Action.REPORT, {"hands_off": "protected"}, "protected"),
+        (Kind.PENDING, Action.HELD, {"held": "held by anna"}, "held by anna"),
+        (Kind.UNMANAGED, Action.REPORT, {}, NOT_OURS),
+        (Kind.DRIFTED, Action.REPORT, {}, ONLY_REPORTED),
+    ],
+)
+def test_what_no_plan_writes_stays(
+    kind: Kind, action: Action, also: dict[str, Any], left: str | None
+) -> None:
+    """A row that the diff only reports is left, with the reason; one that was left stays so."""
+    moved = ROW._replace(key="consumer_byte_rate", left="moved")
+    row = Difference("id", ENTITY, KEY, kind, action, 15.0, 10.0, *(None,) * 9)
+
+    planned = rollback(ROW, moved).planned([row._replace(**also)])
+
+    assert planned.rows == (ROW._replace(left=left), moved)
+
+
+def test_its_way_through_json() -> None:
+    """What rollback.json holds is the rollback again, values that JSON does not have too."""
+    whole = rollback(ROW, ROW._replace(before=None, after=inf, now=-inf, left="moved"))
+
+    assert Rollback.from_json(json.loads(json.dumps(whole.as_json(), allow_nan=False))) == whole
+
+
+@pytest.mark.parametrize("damage", [{"rows": [{}]}, {"rows": None}, {"more": 1}])
+def test_what_is_no_rollback_is_refused(damage: dict[str, Any]) -> None:
+    """A damaged rollback is an error."""
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        Rollback.from_json(rollback(ROW).as_json() | damage)
+
+
+def test_a_rollback_in_the_place_of_a_commit() -> None:
+    """A commit is cut as Git cuts it, a rollback keeps the name of its run."""
+    name = rollback_of("2026-11-21T10-00-00Z-7f3a")
+
+    assert (short("c0ffee1d2e3"), named("c0ffee1d2e3")) == ("c0ffee1", "commit c0ffee1")
+    assert short(name) == named(name) == "rollback of 2026-11-21T10-00-00Z-7f3a"
