@@ -91,10 +91,12 @@ def _refuse_unknown(entries: Iterable[Entry]) -> None:
                 "so it connects nowhere rather than ignore it."
             )
     if foreign:
-        names = ", ".join(f"{one.name} ({one.place})" for one in foreign)
+        others = [f"{one.name} ({one.place})" for one in foreign[1:]]
+        nor = f", nor is {', nor '.join(others)}" if others else ""
         raise InvalidInput(
-            f"not for a connection that describes and alters quotas: {names}.",
-            "Remove what is not: quota-ops has its own deadlines, and ignores nothing that is set.",
+            f"{foreign[0].place}: {foreign[0].name} is not for a connection that describes and "
+            f"alters quotas{nor}.",
+            "Remove it: quota-ops has its own deadlines, and ignores nothing that is set.",
         )
 
 
