@@ -26,6 +26,7 @@ from quota_ops.run_folder import POLICY, RunFolder
 from quota_ops.run_json import number
 from quota_ops.run_store import find_run_store
 from quota_ops.stages import alter
+from quota_ops.stages.holding import holds_now
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def _show(
     *,
     sent: bool,
 ) -> None:
-    git = _git(asking.folder)
+    git = _git(asking.folder, find_run_store(asking.run_store).holds(policy.cluster_id))
     if asking.output == TEXT:
         _show_text(policy, run, rows, outcomes, git, sent=sent)
         return
@@ -145,9 +146,9 @@ def _row(row: BatchRow, outcome: Outcome, git: OneOff | None, *, sent: bool) -> 
     return Row((*map(Span, cells), Span(words, tone)), below)
 
 
-def _git(folder: Path) -> OneOff | None:
+def _git(folder: Path, holds: Path) -> OneOff | None:
     """What Git says; None when its YAML has problems, which must not stop an operator at night."""
     try:
-        return OneOff(read_cluster(folder))
+        return OneOff(read_cluster(folder), holds_now(holds))
     except InvalidDesiredState:
         return None

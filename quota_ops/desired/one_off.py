@@ -1,6 +1,6 @@
 """What desired state says of a change that somebody makes without it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from quota_ops.desired.read import Desired
@@ -8,6 +8,7 @@ from quota_ops.desired.writable import sort_out
 from quota_ops.desired.write import left_out_comments, quota_entry
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import any_accepts
+from quota_ops.model.hold import Hold, hold_on
 from quota_ops.model.policy import DriftPolicy
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import BatchRow, DesiredRow, StoredQuota
@@ -22,12 +23,16 @@ _SET_BACK = {
 class OneOff:
     """Changes seen from Git: whether it will set them back, and what would keep them."""
 
-    def __init__(self, desired: Desired) -> None:
-        self._policy = desired.policy
+    def __init__(self, desired: Desired, holds: Sequence[Hold] = ()) -> None:
+        self._policy, self._holds = desired.policy, holds
         self._rows = {(row.entity, row.key): row for row in desired.rows}
 
     def remark(self, row: BatchRow) -> str:
-        """What becomes of a changed row when Git is applied next."""
+        """What becomes of a changed row when Git is applied next, and who keeps it from that."""
+        hold = hold_on(self._holds, Entity.parse(row.entity))
+        return self._next(row) + (f", but it is {hold.text}" if hold else "")
+
+    def _next(self, row: BatchRow) -> str:
         asked = self._rows.get((row.entity, row.key))
         if asked is not None:
             return self._described(row, asked)

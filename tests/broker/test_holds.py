@@ -66,6 +66,19 @@ def test_a_night_on_call(lab: Lab) -> None:
     assert lab.held() == {**ALICE, **BOB}
 
 
+def test_alter_says_who_keeps_it(lab: Lab) -> None:
+    """Whoever alters what is held learns that the next run will not set it back, and until when."""
+    lab.desire(ALICE)
+    word = hold(lab, "alice")
+
+    altered = lab.cli("alter", *WHO, "--add", f"{KEY}=11")
+
+    assert (
+        f"\n  team.yaml:4 says 10 B/s: the next reconcile sets it back, but it is {word.text}\n"
+        in altered.stdout
+    )
+
+
 def test_it_comes_back_by_itself(lab: Lab) -> None:
     """A hold whose time has passed holds nobody."""
     lab.desire(ALICE)
