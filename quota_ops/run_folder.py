@@ -15,6 +15,7 @@ from quota_ops import artefact, parquet
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
+from quota_ops.model.finding import Finding, Silence
 from quota_ops.model.hold import Hold
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import Outcome
@@ -22,15 +23,17 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageResult, StageStatus
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.tables import BATCHES, DIFFERENCES, Table
-from quota_ops.run_json import outcomes_from_json, typed
+from quota_ops.run_json import checked_from_json, findings_from_json, outcomes_from_json, typed
 
 Parsed = TypeVar("Parsed")
 
 ABOUT = "run.json"
 POLICY = "policy.json"
 DESCRIBED = "described.json"
+CHECKED = "checked.json"
 FACTS = "facts.json"
 METADATA = "metadata.json"
+FINDINGS = "findings.json"
 PLAN = "plan.json"
 ROLLBACK = "rollback.json"
 VALIDATED = "validated.json"
@@ -76,6 +79,14 @@ class RunFolder:
     def policy(self) -> Policy:
         """The policy that check left."""
         return self.read_as(POLICY, Policy.from_json)
+
+    def checked(self) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
+        """The findings of the files, and every silence, that check left."""
+        return self.read_as(CHECKED, checked_from_json)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Every finding, silenced or not, that plan left."""
+        return self.read_as(FINDINGS, findings_from_json)
 
     def facts(self) -> ClusterFacts | None:
         """What the brokers said besides quotas; None when describe asked none, or got no answer."""

@@ -7,6 +7,8 @@ from types import UnionType
 from typing import Any
 
 from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.finding import Finding, Place, Silence
+from quota_ops.model.finding_codes import CODES
 from quota_ops.model.hold import Hold
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.plan import GuardFinding, Plan
@@ -134,3 +136,43 @@ def verification_from_json(
         for row in values["verdicts"]
     )
     return brokers, verdicts, typed(values["verified"], int)
+
+
+def finding_json(finding: Finding) -> Json:
+    """A finding; its place is [file, line, column], or null."""
+    return finding._asdict()
+
+
+def findings_from_json(values: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """The findings of a JSON object that `finding_json` wrote each of."""
+    return tuple(_finding(one) for one in values["findings"])
+
+
+def _finding(values: Json) -> Finding:
+    if values["code"] not in CODES:
+        raise ValueError(f"{values['code']!r} is no finding's code")
+    texts = {name: typed(values[name], str) for name in ("message", "remedy")}
+    names = {name: typed(values[name], str | None) for name in ("entity", "key", "silenced")}
+    place = values["place"] and _place(values["place"])
+    return Finding(**values | texts | names | {"place": place})
+
+
+def _place(values: list[Any]) -> Place:
+    file, line, column = values
+    return Place(typed(file, str), typed(line, int), typed(column, int | None))
+
+
+def checked_json(findings: Iterable[Finding], silences: Iterable[Silence]) -> Json:
+    """What check found in the files, and every silence there."""
+    return {
+        "findings": [finding_json(one) for one in findings],
+        "silences": [one._asdict() for one in silences],
+    }
+
+
+def checked_from_json(
+    values: Mapping[str, Any],
+) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
+    """The findings and silences that `checked_json` wrote."""
+    silences = (Silence(**one | {"place": _place(one["place"])}) for one in values["silences"])
+    return findings_from_json(values), tuple(silences)

@@ -86,6 +86,7 @@ def read_facts(connection: Connection, brokers: Sequence[Broker], timeout: float
         connection.principal,
         _scram_users(answers.get((first, "users"))),
         _acl_principals(answers.get((first, "acls"))),
+        connection.properties["client.id"],
     )
 
 

@@ -25,7 +25,8 @@ class BrokerFacts:
 class ClusterFacts:
     """The brokers in order of id, who asked them, and whom the cluster knows.
 
-    `principal` is ours as far as it can be known from here: `User:alice`. `scram_users` have a
+    `principal` is ours as far as it can be known from here: `User:alice`; `client_id` is what we
+    call ourselves. `scram_users` have a
     SCRAM credential, `acl_principals` an ACL; None when the cluster did not tell, because it does
     not offer it, or not to us, or not in time.
     """
@@ -34,6 +35,7 @@ class ClusterFacts:
     principal: str
     scram_users: frozenset[str] | None = None
     acl_principals: frozenset[str] | None = None
+    client_id: str = "quota-ops"
 
     @property
     def callback_classes(self) -> tuple[str, ...]:
@@ -47,6 +49,7 @@ class ClusterFacts:
         """The facts as JSON values, names sorted."""
         return {
             "principal": self.principal,
+            "client_id": self.client_id,
             "brokers": [
                 {field.name: getattr(one, field.name) for field in fields(one)}
                 for one in self.brokers
@@ -61,6 +64,7 @@ class ClusterFacts:
         return cls(
             brokers=tuple(BrokerFacts(**one) for one in values["brokers"]),
             principal=values["principal"],
+            client_id=values["client_id"],
             scram_users=_names(values["scram_users"]),
             acl_principals=_names(values["acl_principals"]),
         )

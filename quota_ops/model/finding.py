@@ -4,14 +4,17 @@ from typing import NamedTuple
 
 
 class Place(NamedTuple):
-    """A place in a file below the cluster's folder; line and column count from 1."""
+    """A place in a file below the cluster's folder; line and column count from 1.
+
+    A plan knows the line of a row, and not its column.
+    """
 
     file: str
     line: int
-    column: int
+    column: int | None = None
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return ":".join(str(part) for part in self if part is not None)
 
 
 class Finding(NamedTuple):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from quota_ops.model.approval import Decision
 from quota_ops.model.cluster_facts import ClusterFacts
+from quota_ops.model.finding import Finding
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
@@ -64,3 +65,5 @@ class Report:
     """What this run takes back; None of a run that makes the cluster what Git says."""
     decisions: tuple[Decision, ...] = ()
     """What people said of the plan, in order."""
+    findings: tuple[Finding, ...] = ()
+    """Silenced ones too."""

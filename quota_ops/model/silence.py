@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator
 
-from quota_ops.model.finding import Finding, Silence
+from quota_ops.model.finding import Finding, Place, Silence
 from quota_ops.model.finding_codes import CODES, IDLE_SILENCE
 
 
@@ -30,4 +30,8 @@ def idle_silences(
 def spoken(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings that nobody silenced, by place, those in no file last."""
     heard = (one for one in findings if one.silenced is None)
-    return tuple(sorted(heard, key=lambda one: (one.place is None, one.place or (), one.code)))
+    return tuple(sorted(heard, key=lambda one: (one.place is None, _order(one.place), one.code)))
+
+
+def _order(place: Place | None) -> tuple[str, int, int]:
+    return ("", 0, 0) if place is None else (place.file, place.line, place.column or 0)

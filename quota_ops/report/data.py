@@ -8,6 +8,7 @@ from typing import Any
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.report import Report
+from quota_ops.report.findings import findings_json
 from quota_ops.report.remarks import warnings
 from quota_ops.report.standing import ReportRow, report_rows, standings
 from quota_ops.report.summary import answer
@@ -33,6 +34,7 @@ def as_json(report: Report) -> str:
     warnings        sentences about the cluster: a class of its own that decides on limits
     rollback        of a run that takes back another: run, commit, digest, by, reason, rows
                     (entity, key, before, after, owner, verified, now, left); else null
+    findings        code, severity, entity, key, file, line, column, message, remedy, `silenced`
     decisions       what people said of the plan: said, digest, guards, by, at, reason, run
     brokers         broker, address, asked, behind, error
     rows            sorted by entity and key: the columns of a difference, `target` (what the
@@ -75,6 +77,7 @@ def _head(report: Report, rows: tuple[ReportRow, ...]) -> dict[str, Any]:
         "plan": None if report.plan is None else _plan(report.plan),
         "warnings": warnings(report),
         "rollback": report.rollback and report.rollback.as_json(),
+        "findings": findings_json(report.findings),
         "decisions": [one.as_json() for one in report.decisions],
         "brokers": [asdict(broker) for broker in report.brokers],
         "versions": dict(report.versions),

@@ -8,27 +8,35 @@ from quota_ops.model.finding_codes import CODES, Code, Severity
 from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
 from quota_ops.report.wording import counted
 
-MOST = 100
-"""Findings that a screen lists; the JSON has them all."""
+MOST, FEW = 100, 10
+"""Findings that a report lists, and a screen beside other things; the JSON has them all."""
 EXPLAINED = "quota-ops findings CODE explains a code, and how to silence it."
 
 _TONES = {Severity.WARNING: Tone.CHANGE, Severity.NOTICE: Tone.CONTEXT}
 
 
-def finding_lines(findings: Sequence[Finding], under: str = "") -> Iterator[Line]:
-    """A line for each finding, `MOST` at most; `under` is the folder that its file stands in."""
-    for finding in findings[:MOST]:
+def finding_lines(
+    findings: Sequence[Finding], under: str = "", *, most: int = MOST
+) -> Iterator[Line]:
+    """A line for each finding, `most` at most; `under` is the folder that its file stands in."""
+    for finding in findings[:most]:
         code = CODES[finding.code]
         where = f"{under}/{finding.place}" if under and finding.place else finding.where
         yield (
-            Span(where or "the cluster", Tone.STRONG),
+            Span(where, Tone.STRONG),
             Span(f"  {code.code} {code.severity}", _TONES[code.severity]),
             Span(f"  {finding.message} {finding.remedy}"),
         )
-    if left_out := len(findings[MOST:]):
-        yield line(f"… and {counted(left_out, 'more finding')}", Tone.CONTEXT)
+    if findings[most:]:
+        yield line(more_words(findings, most), Tone.CONTEXT)
     if findings:
         yield line(EXPLAINED, Tone.CONTEXT)
+
+
+def more_words(findings: Sequence[Finding], most: int = MOST) -> str:
+    """How many findings are not listed; empty when all are."""
+    left_out = len(findings) - most
+    return f"… and {counted(left_out, 'more finding')}, in the JSON" if left_out > 0 else ""
 
 
 def findings_json(findings: Iterable[Finding], under: str = "") -> list[dict[str, Any]]:

@@ -12,7 +12,9 @@ from quota_ops.model.commit import short
 from quota_ops.model.entity import Entity
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.report import Report
+from quota_ops.model.silence import spoken
 from quota_ops.report import cells
+from quota_ops.report.findings import EXPLAINED, FEW, more_words
 from quota_ops.report.remarks import (
     NO_LEDGER,
     allow,
@@ -27,7 +29,7 @@ from quota_ops.report.remarks import (
 from quota_ops.report.rollback import left_words, rollback_words
 from quota_ops.report.standing import ReportRow, Section, report_rows
 from quota_ops.report.summary import answer, stages_not_run, stopped_stages
-from quota_ops.report.wording import shortened, shown
+from quota_ops.report.wording import counted, shortened, shown
 
 LIMIT = 60_000
 """GitHub refuses a comment of more than 65,536 characters."""
@@ -52,6 +54,7 @@ def as_markdown(report: Report) -> str:
         *(_guards(report.plan) if report.plan else ()),
         *_approval(report),
         *_brokers(report),
+        *_findings(report),
     ]
     rows_told = fitting(map(table_row, told), len(told), (*head, *TABLE, *tail)) if told else []
     return "\n".join([*head, *(TABLE if told else ()), *rows_told, *tail]) + "\n"
@@ -138,6 +141,16 @@ def _approval(report: Report) -> Iterator[str]:
             yield f"\n{code(words)}"
     if said := approval_words(report):
         yield f"\n{code(said)}"
+
+
+def _findings(report: Report) -> Iterator[str]:
+    found = spoken(report.findings)
+    if found:
+        yield f"\n**{counted(len(found), 'finding')}** ({code(EXPLAINED)})\n"
+    for one in found[:FEW]:
+        yield f"- {one.code} {code(one.where)}: {code(one.message)} {code(one.remedy)}"
+    if more := more_words(found, FEW):
+        yield f"- {more}"
 
 
 def _brokers(report: Report) -> Iterator[str]:

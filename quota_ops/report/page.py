@@ -3,7 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from quota_ops.model.finding_codes import CODES, Severity
 from quota_ops.model.report import Report
+from quota_ops.model.silence import spoken
+from quota_ops.report.findings import EXPLAINED, MOST, more_words
 from quota_ops.report.page_parts import MEANING, PageRow, bar, choices, page_row, style
 from quota_ops.report.remarks import (
     NO_LEDGER,
@@ -75,6 +78,9 @@ def as_html(report: Report) -> str:
         held=[page for row, page in pairs if row.section is Section.HELD],
         holds=holds_words(report.plan),
         broker_answer=broker_answer,
+        findings=list(_findings(report)),
+        findings_found=len(spoken(report.findings)),
+        explained=EXPLAINED,
         folds=folds,
         long=LONG,
         facts=dict(_facts(report)),
@@ -120,6 +126,16 @@ def _remarks(report: Report) -> Iterator[str]:
         yield from left_words(report.rollback)
     if said := approval_words(report):
         yield said
+
+
+def _findings(report: Report) -> Iterator[Note]:
+    found = spoken(report.findings)
+    for one in found[:MOST]:
+        severity = CODES[one.code].severity
+        tone = Standing.PENDING if severity is Severity.WARNING else Standing.UNMANAGED
+        yield Note(style(tone), f"{one.code} {severity}, {one.where}", [one.message, one.remedy])
+    if more := more_words(found):
+        yield Note(style(Standing.UNMANAGED), more, [])
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.report import Report
 from quota_ops.model.silence import spoken
 from quota_ops.report.excerpt import excerpt
-from quota_ops.report.findings import finding_lines
+from quota_ops.report.findings import FEW, finding_lines
 from quota_ops.report.remarks import (
     NO_LEDGER,
     broker_words,
@@ -71,6 +71,7 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
         *([line(said, Tone.OK if is_accepted(report) else Tone.REFUSAL)] if said else []),
         *warning_lines(report),
         *guard_lines(plan),
+        *finding_lines(spoken(report.findings), most=FEW),
     )
 
 

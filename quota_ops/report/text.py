@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 from quota_ops.model.plan import SHORT
 from quota_ops.model.report import Report
+from quota_ops.model.silence import spoken
+from quota_ops.report.findings import finding_lines
 from quota_ops.report.remarks import approval_words, stage_lines
 from quota_ops.report.rollback import rollback_screen
 from quota_ops.report.row_table import report_table
@@ -23,7 +25,7 @@ def as_text(report: Report) -> str:
 
 
 def report_screen(report: Report) -> Screen:
-    """The answer, what needs a person, what changed, the brokers, then everything else."""
+    """The answer, what needs a person, what changed, the brokers, findings, then the rest."""
     rows = report_rows(report)
     return (
         line(answer(report, rows).sentence, Tone.STRONG),
@@ -38,6 +40,7 @@ def report_screen(report: Report) -> Screen:
         *_section(Section.HELD, report, rows),
         *((line(), line("Brokers", Tone.STRONG)) if report.brokers else ()),
         *verify_screen(report),
+        *_findings(report),
         *_section(Section.REST, report, rows),
     )
 
@@ -57,6 +60,12 @@ def _stopped(report: Report) -> Iterator[Line]:
         yield from (line(f"  {one}") for one in rest)
     if skipped := stages_not_run(report):
         yield line(f"not run: {', '.join(skipped)}", Tone.CONTEXT)
+
+
+def _findings(report: Report) -> Screen:
+    found = spoken(report.findings)
+    heading = (line(), line(f"Findings ({len(found):,})", Tone.STRONG))
+    return (*heading, *finding_lines(found)) if found else ()
 
 
 def _section(section: Section, report: Report, rows: tuple[ReportRow, ...]) -> Screen:

@@ -5,11 +5,12 @@ from pathlib import Path
 from quota_ops.desired.read import Desired, find_clusters, read_cluster
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import DESIRED
-from quota_ops.run_folder import POLICY, ROLLBACK, RunFolder
+from quota_ops.run_folder import CHECKED, POLICY, ROLLBACK, RunFolder
+from quota_ops.run_json import checked_json
 
 
 def run(folder: RunFolder, cluster_folder: Path) -> Desired:
-    """Leave policy.json and desired.parquet.
+    """Leave policy.json, checked.json (findings and silences) and desired.parquet.
 
     Raises InvalidDesiredState with every problem; also when a folder beside it is the same
     cluster, because each of the two would clear what the other asks for.
@@ -20,5 +21,6 @@ def run(folder: RunFolder, cluster_folder: Path) -> Desired:
         find_clusters((cluster_folder if cluster_folder.name else Path.cwd()).parent)
         desired = read_cluster(cluster_folder)
         folder.write_json(POLICY, desired.policy.as_json())
+        folder.write_json(CHECKED, checked_json(desired.findings, desired.silences))
         folder.write_table(DESIRED, desired.rows)
         return desired

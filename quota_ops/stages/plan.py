@@ -9,12 +9,13 @@ from quota_ops.model.plan import GuardFinding, Plan, by_risk
 from quota_ops.model.tables import ACTUAL, DESIRED
 from quota_ops.run_folder import PLAN, ROLLBACK, RunFolder
 from quota_ops.run_json import plan_json
+from quota_ops.stages.findings import leave_findings
 from quota_ops.stages.past import past_of
 from quota_ops.stages.standstill import standstill
 
 
 def run(folder: RunFolder, allow: Mapping[str, str] | None = None) -> Plan:
-    """Leave plan.json, what can hurt most first.
+    """Leave plan.json, what can hurt most first, and findings.json.
 
     `allow` maps a guard's name to the reason why it may pass. Raises GuardsRefused, after the plan
     is written, when a guard spoke that nobody let pass.
@@ -39,6 +40,7 @@ def run(folder: RunFolder, allow: Mapping[str, str] | None = None) -> Plan:
         )
         plan = plan.judged(findings(folder, plan, allowed))
         folder.write_json(PLAN, plan_json(plan))
+        leave_findings(folder, plan)
         refuse_unless_passed(plan)
         return plan
 

@@ -14,6 +14,7 @@ from quota_ops.run_folder import (
     APPLIED,
     APPROVAL,
     FACTS,
+    FINDINGS,
     METADATA,
     PLAN,
     POLICY,
@@ -64,6 +65,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         metadata=parts.read("describe", METADATA, folder.metadata),
         rollback=parts.read("diff", ROLLBACK, lambda: folder.read_as(ROLLBACK, Rollback.from_json)),
         decisions=parts.read("apply", APPROVAL, lambda: decisions(folder)) or (),
+        findings=parts.read("plan", FINDINGS, folder.findings) or (),
     )
 
 

@@ -1,6 +1,7 @@
 """Names that would do harm, from YAML through the broker to every page: shown, and harmless."""
 
 import json
+import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -108,5 +109,4 @@ def test_every_page(lab: Lab) -> None:
     assert all(name in shown for name in ("<script>alert(1)</script>", "{{7*7}}"))
     assert not any("alert(1)" in script for script in parsed.scripts)
     assert parsed.handlers == []
-    quoted = '`"<script>alert(1)</script>"`'
-    assert "<script>" not in pages[".md"].replace(quoted, "")
+    assert "<script>" not in re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", pages[".md"])

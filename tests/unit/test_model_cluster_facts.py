@@ -16,6 +16,7 @@ TOLD = ClusterFacts(
     principal="User:svc-quota",
     scram_users=frozenset({"bob", "alice"}),
     acl_principals=frozenset({"User:bob", "User:*"}),
+    client_id="quota-ops-eu",
 )
 
 

@@ -29,6 +29,7 @@ def test_head() -> None:
         "plan",
         "warnings",
         "rollback",
+        "findings",
         "decisions",
         "brokers",
         "versions",

@@ -1,0 +1,51 @@
+"""Findings of a plan on a real cluster: its brokers say what the files cannot."""
+
+from quota_ops.model.finding import Finding, Place
+from quota_ops.model.finding_codes import CODES
+from tests.lab import Lab, State
+
+STATE: State = {
+    "user=ANONYMOUS": {"request_percentage": 5.0},
+    "user=alice": {"request_percentage": 1101.0},
+    "user=bob": {"request_percentage": 1100.0},
+    "client-id=app": {"request_percentage": 50.0},
+}
+
+
+def test_a_plan_asks_the_cluster_for_what_it_finds(lab: Lab) -> None:
+    """Threads, our own user, and what nobody described are the cluster's own."""
+    lab.put({"user=<default>": {"request_percentage": 50.0}})
+    lab.desire(STATE, silence=[{"finding": "QO201", "reason": "as much as there is"}])
+
+    folder = lab.run("plan")
+
+    key = "request_percentage"
+    hidden, wide, slow = sorted(folder.findings())
+    assert hidden == Finding(
+        "QO105",
+        "client-id=app",
+        key,
+        "request_percentage of client-id=app never holds: user=<default> (on the cluster, not in "
+        "Git) comes first for every client of it.",
+        CODES["QO105"].remedy,
+        Place("team.yaml", 14),
+    )
+    assert wide == Finding(
+        "QO201",
+        "user=alice",
+        key,
+        "request_percentage of user=alice is 1,101 %, and the threads of this cluster's largest "
+        "broker give 1,100 %.",
+        CODES["QO201"].remedy,
+        Place("team.yaml", 7),
+        "as much as there is",
+    )
+    assert slow == Finding(
+        "QO203",
+        "user=ANONYMOUS",
+        key,
+        "user=ANONYMOUS gives quota-ops itself request_percentage 5 %: its user is ANONYMOUS, its "
+        "client id quota-ops.",
+        CODES["QO203"].remedy,
+        Place("team.yaml", 4),
+    )

@@ -1,0 +1,65 @@
+"""Findings of a plan by cases: of what files ask for, the cluster holds and its brokers told."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.plan import Plan
+from quota_ops.run_folder import FACTS, RunFolder
+from quota_ops.stages import check
+from quota_ops.stages.findings import leave_findings
+from tests.unit.report_sample import CLUSTER_ID
+from tests.unit.test_model_findings import CLUSTER_YAML, told
+
+CASES = tuple(
+    pytest.param(case, id=f"{path.stem}: {case['case']}")
+    for path in sorted((Path(__file__).parents[1] / "cases/findings/cluster").glob("*.yaml"))
+    for case in yaml.safe_load(path.read_text("utf-8"))
+)
+STAYS, CLEARED = (Kind.UNMANAGED, Action.REPORT), (Kind.REMOVED, Action.CLEAR)
+
+
+def facts(case: Mapping[str, Any]) -> ClusterFacts | None:
+    """What the brokers of a case told; None when it does not say that they were asked."""
+    if not {"brokers", "principal"} & set(case):
+        return None
+    brokers = (
+        BrokerFacts(at, "b:1", network_threads=network, io_threads=io)
+        for at, (network, io) in enumerate(case.get("brokers", ()), start=1)
+    )
+    names = ("scram", "acls")
+    scram, acls = (None if case.get(one) is None else frozenset(case[one]) for one in names)
+    principal, client_id = case.get("principal", "User:ours"), case.get("client_id", "quota-ops")
+    return ClusterFacts(tuple(brokers), principal, scram, acls, client_id)
+
+
+def differences(case: Mapping[str, Any]) -> Iterator[Difference]:
+    """The rows of a case that Git does not ask for."""
+    for judged, rows in ((STAYS, case.get("others", {})), (CLEARED, case.get("clears", {}))):
+        for entity, values in rows.items():
+            for key, value in values.items():
+                where = (CLUSTER_ID, entity, key, *judged)
+                yield Difference(*where, float(value), None, *(None,) * 9)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_plan_gives_rise_to_findings(case: Any, tmp_path: Path) -> None:
+    """A plan leaves the findings of the files and of the cluster, and what no silence covers."""
+    files, folder = tmp_path / "desired_state" / "demo", RunFolder(tmp_path / "run")
+    files.mkdir(parents=True)
+    for name, text in ({"cluster.yaml": CLUSTER_YAML} | case["files"]).items():
+        (files / name).write_text(text, "utf-8")
+    desired = check.run(folder, files)
+    asked = facts(case)
+    if asked is not None:
+        folder.write_json(FACTS, asked.as_json())
+    plan = Plan(desired.policy, None, tuple(differences(case)), (), 0, 0, 0, None)
+
+    leave_findings(folder, plan)
+
+    assert sorted(map(told, folder.findings())) == case["findings"]
