@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Param
 from airflow.sdk.exceptions import TaskAwaitingInput
-from airflow.sdk.execution_time.hitl import get_hitl_detail_content_detail
 
 from quota_ops.airflow.endings import plainly
 from quota_ops.airflow.notify import News, Notify, tell
@@ -37,17 +36,28 @@ Its field is not named as one of the DAG's params: Airflow would fill it with th
 """
 
 
+RETRIES = 10
+"""Airflow 3.3 takes a task for killed whose answer overtakes the end of the process that asked.
+
+Then it is tried again, and asks again: an eager robot may bring that about some times.
+"""
+
+
 class Approve(ApprovalOperator):
     """Gives the digest that may be applied; asks for it when the cluster's policy says so.
 
-    While it waits it holds no worker. Rejected, unanswered or approved without a reason, it fails.
+    `planned` is the digest that the task plan gave. While it waits it holds no worker. Rejected,
+    unanswered or approved without a reason, it fails.
     """
+
+    template_fields = (*ApprovalOperator.template_fields, "planned")
 
     def __init__(
         self,
         *,
         cluster_folder: str,
         run_store: str | None,
+        planned: str,
         timeout: timedelta,
         notify: Notify,
         **options: Any,
@@ -56,22 +66,24 @@ class Approve(ApprovalOperator):
             subject="",
             defaults=self.REJECT,
             response_timeout=timeout,
+            retries=RETRIES,
             **options,
         )
         self.cluster_folder = cluster_folder
         self.run_store = run_store
+        self.planned = planned
         self.timeout = timeout
         self.notify = notify
 
     def execute(self, context: "Context") -> str:
         """Give the digest of a plan that nobody has to see; wait with any other."""
         from quota_ops.model.approval import Said, needs_person
+        from quota_ops.stages.approval import refuse_unless_approves
         from quota_ops.stages.asking import answered, decide, earlier, plan_of
 
-        if unheard := self._unheard(context):
-            return self.execute_complete(context, *unheard)
         with plainly(), this_run(self.cluster_folder, self.run_store) as run:
             plan = plan_of(run.folder)
+            refuse_unless_approves(self.planned, plan)
             if not needs_person(plan):
                 return plan.digest
             if decision := earlier(run.approvals, plan):
@@ -86,10 +98,10 @@ class Approve(ApprovalOperator):
             cluster = Path(self.cluster_folder).name
             tell(self.notify, News("waiting", cluster, self.subject, self._link(context)), context)
             # What was asked comes back from Airflow's own database, with the answer.
-            kept: Any = {"asked": asked.as_json()}
-            context["task_state_store"].set(str(context["ti"].id), kept)
             raise TaskAwaitingInput(
-                method_name=waiting.method_name, kwargs=kept, timeout=waiting.timeout
+                method_name=waiting.method_name,
+                kwargs={"asked": asked.as_json()},
+                timeout=waiting.timeout,
             ) from None
         raise AssertionError("Airflow did not wait for an answer")
 
@@ -108,21 +120,6 @@ class Approve(ApprovalOperator):
                 with run.folder.stage("apply"):  # which this keeps from being done
                     raise
         return decision.digest
-
-    def _unheard(self, context: "Context") -> tuple[dict[str, Any], Mapping[str, Any]] | None:
-        """An answer that Airflow had, with what was asked, and failed to come back with.
-
-        An answer in the moment of the question overtakes the end of the process that asked. The
-        scheduler then takes the task for killed and tries it again, as the same instance.
-        """
-        kept: Any = context["task_state_store"].get(str(context["ti"].id))
-        if kept is None:
-            return None
-        given = get_hitl_detail_content_detail(context["ti"].id)
-        if not given.response_received:
-            return None
-        event = given.model_dump()
-        return event, kept["asked"]
 
     def _link(self, context: "Context") -> str:
         """The page of the question; empty where Airflow does not know its own address."""
@@ -145,7 +142,7 @@ def _decision(event: Mapping[str, Any], asked: Mapping[str, Any]) -> "Decision":
     from quota_ops.model.approval import Decision, Said
 
     said = Said.APPROVED if event["chosen_options"] == [Approve.APPROVE] else Said.REJECTED
-    by, reason = event["responded_by_user"], (event["params_input"] or {}).get("why")
+    by, reason = event["responded_by_user"], event["params_input"].get("why")
     return replace(
         Decision.from_json(asked),
         said=Said.NOTHING if event.get("timedout") else said,

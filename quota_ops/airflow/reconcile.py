@@ -87,12 +87,13 @@ def _chain(folder: str, run_store: str | None, approval_timeout: timedelta, noti
     begun, always = TriggerRule.ONE_DONE, TriggerRule.ALL_DONE
     check, describe = tasks.check(folder, run_store), tasks.describe(folder, run_store)
     diff = SparkDiff(task_id="diff", cluster_folders=[folder], run_store=run_store)
-    plan = tasks.plan(folder, run_store)
+    plan: Any = tasks.plan(folder, run_store)
     validate = tasks.validate.override(trigger_rule=begun)(folder, run_store)
     approve = Approve(
         task_id="approve",
         cluster_folder=folder,
         run_store=run_store,
+        planned=plan,
         timeout=approval_timeout,
         notify=notify,
         params=FORM,
@@ -102,5 +103,4 @@ def _chain(folder: str, run_store: str | None, approval_timeout: timedelta, noti
     verify = tasks.verify.override(trigger_rule=begun)(folder, run_store)
     red = when_red(folder, run_store, notify)
     report = tasks.report.override(trigger_rule=always, on_failure_callback=red)(folder, run_store)
-    plan >> approve
     check >> describe >> diff >> plan >> validate >> approve >> apply >> verify >> report

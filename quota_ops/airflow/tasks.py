@@ -35,8 +35,10 @@ def describe(cluster_folder: str, run_store: str | None) -> None:
 
 @task
 @plainly()
-def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | None = None) -> None:
-    """Judge the differences; refused by a guard it ends here only if nobody is to be asked."""
+def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | None = None) -> str:
+    """Judge the differences; gives the digest, also when a guard asks and a person may answer."""
+    from quota_ops.stages.asking import plan_of
+
     allow, reason = (params or {})["allow"] or [], (params or {})["reason"] or ""
     allowed = dict.fromkeys(allow, reason)
     with this_run(cluster_folder, run_store, allow=allowed) as run, run.folder.stage("plan"):
@@ -48,14 +50,14 @@ def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | No
         try:
             run_stage("plan", run)
         except GuardsRefused as refused:
-            if run.folder.policy().approval is not ApprovalPolicy.NEVER:
-                logging.getLogger(__name__).warning("%s", refused.message)
-                return
-            raise Refused(
-                refused.message,
-                "Nothing was written. To let the plan pass, trigger the DAG with the guards in "
-                "the param allow, and why in reason.",
-            ) from None
+            if run.folder.policy().approval is ApprovalPolicy.NEVER:
+                raise Refused(
+                    refused.message,
+                    "Nothing was written. To let the plan pass, trigger the DAG with the guards in "
+                    "the param allow, and why in reason.",
+                ) from None
+            logging.getLogger(__name__).warning("%s", refused.message)
+        return plan_of(run.folder).digest
 
 
 @task

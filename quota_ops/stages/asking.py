@@ -92,11 +92,12 @@ def remember(approvals: Path, decision: Decision) -> None:
 
 
 def _keep(folder: RunFolder, approvals: Path, decision: Decision) -> None:
-    """Add to what the run has; and, if it was said of this run, to what every run finds."""
+    """Add to what the run has; and, if somebody said it of this run, to what every run finds."""
     before = decisions(folder)
     if decision in before:
         return
-    if decision.run == folder.about()["run"]:
+    said_now = decision.said is not Said.NOTHING and decision.run == folder.about()["run"]
+    if said_now:
         remember(approvals, decision)
     folder.write_json(APPROVAL, {"decisions": [one.as_json() for one in (*before, decision)]})
 

@@ -68,6 +68,27 @@ def _respond(option: str, reason: object, by: str) -> Answer:
     return answer
 
 
+def lost(answer: Answer) -> Answer:
+    """An answer that overtakes the process that asked: the scheduler takes the task for killed."""
+
+    def overtake(waiting: Any) -> None:
+        from airflow.models import TaskInstance
+        from airflow.utils.session import create_session
+        from airflow.utils.state import TaskInstanceState
+
+        answer(waiting)
+        with create_session() as session:
+            instance = session.get_one(TaskInstance, waiting.id)
+            instance.state = TaskInstanceState.QUEUED
+            session.flush()
+            instance.task = None
+            instance.handle_failure(
+                "finished with state success, but it is queued", session=session
+            )
+
+    return overtake
+
+
 def nobody(_waiting: Any) -> None:
     """Let the scheduler look whether the time for an answer is over."""
     from airflow.jobs.job import Job

@@ -9,7 +9,7 @@ from quota_ops import ledger
 from quota_ops.model.approval import Decision, Said
 from quota_ops.sandbox.broker import RunningBroker
 from quota_ops.stages.asking import decisions
-from tests.dag.answering import approve, nobody, question, reject
+from tests.dag.answering import approve, lost, nobody, question, reject
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
 from tests.dag.test_reconcile import ALICE_HAS_1000, DONE, NOT_APPLIED, said
 
@@ -54,6 +54,19 @@ def test_approved(taken: Repository, quotas: Quotas) -> None:
     assert "**takeover**: `user=alice producer_byte_rate had another value before us`" in body
     (record,) = (taken.store / "approvals").glob(f"*/{kept.digest}*-0001.json")
     assert record.stat().st_size > 0
+
+
+def test_an_answer_that_airflow_lost(taken: Repository, quotas: Quotas) -> None:
+    """The next try of the task asks again, and a robot answers again."""
+    answers = iter((lost(approve("I am a robot")), approve("I am a robot")))
+
+    def answer(waiting: Any) -> None:
+        next(answers)(waiting)
+
+    run = taken.run(RECONCILE, answer)
+    assert (run.state, run.tasks, run.tries["approve"]) == ("success", DONE, 2)
+    assert decision(run).reason == "I am a robot"
+    assert quotas.held() == ALICE_HAS_1000
 
 
 def test_rejected(taken: Repository, quotas: Quotas) -> None:
