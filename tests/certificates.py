@@ -22,15 +22,19 @@ class Certificate:
 
 
 def make_certificates(folder: Path, client_name: str) -> None:
-    """Write two authorities, and what they signed: broker, client (its key locked), stranger."""
+    """Write two authorities, and what they signed: broker, client (its key locked), stranger.
+
+    Between the authority and the client stands another, which the client has to show as well.
+    """
     authority, other = issue("authority"), issue("other authority")
-    broker, client = issue("broker", authority), issue(client_name, authority)
+    between = issue("between", authority, signs=True)
+    broker, client = issue("broker", authority), issue(client_name, between)
     stranger = issue("stranger", other)
     texts = {
         "ca.pem": pem(authority),
         "other-ca.pem": pem(other),
         "broker.pem": key_pem(broker) + pem(broker),
-        "client.pem": pem(client),
+        "client.pem": pem(client) + pem(between),
         "client.key": key_pem(client, KEY_PASSWORD),
         "stranger.pem": pem(stranger),
         "stranger.key": key_pem(stranger),
@@ -41,10 +45,11 @@ def make_certificates(folder: Path, client_name: str) -> None:
         (folder / name).write_bytes(content)
 
 
-def issue(name: str, by: Certificate | None = None) -> Certificate:
-    """Make a certificate for 127.0.0.1 alone, or an authority when nobody issues it."""
+def issue(name: str, by: Certificate | None = None, *, signs: bool = False) -> Certificate:
+    """Make a certificate for 127.0.0.1 alone; it `signs` others, also when nobody issues it."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    constraints = x509.BasicConstraints(ca=signs or by is None, path_length=None)
     address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
     builder = (
         x509.CertificateBuilder()
@@ -54,7 +59,7 @@ def issue(name: str, by: Certificate | None = None) -> Certificate:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.BasicConstraints(ca=by is None, path_length=None), critical=True)
+        .add_extension(constraints, critical=True)
         .add_extension(x509.SubjectAlternativeName([address]), critical=False)
     )
     return Certificate(builder.sign(by.key if by else key, hashes.SHA256()), key)

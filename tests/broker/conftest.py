@@ -28,7 +28,7 @@ LISTENERS = {
     "TLS": "SSL",
     "SASL_TLS": "SASL_SSL",
     "MUTUAL_TLS": "SSL",
-    "TOKENS": "SASL_PLAINTEXT",
+    "TOKENS": "SASL_SSL",
 }
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
     pkcs12,
 )
-from cryptography.x509 import load_pem_x509_certificate
+from cryptography.x509 import load_pem_x509_certificates
 
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection, find_connection
@@ -80,7 +80,7 @@ def unlocked(folder: Path) -> EllipticCurvePrivateKey:
 
 def on_one_line(file: Path) -> str:
     """A PEM text as Java's files may hold it."""
-    return " ".join(file.read_text("ascii").split("\n"))
+    return file.read_text("ascii").replace("\n", "\\n")
 
 
 def text_of(listeners: Listeners, listener: str, settings: str, folder: Path) -> str:
@@ -152,10 +152,10 @@ def opened(listeners: Listeners, folder: Path, settings: Mapping[str, str]) -> C
 
 def make_stores(folder: Path) -> None:
     """Java's stores of the authority and of the client, by Java's own tool."""
-    certificate = load_pem_x509_certificate((folder / "client.pem").read_bytes())
+    certificate, *chain = load_pem_x509_certificates((folder / "client.pem").read_bytes())
     lock = BestAvailableEncryption(STORE_PASSWORD.encode())
     p12 = pkcs12.serialize_key_and_certificates(
-        b"client", unlocked(folder), certificate, None, lock
+        b"client", unlocked(folder), certificate, chain, lock
     )
     (folder / "first.p12").write_bytes(p12)
     to_jks = "keytool -importkeystore -srckeystore first.p12 -destkeystore client.jks"

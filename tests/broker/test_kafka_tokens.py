@@ -21,7 +21,9 @@ FAILURES = yaml.safe_load(
 )
 JAVA = f"""\
 bootstrap.servers=${{ADDRESS}}
-security.protocol=SASL_PLAINTEXT
+security.protocol=SASL_SSL
+ssl.truststore.type=PEM
+ssl.truststore.location=ca.pem
 sasl.mechanism=OAUTHBEARER
 sasl.oauthbearer.token.endpoint.url=${{ISSUER}}/token
 sasl.jaas.config=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required \\
@@ -29,7 +31,7 @@ sasl.jaas.config=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginMo
 """
 LIBRDKAFKA = f"""\
 bootstrap.servers=${{ADDRESS}}
-security.protocol=sasl_plaintext
+security.protocol=sasl_ssl
 sasl.mechanism=OAUTHBEARER
 sasl.oauthbearer.method=oidc
 sasl.oauthbearer.token.endpoint.url=${{URL}}
@@ -37,6 +39,7 @@ sasl.oauthbearer.client.id={CLIENT}
 sasl.oauthbearer.client.secret=${{SECRET}}
 sasl.oauthbearer.scope=${{SCOPE}}
 https.ca.location=${{CA}}
+ssl.ca.location=ca.pem
 """
 
 
