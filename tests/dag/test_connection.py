@@ -68,7 +68,7 @@ def test_javas_names_in_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     from quota_ops.airflow.connection import find_connection
 
     login = 'a.ScramLoginModule required username="svc-quota" password="k\\"3y";'
-    pem = "-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n"
+    pem = "-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----"
     conn = {"conn_type": "kafka", "host": "kafka-1", "port": 9094} | {
         "extra": {
             "security.protocol": "SASL_SSL",
