@@ -29,6 +29,7 @@ from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.sandbox.pins import DEFAULT_VERSION, pinned_versions
 from tests.faults.every import EVERY
 from tests.faults.table import on_the_page, section
+from tests.faults.weather import sentence
 
 
 def docstrings(enum: type[StrEnum]) -> dict[str, str]:
@@ -161,4 +162,5 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "quotas-file": lambda: _fields(QUOTAS_FILE),
     "freeze": lambda: _fields(FREEZE),
     "silence": lambda: _fields(SILENCE),
+    "weather": sentence,
 }

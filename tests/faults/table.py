@@ -25,20 +25,25 @@ class Seen(NamedTuple):
     then: str
 
 
+class Ground(NamedTuple):
+    """What a scene stands on: the fixture of its broker, and seconds that a call waits."""
+
+    broker: str
+    timeout: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Fault:
     """A row: a fault in a stage, and the play that brings it about and looks.
 
-    `quick` plays run in every `make test`. `broker` is the fixture that the scene stands on;
-    `timeout` the seconds that a call waits for its answer.
+    `quick` plays run in every `make test`.
     """
 
     stage: str
     what: str
     play: Callable[[Scene], Seen]
     quick: bool
-    broker: str
-    timeout: float
+    ground: Ground
 
     @property
     def name(self) -> str:
@@ -58,7 +63,7 @@ def fault(
 
     def add(play: Callable[[Scene], Seen]) -> Callable[[Scene], Seen]:
         FAULTS.append(
-            Fault(stage=stage, what=what, play=play, quick=quick, broker=broker, timeout=timeout)
+            Fault(stage=stage, what=what, play=play, quick=quick, ground=Ground(broker, timeout))
         )
         return play
 

@@ -1,0 +1,142 @@
+"""Faults as they come: Git moves, something drawn by lot strikes, and a run ends or is killed."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from random import Random
+
+import pytest
+
+from quota_ops.ledger import INTENDED
+from tests.broker.killing import die_in_file, die_in_request
+from tests.broker.stage_runs import After
+from tests.faults.filling import fill_at
+from tests.faults.network import wired
+from tests.faults.scene import KEY, Scene
+from tests.faults.workers import COMMAND, PROCESSES
+from tests.lab import State
+
+RUNS, FEW = 100, 5
+"""How many runs there are, and how many of them `make test` plays."""
+USERS = tuple(f"user=u{number}" for number in range(8))
+THEIRS: State = {user: {KEY: 7.0} for user in USERS}
+"""What somebody else sets; Git never asks for it."""
+
+
+@dataclass(frozen=True)
+class Weather:
+    """A run about to be made, and the lots that decide when it is struck."""
+
+    scene: Scene
+    draw: Random
+    desired: State
+
+    def after(self, act: Callable[[], object]) -> After:
+        """Act when one or two requests were answered."""
+        return After(self.draw.randint(1, 2), act)
+
+    def calm(self) -> str | None:
+        """Nothing strikes."""
+        return self.scene.reconcile()
+
+    def frozen_for_a_while(self) -> str | None:
+        """The broker is silent for longer than a call waits."""
+        freeze = partial(self.scene.machine.freeze, seconds=1.5)
+        return self.scene.reconcile(progress=self.after(freeze))
+
+    def frozen_to_the_end(self) -> str | None:
+        """The broker is silent until the run has ended."""
+        self.scene.hurry()
+        return self.scene.reconcile(progress=self.after(self.scene.machine.freeze))
+
+    def lost(self, what: str) -> str | None:
+        """A request is lost, or the answer to it."""
+        with wired(self.scene) as (cluster, wire):
+            cut = partial(setattr, wire, "cut_at", what)
+            return self.scene.reconcile(connect=lambda: cluster, progress=self.after(cut))
+
+    def cut_for_good(self) -> str | None:
+        """There is no network any more."""
+        self.scene.hurry()
+        with wired(self.scene) as (cluster, wire):
+            return self.scene.reconcile(connect=lambda: cluster, progress=self.after(wire.remove))
+
+    def altered(self) -> str | None:
+        """Somebody else alters a row that Git asks for."""
+        self.scene.hurry(verifying=1.0)
+        user = self.draw.choice(sorted(self.desired))
+        alter = partial(self.scene.lab.put, {user: THEIRS[user]})
+        return self.scene.reconcile(progress=self.after(alter))
+
+    def killed(self) -> str | None:
+        """The worker is killed at a request, or while it keeps a file."""
+        request = partial(die_in_request, self.draw.randint(1, 2), before=self.draw.random() < 0.5)
+        file = self.draw.choice(["plan.json", "00000002.parquet", "applied.json", "report.html"])
+        return self._process(self.draw.choice([request, partial(die_in_file, file)]))
+
+    def full(self) -> str | None:
+        """The disk of the run store is full when a file is to be kept."""
+        file = self.draw.choice(["plan.json", "batch-0001.json", "applied.json"])
+        said = self.scene.lab.root / "said"
+        self._process(partial(fill_at, file, said))
+        return said.read_text("utf-8")
+
+    def _process(self, doom: Callable[..., None]) -> str | None:
+        process = PROCESSES.Process(target=doom, args=(self.scene.lab.environment, COMMAND))
+        process.start()
+        process.join()
+        return "exit 0" if process.exitcode == 0 else None
+
+
+STRIKES: dict[str, Callable[[Weather], str | None]] = {
+    "nothing": Weather.calm,
+    "broker frozen for a while": Weather.frozen_for_a_while,
+    "broker frozen until the run has ended": Weather.frozen_to_the_end,
+    "request lost": partial(Weather.lost, what="request"),
+    "answer lost": partial(Weather.lost, what="answer"),
+    "network cut for good": Weather.cut_for_good,
+    "somebody else alters a row": Weather.altered,
+    "worker killed": Weather.killed,
+    "disk full": Weather.full,
+}
+
+
+def drawn(run: int) -> tuple[str, Random]:
+    """What strikes in a run, and the lots that are left to draw."""
+    draw = Random(run)  # noqa: S311 - the same faults each time
+    return draw.choice(list(STRIKES)), draw
+
+
+def sentence() -> str:
+    """What the page says of the runs."""
+    counts = Counter(drawn(run)[0] for run in range(RUNS))
+    lots = "; ".join(f"{name} ({counts[name]})" for name in STRIKES)
+    return f"\n{RUNS} runs one after the other, and what struck: {lots}.\n\n"
+
+
+def play(scene: Scene, run: int) -> None:
+    """One run in the weather of its number, then one without, which ends the work."""
+    strike, draw = drawn(run)
+    lab, before = scene.lab, scene.lab.held()
+    desired = _moved(before, draw)
+    lab.desire(desired)
+    with pytest.MonkeyPatch.context() as patch, scene.machine.healed():
+        said = STRIKES[strike](Weather(replace(scene, patch=patch), draw, desired))
+    held = lab.held()
+    for user in USERS:
+        assert held.get(user) in (before.get(user), desired.get(user), THEIRS[user])
+    assert said is None or said.startswith("exit ")
+    assert held == desired or said != "exit 0"
+
+    lab.run("reconcile")
+
+    assert lab.held() == lab.known() == desired
+    assert lab.known(INTENDED) == {}
+
+
+def _moved(now: State, draw: Random) -> State:
+    """Another desired state than what is there."""
+    values = {user: draw.choice([None, 1.0, 2.0, 3.0]) for user in USERS}
+    desired: State = {user: {KEY: value} for user, value in values.items() if value}
+    return desired if desired and desired != now else _moved(now, draw)
