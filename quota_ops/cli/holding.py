@@ -12,8 +12,9 @@ import click
 from quota_ops import holds
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import find_cluster
-from quota_ops.desired.read import read_policy
-from quota_ops.model.errors import InvalidInput
+from quota_ops.desired.read import read_cluster, read_policy
+from quota_ops.model.entity import Entity
+from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.hold import Hold, in_force
 from quota_ops.model.moment import parse_until
@@ -27,6 +28,7 @@ from quota_ops.run_store import find_run_store
 class Cluster:
     """A cluster's policy, the folder of its holds, and how to tell of them."""
 
+    folder: Path
     policy: Policy
     holds: Path
     output: str
@@ -34,8 +36,9 @@ class Cluster:
     @classmethod
     def of(cls, cluster: str, desired_state: Path, run_store: str | None, output: str) -> Self:
         """Find it by its name; of its folder only cluster.yaml is read."""
-        policy = read_policy(find_cluster(cluster, desired_state))
-        return cls(policy, find_run_store(run_store).holds(policy.cluster_id), output)
+        folder = find_cluster(cluster, desired_state)
+        policy = read_policy(folder)
+        return cls(folder, policy, find_run_store(run_store).holds(policy.cluster_id), output)
 
     def tell(self, hold: Hold, words: str, *more: str) -> None:
         """Say what has just been kept."""
@@ -52,14 +55,16 @@ def hold_entities(cluster: Cluster, who: EntityFilter, until: str, *, by: str, r
     if not reason.strip():
         raise InvalidInput("--reason is empty", "Say why: every report tells it.")
     try:
-        hold = Hold(who, parse_until(until, now), by, reason, now)
+        hold = Hold(who, parse_until(until, now), _text(by), _text(reason), now)
     except ValueError as error:
         raise InvalidInput(f"--until {error}") from None
     holds.add(cluster.holds, hold)
+    known = _is_described(cluster.folder, who)
     cluster.tell(
         hold,
         f"is {hold.text}",
         "Runs leave it as it is and report it; then it comes back by itself.",
+        *([] if known else ["Git describes nobody of that name: see that it is spelt right."]),
     )
 
 
@@ -73,7 +78,7 @@ def release_entities(cluster: Cluster, who: EntityFilter, *, by: str, reason: st
             f"{who.text} is not held",
             f"On {cluster.policy.cluster}: {held or 'nobody is held'}.",
         )
-    hold = Hold(who, now, by, reason or "", now)
+    hold = Hold(who, now, _text(by), _text(reason or ""), now)
     holds.add(cluster.holds, hold)
     cluster.tell(hold, "is held no longer", "The next run writes what Git says.")
 
@@ -88,6 +93,20 @@ def list_holds(cluster: Cluster, *, everything: bool) -> None:
     else:
         told = [one.as_json() for one in shown]
         click.echo(json.dumps({"holds": told}, ensure_ascii=False, indent=1))
+
+
+def _is_described(folder: Path, who: EntityFilter) -> bool:
+    """Whether Git describes such an entity, as far as its files can be read."""
+    try:
+        rows = read_cluster(folder).rows
+    except InvalidDesiredState:
+        return True
+    return any(who.accepts(Entity.parse(row.entity)) for row in rows)
+
+
+def _text(given: str) -> str:
+    """What was typed as text; bytes that are none stand escaped."""
+    return given.encode(errors="backslashreplace").decode()
 
 
 def _now() -> datetime:

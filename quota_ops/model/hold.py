@@ -49,6 +49,8 @@ class Hold:
         if not (isinstance(by, str) and isinstance(reason, str)):
             raise TypeError(f"by is {by!r}, reason is {reason!r}")
         until, at = (datetime.fromisoformat(values[name]) for name in ("until", "at"))
+        if until.tzinfo is None or at.tzinfo is None:
+            raise ValueError(f"{values['until']} or {values['at']} has no zone")
         return cls(filter_from_json(values["who"]), until, by, reason, at)
 
 

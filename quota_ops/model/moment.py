@@ -31,7 +31,9 @@ def parse_until(text: str, now: datetime) -> datetime:
         return now + parse_duration(text)
     try:
         until = _moment(text.strip())
-    except ValueError:
+        if until.tzinfo is not None:
+            until = until.astimezone(UTC)
+    except (ValueError, OverflowError):
         raise ValueError(
             f"{text!r} is neither a length of time (2h) nor a time (2026-11-21 07:00 Europe/Berlin)"
         ) from None
@@ -39,7 +41,7 @@ def parse_until(text: str, now: datetime) -> datetime:
         raise ValueError(f"{text!r} has no zone: add Z, +01:00 or a name such as Europe/Berlin")
     if until <= now:
         raise ValueError(f"{text!r} has passed")
-    return until.astimezone(UTC)
+    return until
 
 
 def _moment(text: str) -> datetime:

@@ -60,6 +60,11 @@ class Freeze:
     duration: int
     reason: str
 
+    def __post_init__(self) -> None:
+        texts = (self.cron, self.zone, self.reason)
+        if not (all(isinstance(one, str) for one in texts) and isinstance(self.duration, int)):
+            raise TypeError(f"{self} is no window")
+
 
 WHEN = frozenset({"paused", "freeze"})
 """Fields that say when a plan may be written, and nothing of what is: no digest has them."""
@@ -107,6 +112,8 @@ class Policy:
         for name in ("cluster", "cluster_id", "connection"):
             if not isinstance(values[name], str):
                 raise TypeError(f"{name} is {values[name]!r}")
+        if not isinstance(values["paused"], str | None):
+            raise TypeError(f"paused is {values['paused']!r}")
         return cls(
             **{name: values[name] for name in (one.name for one in fields(cls))}
             | {

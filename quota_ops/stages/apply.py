@@ -90,7 +90,7 @@ def _send_all(
             if monotonic() - heard > PAUSE:
                 held = held_by(cluster.describe())
             refuse_at_standstill(folder.policy())
-            free, on_hold = without_held(number, rows, holds_folder)
+            free, on_hold = without_held(number, rows, held, holds_folder)
             batch, held = _send(cluster, number, free, held)
             batch = (*batch, *on_hold)
         except QuotaOpsError as error:

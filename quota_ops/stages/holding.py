@@ -8,10 +8,12 @@ from quota_ops import holds
 from quota_ops.model.entity import Entity
 from quota_ops.model.hold import Hold, hold_on, in_force
 from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.quota import same
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.run_folder import RunFolder
 from quota_ops.stages.outcomes import all_of
+from quota_ops.stages.settle import Held
 
 
 def holds_now(folder: Path) -> tuple[Hold, ...]:
@@ -34,10 +36,14 @@ def held_entities(
 
 
 def without_held(
-    number: int, rows: Sequence[BatchRow], folder: Path
+    number: int, rows: Sequence[BatchRow], stored: Held, folder: Path
 ) -> tuple[tuple[BatchRow, ...], tuple[Outcome, ...]]:
-    """The rows of a batch that nobody holds now, and the outcomes of those that somebody does."""
-    on_hold = held_among({row.entity for row in rows}, folder)
+    """The rows of a batch that nobody holds now, and the outcomes of those that somebody does.
+
+    What the cluster has stored already as planned is no matter of a hold.
+    """
+    due = {row.entity for row in rows if not same(stored.get((row.entity, row.key)), row.after)}
+    on_hold = held_among(due, folder)
     outcomes = (
         all_of(number, [row for row in rows if row.entity == entity], Status.HELD, hold.text)
         for entity, hold in on_hold.items()

@@ -2,22 +2,28 @@
 
 from datetime import UTC, datetime, timedelta
 
-from quota_ops.model.errors import Refused
+from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.policy import Policy
 
 
 def standstill(policy: Policy, now: datetime) -> str | None:
-    """Why nothing may be written at a moment, in words that follow "is"; None when it may."""
+    """Why nothing may be written at a moment, in words that follow "is"; None when it may.
+
+    Raises InvalidInput for a window that check has not let through.
+    """
     if policy.paused is not None:
         return f"paused: {policy.paused}"
     if not policy.freeze:
         return None
     from quota_ops.desired.cron import last_start  # noqa: PLC0415 - croniter, rarely needed
 
-    windows = (
-        (last_start(one.cron, one.zone, now) + timedelta(seconds=one.duration), one.reason)
-        for one in policy.freeze
-    )
+    try:
+        windows = [
+            (last_start(one.cron, one.zone, now) + timedelta(seconds=one.duration), one.reason)
+            for one in policy.freeze
+        ]
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(f"a freeze of {policy.cluster} cannot be read: {error}") from error
     end, reason = max(windows)
     return f"frozen until {end:%Y-%m-%d %H:%M} UTC: {reason}" if end > now else None
 

@@ -123,6 +123,30 @@ def test_held_after_the_plan_was_approved(lab: Lab) -> None:
     assert word.text in (run.folder.path / "report.txt").read_text()
 
 
+def test_held_after_it_was_written(lab: Lab) -> None:
+    """A run that goes on where it stopped says of what it wrote that it wrote it, held or not."""
+    lab.desire({**ALICE, **BOB})
+    run = lab.planned()
+    run_stages(run, ("apply",))
+    hold(lab, "alice")
+
+    run_stages(run, RESUMED)
+
+    assert outcomes(run.folder) == dict.fromkeys(("user=alice", "user=bob"), Status.ACCEPTED)
+    assert lab.known() == {**ALICE, **BOB}
+
+
+def test_a_name_that_nobody_has(lab: Lab) -> None:
+    """A hold is kept whatever it names, and whoever mistypes at night is told."""
+    lab.desire(ALICE)
+
+    held = lab.cli("hold", "demo", "--names", "user=alcie", "--until", "1h", "--reason", "\udcff")
+
+    assert held.stdout.endswith("Git describes nobody of that name: see that it is spelt right.\n")
+    assert held.stdout.splitlines()[0].endswith(": \\udcff")
+    assert lab.run("plan").differences()[0].action == "set"
+
+
 def test_a_hold_makes_another_plan(lab: Lab) -> None:
     """What is held is not in the digest: who approved the whole did not approve the rest."""
     lab.desire({**ALICE, **BOB})

@@ -43,7 +43,9 @@ def test_what_a_hold_says() -> None:
     assert (ALICE.is_release, hold(user("alice"), 0).is_release) == (False, True)
 
 
-@pytest.mark.parametrize("wrong", [{"by": None}, {"reason": 7}, {"until": "soon"}, {"who": 1}])
+@pytest.mark.parametrize(
+    "wrong", [{"by": None}, {"reason": 7}, {"until": "soon"}, {"at": "2026-11-21"}, {"who": 1}]
+)
 def test_what_is_no_hold(wrong: dict[str, Any]) -> None:
     """Values that `as_json` never wrote are an error."""
     with pytest.raises((TypeError, ValueError, AttributeError)):

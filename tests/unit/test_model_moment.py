@@ -51,6 +51,7 @@ def test_moments_with_a_zone(text: str, until: datetime) -> None:
         ("2 h", "is neither a length of time"),
         ("2026-11-21 07:00 Mars/Olympus", "is neither a length of time"),
         ("10000000d", "is neither a length of time"),
+        ("9999-12-31T23:59-12:00", "is neither a length of time"),
         ("", "is neither a length of time"),
     ],
 )

@@ -13,6 +13,7 @@ from quota_ops.model.policy import (
     YOUNGER,
     ApprovalPolicy,
     DriftPolicy,
+    Freeze,
     GuardLimits,
     Policy,
 )
@@ -43,6 +44,10 @@ policies = st.builds(
     approval=st.sampled_from(ApprovalPolicy),
     clear_unmanaged=st.booleans(),
     guards=st.builds(GuardLimits, st.integers(0), percent, percent),
+    paused=st.none() | st.text(),
+    freeze=st.lists(
+        st.builds(Freeze, st.text(), st.text(), st.integers(1), st.text()), max_size=2
+    ).map(tuple),
 )
 
 
@@ -127,6 +132,9 @@ def test_a_policy_keeps_its_way_through_json(policy: Policy) -> None:
         {"scope": [{USER: {"match": "some", "name": None}}]},
         {"scope": None},
         {"cluster_id": None},
+        {"paused": 7},
+        {"freeze": [{"cron": "0 18 * * fri", "zone": "UTC", "duration": "1h", "reason": "x"}]},
+        {"freeze": [{"cron": "0 18 * * fri"}]},
     ],
 )
 def test_what_is_no_policy_is_refused(damage: dict[str, object]) -> None:

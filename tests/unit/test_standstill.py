@@ -1,9 +1,12 @@
 """Whether anything may be written: paused, frozen by the clocks of a zone, or neither."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plan import digest
 from quota_ops.model.policy import Freeze, Policy
 from quota_ops.stages.standstill import standstill
@@ -46,6 +49,15 @@ def test_of_several_the_last_to_close_counts() -> None:
     assert standstill(policy(NIGHT, WEEKEND), now) == standstill(policy(WEEKEND, NIGHT), now) == why
     assert standstill(policy(WEEKEND, paused="moving"), now) == "paused: moving"
     assert standstill(policy(), now) is None
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"zone": "Mars"}, {"cron": "0 0 31 2 *"}, {"duration": 10**15}, {"cron": "often"}]
+)
+def test_a_window_that_somebody_wrote_into_a_run_folder(wrong: dict[str, Any]) -> None:
+    """It is an error, and no window that is closed."""
+    with pytest.raises(InvalidInput, match=r"^a freeze of demo cannot be read: "):
+        standstill(policy(replace(NIGHT, **wrong)), datetime(2026, 11, 21, 5, tzinfo=UTC))
 
 
 def test_when_is_no_part_of_what() -> None:
