@@ -65,7 +65,7 @@ def test_each_run_is_listed(lab: Lab) -> None:
 
 def test_a_run_is_shown_as_it_ended(lab: Lab) -> None:
     """The report of an earlier run, again: for people, for programs, for a ticket."""
-    lab.desire({"user=alice": {KEY: 10.0}})
+    lab.desire({"user=alice": {KEY: 10.0}}, silence=[{"finding": "QO107", "reason": "a test"}])
     run = lab.run("reconcile")
 
     shown = masked(said(lab.cli("show", "last")), lab)
