@@ -41,7 +41,7 @@ def sign(row: ReportRow) -> str:
     if row.section is Section.PERSON:
         return "⚠"
     if row.section is Section.HELD:
-        return "⏸"
+        return "‖"
     if difference.action is Action.CLEAR:
         return "✂"
     if difference.action is not Action.SET:

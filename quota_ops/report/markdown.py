@@ -127,7 +127,7 @@ def _guards(plan: Plan) -> Iterator[str]:
         yield f"\n{NO_LEDGER}"
     if stopped := standstill_words(plan):
         yield f"\n⚠ {code(stopped)}"
-    yield from (f"\n⏸ {code(words)}" for words in holds_words(plan))
+    yield from (f"\n‖ {code(words)}" for words in holds_words(plan))
     for guard in plan.guards:
         way = f"let it pass with {code(allow(guard.guard))}"
         if guard.allowed is not None:

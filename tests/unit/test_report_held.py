@@ -1,0 +1,71 @@
+"""What is held, and a cluster where nothing may be written, in each output for people."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from quota_ops.model.difference import Action, Kind
+from quota_ops.model.hold import Hold
+from quota_ops.model.outcome import Status
+from quota_ops.model.specification import parse_exactly
+from quota_ops.report.markdown import as_markdown
+from quota_ops.report.page import as_html
+from quota_ops.report.standing import Standing, report_rows, standings
+from quota_ops.report.summary import summary_sentence
+from quota_ops.report.text import as_text
+from tests.unit.report_sample import ALICE_RAISED, MIB, PLAN, PLANNED, answered, difference
+
+NOW = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)
+WHO = parse_exactly(["user=bob"], [], [])
+HOLD = Hold(WHO, NOW + timedelta(hours=2), "anna\x1b[31m", "INC-31 | <b>", NOW)
+BOB = difference(
+    {"user": "bob"}, "producer_byte_rate", (Kind.DRIFTED, Action.HELD), 20 * MIB, 10 * MIB,
+    file="payments.yaml", line=9, held=HOLD.text,
+)  # fmt: skip
+HELD = replace(
+    PLANNED,
+    plan=replace(
+        PLAN, differences=(BOB,), holds=(HOLD,), standstill="frozen until 2026-11-23 07:00 UTC: x"
+    ),
+)
+SAID = "held until 2026-11-21 05:12 UTC by anna\\u001b[31m: INC-31 | <b>"
+FROZEN = "demo is frozen until 2026-11-23 07:00 UTC: x. Nothing is written; reports go on."
+
+
+def test_as_text() -> None:
+    """The row stands in a section of its own; nothing in a reason reaches the terminal as it is."""
+    lines = as_text(HELD).splitlines()
+
+    assert lines[2:5] == [FROZEN, f"user=bob is {SAID}", ""]
+    assert lines[5] == "Held (1)"
+    assert lines[7].endswith(f"payments.yaml:9  before us  {SAID}")
+
+
+def test_as_markdown() -> None:
+    """A reason can end no cell, and is no HTML."""
+    comment = as_markdown(HELD)
+
+    held = f"20 MiB/s → **10 MiB/s**<br>`{SAID.replace('|', chr(92) + '|')}`"
+    assert f"| ‖ | user `bob` | `producer_byte_rate` | {held} |  |\n" in comment
+    assert f"\n⚠ `{FROZEN}`\n\n‖ `user=bob is {SAID}`\n" in comment
+
+
+def test_as_a_page() -> None:
+    """The page says it above the rows and beside the row."""
+    page = as_html(HELD)
+
+    said = SAID.replace("<", "&lt;").replace(">", "&gt;")
+    assert page.count(said) == 2
+    assert FROZEN in page
+
+
+def test_the_answer() -> None:
+    """Held is neither drift nor done; held since the plan counts as well, and not as trouble."""
+    since = replace(
+        PLANNED,
+        plan=replace(PLAN, differences=(ALICE_RAISED,)),
+        applied=answered(Status.HELD, ALICE_RAISED, message=HOLD.text),
+    )
+
+    assert summary_sentence(HELD).startswith("Not yet: 1 quota on demo is held; 411 of 412 ")
+    assert summary_sentence(since).startswith("Not yet: 1 quota on demo is held; 411 of 412 ")
+    assert [standings(one, report_rows(one))[Standing.HELD] for one in (HELD, since)] == [1, 1]
