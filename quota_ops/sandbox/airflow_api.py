@@ -66,6 +66,18 @@ class AirflowApi:
         found = self._call("GET", f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances")
         return list(found["task_instances"])
 
+    def questions(self, dag_id: str) -> list[str]:
+        """The ids of the runs of a DAG that wait for a person, whose task is `approve`."""
+        path = f"/dags/{dag_id}/dagRuns/~/hitlDetails?response_received=false"
+        found = self._call("GET", path)["hitl_details"]
+        return [str(one["task_instance"]["dag_run_id"]) for one in found]
+
+    def answer(self, dag_id: str, run_id: str, option: str, why: str) -> None:
+        """Approve or Reject the plan of a run that waits, and say why."""
+        path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/approve/-1/hitlDetails"
+        body = {"chosen_options": [option], "params_input": {"why": why}}
+        self._call("PATCH", path, body)
+
     def task_log(self, dag_id: str, run_id: str, task_id: str, try_number: int = 1) -> str:
         """What a try of a task wrote, a line for each event."""
         path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/logs/{try_number}"

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from quota_ops.sandbox.broker import RunningBroker
 from tests.dag.repository import ALICE, Quotas
 
 ROOT = Path(__file__).parents[2]
+RECONCILE = "reconcile_demo"
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,9 @@ def write_repository(folder: Path, cluster_id: str) -> Path:
     """A repository of one cluster, committed."""
     cluster = folder / "desired_state" / "demo"
     cluster.mkdir(parents=True)
-    (cluster / "cluster.yaml").write_text(f"cluster_id: {cluster_id}\nconnection: demo\n")
+    (cluster / "cluster.yaml").write_text(
+        f"cluster_id: {cluster_id}\nconnection: demo\ndrift: ask\n"
+    )
     (cluster / "payments.yaml").write_text(ALICE)
     (folder / "dags").mkdir()
     (folder / "dags" / "quotas.py").write_text((ROOT / "dags" / "quota_ops_dags.py").read_text())
@@ -81,7 +85,8 @@ def company(broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory) -> 
     }
     bundle = git_bundle(repository)
     with start_airflow(folder / "airflow", bundle, environment=environment) as airflow:
-        airflow.api.wait_for_dag("reconcile_demo")
+        airflow.api.wait_for_dag("drift")
+        airflow.api.wait_for_dag(RECONCILE)
         yield Company(repository, installed, folder / "store", airflow)
     assert not airflow.running
 
@@ -94,16 +99,43 @@ def api(company: Company) -> AirflowApi:
 
 def test_reconcile_through_the_api(company: Company, api: AirflowApi, quotas: Quotas) -> None:
     """A triggered run ends in success with the broker as Git says, at the commit of the bundle."""
-    run_id = api.trigger("reconcile_demo")
-    assert api.wait("reconcile_demo", run_id) == "success"
+    run_id = api.trigger(RECONCILE)
+    assert api.wait(RECONCILE, run_id) == "success"
     assert quotas.held() == {"user=alice producer_byte_rate": 1000.0}
     (run,) = (company.store / "runs" / "demo").iterdir()
     assert RunFolder(run).about()["commit"] == company.git("rev-parse", "HEAD")
-    submitted = api.task_log("reconcile_demo", run_id, "diff")
+    submitted = api.task_log(RECONCILE, run_id, "diff")
     assert str(company.installed / "spark_jobs" / "diff_quotas.py") in submitted
+
+
+def answered(api: AirflowApi, run_id: str, option: str) -> str:
+    """How a run ends whose plan waits, once it is answered; again where Airflow lost the answer."""
+    while (state := api.state(RECONCILE, run_id)) not in {"success", "failed"}:
+        if run_id in api.questions(RECONCILE):
+            time.sleep(1)
+            api.answer(RECONCILE, run_id, option, "agreed in PLAT-12")
+        time.sleep(0.2)
+    return state
+
+
+def test_what_goes_on_while_a_plan_waits(api: AirflowApi, quotas: Quotas) -> None:
+    """Drift is reported; the cluster's next run waits for the answer, then plans and asks anew."""
+    quotas.set({"user=alice producer_byte_rate": 900})
+    waiting = api.trigger(RECONCILE)
+    while api.questions(RECONCILE) != [waiting]:
+        assert api.state(RECONCILE, waiting) in {"queued", "running"}
+        time.sleep(0.2)
+    following = api.trigger(RECONCILE)
+    assert api.wait("drift", api.trigger("drift")) == "success"
+    assert [api.state(RECONCILE, one) for one in (waiting, following)] == ["running", "queued"]
+
+    assert answered(api, waiting, "Reject") == "failed"
+    assert quotas.held() == {"user=alice producer_byte_rate": 900.0}
+    assert answered(api, following, "Approve") == "success"
+    assert quotas.held() == {"user=alice producer_byte_rate": 1000.0}
 
 
 def test_a_param_that_is_no_guard(api: AirflowApi) -> None:
     """Airflow itself refuses it, before a run begins."""
     with pytest.raises(InvalidInput, match="everything"):
-        api.trigger("reconcile_demo", allow=["everything"])
+        api.trigger(RECONCILE, allow=["everything"])
