@@ -36,6 +36,7 @@ METADATA = "metadata.json"
 FINDINGS = "findings.json"
 PLAN = "plan.json"
 ROLLBACK = "rollback.json"
+AUDITED = "audit.json"
 VALIDATED = "validated.json"
 APPROVAL = "approval.json"
 APPLIED = "applied.json"
@@ -150,8 +151,7 @@ class RunFolder:
 
     def write_json(self, name: str, value: Mapping[str, Any]) -> None:
         """Leave a JSON artefact that people can read: a field a line, a list's item a line."""
-        lines = ",\n".join(f"{_dumps(field)}: {_lines(one)}" for field, one in value.items())
-        self.write_text(name, f"{{\n{lines}\n}}\n")
+        self.write_text(name, json_text(value))
 
     def read_json(self, name: str) -> dict[str, Any]:
         """A JSON artefact that an earlier stage left; InvalidInput when not, or damaged."""
@@ -217,6 +217,12 @@ class RunFolder:
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
+def json_text(value: Mapping[str, Any]) -> str:
+    """A JSON object with a field a line, a list's item a line."""
+    lines = ",\n".join(f"{_dumps(field)}: {_lines(one)}" for field, one in value.items())
+    return f"{{\n{lines}\n}}\n"
 
 
 def _dumps(value: object) -> str:

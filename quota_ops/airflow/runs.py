@@ -90,6 +90,7 @@ def this_run(
             cluster_folder=Path(cluster_folder),
             store=store_of(run_store),
             connect=connect,
+            find_connection=find_connection,
             allow=allow or {},
             approve=approve,
         )

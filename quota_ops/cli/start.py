@@ -61,12 +61,17 @@ def init(folder: Path, cluster: str, cluster_id: str) -> None:
     epilog="""\b
 Examples:
   quota-ops schema quotas > quotas.schema.json
-  quota-ops schema cluster"""
+  quota-ops schema cluster
+  quota-ops schema audit"""
 )
-@click.argument("kind", type=click.Choice(["quotas", "cluster"]), default="quotas")
+@click.argument("kind", type=click.Choice(["quotas", "cluster", "audit"]), default="quotas")
 def schema(kind: str) -> None:
-    """Print the JSON Schema of the YAML files, for editors."""
-    from quota_ops.desired.schema import cluster_schema, quotas_schema
+    """Print the JSON Schema of the YAML files, or of the audit records.
 
-    made = quotas_schema() if kind == "quotas" else cluster_schema()
-    click.echo(json.dumps(made, indent=2))
+    The first two are for editors, the third is for whoever reads the audit topic.
+    """
+    from quota_ops.desired.schema import cluster_schema, quotas_schema
+    from quota_ops.report.audit import audit_schema
+
+    made = {"quotas": quotas_schema, "cluster": cluster_schema, "audit": audit_schema}[kind]
+    click.echo(json.dumps(made(), indent=2))

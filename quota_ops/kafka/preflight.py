@@ -111,7 +111,7 @@ def _ask(connection: Connection, log: _Log) -> ClusterDescription | None:
     started = time.monotonic()
     options = {
         **confluent_options(connection.properties),
-        **_login_by_token(connection),
+        **login_by_token(connection),
         "socket.connection.setup.timeout.ms": int(_SILENCE * 1000),
         "allow.auto.create.topics": False,
         "reconnect.backoff.ms": 50,
@@ -158,7 +158,7 @@ def _ask_anybody(client: AdminClient) -> ClusterDescription | None:
     return ClusterDescription.of(str(told.cluster_id), told.brokers.values())
 
 
-def _login_by_token(connection: Connection) -> dict[str, Any]:
+def login_by_token(connection: Connection) -> dict[str, Any]:
     """What lets confluent-kafka log in by a token, if that is how this connection does.
 
     It takes a second: its constructor looks only each second whether it was called.

@@ -61,6 +61,8 @@ class Report:
     """Whether the run was one that writes; a drift report is not."""
     facts: ClusterFacts | None = None
     metadata: Metadata | None = None
+    audit: str | None = None
+    """Why the audit topic misses the end of this run."""
     rollback: Rollback | None = None
     """What this run takes back; None of a run that makes the cluster what Git says."""
     decisions: tuple[Decision, ...] = ()

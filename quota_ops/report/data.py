@@ -55,7 +55,8 @@ def _dumps(value: object) -> str:
     return _ENCODER.encode(value)
 
 
-def _number(value: float | None) -> float | str | None:
+def number(value: float | None) -> float | str | None:
+    """A number that JSON can hold; what is not finite becomes its name."""
     return value if value is None or isfinite(value) else str(value)
 
 
@@ -105,14 +106,14 @@ def _row(row: ReportRow) -> dict[str, Any]:
     seen = row.verdict.seen if row.verdict else ()
     return {
         **difference._asdict(),
-        **{name: _number(getattr(difference, name)) for name in numbers},
-        "target": _number(difference.target),
+        **{name: number(getattr(difference, name)) for name in numbers},
+        "target": number(difference.target),
         "standing": row.standing.name.lower(),
         "guarded": row.guarded,
         "validated": _outcome(row.validated),
         "applied": _outcome(row.applied),
         "verdict": row.verdict and row.verdict.verdict,
-        "seen": [[broker, _number(value)] for broker, value in seen],
+        "seen": [[broker, number(value)] for broker, value in seen],
     }
 
 

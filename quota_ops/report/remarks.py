@@ -134,7 +134,8 @@ def metadata_words(metadata: Metadata | None) -> Iterator[str]:
 def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
     """What makes the brokers' word worth less than it seems; `quoted` as `callback_words` says."""
     said = callback_words(report.facts, quoted)
-    return [*([said] if said else []), *metadata_words(report.metadata)]
+    missed = [quoted(report.audit)] if report.audit else []
+    return [*([said] if said else []), *metadata_words(report.metadata), *missed]
 
 
 def brokers_words(brokers: Sequence[BrokerAnswer]) -> str:

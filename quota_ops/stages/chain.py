@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.approval import Decision, needs_person
 from quota_ops.model.errors import GuardsRefused, QuotaOpsError, Refused
 from quota_ops.model.plan import SHORT, Plan
@@ -44,6 +45,8 @@ class Run:
     store: RunStore
     connect: Callable[[], Cluster]
     engine: str = diff.EMBEDDED
+    find_connection: Callable[[str], Connection] = find_connection
+    """Looks up the connection to the audit topic by its name."""
     allow: Mapping[str, str] = field(default_factory=dict)
     approve: str | None = None
     """The approved digest; None approves the plan that this very run has just made."""
@@ -147,7 +150,7 @@ def _verify(run: Run) -> None:
 def _report(run: Run) -> None:
     from quota_ops.stages import report  # noqa: PLC0415 - templates, which other stages do not need
 
-    report.run(run.folder)
+    report.run(run.folder, run.find_connection)
 
 
 STAGES: Mapping[str, Callable[[Run], None]] = {

@@ -13,6 +13,7 @@ from quota_ops.model.tables import ACTUAL, DESIRED, DIFFERENCES
 from quota_ops.run_folder import (
     APPLIED,
     APPROVAL,
+    AUDITED,
     FACTS,
     FINDINGS,
     METADATA,
@@ -62,6 +63,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         versions=versions,
         writes=folder.has(APPLIED),
         facts=parts.read("describe", FACTS, folder.facts),
+        audit=parts.read("report", AUDITED, lambda: folder.read_json(AUDITED)["failure"]),
         metadata=parts.read("describe", METADATA, folder.metadata),
         rollback=parts.read("diff", ROLLBACK, lambda: folder.read_as(ROLLBACK, Rollback.from_json)),
         decisions=parts.read("apply", APPROVAL, lambda: decisions(folder)) or (),

@@ -1,14 +1,18 @@
 """report: all that a run left, laid out for people; written also when a stage before it failed."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from platform import python_version
 
+from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.report import Report
 from quota_ops.report.data import as_json
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
 from quota_ops.report.text import as_text
 from quota_ops.run_folder import RunFolder
+from quota_ops.stages import audit
 from quota_ops.stages.read_report import read_report
 
 PAGES = {
@@ -19,10 +23,14 @@ PAGES = {
 }
 
 
-def run(folder: RunFolder) -> Report:
-    """Leave report.json, .md, .txt and .html, whatever the run came to."""
+def run(folder: RunFolder, find: Callable[[str], Connection] = find_connection) -> Report:
+    """Leave the record of the run's end and report.json, .md, .txt, .html, whatever it came to.
+
+    `find` looks up the connection to the audit topic by its name.
+    """
     with folder.stage("report"):
         report = read_report(folder, _versions())
+        report = replace(report, audit=audit.run(folder, report, find))
         for name, lay_out in PAGES.items():
             folder.write_text(name, lay_out(report))
         return report

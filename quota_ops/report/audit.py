@@ -1,0 +1,176 @@
+"""A run's end as one record: who approved which plan, what was written, what was read back."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from quota_ops.model.difference import WRITES
+from quota_ops.model.outcome import DONE, Status
+from quota_ops.model.report import STAGES, Report, StageStatus
+from quota_ops.model.verification import Verdict
+from quota_ops.report.data import number
+from quota_ops.report.standing import ReportRow, report_rows
+from quota_ops.report.summary import Word, answer
+
+Json = dict[str, Any]
+
+SCHEMA = 1
+"""Raised when a field goes or changes its meaning; new fields do not raise it."""
+
+PART_BYTES = 500_000
+"""Bytes of changes in one message: half of what a broker takes (message.max.bytes)."""
+
+
+def audit_record(report: Report, end: int) -> Json:
+    """A run's end as `audit_schema` says; `end` counts how often the run has ended.
+
+    Numbers are in the key's own unit; NaN, inf and -inf are written as strings.
+    """
+    rows = report_rows(report)
+    said, plan, rollback = answer(report, rows), report.plan, report.rollback
+    return {
+        "schema": SCHEMA,
+        "cluster": report.cluster,
+        "cluster_id": report.cluster_id,
+        "run": report.run,
+        "end": end,
+        "part": 1,
+        "parts": 1,
+        "commit": report.commit,
+        "started": report.started,
+        "finished": report.finished,
+        "answer": {"word": said.word.value, "sentence": said.sentence},
+        "stages": [stage._asdict() for stage in report.stages],
+        "plan": plan and {"digest": plan.digest, "guards": [asdict(one) for one in plan.guards]},
+        "decisions": [one.as_json() for one in report.decisions],
+        "rollback": rollback
+        and {name: getattr(rollback, name) for name in ("run", "by", "reason")},
+        "brokers": [asdict(broker) for broker in report.brokers],
+        "changes": [_change(row, report) for row in rows if row.difference.action in WRITES],
+    }
+
+
+def _change(row: ReportRow, report: Report) -> Json:
+    difference, applied = row.difference, row.applied
+    verdict = row.verdict.verdict if row.verdict else None
+    if verdict is None and report.brokers and applied and applied.status in DONE:
+        verdict = Verdict.VERIFIED
+    return {
+        "entity": difference.entity,
+        "key": difference.key,
+        "kind": difference.kind.value,
+        "before": number(difference.before),
+        "after": number(difference.target),
+        "owner": difference.owner,
+        "reason": difference.reason,
+        "source": difference.source,
+        "outcome": applied and applied.status.value,
+        "error": applied and applied.error,
+        "message": applied and applied.message,
+        "verdict": verdict and verdict.value,
+        "seen": [[broker, number(value)] for broker, value in row.verdict.seen]
+        if row.verdict
+        else [],
+    }
+
+
+def messages(record: Json) -> tuple[bytes, ...]:
+    """The record as messages that a broker takes: its changes in parts, the rest in each."""
+    parts = list(_parts(record["changes"]))
+    return tuple(
+        json.dumps(
+            record | {"part": at, "parts": len(parts), "changes": changes}, allow_nan=False
+        ).encode()
+        for at, changes in enumerate(parts, start=1)
+    )
+
+
+def _parts(changes: Sequence[Json]) -> Iterator[list[Json]]:
+    part: list[Json] = []
+    size = 0
+    for one in changes:
+        length = len(json.dumps(one))
+        if part and size + length > PART_BYTES:
+            yield part
+            part, size = [], 0
+        part.append(one)
+        size += length
+    yield part
+
+
+_TEXT: Json = {"type": "string"}
+_MAYBE: Json = {"type": ["string", "null"]}
+_COUNT: Json = {"type": "integer"}
+_NUMBER: Json = {"anyOf": [{"type": ["number", "null"]}, {"enum": ["nan", "inf", "-inf"]}]}
+
+
+def _object(**properties: Json) -> Json:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _list(items: Json) -> Json:
+    return {"type": "array", "items": items}
+
+
+def _values(*names: str | None) -> Json:
+    return {"enum": [None if name is None else str(name) for name in names]}
+
+
+def audit_schema() -> Json:
+    """The JSON Schema of an audit record; fields may be added to it."""
+    guard = _object(guard=_TEXT, message=_TEXT, allowed=_MAYBE)
+    change = _object(
+        entity=_TEXT,
+        key=_TEXT,
+        kind=_TEXT,
+        before=_NUMBER,
+        after=_NUMBER,
+        owner=_MAYBE,
+        reason=_MAYBE,
+        source=_MAYBE,
+        outcome=_values(*Status, None),
+        error=_MAYBE,
+        message=_MAYBE,
+        verdict=_values(*Verdict, None),
+        seen=_list({"type": "array", "prefixItems": [_COUNT, _NUMBER]}),
+    )
+    stage = _object(
+        stage=_values(*STAGES),
+        status=_values(*StageStatus),
+        seconds={"type": ["number", "null"]},
+        message=_MAYBE,
+    )
+    decision = _object(
+        said=_TEXT, digest=_TEXT, guards=_list(_TEXT), by=_MAYBE, at=_TEXT, reason=_TEXT, run=_TEXT
+    )
+    broker = _object(
+        broker=_COUNT,
+        address=_TEXT,
+        asked=_COUNT,
+        behind={"type": ["integer", "null"]},
+        error=_MAYBE,
+    )
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "The end of a run, or a part of it",
+        **_object(
+            schema={"const": SCHEMA},
+            cluster=_TEXT,
+            cluster_id=_MAYBE,
+            run=_TEXT,
+            end=_COUNT,
+            part=_COUNT,
+            parts=_COUNT,
+            commit=_MAYBE,
+            started=_TEXT,
+            finished=_TEXT,
+            answer=_object(word=_values(*Word), sentence=_TEXT),
+            stages=_list(stage),
+            plan={"anyOf": [{"type": "null"}, _object(digest=_TEXT, guards=_list(guard))]},
+            decisions=_list(decision),
+            rollback={"anyOf": [{"type": "null"}, _object(run=_TEXT, by=_TEXT, reason=_TEXT)]},
+            brokers=_list(broker),
+            changes=_list(change),
+        ),
+    }

@@ -1,0 +1,46 @@
+"""The end of a run, kept for ever: a file that nothing overwrites, and where asked in a topic."""
+
+import os
+from collections.abc import Callable
+from itertools import count
+
+from quota_ops import artefact
+from quota_ops.kafka.connection import Connection
+from quota_ops.model.report import Report
+from quota_ops.report.audit import audit_record, messages
+from quota_ops.run_folder import AUDITED, RunFolder, json_text
+
+TOPIC = "QUOTA_OPS_AUDIT_TOPIC"
+CONNECTION = "QUOTA_OPS_AUDIT_CONNECTION"
+"""The topic's name, and the connection to its cluster by name: by default the run's own."""
+
+
+def run(folder: RunFolder, report: Report, find: Callable[[str], Connection]) -> str | None:
+    """Leave end-0001.json, or the next number, and produce it to the topic if there is one.
+
+    Returns why the topic did not take it, whatever the reason: the run has happened.
+    """
+    record = next(record for at in count(1) if (record := _kept(folder, report, at)))
+    topic = os.environ.get(TOPIC)
+    if not topic:
+        return None
+    sent = messages(record)
+    try:
+        from quota_ops.kafka.audit import produce  # noqa: PLC0415 - few have a topic
+
+        connection = find(os.environ.get(CONNECTION) or folder.policy().connection)
+        failure = produce(connection, topic, report.cluster_id or report.cluster, sent)
+    except Exception as error:  # noqa: BLE001 - no trouble of the topic's may undo a run
+        failure = str(error)
+    words = failure and f"the audit topic {topic} misses the end of this run: {failure}"
+    folder.write_json(AUDITED, {"topic": topic, "messages": len(sent), "failure": words})
+    return words
+
+
+def _kept(folder: RunFolder, report: Report, end: int) -> dict[str, object] | None:
+    """The record, when it is the first of its number."""
+    record = audit_record(report, end)
+    place = folder.path / f"end-{end:04d}.json"
+    if place.exists() or not artefact.create(str(place), json_text(record).encode()):
+        return None
+    return record

@@ -1,0 +1,112 @@
+"""The end of a run on a real broker: kept in the run store, taken by a topic or missed by it."""
+
+import json
+import socket
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from jsonschema import Draft202012Validator
+
+from quota_ops.report.audit import audit_schema
+from quota_ops.run_folder import RunFolder
+from quota_ops.stages import audit
+from quota_ops.stages.chain import run_stages
+from tests.lab import Lab
+
+KEY = "producer_byte_rate"
+END = "end-0001.json"
+
+
+@pytest.fixture(name="topic")
+def _topic(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A topic of one partition on the lab's broker, which runs are audited to."""
+    name = f"audit-{uuid4().hex[:8]}"
+    admin = AdminClient({"bootstrap.servers": lab.bootstrap})
+    admin.create_topics([NewTopic(name, 1, 1)])[name].result()
+    monkeypatch.setenv(audit.TOPIC, name)
+    monkeypatch.setenv("QUOTA_OPS_CONNECTION_DEMO", str(lab.connection_file))
+    yield name
+    admin.delete_topics([name])[name].result()
+
+
+def consumed(lab: Lab, topic: str, number: int) -> list[tuple[str, object]]:
+    """Key and value of a topic's first messages."""
+    consumer = Consumer({"bootstrap.servers": lab.bootstrap, "group.id": topic})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    found = consumer.consume(number, timeout=30)
+    _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0))
+    consumer.close()
+    assert end == number
+    return [((one.key() or b"").decode(), json.loads(one.value() or b"")) for one in found]
+
+
+def test_a_topic_takes_the_end_of_a_run(lab: Lab, topic: str) -> None:
+    """Each end is a message under the cluster's id: word for word what the run store keeps."""
+    lab.desire({"user=a": {KEY: 1.0}})
+    first = lab.run("reconcile")
+    lab.desire({"user=a": {KEY: 2.0}, "user=<default>": {KEY: 1.0}})
+    refused, _ = lab.refused("reconcile", allow={})
+
+    kept = [run.read_json(END) for run in (first, refused)]
+    assert consumed(lab, topic, 2) == [(lab.cluster.cluster_id, one) for one in kept]
+    schema = Draft202012Validator(audit_schema())
+    assert [list(schema.iter_errors(one)) for one in kept] == [[], []]
+    [change] = kept[0]["changes"]
+    told = {name: change[name] for name in ("entity", "after", "outcome", "verdict")}
+    assert told == {"entity": "user=a", "after": 1.0, "outcome": "accepted", "verdict": "verified"}
+    assert [one["outcome"] for one in kept[1]["changes"]] == [None, None]
+    assert first.read_json("audit.json") == {"topic": topic, "messages": 1, "failure": None}
+
+
+def test_every_end_is_kept(lab: Lab) -> None:
+    """A run that is reported again ends again; what was kept before stays as it was."""
+    lab.desire({"user=a": {KEY: 1.0}})
+    run = lab.run("reconcile")
+    before = (run.path / END).read_bytes()
+
+    run_stages(lab.resume(run), ("report",))
+
+    assert (run.path / END).read_bytes() == before
+    assert [run.read_json(f"end-000{at}.json")["end"] for at in (1, 2)] == [1, 2]
+    assert not run.has("audit.json")
+
+
+@pytest.mark.parametrize("trouble", ["nobody listens", "no such connection"])
+def test_a_topic_that_is_out_of_reach(
+    trouble: str, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run is applied, read back and kept, and its report says that the topic misses it."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # bound and not listening, so that nobody else takes it
+        file = lab.root / "audit.properties"
+        file.write_text(f"bootstrap.servers=127.0.0.1:{closed.getsockname()[1]}\n")
+        monkeypatch.setenv(audit.TOPIC, "audit")
+        monkeypatch.setenv(audit.CONNECTION, "audit")
+        if trouble == "nobody listens":
+            monkeypatch.setenv("QUOTA_OPS_CONNECTION_AUDIT", str(file))
+        lab.desire({"user=a": {KEY: 1.0}})
+
+        run = lab.run("reconcile")
+
+    assert lab.held() == lab.known() == {"user=a": {KEY: 1.0}}
+    assert run.read_json(END)["answer"]["word"] == "Yes"
+    report = run.read_json("report.json")
+    [said] = report["warnings"]
+    assert report["answer"]["word"] == "Yes"
+    assert said.startswith("the audit topic audit misses the end of this run: ")
+    why = "1 of 1 not taken: " if trouble == "nobody listens" else "there is no connection"
+    assert why in said
+    for page in ("report.txt", "report.html", "report.md"):
+        assert "misses the end of this run" in (run.path / page).read_text()
+
+
+def test_files_are_private(lab: Lab) -> None:
+    """Nobody but the owner of the run store reads what is kept."""
+    lab.desire({"user=a": {KEY: 1.0}})
+    run: RunFolder = lab.run("reconcile")
+
+    assert run.path.stat().st_mode & 0o077 == 0

@@ -1,0 +1,74 @@
+"""The record of a run's end: whole, as its schema says, and in parts that a broker takes."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from quota_ops.model.report import Report
+from quota_ops.model.rollback import Rollback
+from quota_ops.report.audit import PART_BYTES, audit_record, audit_schema, messages
+from tests.unit.report_sample import ALICE_RAISED, APPLIED, FAILED, PLAN, PLANNED, TROUBLED
+
+MAX_MESSAGE_BYTES = 1_048_588
+"""message.max.bytes of a broker that nobody configured."""
+
+
+def problems(record: dict[str, Any]) -> list[str]:
+    """What the published schema has against a record."""
+    return [one.message for one in Draft202012Validator(audit_schema()).iter_errors(record)]
+
+
+@pytest.mark.parametrize("report", [PLANNED, APPLIED, TROUBLED, FAILED])
+def test_a_record_is_as_its_schema_says(report: Report) -> None:
+    """However a run ended; a record without a field, or with another word, is not."""
+    rollback = Rollback("that", "c1", "digest", "anna", "INC-31", ())
+    record = audit_record(replace(report, rollback=rollback), 2)
+
+    assert problems(record) == []
+    assert json.loads(messages(record)[0]) == json.loads(json.dumps(record))
+    assert problems({name: value for name, value in record.items() if name != "brokers"}) == [
+        "'brokers' is a required property"
+    ]
+    assert problems(record | {"schema": 2}) == ["1 was expected"]
+
+
+def test_what_became_of_a_change() -> None:
+    """Each planned row says what was asked, what the broker said and what was read back."""
+    changes = {one["entity"]: one for one in audit_record(APPLIED, 1)["changes"]}
+
+    assert len(changes) == 4
+    assert changes["user=alice"] == {
+        "entity": "user=alice",
+        "key": "producer_byte_rate",
+        "kind": "pending",
+        "before": ALICE_RAISED.before,
+        "after": ALICE_RAISED.after,
+        "owner": "payments",
+        "reason": "card settlement",
+        "source": "payments.yaml:8",
+        "outcome": "accepted",
+        "error": None,
+        "message": None,
+        "verdict": "verified",
+        "seen": [],
+    }
+
+
+def test_a_large_run_goes_in_parts() -> None:
+    """Every change is in one part, each part is small enough and says which of how many it is."""
+    rows = tuple(ALICE_RAISED._replace(entity=f"user=u{number}") for number in range(5_000))
+    record = audit_record(replace(PLANNED, plan=replace(PLAN, differences=rows)), 1)
+
+    sent = messages(record)
+
+    assert len(sent) > 2
+    assert max(map(len, sent)) < MAX_MESSAGE_BYTES
+    parts = [json.loads(one) for one in sent]
+    assert [(one["part"], one["parts"]) for one in parts] == [
+        (at, len(sent)) for at in range(1, len(sent) + 1)
+    ]
+    assert [change for one in parts for change in one["changes"]] == record["changes"]
+    assert PART_BYTES < MAX_MESSAGE_BYTES / 2
