@@ -41,9 +41,10 @@ def name_findings(entity: Entity) -> Iterator[Finding]:
 
 def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
     if kind == USER and name.startswith(_PREFIX):
-        bare = Entity.of({USER: name.removeprefix(_PREFIX) or None}).text
+        bare = Entity.of({USER: name.removeprefix(_PREFIX)}).text
         message = f"{entity} is never met: Kafka looks quotas up by the name without {_PREFIX}."
-        yield PREFIXED_USER, message, f"If {bare} is meant, write the name so."
+        so = f"If {bare} is meant, write the name so."
+        yield PREFIXED_USER, message, so if name != _PREFIX else CODES[PREFIXED_USER].remedy
     if kind != IP and name == DEFAULT_TEXT:
         message = f"{entity} is for a {kind} of this name, not for the default."
         yield DEFAULT_AS_TEXT, message, f"For the default write {kind}: {{default: true}}."
