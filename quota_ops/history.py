@@ -54,8 +54,9 @@ def find_run(store: RunStore, wanted: str) -> RunFolder:
     CLUSTER/ before it looks among that cluster's runs alone. Raises InvalidInput when there is
     no such run, or more than one.
     """
-    if (path := Path(wanted)).joinpath(ABOUT).exists():
-        return RunFolder(path.absolute())
+    with suppress(OSError):  # a text may be too long for a path
+        if (path := Path(wanted)).joinpath(ABOUT).exists():
+            return RunFolder(path.absolute())
     cluster, _, name = wanted.strip("/").rpartition("/")
     paths = store.runs(cluster or None)
     if name == LAST and paths:
