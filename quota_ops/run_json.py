@@ -6,6 +6,7 @@ from math import isfinite
 from types import UnionType
 from typing import Any
 
+from quota_ops.model.conforming import conforming
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.finding import Finding, Place, Silence
 from quota_ops.model.finding_codes import CODES
@@ -67,8 +68,8 @@ def plan_from_json(values: Mapping[str, Any]) -> tuple[Plan, str]:
     plan = Plan(
         policy=Policy.from_json(values["policy"]),
         commit=typed(values["commit"], str | None),
-        differences=tuple(_difference(row) for row in values["differences"]),
-        guards=tuple(GuardFinding(**one) for one in values["guards"]),
+        differences=conforming([_difference(row) for row in values["differences"]]),
+        guards=conforming([GuardFinding(**one) for one in values["guards"]]),
         desired=typed(values["desired"], int),
         actual=typed(values["actual"], int),
         batches=typed(values["batches"], int),
@@ -93,9 +94,11 @@ def outcomes_json(outcomes: Iterable[Outcome]) -> Json:
 
 def outcomes_from_json(values: Mapping[str, Any]) -> tuple[Outcome, ...]:
     """The outcomes that `outcomes_json` wrote."""
-    return tuple(
-        Outcome(**one | {"keys": tuple(one["keys"]), "status": Status(one["status"])})
-        for one in values["outcomes"]
+    return conforming(
+        [
+            Outcome(**one | {"keys": tuple(one["keys"]), "status": Status(one["status"])})
+            for one in values["outcomes"]
+        ]
     )
 
 
@@ -122,20 +125,18 @@ def verification_from_json(
 ) -> tuple[tuple[BrokerAnswer, ...], tuple[RowVerdict, ...], int]:
     """The brokers, verdicts and count that `verification_json` wrote."""
     names = {one.name for one in fields(BrokerAnswer)}
-    brokers = tuple(
-        BrokerAnswer(**{name: one[name] for name in names}) for one in values["brokers"]
-    )
-    verdicts = tuple(
+    brokers = [BrokerAnswer(**{name: one[name] for name in names}) for one in values["brokers"]]
+    verdicts = [
         RowVerdict(
             row["entity"],
             row["key"],
             _float(row["expected"]),
             Verdict(row["verdict"]),
-            tuple((broker, _float(value)) for broker, value in row["seen"]),
+            tuple((typed(broker, int), _float(value)) for broker, value in row["seen"]),
         )
         for row in values["verdicts"]
-    )
-    return brokers, verdicts, typed(values["verified"], int)
+    ]
+    return conforming(brokers), conforming(verdicts), typed(values["verified"], int)
 
 
 def finding_json(finding: Finding) -> Json:

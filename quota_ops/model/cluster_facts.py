@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
+from quota_ops.model.conforming import conforming
+
 
 @dataclass(frozen=True, slots=True)
 class BrokerFacts:
@@ -61,13 +63,14 @@ class ClusterFacts:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
         """The facts that `as_json` wrote; KeyError or TypeError when it wrote nothing like that."""
-        return cls(
-            brokers=tuple(BrokerFacts(**one) for one in values["brokers"]),
+        facts = cls(
+            brokers=conforming([BrokerFacts(**one) for one in values["brokers"]]),
             principal=values["principal"],
             client_id=values["client_id"],
             scram_users=_names(values["scram_users"]),
             acl_principals=_names(values["acl_principals"]),
         )
+        return conforming([facts])[0]
 
 
 def _sorted(names: frozenset[str] | None) -> list[str] | None:

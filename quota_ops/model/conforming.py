@@ -1,0 +1,42 @@
+"""Values that came from a file, held against the types that their class gives its fields."""
+
+from collections.abc import Sequence
+from functools import cache
+from operator import attrgetter
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+Row = TypeVar("Row")
+
+
+def conforming(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """The rows, all of one class; TypeError when a field has a value of a type that it cannot have.
+
+    Of a tuple or a set what is in it is looked at too. It goes field by field, because there may
+    be many rows and few fields.
+    """
+    kind: type = type(rows[0]) if rows else object
+    for name, (types, inside) in _types(kind).items():
+        values = list(map(attrgetter(name), rows))
+        found = set(map(type, values)) - types
+        if inside:
+            within = (one for some in values if some is not None for one in some)
+            found |= set(map(type, within)) - inside
+        if found:
+            raise TypeError(f"{name} is {', '.join(sorted(one.__name__ for one in found))}")
+    return tuple(rows)
+
+
+@cache
+def _types(row: type) -> dict[str, tuple[frozenset[Any], frozenset[Any]]]:
+    """The types of each field, and of what is in it where it is a tuple or a set."""
+    return {name: _of_hint(hint) for name, hint in get_type_hints(row).items()}
+
+
+def _of_hint(hint: Any) -> tuple[frozenset[Any], frozenset[Any]]:
+    parts = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    inside = (one for part in parts for one in get_args(part) if one is not Ellipsis)
+    return (
+        frozenset(get_origin(part) or part for part in parts),
+        frozenset(get_origin(one) or one for one in inside),
+    )

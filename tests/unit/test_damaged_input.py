@@ -1,0 +1,201 @@
+"""Whatever the bytes of a file are, the answer is an error of ours or an answer, and whole."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from quota_ops import ledger
+from quota_ops.desired.read import read_cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.errors import QuotaOpsError
+from quota_ops.model.metadata import Metadata
+from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.rows import LedgerRow
+from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
+from quota_ops.report.screen import line, plain
+from quota_ops.run_folder import (
+    APPLIED,
+    FACTS,
+    METADATA,
+    PLAN,
+    VALIDATED,
+    VERIFIED,
+    RunFolder,
+)
+from quota_ops.run_json import outcomes_json, verification_json
+from quota_ops.run_store import RunStore
+from quota_ops.stages import report
+from quota_ops.stages.approval import approved_plan
+from quota_ops.stages.chain import Run, run_stages
+
+CLUSTER_FILE = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\nprotect: [{user: boss}]\n"
+QUOTAS_FILE = """\
+owner: team
+quotas:
+  - user: alice
+    limits: {producer_byte_rate: 15 MiB, request_percentage: 50}
+    reason: because
+  - ip: 10.0.0.1
+    limits: {connection_creation_rate: 5}
+"""
+SNAPSHOT = [
+    {"entity": {"user": "alice"}, "key": "producer_byte_rate", "value": 1.0},
+    {"entity": {"user": "bob"}, "key": "request_percentage", "value": 2.0},
+]
+CONNECTION = """\
+bootstrap.servers=kafka-1:9094
+security.protocol=sasl_ssl
+sasl.mechanism=SCRAM-SHA-256
+sasl.username=svc
+sasl.password=${env:HOME}
+"""
+EDITS = st.lists(
+    st.tuples(st.integers(0, 4000), st.integers(0, 30), st.binary(max_size=6)),
+    min_size=1,
+    max_size=4,
+)
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+ANY_JSON = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=4,
+)
+bounded = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+AS_A_BROKER_LEFT_THEM = {
+    VALIDATED: outcomes_json([Outcome(1, "user=alice", ("producer_byte_rate",), Status.ACCEPTED)]),
+    APPLIED: outcomes_json([Outcome(1, "user=alice", ("producer_byte_rate",), Status.UNKNOWN)]),
+    VERIFIED: verification_json(
+        [BrokerAnswer(1, "kafka-1:9092", 2, 1)],
+        [RowVerdict("user=alice", "producer_byte_rate", 1.0, Verdict.DIFFERS, ((1, None),))],
+        1,
+    ),
+    FACTS: ClusterFacts((BrokerFacts(1, "kafka-1:9092", "4.3", "a.B", 3, 8),), "User:a").as_json(),
+    METADATA: Metadata(led=True, seconds=((1, 9.0),), fenced=(2,), disagree=((3, 4),)).as_json(),
+}
+Edits = list[tuple[int, int, bytes]]
+
+
+def edited(content: bytes, edits: Edits) -> bytes:
+    """Bytes with pieces of it replaced."""
+    for start, length, piece in edits:
+        at = start % (len(content) + 1)
+        content = content[:at] + piece + content[at + length :]
+    return content
+
+
+def outcome(act: Callable[[], object]) -> QuotaOpsError | None:
+    """The error of ours, if there is one; anything else that is raised fails the test."""
+    try:
+        act()
+    except QuotaOpsError as error:
+        return error
+    return None
+
+
+def is_harmless(text: str) -> bool:
+    """Whether a text has nothing in it that steers a terminal or hides what it says."""
+    return all(char.isprintable() or char == "\n" for char in text)
+
+
+@pytest.fixture(name="run", scope="module")
+def _run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run without a cluster, as far as that comes."""
+    root = tmp_path_factory.mktemp("damaged")
+    folder = root / "demo"
+    folder.mkdir()
+    (folder / "cluster.yaml").write_text(CLUSTER_FILE)
+    (folder / "team.yaml").write_text(QUOTAS_FILE)
+    snapshot = root / "snapshot.jsonl"
+    snapshot.write_text("".join(f"{json.dumps(row)}\n" for row in SNAPSHOT))
+    store = RunStore(root / "store")
+
+    def connect() -> Any:
+        raise AssertionError("there is no cluster")
+
+    started = RunFolder.start(store.new_run("demo"), cluster="demo", commit=None)
+    run = Run(started, folder, store, connect, actual=snapshot, allow={})
+    outcome(lambda: run_stages(run, ("check", "describe", "diff", "plan")))
+    for name, values in AS_A_BROKER_LEFT_THEM.items():
+        started.write_json(name, values)
+    return run
+
+
+@bounded
+@given(st.sampled_from(["cluster.yaml", "team.yaml"]), EDITS)
+def test_yaml_of_any_bytes(run: Run, tmp_path: Path, name: str, edits: Edits) -> None:
+    """The stage check says what is wrong, whatever it reads."""
+    folder = tmp_path / "demo"
+    shutil.copytree(run.cluster_folder, folder, dirs_exist_ok=True)
+    (folder / name).write_bytes(edited((folder / name).read_bytes(), edits))
+
+    error = outcome(lambda: read_cluster(folder))
+
+    assert is_harmless(plain(tuple(map(line, str(error).split("\n")))))
+
+
+@bounded
+@given(EDITS)
+def test_a_connection_of_any_text(edits: Edits) -> None:
+    """A connection parses, or the error names its line; nothing is looked up that is not asked."""
+    text = edited(CONNECTION.encode(), edits).decode("utf-8", "replace")
+
+    error = outcome(lambda: Connection.parse(text, name="demo", source="demo.properties"))
+
+    assert is_harmless(plain(tuple(map(line, str(error).split("\n")))))
+
+
+@bounded
+@given(st.data())
+def test_an_artefact_of_any_bytes(run: Run, tmp_path: Path, data: st.DataObject) -> None:
+    """The report is written all the same, harmless and whole; apply refuses, or takes the plan."""
+    folder = RunFolder(tmp_path / "run")
+    shutil.rmtree(folder.path, ignore_errors=True)
+    shutil.copytree(run.folder.path, folder.path)
+    inputs = [one for one in sorted(folder.path.iterdir()) if not one.name.startswith("report")]
+    path = data.draw(st.sampled_from([one for one in inputs if one.name != "run.json"]))
+    if path.suffix == ".json" and data.draw(st.booleans()):
+        path.write_text(json.dumps(_with_any(data, json.loads(path.read_text("utf-8")))))
+    else:
+        path.write_bytes(edited(path.read_bytes(), data.draw(EDITS)))
+
+    outcome(lambda: approved_plan(folder, run.folder.read_json(PLAN)["digest"]))
+    outcome(lambda: report.run(folder))
+
+    assert not list(folder.path.glob("*.part"))
+    for page in folder.path.glob("report.*"):
+        assert is_harmless(page.read_text("utf-8"))
+
+
+def _with_any(data: st.DataObject, value: Any) -> Any:
+    """A JSON value with something else somewhere in it."""
+    if value and isinstance(value, dict | list) and data.draw(st.integers(0, 3)):
+        names = list(value) if isinstance(value, dict) else list(range(len(value)))
+        name = data.draw(st.sampled_from(names))
+        value[name] = _with_any(data, value[name])
+        return value
+    return data.draw(ANY_JSON)
+
+
+@bounded
+@given(EDITS)
+def test_a_ledger_of_any_bytes(tmp_path: Path, edits: Edits) -> None:
+    """A ledger is read, or said to be damaged, and a change makes no file of it."""
+    folder = tmp_path / "ledger"
+    shutil.rmtree(folder, ignore_errors=True)
+    row = LedgerRow("c", "user=a", "k", 1.0, ledger.VERIFIED, "t", "f", None, "run", "")
+    ledger.change(folder, lambda rows: rows.update({("user=a", "k", ledger.VERIFIED): row}))
+    (last,) = folder.iterdir()
+    last.write_bytes(edited(last.read_bytes(), edits))
+
+    error = outcome(lambda: ledger.change(folder, lambda rows: rows.clear()))
+
+    assert len(list(folder.iterdir())) == (1 if error else 2)
