@@ -19,6 +19,7 @@ from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.plan import GuardFinding
 from quota_ops.model.problem import Problem
 from quota_ops.model.report import Report
+from quota_ops.model.rollback import Rollback, Undone
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
 from quota_ops.report import fleet, question
 from quota_ops.report.data import as_json
@@ -108,6 +109,10 @@ def report_of(name: str) -> Report:
             ),
         ),
         versions=((name, name),),
+        audit=one_line(name),
+        rollback=Rollback(
+            name, name, name, name, name, (Undone(name, name, 1.0, 2.0, name, True, 3.0, name),)
+        ),
         decisions=(Decision(Said.APPROVED, PLAN.digest, (), name, name, name, name),),
     )
 
