@@ -1,6 +1,6 @@
 """Bytes in a place, whole or not at all: what every file in the run store is made of.
 
-A place is a path or a URL that Arrow's file systems know. Today only local folders are promised,
+A place is a path or a URL of one that Arrow's file systems know. Only local folders are written,
 because the ledger needs a create that fails when the file exists, which `os.link` gives there.
 """
 
@@ -27,8 +27,8 @@ def write(place: str, content: bytes) -> None:
 
     Raises InvalidInput when the place cannot be written (disk full, no permission).
     """
-    with _draft(place, content) as (fs, draft, path):
-        fs.move(draft, path)
+    with _draft(place, content) as (draft, path):
+        os.replace(draft, path)  # noqa: PTH105 - as os.link below
 
 
 def create(place: str, content: bytes) -> bool:
@@ -37,7 +37,7 @@ def create(place: str, content: bytes) -> bool:
     They are on the disk when this returns: not even a power cut takes them back. Raises
     InvalidInput as `write` does, also where the file system has no hard links.
     """
-    with _draft(place, content) as (_, draft, path):
+    with _draft(place, content) as (draft, path):
         _sync(draft)
         try:
             os.link(draft, path)
@@ -45,6 +45,15 @@ def create(place: str, content: bytes) -> bool:
             return False
         _sync(str(Path(path).parent))
         return True
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, and each above it that is not there, that nobody else may read.
+
+    Raises OSError where that cannot be.
+    """
+    for folder in (*reversed(path.parents), path):
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def _sync(path: str) -> None:
@@ -56,15 +65,19 @@ def _sync(path: str) -> None:
 
 
 @contextmanager
-def _draft(place: str, content: bytes) -> Iterator[tuple[FileSystem, str, str]]:
-    """The bytes in a file beside the place that is gone at the end, unless it became the place."""
-    fs, path = _locate(place)
+def _draft(place: str, content: bytes) -> Iterator[tuple[str, str]]:
+    """The bytes in a file beside the place that is gone at the end, unless it became the place.
+
+    From its first byte on nobody else may read it: runs say who may do how much.
+    """
+    _, path = _locate(place)
     draft = f"{path}.{uuid4().hex}.part"
     try:
-        fs.create_dir(str(Path(path).parent))
-        with fs.open_output_stream(draft) as file:
+        make_folder(Path(path).parent)
+        descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-        yield fs, draft, path
+        yield draft, path
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
         raise InvalidInput(
@@ -72,7 +85,7 @@ def _draft(place: str, content: bytes) -> Iterator[tuple[FileSystem, str, str]]:
         ) from error
     finally:
         with suppress(OSError):
-            fs.delete_file(draft)
+            Path(draft).unlink()
 
 
 def _locate(place: str) -> tuple[FileSystem, str]:

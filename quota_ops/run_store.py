@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
+from quota_ops import artefact
 from quota_ops.model.errors import InvalidInput
 
 ENVIRONMENT = "QUOTA_OPS_RUN_STORE"
@@ -34,8 +35,7 @@ class RunStore:
         """
         folder = self.root / "runs" / _safe(cluster) / (_safe(run) if run else _run_name())
         try:
-            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            artefact.make_folder(folder)
         except OSError as error:
             raise InvalidInput(
                 f"the run store {self.root} cannot be written: {error.strerror}",

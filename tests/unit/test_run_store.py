@@ -2,10 +2,12 @@
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from quota_ops import artefact
 from quota_ops.model.errors import InvalidInput
 from quota_ops.run_store import ENVIRONMENT, RunStore, find_run_store
 
@@ -15,15 +17,27 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_store_is_private(tmp_path: Path) -> None:
-    """Whatever the umask, nobody else reads a run."""
+@pytest.mark.parametrize("first", ["run", "hold", "ledger"])
+def test_a_store_is_private(first: str, tmp_path: Path) -> None:
+    """Whatever the umask and whoever writes first, nobody else reads a folder or a file of it."""
+    root = tmp_path / "store"
+    store = RunStore(root)
+    place = store.holds("id") / "1.json"
+    writes: dict[str, Callable[[], object]] = {
+        "run": lambda: artefact.write(str(store.new_run("demo") / "run.json"), b"1"),
+        "hold": lambda: artefact.create(str(place), b"1"),
+        "ledger": lambda: artefact.write(str(store.ledger("id") / "1.parquet"), b"1"),
+    }
     before = os.umask(0)
     try:
-        folder = RunStore(tmp_path / "store").new_run("demo")
+        writes[first]()
+        store.new_run("other")
+        artefact.write(str(place), b"2")
     finally:
         os.umask(before)
 
-    assert (mode(tmp_path / "store"), mode(folder)) == (0o700, 0o700)
+    modes = {(path.is_dir(), oct(mode(path))) for path in (root, *root.rglob("*"))}
+    assert modes == {(True, "0o700"), (False, "0o600")}
 
 
 def test_runs_are_named_by_their_time(tmp_path: Path) -> None:
