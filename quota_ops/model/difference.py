@@ -47,6 +47,9 @@ class Action(StrEnum):
 DRIFT_KINDS = frozenset({Kind.DRIFTED, Kind.CONFLICT, Kind.CHANGED_SINCE, Kind.GONE})
 """The kinds that mean that somebody else moved the cluster."""
 
+FOREIGN_KINDS = frozenset({Kind.TAKEOVER, Kind.UNMANAGED, Kind.CONFLICT, Kind.CHANGED_SINCE})
+"""The kinds that a write of ours ends though somebody else put there what it replaces."""
+
 WRITES = frozenset({Action.SET, Action.CLEAR})
 
 

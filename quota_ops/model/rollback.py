@@ -20,7 +20,8 @@ ONLY_REPORTED = "the policy says drift: report"
 class Undone(NamedTuple):
     """A row that a run changed from `before` to `after`, and what stands there `now`.
 
-    `left` says why it stays as it is; null when the rollback writes `before` again.
+    `left` says why it stays as it is; null when the rollback writes `before` again. `foreign` is
+    whether somebody else had put `before` there: it is not ours once it is back.
     """
 
     entity: str
@@ -31,6 +32,7 @@ class Undone(NamedTuple):
     verified: bool
     now: float | None = None
     left: str | None = None
+    foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)

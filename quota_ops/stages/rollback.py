@@ -7,6 +7,7 @@ from pathlib import Path
 from quota_ops import ledger
 from quota_ops.model.approval import Said
 from quota_ops.model.commit import rollback_of
+from quota_ops.model.difference import FOREIGN_KINDS
 from quota_ops.model.errors import Refused
 from quota_ops.model.outcome import Status
 from quota_ops.model.plan import Plan
@@ -120,7 +121,14 @@ def _changed(earlier: RunFolder, plan: Plan) -> Iterator[Undone]:
     for row in plan.writes:
         key = (row.entity, row.key)
         if key in accepted:
-            yield Undone(*key, row.before, row.target, row.owner, key in verified)
+            yield Undone(
+                *key,
+                row.before,
+                row.target,
+                row.owner,
+                verified=key in verified,
+                foreign=row.kind in FOREIGN_KINDS,
+            )
 
 
 def _read_back(earlier: RunFolder, accepted: set[tuple[str, str]]) -> set[tuple[str, str]]:

@@ -11,11 +11,12 @@ from quota_ops.model.difference import Action, Difference
 from quota_ops.model.errors import ClusterTrouble, Refused, Unreachable
 from quota_ops.model.outcome import DONE, Status
 from quota_ops.model.progress import SILENT, Progress
+from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, LedgerRow
 from quota_ops.model.tables import DESIRED, HOLDS
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict, behind
 from quota_ops.parquet import to_rows
-from quota_ops.run_folder import APPLIED, METADATA, VERIFIED, RunFolder
+from quota_ops.run_folder import APPLIED, METADATA, ROLLBACK, VERIFIED, RunFolder
 from quota_ops.run_json import verification_json
 from quota_ops.stages.intent import astray
 from quota_ops.stages.settle import Held, held_by
@@ -156,7 +157,7 @@ def _record(
     differences: Iterable[Difference],
 ) -> None:
     """Write what was read back to the ledger, and the policy and commit that it belongs to."""
-    about, policy = folder.about(), folder.policy()
+    about, policy, foreign = folder.about(), folder.policy(), _foreign(folder)
     now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     rows = []
     for difference in differences:
@@ -167,7 +168,7 @@ def _record(
                 LedgerRow(
                     policy.cluster_id,
                     *key,
-                    verified[key],
+                    None if key in foreign else verified[key],
                     ledger.VERIFIED,
                     asked.owner if asked else None,
                     asked.file if asked else None,
@@ -186,6 +187,14 @@ def _record(
         ledger.follow(known, desired)
 
     ledger.change(ledger_folder, edit, policy=policy, commit=about["commit"])
+
+
+def _foreign(folder: RunFolder) -> set[tuple[str, str]]:
+    """The rows that a rollback gives back to whom they were taken from: no longer ours."""
+    if not folder.has(ROLLBACK):
+        return set()
+    taken = folder.read_as(ROLLBACK, Rollback.from_json).taken
+    return {(row.entity, row.key) for row in taken if row.foreign}
 
 
 def _raise_unless_agreed(brokers: Iterable[BrokerAnswer], verdicts: tuple[RowVerdict, ...]) -> None:
