@@ -1,7 +1,7 @@
 """Who says whether a plan may be applied: the options, or the person at the terminal."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from getpass import getuser
 
 import click
@@ -15,16 +15,27 @@ from quota_ops.report.screens import plan_screen
 from quota_ops.run_folder import RunFolder
 from quota_ops.stages.approval import refuse_unless_approves
 from quota_ops.stages.asking import answered
+from quota_ops.stages.plan import refuse_unless_passed
 from quota_ops.stages.read_report import read_report
 
 
 def person(
-    folder: RunFolder, output: str, approve: str | None, reason: str | None
+    folder: RunFolder,
+    output: str,
+    *,
+    approve: str | None,
+    reason: str | None,
+    allowed: Mapping[str, str],
 ) -> Callable[[Plan], Decision] | None:
-    """What asks a person about a run's plan; None where nobody can be asked."""
+    """What asks a person about a run's plan; None where nobody can be asked.
+
+    Options that name the guards which may pass approve a plan where no other guard asks.
+    """
 
     def by_options(plan: Plan) -> Decision:
         refuse_unless_approves(approve or "", plan)
+        if allowed:
+            refuse_unless_passed(plan)
         return answered(folder, plan, Said.APPROVED, _user(), reason or "")
 
     def at_the_terminal(plan: Plan) -> Decision:

@@ -64,7 +64,9 @@ def run_command(
             engine=engine,
             allow=allowed,
             approve=approve,
-            ask=person(folder, output, approve, reason) if "apply" in stages else None,
+            ask=person(folder, output, approve=approve, reason=reason, allowed=allowed)
+            if "apply" in stages
+            else None,
             progress=told,
             actual=actual,
         )

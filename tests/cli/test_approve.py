@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.model.approval import Decision, Said
-from quota_ops.run_folder import RunFolder
+from quota_ops.run_folder import PLAN, RunFolder
 from quota_ops.sandbox.broker import RunningBroker
 from quota_ops.stages.asking import decisions
 from tests.cli.test_screens import KEY, STATE, on_a_terminal, said
@@ -23,10 +23,15 @@ def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
         yield lab
 
 
+def last_run(lab: Lab) -> RunFolder:
+    """The folder of the last run."""
+    runs = (lab.store.root / "runs" / "demo").iterdir()
+    return RunFolder(max(runs, key=lambda one: one.stat().st_mtime))
+
+
 def last_decisions(lab: Lab) -> tuple[Decision, ...]:
     """What was said of the plan of the last run."""
-    newest = max((lab.store.root / "runs" / "demo").iterdir(), key=lambda one: one.stat().st_mtime)
-    return decisions(RunFolder(newest))
+    return decisions(last_run(lab))
 
 
 def test_in_a_pipe(lab: Lab) -> None:
@@ -82,3 +87,23 @@ def test_an_approval_of_another_plan(lab: Lab) -> None:
     assert refused.returncode == 1
     assert refused.stderr.startswith("the approval is for 00000000, this plan is ")
     assert (lab.held(), last_decisions(lab)) == ({}, ())
+
+
+def test_an_approval_that_names_guards(lab: Lab) -> None:
+    """With --allow the named guards pass, and no other one that asks."""
+    before: State = {"user=alice": {KEY: 9.0}}
+    after: State = {**STATE, **EVERYONE}
+    lab.put(before)
+    lab.desire(after, approval="on_breach")
+    said(lab, "plan", "demo", exit_code=1)
+    run = last_run(lab)
+    options = ("--approve", run.read_json(PLAN)["digest"], "--reason", "agreed")
+    one, other = ("--allow", "default_touched"), ("--allow", "takeover")
+
+    for command in (("demo",), ("--run", str(run.path))):
+        shown = said(lab, "reconcile", *command, *options, *one, exit_code=1)
+        assert "It passes with --allow takeover --reason TEXT" in shown
+        assert (lab.held(), last_decisions(lab)) == (before, ())
+
+    said(lab, "reconcile", "--run", str(run.path), *options, *one, *other)
+    assert lab.held() == after
