@@ -88,6 +88,26 @@ def find_run_store(place: str | None = None) -> RunStore:
     return RunStore(root)
 
 
+def store_of(run: Path, named: str | None = None) -> RunStore:
+    """The run store that a run's folder lies in, whose ledger, approvals and holds are the run's.
+
+    Raises InvalidInput when it lies in none, as a copy does, or in another one than `named`.
+    """
+    runs = Path(os.path.normpath(run.absolute())).parent.parent
+    if runs.name != "runs":
+        raise InvalidInput(
+            f"{run} lies in no run store, where the ledger, approvals and holds of its run are",
+            "Name the run as `quota-ops runs` lists it; a copy can be read by quota-ops show.",
+        )
+    store = find_run_store(str(runs.parent))
+    if named and (other := find_run_store(named)).root.resolve() != store.root.resolve():
+        raise InvalidInput(
+            f"{run} lies in the run store {store.root}, and --run-store names {other.root}",
+            "Leave out --run-store.",
+        )
+    return store
+
+
 def _usual() -> Path:
     from platformdirs import user_state_path  # noqa: PLC0415 - only where no place was named
 

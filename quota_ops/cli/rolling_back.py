@@ -10,7 +10,7 @@ from quota_ops.cli.running import connection
 from quota_ops.cli.show import show_run
 from quota_ops.history import find_run
 from quota_ops.model.errors import GuardsRefused, QuotaOpsError
-from quota_ops.run_store import find_run_store
+from quota_ops.run_store import find_run_store, store_of
 from quota_ops.stages import rollback
 from quota_ops.stages.chain import CHAINS, Run, run_stages
 
@@ -27,8 +27,9 @@ def roll_back(
     output: str,
 ) -> None:
     """Plan to take back a run in a new run folder, and show the plan."""
-    store = find_run_store(run_store)
-    folder = rollback.start(store, find_run(store, wanted), by=by, reason=reason)
+    earlier = find_run(find_run_store(run_store), wanted)
+    store = store_of(earlier.path, run_store)
+    folder = rollback.start(store, earlier, by=by, reason=reason)
     error: QuotaOpsError | None = None
     with connection(folder, connection_file) as connect:
         run = Run(folder, Path(), store, connect, engine=engine, allow=allow)

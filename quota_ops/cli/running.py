@@ -16,7 +16,7 @@ from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.run_folder import ABOUT, RunFolder
-from quota_ops.run_store import RunStore, find_run_store
+from quota_ops.run_store import RunStore, find_run_store, store_of
 from quota_ops.stages.chain import CHAINS, OFFLINE, RESUMED, Run, run_stages
 from quota_ops.stages.diff import EMBEDDED
 
@@ -46,12 +46,12 @@ def run_command(
     if actual is not None and run_folder is not None:
         raise InvalidInput("--actual starts a run of its own", "Leave out --run.")
     allowed = options.allowed(allow, reason, approve)
-    store = find_run_store(run_store)
     if run_folder is not None:
         cluster_folder = Path()
-        folder = find_run(run_folder)
+        folder, store = find_run(run_folder), store_of(run_folder, run_store)
         stages = _resumed(name, approve, allowed)
     else:
+        store = find_run_store(run_store)
         cluster_folder = options.find_cluster(str(cluster), desired_state)
         folder, stages = _start(store, cluster_folder, commit), _started(name, actual)
     error: QuotaOpsError | None = None

@@ -38,10 +38,10 @@ def describe_run(
     from quota_ops.model.entity import Entity
     from quota_ops.model.tables import ACTUAL
     from quota_ops.parquet import to_rows
-    from quota_ops.run_store import find_run_store
+    from quota_ops.run_store import store_of
     from quota_ops.stages.chain import Run, run_stages
 
-    folder, store = find_run(path), find_run_store(run_store)
+    folder, store = find_run(path), store_of(path, run_store)
     with connection(folder, connection_file) as connect:
         run_stages(Run(folder, Path(), store, connect), ("describe",))
     rows = to_rows(folder.read_table(ACTUAL).select(["entity", "key", "value"]))

@@ -41,7 +41,8 @@ def run(
     what the cluster already holds is not sent again. What somebody holds at the moment of writing
     is left alone, though the plan has it. Raises Refused when the digest does not match, a guard
     was not let pass, the cluster is paused or frozen by now, another commit was applied meanwhile,
-    or any entity did not end as planned; ClusterTrouble when the cluster was lost.
+    the ledger is gone, or any entity did not end as planned; ClusterTrouble when the cluster was
+    lost.
     """
     with folder.stage("apply"):
         plan, batches = approved_plan(folder, approved)
@@ -64,7 +65,9 @@ def _refuse_if_passed(folder: RunFolder, ledger_folder: Path) -> None:
     (_, then), (_, now) = applied(folder.read_table(LEDGER)), applied(last(ledger_folder).table)
     if now[-1:] not in {then[-1:], (folder.about()["commit"],)}:
         raise Refused(
-            f"{named(now[-1])} was applied since this plan was made",
+            f"{named(now[-1])} was applied since this plan was made"
+            if now
+            else f"the ledger that this plan was made from is gone from {ledger_folder}",
             "Nothing was written. Make a new plan.",
         )
 

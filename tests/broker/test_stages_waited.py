@@ -1,5 +1,7 @@
 """A plan that waited for its approval while Git and the cluster went on."""
 
+import shutil
+
 from quota_ops.model.errors import Refused
 from quota_ops.run_folder import PLAN, RunFolder
 from quota_ops.stages.chain import CHAINS, RESUMED, run_stages
@@ -44,3 +46,22 @@ def test_a_plan_may_wait_while_nothing_else_is_applied(lab: Lab) -> None:
     run_stages(lab.resume(waiting.folder, approve=approved), RESUMED)
 
     assert lab.held() == lab.known() == OLD
+
+
+def test_a_plan_whose_ledger_is_gone(lab: Lab) -> None:
+    """Nobody knows what was applied since: nothing is written before a new plan is made."""
+    lab.desire(OLD)
+    run_stages(lab.resume(at_commit(lab, "c1")), CHAINS["reconcile"])
+    lab.desire(NEW)
+    waiting = lab.resume(at_commit(lab, "c2"))
+    run_stages(waiting, CHAINS["plan"])
+    shutil.rmtree(lab.ledger_folder)
+
+    approved = waiting.folder.read_json(PLAN)["digest"]
+    error = error_of(lab.resume(waiting.folder, approve=approved), RESUMED)
+
+    assert isinstance(error, Refused)
+    assert error.message == (
+        f"the ledger that this plan was made from is gone from {lab.ledger_folder}"
+    )
+    assert lab.held() == OLD

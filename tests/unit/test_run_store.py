@@ -9,7 +9,7 @@ import pytest
 
 from quota_ops import artefact
 from quota_ops.model.errors import InvalidInput
-from quota_ops.run_store import ENVIRONMENT, RunStore, find_run_store
+from quota_ops.run_store import ENVIRONMENT, RunStore, find_run_store, store_of
 
 
 def mode(path: Path) -> int:
@@ -114,3 +114,28 @@ def test_a_checkout_is_no_store(git: str, tmp_path: Path) -> None:
             "  Runs and ledgers must outlive a checkout: give a folder elsewhere, "
             "by --run-store or QUOTA_OPS_RUN_STORE."
         )
+
+
+def test_the_store_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run belongs to the store it lies in, however its path and that store are spelled."""
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "environment"))
+    store = RunStore(tmp_path / "store")
+    run = store.new_run("demo")
+    (tmp_path / "link").symlink_to(store.root)
+    monkeypatch.chdir(run)
+
+    for path in (run, Path(), run / ".." / run.name):
+        assert store_of(path) == store_of(path, str(tmp_path / "link")) == store
+    with pytest.raises(InvalidInput) as refused:
+        store_of(run, str(tmp_path / "other"))
+    assert str(refused.value) == (
+        f"{run} lies in the run store {store.root}, and --run-store names {tmp_path / 'other'}\n"
+        "  Leave out --run-store."
+    )
+
+
+@pytest.mark.parametrize("place", ["/", "/run", "/runs/demo", "/srv/copies/demo/run"])
+def test_a_copy_of_a_run_lies_in_no_store(place: str) -> None:
+    """Only ROOT/runs/CLUSTER/RUN has a ledger, approvals and holds."""
+    with pytest.raises(InvalidInput, match=f"^{place} lies in no run store"):
+        store_of(Path(place))

@@ -1,0 +1,61 @@
+"""Commands on the folder of an earlier run, from where another run store is the usual one."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quota_ops.run_folder import PLAN
+from quota_ops.run_store import ENVIRONMENT
+from quota_ops.sandbox.broker import RunningBroker
+from tests.cli.test_screens import KEY
+from tests.lab import Lab, State, open_lab
+
+STATE: State = {"user=alice": {KEY: 10.0}}
+
+
+@pytest.fixture(name="lab")
+def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
+    with open_lab(broker, tmp_path) as lab:
+        lab.desire(STATE)
+        yield lab
+
+
+def test_a_run_keeps_to_its_store(lab: Lab) -> None:
+    """Its store's holds keep a row from being written, and its store's ledger gets the other."""
+    lab.desire({**STATE, "user=bob": {KEY: 10.0}})
+    run = lab.run("plan")
+    hold = ("hold", "demo", "--names", "user=alice", "--until", "1h", "--reason", "INC-31")
+    assert lab.cli(*hold).returncode == 0
+    elsewhere = {ENVIRONMENT: str(lab.root / "elsewhere")}
+    approved = ("reconcile", "--run", str(run.path), "--approve", run.read_json(PLAN)["digest"])
+
+    refused = lab.cli(*approved, "--run-store", elsewhere[ENVIRONMENT])
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"{run.path} lies in the run store {lab.store.root}, and ")
+    assert lab.held() == {}
+
+    lab.cli(*approved, environment=elsewhere)
+    assert lab.held() == lab.known() == {"user=bob": {KEY: 10.0}}
+    lab.cli("rollback", str(run.path), "--reason", "INC-31", environment=elsewhere)
+    assert len(lab.store.runs("demo")) == len(("plan", "rollback"))
+    assert not (lab.root / "elsewhere").exists()
+
+
+def test_a_copy_of_a_run_is_only_read(lab: Lab) -> None:
+    """Beside a copy there is no ledger: it can be shown, and nothing can be done with it."""
+    run = lab.run("plan")
+    copy = str(shutil.copytree(run.path, lab.root / "copy"))
+    digest = run.read_json(PLAN)["digest"]
+
+    assert lab.cli("show", copy).returncode == 0
+    for command in (
+        ("reconcile", "--run", copy, "--approve", digest),
+        ("rollback", copy, "--reason", "INC-31"),
+        ("describe", "--run", copy),
+    ):
+        refused = lab.cli(*command)
+        assert refused.returncode == 2
+        assert refused.stderr.startswith(f"{copy} lies in no run store, ")
+    assert lab.held() == {}
