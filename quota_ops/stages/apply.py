@@ -5,13 +5,10 @@ from pathlib import Path
 from time import monotonic
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.ledger import applied, last
-from quota_ops.model.commit import named
 from quota_ops.model.errors import NoAnswer, QuotaOpsError, Refused
 from quota_ops.model.outcome import MEANT, Outcome, Status
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.rows import BatchRow
-from quota_ops.model.tables import LEDGER
 from quota_ops.run_folder import APPLIED, RunFolder
 from quota_ops.run_json import outcomes_json
 from quota_ops.stages.approval import approved_plan
@@ -19,6 +16,7 @@ from quota_ops.stages.halving import answered
 from quota_ops.stages.holding import without_held
 from quota_ops.stages.intent import intend, is_as_planned, withdraw
 from quota_ops.stages.outcomes import all_of, listed
+from quota_ops.stages.passed import passed_by
 from quota_ops.stages.settle import UNSETTLED, Held, held_by, settle
 from quota_ops.stages.standstill import refuse_at_standstill
 
@@ -62,14 +60,8 @@ def run(
 
 def _refuse_if_passed(folder: RunFolder, ledger_folder: Path) -> None:
     """Refuse a plan that waited while another commit was applied: it would undo that one."""
-    (_, then), (_, now) = applied(folder.read_table(LEDGER)), applied(last(ledger_folder).table)
-    if now[-1:] not in {then[-1:], (folder.about()["commit"],)}:
-        raise Refused(
-            f"{named(now[-1])} was applied since this plan was made"
-            if now
-            else f"the ledger that this plan was made from is gone from {ledger_folder}",
-            "Nothing was written. Make a new plan.",
-        )
+    if (why := passed_by(folder, ledger_folder)) is not None:
+        raise Refused(why, "Nothing was written. Make a new plan.")
 
 
 def _send_all(

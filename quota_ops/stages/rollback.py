@@ -16,11 +16,12 @@ from quota_ops.model.rollback import Rollback, Undone
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, DIFFERENCES, LEDGER
 from quota_ops.parquet import to_rows
-from quota_ops.run_folder import APPLIED, PLAN, POLICY, ROLLBACK, VERIFIED, RunFolder
-from quota_ops.run_json import plan_from_json, verification_from_json
+from quota_ops.run_folder import APPLIED, PLAN, POLICY, ROLLBACK, RunFolder
+from quota_ops.run_json import plan_from_json
 from quota_ops.run_store import RunStore
 from quota_ops.stages import diff
 from quota_ops.stages.asking import answered, plan_of, remember
+from quota_ops.stages.read_back import read_back
 
 
 def start(store: RunStore, earlier: RunFolder, *, by: str, reason: str) -> RunFolder:
@@ -117,7 +118,7 @@ def _changed(earlier: RunFolder, plan: Plan) -> Iterator[Undone]:
         if one.status is Status.ACCEPTED
         for key in one.keys
     }
-    verified = set(_read_back(earlier, accepted))
+    verified = read_back(earlier, accepted)
     for row in plan.writes:
         key = (row.entity, row.key)
         if key in accepted:
@@ -129,16 +130,3 @@ def _changed(earlier: RunFolder, plan: Plan) -> Iterator[Undone]:
                 verified=key in verified,
                 foreign=row.kind in FOREIGN_KINDS,
             )
-
-
-def _read_back(earlier: RunFolder, accepted: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """The rows that verify has seen since they were last written."""
-    written, read = earlier.path / APPLIED, earlier.path / VERIFIED
-    if not accepted or not earlier.has(VERIFIED) or _age(read) < _age(written):
-        return set()
-    _, verdicts, _ = earlier.read_as(VERIFIED, verification_from_json)
-    return accepted - {(one.entity, one.key) for one in verdicts}
-
-
-def _age(path: Path) -> int:
-    return path.stat().st_mtime_ns

@@ -19,6 +19,8 @@ from quota_ops.parquet import to_rows
 from quota_ops.run_folder import APPLIED, METADATA, ROLLBACK, VERIFIED, RunFolder
 from quota_ops.run_json import verification_json
 from quota_ops.stages.intent import astray
+from quota_ops.stages.passed import passed_by
+from quota_ops.stages.read_back import read_back
 from quota_ops.stages.settle import Held, held_by
 
 Targets = Mapping[tuple[str, str], float | None]
@@ -156,37 +158,58 @@ def _record(
     desired: Mapping[tuple[str, str], DesiredRow],
     differences: Iterable[Difference],
 ) -> None:
-    """Write what was read back to the ledger, and the policy and commit that it belongs to."""
-    about, policy, foreign = folder.about(), folder.policy(), _foreign(folder)
-    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    rows = []
-    for difference in differences:
-        key = (difference.entity, difference.key)
-        if key in verified:
-            asked = desired.get(key)
-            rows.append(
-                LedgerRow(
-                    policy.cluster_id,
-                    *key,
-                    None if key in foreign else verified[key],
-                    ledger.VERIFIED,
-                    asked.owner if asked else None,
-                    asked.file if asked else None,
-                    about["commit"],
-                    about["run"],
-                    now,
-                )
-            )
+    """Write what was read back to the ledger, and the policy and commit that it belongs to.
 
+    Verified again, a run does not bring back rows that were released since. Once another commit
+    was applied, that one's policy and files hold.
+    """
+    policy, commit = folder.policy(), folder.about()["commit"]
+    seen = read_back(folder, verified.keys())
+    rows = [
+        row
+        for row in _rows(folder, policy.cluster_id, verified, desired, differences)
+        if (row.entity, row.key) not in seen
+    ]
     lost = astray(folder, differences)
+    passed = passed_by(folder, ledger_folder) is not None
 
     def edit(known: dict[ledger.LedgerKey, LedgerRow]) -> None:
         ledger.confirm(known, rows)
         still = lost.intersection(known.values())
         ledger.withdraw(known, ((row.entity, row.key) for row in still))
-        ledger.follow(known, desired)
+        if not passed:
+            ledger.follow(known, desired)
 
-    ledger.change(ledger_folder, edit, policy=policy, commit=about["commit"])
+    if passed:
+        ledger.change(ledger_folder, edit)
+    else:
+        ledger.change(ledger_folder, edit, policy=policy, commit=commit)
+
+
+def _rows(
+    folder: RunFolder,
+    cluster_id: str,
+    verified: Targets,
+    desired: Mapping[tuple[str, str], DesiredRow],
+    differences: Iterable[Difference],
+) -> Iterable[LedgerRow]:
+    about, foreign = folder.about(), _foreign(folder)
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    for difference in differences:
+        key = (difference.entity, difference.key)
+        if key in verified:
+            asked = desired.get(key)
+            yield LedgerRow(
+                cluster_id,
+                *key,
+                None if key in foreign else verified[key],
+                ledger.VERIFIED,
+                asked.owner if asked else None,
+                asked.file if asked else None,
+                about["commit"],
+                about["run"],
+                now,
+            )
 
 
 def _foreign(folder: RunFolder) -> set[tuple[str, str]]:

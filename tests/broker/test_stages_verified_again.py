@@ -1,0 +1,50 @@
+"""verify on the folder of an old run: it tells what is there, and gives the ledger nothing old."""
+
+import pytest
+
+from quota_ops import ledger
+from quota_ops.model.specification import parse_exactly
+from quota_ops.stages import ownership, verify
+from quota_ops.stages.chain import run_stages
+from tests.broker.going_back import kinds, reconcile, run_at
+from tests.broker.stage_runs import KEY
+from tests.lab import Lab, State, error_of
+
+MOVED: State = {"user=bob": {KEY: 2.0}}
+BEFORE: State = {"user=bob": {KEY: 1.0}, "user=given": {KEY: 1.0}}
+
+
+def test_an_old_run_that_is_verified_again(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Released rows stay released, and the commit and policy of a later run stay the last."""
+    monkeypatch.setattr(verify, "deadline", lambda _rows: 0.1)
+    old = reconcile(lab, BEFORE, "c1")
+    given = parse_exactly(["user=given"], [], [])
+    ownership.release(old, lab.ledger_folder, given, ownership.Word("anna", "search owns it"))
+    reconcile(lab, MOVED, "c2", protect=[{"user": "zed"}])
+    before = ledger.read(lab.ledger_folder)
+
+    error = error_of(lab.resume(old), ("verify", "report"))
+
+    assert error.remedy == "1 rows are not as Git says; the report lists them."
+    assert ledger.read(lab.ledger_folder) == before
+    assert (before.commits, lab.known()) == (("c1", "c2"), MOVED)
+    assert kinds(run_at(lab, "c3", "plan")) == {"user=given": "unmanaged"}
+
+
+def test_an_old_run_that_was_never_read_back(lab: Lab) -> None:
+    """What it wrote and still stands enters the ledger; the later commit stays the last."""
+    lab.desire({"user=given": {KEY: 1.0}})
+    old = lab.planned()
+    old.folder.write_json("run.json", old.folder.about() | {"commit": "c1"})
+    run_stages(old, ("apply",))
+    lab.desire({"user=bob": {KEY: 2.0}}, protect=[{"user": "given"}])
+    run_at(lab, "c2")
+    assert lab.known() == MOVED
+
+    run_stages(old, ("verify",))
+
+    after = ledger.read(lab.ledger_folder)
+    assert lab.known() == {**MOVED, "user=given": {KEY: 1.0}}
+    assert after.commits == ("c2",)
+    assert after.policy is not None
+    assert after.policy["protect"] != []
