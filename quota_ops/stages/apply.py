@@ -1,6 +1,7 @@
 """apply: look again, note the intent, send batch after batch, keep what became of each entity."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -17,7 +18,7 @@ from quota_ops.stages.holding import without_held
 from quota_ops.stages.intent import intend, is_as_planned, withdraw
 from quota_ops.stages.outcomes import all_of, listed
 from quota_ops.stages.passed import passed_by
-from quota_ops.stages.settle import UNSETTLED, Held, held_by, settle
+from quota_ops.stages.settle import SETTLED, UNSETTLED, Held, held_by, settle
 from quota_ops.stages.standstill import refuse_at_standstill
 
 PAUSE = 30.0
@@ -79,7 +80,8 @@ def _send_all(
     heard = monotonic()
     for number, rows in batches.items():
         if trouble is not None:
-            outcomes += all_of(number, rows, Status.NOT_SENT, trouble.message)
+            unsent = all_of(number, rows, Status.NOT_SENT, trouble.message)
+            outcomes += _recalled(folder, number, unsent)
             continue
         try:
             if monotonic() - heard > PAUSE:
@@ -101,12 +103,19 @@ def _send_all(
 
 
 def _keep(folder: RunFolder, number: int, batch: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
-    """Leave a batch's outcomes; what an earlier attempt of this run wrote stays accepted."""
-    name = f"batch-{number:04d}.json"
-    earlier = folder.outcomes(name)
-    batch = tuple(_earlier(one, earlier) for one in batch)
-    folder.write_json(name, outcomes_json(batch))
+    """Leave a batch's outcomes, with what earlier attempts of this run came to."""
+    batch = _recalled(folder, number, batch)
+    folder.write_json(_file(number), outcomes_json(batch))
     return batch
+
+
+def _recalled(folder: RunFolder, number: int, batch: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
+    earlier = {(one.entity, one.keys): one for one in folder.outcomes(_file(number))}
+    return tuple(_after(earlier.get((one.entity, one.keys)), one) for one in batch)
+
+
+def _file(number: int) -> str:
+    return f"batch-{number:04d}.json"
 
 
 def _send(
@@ -135,12 +144,17 @@ def _send(
     return (*outcomes, *sent), held
 
 
-def _earlier(now: Outcome, earlier: Iterable[Outcome]) -> Outcome:
-    """An entity that an earlier attempt of this run wrote was accepted, not there before."""
-    if now.status is not Status.ALREADY:
+def _after(earlier: Outcome | None, now: Outcome) -> Outcome:
+    """What is known of an entity after another attempt that did not write it.
+
+    What an earlier attempt of this run wrote was accepted, not there before; what it left unknown
+    stays so until the cluster is seen to hold it.
+    """
+    if earlier is None or now.status not in {Status.ALREADY, Status.NOT_SENT}:
         return now
-    alike = (one for one in earlier if (one.entity, one.keys) == (now.entity, now.keys))
-    return next((one for one in alike if one.status is Status.ACCEPTED), now)
+    if earlier.status is Status.UNKNOWN and now.status is Status.ALREADY:
+        return replace(now, status=Status.ACCEPTED, message=SETTLED)
+    return earlier if earlier.status in {Status.ACCEPTED, Status.UNKNOWN} else now
 
 
 def _raise_unless_done(outcomes: tuple[Outcome, ...], trouble: QuotaOpsError | None) -> None:

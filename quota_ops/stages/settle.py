@@ -18,6 +18,9 @@ Held = Mapping[tuple[str, str], float]
 UNSETTLED = frozenset({"REQUEST_TIMED_OUT", "NOT_CONTROLLER", "UNKNOWN_SERVER_ERROR"})
 """Answers that do not say whether the write happened. Source: AlterClientQuotasRequest."""
 
+SETTLED = "settled by describing"
+"""What is said of a write without an answer that the cluster is seen to hold."""
+
 PATIENCE = 15.0
 """Seconds that a cluster is given to answer again."""
 
@@ -42,7 +45,7 @@ def settle(
     except ClusterTrouble as error:
         return all_of(batch, rows, Status.UNKNOWN, error.message), held
     again = {one.entity: one for one in answers}
-    arrived = all_of(batch, rows, Status.ACCEPTED, "settled by describing")
+    arrived = all_of(batch, rows, Status.ACCEPTED, SETTLED)
     return (
         tuple(_named(again.get(one.entity, one)) for one in arrived),
         seen,

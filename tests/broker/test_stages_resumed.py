@@ -1,0 +1,66 @@
+"""apply resumed: what an earlier attempt of the run came to is not forgotten."""
+
+import pytest
+
+from quota_ops import artefact
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.outcome import Status
+from quota_ops.run_folder import APPLIED
+from quota_ops.run_json import outcomes_json
+from quota_ops.stages.chain import RESUMED, Run, run_stages
+from quota_ops.stages.outcomes import all_of
+from tests.broker.going_back import plan_back, write
+from tests.broker.stage_runs import KEY, TEN, After, outcomes
+from tests.lab import Lab, error_of
+
+HALF = dict(list(TEN.items())[:6])
+
+
+def begun(lab: Lab, status: Status) -> Run:
+    """A run that got no further than half of its rows, which arrived; what it said of them."""
+    lab.put({"user=u0": {KEY: 1.0}})
+    lab.note({"user=u0": {KEY: 1.0}})
+    lab.desire(TEN)
+    run = lab.planned()
+    for number, rows in run.folder.batches().items():
+        if rows[0].entity in HALF:
+            said = all_of(number, rows, status, "no answer")
+            run.folder.write_json(f"batch-{number:04d}.json", outcomes_json(said))
+    lab.put(HALF)
+    return run
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_what_was_left_unknown_is_settled_by_resuming(lab: Lab) -> None:
+    """A write without an answer that arrived was ours: it is accepted, and can be taken back."""
+    run = begun(lab, Status.UNKNOWN)
+
+    run_stages(run, RESUMED)
+
+    assert outcomes(run.folder) == dict.fromkeys(TEN, Status.ACCEPTED)
+    settled = {one.entity for one in run.folder.outcomes(APPLIED) if one.message}
+    assert settled == set(HALF)
+    write(lab, plan_back(lab, run.folder))
+    assert lab.held() == lab.known() == {"user=u0": {KEY: 1.0}}
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("status", [Status.ACCEPTED, Status.UNKNOWN])
+def test_a_resumed_run_that_is_stopped_forgets_nothing(status: Status, lab: Lab) -> None:
+    """What the run did not come to again is as it was, in each later attempt too."""
+    run = begun(lab, status)
+    hold = lab.store.holds(lab.cluster.cluster_id) / "00000001.json"
+    stopped = lab.resume(
+        run.folder,
+        approve=run.approve,
+        progress=After(1, lambda: artefact.write(str(hold), b"{")),
+    )
+
+    error = error_of(stopped, ("apply",))
+    first = {one for one in run.folder.outcomes(APPLIED) if one.entity in HALF}
+    hold.unlink()
+    run_stages(run, RESUMED)
+
+    assert isinstance(error, InvalidInput) is (status is Status.ACCEPTED)
+    assert {one.status for one in first} == {Status.ACCEPTED, status}
+    assert outcomes(run.folder) == dict.fromkeys(TEN, Status.ACCEPTED)
