@@ -58,6 +58,14 @@ def store_of(root: Path, *names: str) -> RunStore:
     return RunStore(root)
 
 
+def test_the_later_of_two_runs_of_one_second(tmp_path: Path) -> None:
+    """Two runs that began in the same second stand in the order in which they began."""
+    for name in ("b", "a"):
+        leave(tmp_path / "runs" / "demo" / name, {"run.json": ABOUT})
+
+    assert find_run(RunStore(tmp_path), "last").path.name == "a"
+
+
 def test_the_last_runs(tmp_path: Path) -> None:
     """The last ones come first, whatever their names, and how many more there are is said."""
     store = store_of(tmp_path, "demo/scheduled__9", "other/b", "demo/c", "demo/a")
