@@ -20,7 +20,7 @@ Examples:
 @specification.defaults
 @specification.anyone
 @click.option("--all", "everything", is_flag=True, help="Every quota that Git describes.")
-@click.option("--reason", required=True, help="Why; it is recorded.")
+@options.reason("Why; it is recorded.", required=True)
 @options.by
 @options.desired_state
 @options.connection

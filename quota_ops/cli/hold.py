@@ -25,7 +25,7 @@ Examples:
     metavar="TIME",
     help="A length of time (30m, 2h, 1d12h), or a time with its zone.",
 )
-@click.option("--reason", required=True, help="Why; every report says it.")
+@options.reason("Why; every report says it.", required=True)
 @options.by
 @options.desired_state
 @options.run_store

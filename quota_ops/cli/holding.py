@@ -55,7 +55,7 @@ def hold_entities(cluster: Cluster, who: EntityFilter, until: str, *, by: str, r
     if not reason.strip():
         raise InvalidInput("--reason is empty", "Say why: every report tells it.")
     try:
-        hold = Hold(who, parse_until(until, now), _text(by), _text(reason), now)
+        hold = Hold(who, parse_until(until, now), by, reason, now)
     except ValueError as error:
         raise InvalidInput(f"--until {error}") from None
     holds.add(cluster.holds, hold)
@@ -78,7 +78,7 @@ def release_entities(cluster: Cluster, who: EntityFilter, *, by: str, reason: st
             f"{who.text} is not held",
             f"On {cluster.policy.cluster}: {held or 'nobody is held'}.",
         )
-    hold = Hold(who, now, _text(by), _text(reason or ""), now)
+    hold = Hold(who, now, by, reason or "", now)
     holds.add(cluster.holds, hold)
     cluster.tell(hold, "is held no longer", "The next run writes what Git says.")
 
@@ -102,11 +102,6 @@ def _is_described(folder: Path, who: EntityFilter) -> bool:
     except InvalidDesiredState:
         return True
     return any(who.accepts(Entity.parse(row.entity)) for row in rows)
-
-
-def _text(given: str) -> str:
-    """What was typed as text; bytes that are none stand escaped."""
-    return given.encode(errors="backslashreplace").decode()
 
 
 def _now() -> datetime:

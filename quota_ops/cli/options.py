@@ -70,14 +70,29 @@ def _login() -> str:
         return "unknown"
 
 
+def _kept(ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
+    """What is typed as text that can be kept; bytes that are no UTF-8 stand escaped."""
+    del ctx, option
+    return given and given.encode(errors="backslashreplace").decode()
+
+
 by = click.option(
-    "--by", default=_login, metavar="NAME", help="Who asks; it is recorded.  [default: your login]"
+    "--by",
+    default=_login,
+    metavar="NAME",
+    callback=_kept,
+    help="Who asks; it is recorded.  [default: your login]",
 )
+
+
+def reason(why: str, *, required: bool = False) -> Callable[[Command], Command]:
+    """The option --reason, with what it is for."""
+    return click.option("--reason", required=required, callback=_kept, help=why)
 
 
 def allowing(command: Command) -> Command:
     """Add --allow and --reason."""
-    command = click.option("--reason", help="Why the plan may pass; it is recorded.")(command)
+    command = reason("Why the plan may pass; it is recorded.")(command)
     return click.option(
         "--allow",
         multiple=True,

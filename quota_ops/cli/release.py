@@ -23,7 +23,7 @@ Examples:
 @click.option(
     "--all", "everything", is_flag=True, help="With --from-ledger: every quota that it knows."
 )
-@click.option("--reason", help="Why; it is recorded. With --from-ledger it has to be said.")
+@options.reason("Why; it is recorded. With --from-ledger it has to be said.")
 @options.by
 @options.desired_state
 @options.run_store

@@ -10,11 +10,13 @@ from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quota import MAX_EXACT, QUOTA_KEYS, UNLIMITED, parse_limit
+from quota_ops.model.specification import require_text
 
 EXAMPLE = (
     '{"entity": {"user": "alice", "client-id": null}, "key": "request_percentage", "value": 5}'
 )
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Changes = tuple[tuple[str, float | None], ...]
 
@@ -26,6 +28,9 @@ def parse_changes(add: Sequence[str], delete: Sequence[str]) -> Changes:
     deleted key has the value None. Raises InvalidInput for nothing, for a key that stands twice,
     and for what `parse_value` refuses.
     """
+    for option, given in (("--add", add), ("--delete", delete)):
+        for text in given:
+            require_text(option, text)
     changes: list[tuple[str, float | None]] = []
     for text in (one.strip() for given in add for one in given.split(",")):
         key, equals, value = text.partition("=")
@@ -110,6 +115,8 @@ def _change(said: Mapping[str, Any]) -> tuple[Entity, str, float | None]:
     texts = [key, *names, *(name for name in names.values() if name is not None)]
     if not names or isinstance(value, bool) or not all(isinstance(one, str) for one in texts):
         raise TypeError
+    if _SURROGATE.search("".join(texts)):
+        raise ValueError("Half a surrogate pair is no text.")
     entity = Entity.of(names)
     if value is None:
         return entity, key, None

@@ -47,6 +47,8 @@ def parse_exactly(
 
 def parse_entity(names: Sequence[str], defaults: Sequence[str]) -> Entity:
     """The one entity that the flags name; whether Kafka has such a type is the broker's to say."""
+    for text in defaults:
+        require_text("--defaults", text)
     parts = [*parse_names(names), *((kind, None) for kind in parse_types(defaults))]
     if not parts:
         raise InvalidInput(
@@ -73,10 +75,22 @@ def parse_names(given: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _parse_name(text: str) -> tuple[str, str]:
+    require_text("--names", text)
     kind, equals, name = text.partition("=")
     if not equals:
         raise InvalidInput(f"--names {text!r} has no type", "Write TYPE=NAME, such as user=alice.")
     return kind, name
+
+
+def require_text(option: str, given: str) -> None:
+    """Raise InvalidInput for bytes that are no UTF-8, which Python passes on as half surrogates."""
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(
+            f"{option} {given!r} is not UTF-8",
+            "Kafka's names are: type it in a terminal, or a file, whose encoding is UTF-8.",
+        ) from None
 
 
 def _refuse_misspelt_type(text: str) -> None:

@@ -102,3 +102,11 @@ def test_flags_that_mean_exactly_somebody() -> None:
     assert not wanted.accepts(Entity.of({"user": "alice"}))
     with pytest.raises(InvalidInput, match="nobody is named"):
         parse_exactly([], [], [])
+
+
+def test_a_name_that_is_no_text() -> None:
+    """Bytes that are not UTF-8 are no name of Kafka's, and are shown as what they are."""
+    with pytest.raises(InvalidInput) as error:
+        parse_entity(["user=caf\udce9"], [])
+
+    assert error.value.message == "--names 'user=caf\\udce9' is not UTF-8"

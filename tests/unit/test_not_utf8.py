@@ -1,0 +1,66 @@
+"""What a terminal passes on that is no UTF-8: refused as a name, kept escaped as a reason."""
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from quota_ops.cli import COMMANDS, main
+
+NAME = "caf\udce9"
+SHOWN = "caf\\udce9"
+REMEDY = "  Kafka's names are: type it in a terminal, or a file, whose encoding is UTF-8.\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("hold demo --until 2h --reason x --names user=N", "--names 'user=N'"),
+        ("release demo --names user=N", "--names 'user=N'"),
+        ("adopt demo --reason x --names user=N", "--names 'user=N'"),
+        ("describe demo --names user=N", "--names 'user=N'"),
+        ("resolve demo --names user=N", "--names 'user=N'"),
+        ("resolve demo --user N", "--user 'N'"),
+        ("resolve demo --client-id N", "--client-id 'N'"),
+        ("alter demo --names N=a --add a=1", "--names 'N=a'"),
+        ("alter demo --defaults N --add a=1", "--defaults 'N'"),
+        ("alter demo --names user=a --add N=1", "--add 'N=1'"),
+        ("alter demo --names user=a --delete N", "--delete 'N'"),
+    ],
+)
+def test_a_name_is_refused(
+    command: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The option is named with its bytes, and what to do; no cluster is asked."""
+    monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
+    folder = tmp_path / "desired_state" / "demo"
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").write_text("cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n")
+    monkeypatch.chdir(tmp_path)
+
+    ended = CliRunner().invoke(main, command.replace("N", NAME).split())
+
+    told = option.replace("N", SHOWN)
+    assert (ended.exit_code, ended.stderr) == (2, f"{told} is not UTF-8\n{REMEDY}")
+
+
+def test_whatever_is_kept_is_text() -> None:
+    """Every command that keeps who asks and why keeps bytes that are no text as escapes."""
+    context = click.Context(main)
+    kept: dict[str, set[tuple[str, str]]] = {}
+    for name in COMMANDS:
+        command = main.get_command(context, name)
+        for option in command.params if command else ():
+            if option.name in {"reason", "by"}:
+                told = option.process_value(context, NAME)
+                kept.setdefault(told, set()).add((name, option.name))
+
+    reasons = ("plan", "validate", "apply", "report", "reconcile")
+    both = ("hold", "adopt", "release", "rollback")
+    assert kept == {
+        SHOWN: {
+            *((name, "reason") for name in (*reasons, *both)),
+            *((name, "by") for name in both),
+        }
+    }
