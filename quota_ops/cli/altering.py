@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -21,12 +22,14 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import BatchRow
 from quota_ops.report.cells import outcome_words
+from quota_ops.report.remarks import altered_at_standstill
 from quota_ops.report.screen import Row, Span, Table, Tone, line
 from quota_ops.run_folder import POLICY, RunFolder
 from quota_ops.run_json import number
 from quota_ops.run_store import find_run_store
 from quota_ops.stages import alter
 from quota_ops.stages.holding import holds_now
+from quota_ops.stages.standstill import standstill
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,9 @@ def _show(
     sent: bool,
 ) -> None:
     git = _git(asking.folder, find_run_store(asking.run_store).holds(policy.cluster_id))
+    stopped = standstill(policy, datetime.now(UTC))
     if asking.output == TEXT:
-        _show_text(policy, run, rows, outcomes, git, sent=sent)
+        _show_text(policy, run, rows, outcomes, git, stopped=stopped, sent=sent)
         return
     changes = [
         {
@@ -102,7 +106,7 @@ def _show(
         }
         for row in rows
     ]
-    said = {"run": str(run.path), "sent": sent, "changes": changes}
+    said = {"run": str(run.path), "sent": sent, "standstill": stopped, "changes": changes}
     click.echo(json.dumps(said, ensure_ascii=False, indent=1))
 
 
@@ -113,6 +117,7 @@ def _show_text(
     outcomes: Mapping[str, Outcome],
     git: OneOff | None,
     *,
+    stopped: str | None,
     sent: bool,
 ) -> None:
     verb = "altered" if sent else "asked, nothing written"
@@ -121,7 +126,10 @@ def _show_text(
         ("entity", "key", "before", "after", "the broker says"),
         tuple(_row(row, outcomes[row.entity], git, sent=sent) for row in rows),
     )
-    show((heading, line(), table, line(), line(f"run: {run.path}", Tone.CONTEXT)))
+    show((heading, line(), table, line()))
+    if stopped is not None:
+        show((line(altered_at_standstill(policy.cluster, stopped), Tone.CHANGE), line()))
+    show((line(f"run: {run.path}", Tone.CONTEXT),))
     if git is None:
         click.echo("The desired state has problems, so nobody knows what Git says; see check.")
         return

@@ -32,6 +32,12 @@ def standstill_words(plan: Plan) -> str:
     return shown(f"{plan.policy.cluster} is {plan.standstill}. Nothing is written; reports go on.")
 
 
+def altered_at_standstill(cluster: str, why: str) -> str:
+    """That a person's one-off does not wait for the end of a pause or a freeze; Git does."""
+    back = "no reconcile sets it back before that ends"
+    return shown(f"{cluster} is {why}. alter writes all the same; {back}.")
+
+
 def holds_words(plan: Plan | None) -> list[str]:
     """Each hold that lasts: `user=alice is held until 2026-11-21 05:12 UTC by anna: a test`."""
     return [shown(f"{one.who.text} is {one.text}") for one in plan.holds] if plan else []

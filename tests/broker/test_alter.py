@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -196,3 +197,31 @@ def test_yaml_with_problems_stops_nobody(cluster: Cluster) -> None:
     )
     rows = {("user=alice", P, 5.0)}
     assert settled(cluster, rows) == rows
+
+
+FREEZE = "freeze: [{cron: '* * * * *', zone: UTC, duration: 1h, reason: the weekend}]\n"
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        ("paused: moving\n", "paused: moving"),
+        (FREEZE, r"frozen until \d{4}-\d\d-\d\d \d\d:\d\d UTC: the weekend"),
+    ],
+)
+def test_a_standstill_is_said(policy: str, why: str, cluster: Cluster) -> None:
+    """A person's one-off is written all the same; it is said that no reconcile undoes it yet."""
+    with (Path("desired_state") / "demo" / "cluster.yaml").open("a") as file:
+        file.write(policy)
+
+    result = alter("--names", "user=alice", "--add", f"{P}=5")
+    told = json.loads(alter("--names", "user=alice", "--add", f"{P}=5", "--format", "json").stdout)[
+        "standstill"
+    ]
+
+    words = (
+        rf"demo is {why}\. alter writes all the same; no reconcile sets it back before that ends\."
+    )
+    assert re.search(rf"^{words}$", result.stdout, re.MULTILINE)
+    assert re.fullmatch(why, told)
+    assert settled(cluster, {("user=alice", P, 5.0)}) == {("user=alice", P, 5.0)}
