@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
-from quota_ops import artefact
 from quota_ops.model.errors import InvalidInput
 
 ENVIRONMENT = "QUOTA_OPS_RUN_STORE"
@@ -33,6 +32,8 @@ class RunStore:
         `run` may be any text, such as Airflow's run id; characters that a path could trip over
         are replaced.
         """
+        from quota_ops import artefact  # noqa: PLC0415 - pyarrow, which no DAG file waits for
+
         folder = self.root / "runs" / _safe(cluster) / (_safe(run) if run else _run_name())
         try:
             artefact.make_folder(folder)
