@@ -2,11 +2,11 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from getpass import getuser
 
 import click
 
 from quota_ops.cli.layout import TEXT, show
+from quota_ops.cli.options import login
 from quota_ops.cli.show import MOST
 from quota_ops.model.approval import Decision, Said
 from quota_ops.model.plan import SHORT, Plan
@@ -36,7 +36,7 @@ def person(
         refuse_unless_approves(approve or "", plan)
         if allowed:
             refuse_unless_passed(plan)
-        return answered(folder, plan, Said.APPROVED, _user(), reason or "")
+        return answered(folder, plan, Said.APPROVED, login(), reason or "")
 
     def at_the_terminal(plan: Plan) -> Decision:
         if approve is not None:
@@ -44,7 +44,7 @@ def person(
         show((*plan_screen(read_report(folder), most=MOST), line()))
         why = _why(plan)
         said = Said.APPROVED if why else Said.REJECTED
-        return answered(folder, plan, said, _user(), why)
+        return answered(folder, plan, said, login(), why)
 
     if approve is not None and reason is not None:
         return by_options
@@ -60,10 +60,3 @@ def _why(plan: Plan) -> str:
         return str(click.prompt(question, default="", show_default=False)).strip()
     except click.Abort:
         raise KeyboardInterrupt from None
-
-
-def _user() -> str:
-    try:
-        return getuser()
-    except (ImportError, KeyError, OSError):  # a container may know no user of this id
-        return "a person without a name"

@@ -63,7 +63,8 @@ detailed_exitcode = click.option(
 )
 
 
-def _login() -> str:
+def login() -> str:
+    """The name under which somebody is logged in here; `unknown` where there is none."""
     try:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):  # a container's user may have no name
@@ -78,7 +79,7 @@ def _kept(ctx: click.Context, option: click.Parameter, given: str | None) -> str
 
 by = click.option(
     "--by",
-    default=_login,
+    default=login,
     metavar="NAME",
     callback=_kept,
     help="Who asks; it is recorded.  [default: your login]",
