@@ -1,7 +1,7 @@
 """Bytes in a place, whole or not at all: what every file in the run store is made of.
 
-A place is a path or a URL of one that Arrow's file systems know. Only local folders are written,
-because the ledger needs a create that fails when the file exists, which `os.link` gives there.
+A place is a path in a local folder, because the ledger needs a create that fails when the file
+exists, which a hard link gives there.
 """
 
 import os
@@ -10,16 +10,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from pyarrow.fs import FileSystem
-
 from quota_ops.model.errors import InvalidInput
 
 
 def read(place: str) -> bytes:
     """The bytes of a place; FileNotFoundError when there is nothing."""
-    fs, path = _locate(place)
-    with fs.open_input_file(path) as file:
-        return bytes(file.readall())
+    return Path(place).read_bytes()
 
 
 def write(place: str, content: bytes) -> None:
@@ -27,8 +23,8 @@ def write(place: str, content: bytes) -> None:
 
     Raises InvalidInput when the place cannot be written (disk full, no permission).
     """
-    with _draft(place, content) as (draft, path):
-        os.replace(draft, path)  # noqa: PTH105 - as os.link below
+    with _draft(place, content) as draft:
+        draft.replace(place)
 
 
 def create(place: str, content: bytes) -> bool:
@@ -37,13 +33,13 @@ def create(place: str, content: bytes) -> bool:
     They are on the disk when this returns: not even a power cut takes them back. Raises
     InvalidInput as `write` does, also where the file system has no hard links.
     """
-    with _draft(place, content) as (draft, path):
+    with _draft(place, content) as draft:
         _sync(draft)
         try:
-            os.link(draft, path)
+            Path(place).hardlink_to(draft)
         except FileExistsError:
             return False
-        _sync(str(Path(path).parent))
+        _sync(draft.parent)
         return True
 
 
@@ -52,11 +48,12 @@ def make_folder(path: Path) -> None:
 
     Raises OSError where that cannot be.
     """
-    for folder in (*reversed(path.parents), path):
-        folder.mkdir(mode=0o700, exist_ok=True)
+    if not path.is_dir():
+        make_folder(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)
 
 
-def _sync(path: str) -> None:
+def _sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -65,19 +62,18 @@ def _sync(path: str) -> None:
 
 
 @contextmanager
-def _draft(place: str, content: bytes) -> Iterator[tuple[str, str]]:
+def _draft(place: str, content: bytes) -> Iterator[Path]:
     """The bytes in a file beside the place that is gone at the end, unless it became the place.
 
     From its first byte on nobody else may read it: runs say who may do how much.
     """
-    _, path = _locate(place)
-    draft = f"{path}.{uuid4().hex}.part"
+    draft = Path(f"{place}.{uuid4().hex}.part").absolute()
     try:
-        make_folder(Path(path).parent)
+        make_folder(draft.parent)
         descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-        yield draft, path
+        yield draft
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
         raise InvalidInput(
@@ -85,11 +81,4 @@ def _draft(place: str, content: bytes) -> Iterator[tuple[str, str]]:
         ) from error
     finally:
         with suppress(OSError):
-            Path(draft).unlink()
-
-
-def _locate(place: str) -> tuple[FileSystem, str]:
-    found: tuple[FileSystem, str] = FileSystem.from_uri(
-        place if "://" in place else str(Path(place).absolute())
-    )
-    return found
+            draft.unlink()

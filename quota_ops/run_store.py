@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
+from quota_ops import artefact
 from quota_ops.model.errors import InvalidInput
 
 ENVIRONMENT = "QUOTA_OPS_RUN_STORE"
@@ -32,8 +33,6 @@ class RunStore:
         `run` may be any text, such as Airflow's run id; characters that a path could trip over
         are replaced.
         """
-        from quota_ops import artefact  # noqa: PLC0415 - pyarrow, which no DAG file waits for
-
         folder = self.root / "runs" / _safe(cluster) / (_safe(run) if run else _run_name())
         try:
             artefact.make_folder(folder)
@@ -76,9 +75,15 @@ class RunStore:
 def find_run_store(place: str | None = None) -> RunStore:
     """The run store that an option, the environment or the user's own folder names, in this order.
 
-    Raises InvalidInput for a place inside a Git checkout, where a clean-up could take it away.
+    Raises InvalidInput for a place inside a Git checkout, where a clean-up could take it away, and
+    for an address, which would be made a folder of that name.
     """
     named = place or os.environ.get(ENVIRONMENT)
+    if named and "://" in named:
+        raise InvalidInput(
+            f"the run store {named} is an address",
+            f"Give a local folder, by --run-store or {ENVIRONMENT}: object stores are not offered.",
+        )
     root = Path(named).expanduser().absolute() if named else _usual()
     if checkout := _checkout(root):
         raise InvalidInput(

@@ -53,11 +53,12 @@ def test_a_place_that_is_not_there(tmp_path: Path) -> None:
         artefact.read(str(tmp_path / "missing"))
 
 
-def test_a_place_may_be_an_address(tmp_path: Path) -> None:
-    """A place is a path or a URL of one."""
-    artefact.write(f"file://{tmp_path}/a", b"content")
+def test_a_place_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A place is a path, from the root or from here."""
+    monkeypatch.chdir(tmp_path)
+    artefact.write("below/a", b"content")
 
-    assert artefact.read(str(tmp_path / "a")) == b"content"
+    assert artefact.read(str(tmp_path / "below" / "a")) == b"content"
 
 
 @pytest.mark.parametrize("how", ["write", "create"])

@@ -40,6 +40,17 @@ def test_a_store_is_private(first: str, tmp_path: Path) -> None:
     assert modes == {(True, "0o700"), (False, "0o600")}
 
 
+def test_an_address_is_no_folder() -> None:
+    """Object stores are not offered, and no folder `s3:` is made in their place."""
+    with pytest.raises(InvalidInput) as refused:
+        find_run_store("s3://bucket/quotas")
+
+    assert str(refused.value) == (
+        "the run store s3://bucket/quotas is an address\n  Give a local folder, by --run-store or "
+        "QUOTA_OPS_RUN_STORE: object stores are not offered."
+    )
+
+
 def test_runs_are_named_by_their_time(tmp_path: Path) -> None:
     """Two runs of one second are two folders, below their cluster, in order of time."""
     store = RunStore(tmp_path)
