@@ -1,7 +1,7 @@
 """Who says whether a plan may be applied: the options, or the person at the terminal."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import click
 
@@ -25,16 +25,17 @@ def person(
     *,
     approve: str | None,
     reason: str | None,
-    allowed: Mapping[str, str],
+    judged_now: bool,
 ) -> Callable[[Plan], Decision] | None:
     """What asks a person about a run's plan; None where nobody can be asked.
 
-    Options that name the guards which may pass approve a plan where no other guard asks.
+    Options approve what somebody has seen: a plan made this moment may have the digest that was
+    shown and other guards, so those have to be named by --allow.
     """
 
     def by_options(plan: Plan) -> Decision:
         refuse_unless_approves(approve or "", plan)
-        if allowed:
+        if judged_now:
             refuse_unless_passed(plan)
         return answered(folder, plan, Said.APPROVED, login(), reason or "")
 

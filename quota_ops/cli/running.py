@@ -64,7 +64,13 @@ def run_command(
             engine=engine,
             allow=allowed,
             approve=approve,
-            ask=person(folder, output, approve=approve, reason=reason, allowed=allowed)
+            ask=person(
+                folder,
+                output,
+                approve=approve,
+                reason=reason,
+                judged_now=run_folder is None or bool(allowed),
+            )
             if "apply" in stages
             else None,
             progress=told,

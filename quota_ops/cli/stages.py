@@ -150,7 +150,8 @@ reconcile = _stage_command(
     """Make the cluster what Git says: plan, apply, verify, report.
 
     With --approve only the plan of that digest is written, without it the one just made. With
-    --run it writes the plan of an earlier command, or goes on where that stopped.""",
+    --run it writes the plan of an earlier command, or goes on where that stopped. A plan that is
+    made anew passes no guard that --allow does not name.""",
     "  quota-ops reconcile demo\n"
     "  quota-ops reconcile demo --approve 7f3a91c2\n"
     "  quota-ops reconcile --run FOLDER --approve 7f3a91c2\n"

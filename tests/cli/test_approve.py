@@ -90,7 +90,10 @@ def test_an_approval_of_another_plan(lab: Lab) -> None:
 
 
 def test_an_approval_that_names_guards(lab: Lab) -> None:
-    """With --allow the named guards pass, and no other one that asks."""
+    """With --allow the named guards pass, and no other one that asks.
+
+    A plan that is made anew may have guards that its digest was not shown with.
+    """
     before: State = {"user=alice": {KEY: 9.0}}
     after: State = {**STATE, **EVERYONE}
     lab.put(before)
@@ -100,6 +103,9 @@ def test_an_approval_that_names_guards(lab: Lab) -> None:
     options = ("--approve", run.read_json(PLAN)["digest"], "--reason", "agreed")
     one, other = ("--allow", "default_touched"), ("--allow", "takeover")
 
+    shown = said(lab, "reconcile", "demo", *options, exit_code=1)
+    assert "They pass with --allow takeover --allow default_touched --reason TEXT" in shown
+    assert (lab.held(), last_decisions(lab)) == (before, ())
     for command in (("demo",), ("--run", str(run.path))):
         shown = said(lab, "reconcile", *command, *options, *one, exit_code=1)
         assert "It passes with --allow takeover --reason TEXT" in shown
