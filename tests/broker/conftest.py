@@ -15,6 +15,8 @@ import pytest
 from kafka.admin import KafkaAdminClient, UserScramCredentialUpsertion
 
 from quota_ops.frames import text
+from quota_ops.kafka.cluster import Cluster, open_cluster
+from quota_ops.kafka.connection import Connection
 from quota_ops.sandbox.broker import RunningBroker, start_broker
 from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
 from tests.broker.token_endpoint import AUDIENCE, TokenEndpoint
@@ -145,6 +147,22 @@ def lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
     """A lab on the shared broker, and nothing on the broker when the test is over."""
     with open_lab(broker, tmp_path) as opened:
         yield opened
+
+
+@pytest.fixture
+def demo(
+    broker: RunningBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Cluster]:
+    """The shared broker, which the command line in this folder finds by the name demo."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("QUOTA_OPS_CONNECTION_DEMO", str(tmp_path / "demo.properties"))
+    servers = f"bootstrap.servers={broker.bootstrap()}\n"
+    (tmp_path / "demo.properties").write_text(servers)
+    connection = Connection.parse(servers, name="demo", source="a test")
+    with open_cluster(connection, cluster_id=None) as cluster:
+        yield cluster
+    gc.enable()  # which the command line turns off
 
 
 @pytest.fixture

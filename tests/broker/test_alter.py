@@ -1,6 +1,5 @@
 """alter on a real broker: what is written, what is refused, and what is left to be read."""
 
-import gc
 import json
 import re
 import time
@@ -12,42 +11,29 @@ import pytest
 from click.testing import CliRunner, Result
 
 from quota_ops.cli import main
-from quota_ops.kafka.cluster import Cluster, open_cluster
-from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
-from quota_ops.sandbox.broker import RunningBroker
 
 P, C = "producer_byte_rate", "consumer_byte_rate"
 
 
 @pytest.fixture(name="cluster")
-def _cluster(
-    broker: RunningBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Cluster]:
+def _cluster(demo: Cluster, tmp_path: Path) -> Iterator[Cluster]:
     """The shared broker with a desired state in this folder; its quotas are cleared at the end."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
-    monkeypatch.setenv("QUOTA_OPS_CONNECTION_DEMO", str(tmp_path / "demo.properties"))
-    servers = f"bootstrap.servers={broker.bootstrap()}\n"
-    (tmp_path / "demo.properties").write_text(servers)
     folder = tmp_path / "desired_state" / "demo"
     folder.mkdir(parents=True)
     (folder / "cluster.yaml").write_text(
-        f"cluster_id: {broker.config.cluster_id}\nconnection: demo\n"
-        "protect: [{user: kafka-operator}]\n"
+        f"cluster_id: {demo.cluster_id}\nconnection: demo\nprotect: [{{user: kafka-operator}}]\n"
     )
     (folder / "team.yaml").write_text(
         "owner: team\nquotas:\n  - {user: alice, limits: {producer_byte_rate: 10 MiB}}\n"
     )
-    connection = Connection.parse(servers, name="demo", source="a test")
-    with open_cluster(connection, cluster_id=None) as cluster:
-        yield cluster
-        clear = {row.entity: {row.key: None} for row in cluster.describe()}
-        for row in cluster.describe():
-            clear[row.entity][row.key] = None
-        cluster.apply([Alteration(one, tuple(keys.items())) for one, keys in clear.items()])
-    gc.enable()
+    yield demo
+    clear = {row.entity: {row.key: None} for row in demo.describe()}
+    for row in demo.describe():
+        clear[row.entity][row.key] = None
+    demo.apply([Alteration(one, tuple(keys.items())) for one, keys in clear.items()])
 
 
 def alter(*arguments: str) -> Result:

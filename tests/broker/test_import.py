@@ -1,6 +1,5 @@
 """import on a real broker: the plan after it is empty, and one run makes it all ours."""
 
-import gc
 import json
 import shutil
 import time
@@ -15,12 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from quota_ops.cli import main
-from quota_ops.kafka.cluster import Cluster, open_cluster
-from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.quota import QUOTA_KEYS
-from quota_ops.sandbox.broker import RunningBroker
 
 Rows = dict[tuple[Entity, str], float]
 
@@ -43,20 +40,10 @@ LIMITS = st.dictionaries(ADDRESSES, CONNECTIONS, max_size=3)
 
 
 @pytest.fixture(name="cluster")
-def _cluster(
-    broker: RunningBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Cluster]:
+def _cluster(demo: Cluster) -> Iterator[Cluster]:
     """The shared broker, found by the name demo; its quotas are cleared at the end."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
-    monkeypatch.setenv("QUOTA_OPS_CONNECTION_DEMO", str(tmp_path / "demo.properties"))
-    servers = f"bootstrap.servers={broker.bootstrap()}\n"
-    Path("demo.properties").write_text(servers)
-    connection = Connection.parse(servers, name="demo", source="a test")
-    with open_cluster(connection, cluster_id=None) as cluster:
-        yield cluster
-        store(cluster, {})
-    gc.enable()
+    yield demo
+    store(demo, {})
 
 
 def store(cluster: Cluster, rows: Rows) -> None:

@@ -1,6 +1,5 @@
 """Kafka's own kafka-configs.sh as a witness: what it sets we describe, what we set it prints."""
 
-import gc
 import json
 import os
 import re
@@ -14,8 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from quota_ops.cli import main
-from quota_ops.kafka.cluster import Cluster, open_cluster
-from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.sandbox.broker import RunningBroker
@@ -61,29 +59,19 @@ BY_US = quotas_of(
 
 
 @pytest.fixture(name="cluster")
-def _cluster(
-    broker: RunningBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Cluster]:
+def _cluster(demo: Cluster) -> Iterator[Cluster]:
     """The shared broker, and a desired state in this folder; its quotas are cleared at the end."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
-    monkeypatch.setenv("QUOTA_OPS_CONNECTION_DEMO", str(tmp_path / "demo.properties"))
-    servers = f"bootstrap.servers={broker.bootstrap()}\n"
-    Path("demo.properties").write_text(servers)
     Path("desired_state/demo").mkdir(parents=True)
     Path("desired_state/demo/cluster.yaml").write_text(
-        f"cluster_id: {broker.config.cluster_id}\nconnection: demo\n"
+        f"cluster_id: {demo.cluster_id}\nconnection: demo\n"
     )
-    connection = Connection.parse(servers, name="demo", source="a test")
-    with open_cluster(connection, cluster_id=None) as cluster:
-        yield cluster
-        clear = [
-            Alteration(entity, tuple((key, None) for key in keys))
-            for entity, keys in {**BY_KAFKA, **BY_US}.items()
-        ]
-        cluster.apply(clear)
-        wait_for(cluster, {})
-    gc.enable()
+    yield demo
+    clear = [
+        Alteration(entity, tuple((key, None) for key in keys))
+        for entity, keys in {**BY_KAFKA, **BY_US}.items()
+    ]
+    demo.apply(clear)
+    wait_for(demo, {})
 
 
 def wait_for(cluster: Cluster, expected: Quotas) -> Quotas:

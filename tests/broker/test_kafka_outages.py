@@ -1,10 +1,8 @@
 """What is lost on the way: what may be asked again is, and a write is sent at most once."""
 
-import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +18,7 @@ from quota_ops.model.outcome import EntityAnswer
 from quota_ops.model.rows import StoredQuota
 from quota_ops.sandbox.broker import RunningBroker, start_broker
 from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
-from quota_ops.sandbox.node import RunningNode
+from tests.broker.freezing import frozen
 from tests.broker.wire import Wire
 
 ALICE = Entity.of({"user": "alice"})
@@ -68,18 +66,6 @@ def wait_for(cluster: Cluster, stored: tuple[StoredQuota, ...]) -> None:
     while (seen := cluster.describe()) != stored and time.monotonic() < deadline:
         time.sleep(0.02)
     assert seen == stored
-
-
-@contextmanager
-def frozen(*nodes: RunningNode) -> Iterator[None]:
-    """Brokers that take connections and do nothing."""
-    for node in nodes:
-        node.send(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for node in nodes:
-            node.send(signal.SIGCONT)
 
 
 def test_an_idle_connection_that_was_closed_is_opened_again(cluster: Cluster, wire: Wire) -> None:

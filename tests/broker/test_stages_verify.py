@@ -1,8 +1,6 @@
 """verify on three brokers: each is asked, who is silent is named, and nobody waits for ever."""
 
-import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Timer
@@ -25,6 +23,7 @@ from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
 from quota_ops.sandbox.node import RunningNode
 from quota_ops.stages import verify
 from quota_ops.stages.chain import run_stages
+from tests.broker.freezing import frozen
 from tests.broker.pinging import ping
 from tests.broker.stage_runs import KEY, TEN
 from tests.lab import Lab, State, error_of, open_lab
@@ -52,18 +51,6 @@ def _follower(three: RunningBroker) -> RunningNode:
     leader = admin.describe_metadata_quorum()["topics"][0]["partitions"][0]["leader_id"]
     admin.close()
     return [node for node in three.nodes if node.id != leader][-1]
-
-
-@contextmanager
-def frozen(*nodes: RunningNode) -> Iterator[None]:
-    """Brokers that take connections and do nothing."""
-    for node in nodes:
-        node.send(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for node in nodes:
-            node.send(signal.SIGCONT)
 
 
 def brokers_of(folder: RunFolder) -> tuple[BrokerAnswer, ...]:
