@@ -1,17 +1,15 @@
-"""A run's folder: the names of its artefacts, and how each is read and written."""
+"""A run's folder: the names of its artefacts, and what each stands for."""
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
-import pyarrow as pa
-
-from quota_ops import artefact, parquet
+from quota_ops import parquet
+from quota_ops.artefact_folder import ArtefactFolder
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
@@ -22,10 +20,8 @@ from quota_ops.model.outcome import Outcome
 from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageResult, StageStatus
 from quota_ops.model.rows import BatchRow
-from quota_ops.model.tables import BATCHES, DIFFERENCES, Table
+from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.run_json import checked_from_json, findings_from_json, outcomes_from_json, typed
-
-Parsed = TypeVar("Parsed")
 
 ABOUT = "run.json"
 POLICY = "policy.json"
@@ -44,10 +40,8 @@ VERIFIED = "verification.json"
 
 
 @dataclass(frozen=True, slots=True)
-class RunFolder:
-    """One run's artefacts; every write is whole or not at all."""
-
-    path: Path
+class RunFolder(ArtefactFolder):
+    """One run's artefacts."""
 
     @classmethod
     def start(cls, path: Path, *, cluster: str, commit: str | None) -> Self:
@@ -111,27 +105,6 @@ class RunFolder:
         """The outcomes that an earlier stage left; none when it did not run."""
         return self.read_as(name, outcomes_from_json) if self.has(name) else ()
 
-    def has(self, name: str) -> bool:
-        """Whether the artefact is there."""
-        return (self.path / name).exists()
-
-    def write_table(self, table: Table, rows: Sequence[Sequence[Any]]) -> None:
-        """Leave a table's rows as NAME.parquet."""
-        self.write_arrow(table, parquet.from_rows(table, rows))
-
-    def write_arrow(self, table: Table, arrow: pa.Table) -> None:
-        """Leave an Arrow table, and the notes beside its rows, as NAME.parquet."""
-        content = parquet.to_bytes(table, arrow, parquet.notes(arrow))
-        artefact.write(str(self.path / table.file), content)
-
-    def read_table(self, table: Table) -> pa.Table:
-        """A table that an earlier stage left; InvalidInput when it did not, or is damaged."""
-        return parquet.from_bytes(table, self._read(table.file), str(self.path / table.file))
-
-    def count(self, table: Table) -> int:
-        """How many rows an earlier stage left in a table."""
-        return int(self.read_table(table).num_rows)
-
     def differences(self) -> tuple[Difference, ...]:
         """The rows of DIFFERENCES."""
         rows = parquet.to_rows(self.read_table(DIFFERENCES))
@@ -148,40 +121,6 @@ class RunFolder:
         for row in map(BatchRow._make, parquet.to_rows(self.read_table(BATCHES))):
             batches.setdefault(row.batch, []).append(row)
         return {number: tuple(batches[number]) for number in sorted(batches)}
-
-    def write_json(self, name: str, value: Mapping[str, Any]) -> None:
-        """Leave a JSON artefact that people can read: a field a line, a list's item a line."""
-        self.write_text(name, json_text(value))
-
-    def read_json(self, name: str) -> dict[str, Any]:
-        """A JSON artefact that an earlier stage left; InvalidInput when not, or damaged."""
-        try:
-            value = json.loads(self._read(name))
-        except ValueError as error:
-            raise InvalidInput(f"{self.path / name} is not JSON: {error}") from error
-        if not isinstance(value, dict):
-            raise InvalidInput(f"{self.path / name} holds no JSON object")
-        return value
-
-    def read_as(self, name: str, parse: Callable[[dict[str, Any]], Parsed]) -> Parsed:
-        """A JSON artefact as what it stands for; InvalidInput when it does not."""
-        value = self.read_json(name)
-        try:
-            return parse(value)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise InvalidInput(f"{self.path / name} is damaged: {error!r}") from error
-
-    def write_text(self, name: str, text: str) -> None:
-        """Leave text; half a surrogate pair, which is no text, as the escape that JSON has too."""
-        artefact.write(str(self.path / name), text.encode("utf-8", "backslashreplace"))
-
-    def _read(self, name: str) -> bytes:
-        try:
-            return artefact.read(str(self.path / name))
-        except FileNotFoundError:
-            raise InvalidInput(
-                f"{self.path / name} is missing: the stage that leaves it has not run"
-            ) from None
 
     @contextmanager
     def stage(self, stage: str) -> Iterator[None]:
@@ -214,23 +153,3 @@ class RunFolder:
                 typed(kept["message"], str | None),
             ),
         )
-
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-
-
-def json_text(value: Mapping[str, Any]) -> str:
-    """A JSON object with a field a line, a list's item a line."""
-    lines = ",\n".join(f"{_dumps(field)}: {_lines(one)}" for field, one in value.items())
-    return f"{{\n{lines}\n}}\n"
-
-
-def _dumps(value: object) -> str:
-    return _ENCODER.encode(value)
-
-
-def _lines(value: object) -> str:
-    if isinstance(value, list) and value:
-        items = ",\n ".join(map(_dumps, value))
-        return f"[\n {items}\n]"
-    return _dumps(value)

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from itertools import count
 
 from quota_ops import artefact
+from quota_ops.artefact_folder import json_text
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.report import Report
 from quota_ops.report.audit import audit_record, messages
-from quota_ops.run_folder import AUDITED, RunFolder, json_text
+from quota_ops.run_folder import AUDITED, RunFolder
 
 TOPIC = "QUOTA_OPS_AUDIT_TOPIC"
 CONNECTION = "QUOTA_OPS_AUDIT_CONNECTION"

@@ -1,0 +1,97 @@
+"""A folder of artefacts: tables as Parquet, JSON that people can read, and text."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from quota_ops import artefact, parquet
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.tables import Table
+
+Parsed = TypeVar("Parsed")
+
+
+@dataclass(frozen=True, slots=True)
+class ArtefactFolder:
+    """Artefacts by name; every write is whole or not at all."""
+
+    path: Path
+
+    def has(self, name: str) -> bool:
+        """Whether the artefact is there."""
+        return (self.path / name).exists()
+
+    def write_table(self, table: Table, rows: Sequence[Sequence[Any]]) -> None:
+        """Leave a table's rows as NAME.parquet."""
+        self.write_arrow(table, parquet.from_rows(table, rows))
+
+    def write_arrow(self, table: Table, arrow: pa.Table) -> None:
+        """Leave an Arrow table, and the notes beside its rows, as NAME.parquet."""
+        content = parquet.to_bytes(table, arrow, parquet.notes(arrow))
+        artefact.write(str(self.path / table.file), content)
+
+    def read_table(self, table: Table) -> pa.Table:
+        """A table that an earlier stage left; InvalidInput when it did not, or is damaged."""
+        return parquet.from_bytes(table, self._read(table.file), str(self.path / table.file))
+
+    def count(self, table: Table) -> int:
+        """How many rows an earlier stage left in a table."""
+        return int(self.read_table(table).num_rows)
+
+    def write_json(self, name: str, value: Mapping[str, Any]) -> None:
+        """Leave a JSON artefact that people can read: a field a line, a list's item a line."""
+        self.write_text(name, json_text(value))
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        """A JSON artefact that an earlier stage left; InvalidInput when not, or damaged."""
+        try:
+            value = json.loads(self._read(name))
+        except ValueError as error:
+            raise InvalidInput(f"{self.path / name} is not JSON: {error}") from error
+        if not isinstance(value, dict):
+            raise InvalidInput(f"{self.path / name} holds no JSON object")
+        return value
+
+    def read_as(self, name: str, parse: Callable[[dict[str, Any]], Parsed]) -> Parsed:
+        """A JSON artefact as what it stands for; InvalidInput when it does not."""
+        value = self.read_json(name)
+        try:
+            return parse(value)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InvalidInput(f"{self.path / name} is damaged: {error!r}") from error
+
+    def write_text(self, name: str, text: str) -> None:
+        """Leave text; half a surrogate pair, which is no text, as the escape that JSON has too."""
+        artefact.write(str(self.path / name), text.encode("utf-8", "backslashreplace"))
+
+    def _read(self, name: str) -> bytes:
+        try:
+            return artefact.read(str(self.path / name))
+        except FileNotFoundError:
+            raise InvalidInput(
+                f"{self.path / name} is missing: the stage that leaves it has not run"
+            ) from None
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
+def json_text(value: Mapping[str, Any]) -> str:
+    """A JSON object with a field a line, a list's item a line."""
+    lines = ",\n".join(f"{_dumps(field)}: {_lines(one)}" for field, one in value.items())
+    return f"{{\n{lines}\n}}\n"
+
+
+def _dumps(value: object) -> str:
+    return _ENCODER.encode(value)
+
+
+def _lines(value: object) -> str:
+    if isinstance(value, list) and value:
+        items = ",\n ".join(map(_dumps, value))
+        return f"[\n {items}\n]"
+    return _dumps(value)
