@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
@@ -20,6 +20,24 @@ class ArtefactFolder:
     """Artefacts by name; every write is whole or not at all."""
 
     path: Path
+    kept: dict[str, Any] | None = field(default=None, compare=False, repr=False)
+    """What artefacts that this process left or read stand for, by name; None to keep nothing."""
+
+    def keeping(self) -> Self:
+        """The same folder for one process that runs stages in a row, and trusts what it has seen.
+
+        What it left or read there it does not read again, whatever others make of the file.
+        """
+        return replace(self, kept={})
+
+    def once(self, name: str, read: Callable[[], Parsed]) -> Parsed:
+        """What an artefact stands for: as it is kept, else as it is read now."""
+        if self.kept is None:
+            return read()
+        if name not in self.kept:
+            self.kept[name] = read()
+        kept: Parsed = self.kept[name]
+        return kept
 
     def has(self, name: str) -> bool:
         """Whether the artefact is there."""
@@ -32,7 +50,7 @@ class ArtefactFolder:
     def write_arrow(self, table: Table, arrow: pa.Table) -> None:
         """Leave an Arrow table, and the notes beside its rows, as NAME.parquet."""
         content = parquet.to_bytes(table, arrow, parquet.notes(arrow))
-        artefact.write(str(self.path / table.file), content)
+        self._write(table.file, content)
 
     def read_table(self, table: Table) -> pa.Table:
         """A table that an earlier stage left; InvalidInput when it did not, or is damaged."""
@@ -66,7 +84,12 @@ class ArtefactFolder:
 
     def write_text(self, name: str, text: str) -> None:
         """Leave text; half a surrogate pair, which is no text, as the escape that JSON has too."""
-        artefact.write(str(self.path / name), text.encode("utf-8", "backslashreplace"))
+        self._write(name, text.encode("utf-8", "backslashreplace"))
+
+    def _write(self, name: str, content: bytes) -> None:
+        artefact.write(str(self.path / name), content)
+        if self.kept is not None:
+            self.kept.pop(name, None)
 
     def _read(self, name: str) -> bytes:
         try:

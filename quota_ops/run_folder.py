@@ -17,11 +17,20 @@ from quota_ops.model.finding import Finding, Silence
 from quota_ops.model.hold import Hold
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import Outcome
+from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageResult, StageStatus
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.tables import BATCHES, DIFFERENCES
-from quota_ops.run_json import checked_from_json, findings_from_json, outcomes_from_json, typed
+from quota_ops.run_json import (
+    checked_from_json,
+    findings_from_json,
+    outcomes_from_json,
+    outcomes_json,
+    plan_from_json,
+    plan_json,
+    typed,
+)
 
 ABOUT = "run.json"
 POLICY = "policy.json"
@@ -101,12 +110,31 @@ class RunFolder(ArtefactFolder):
         """How far what the brokers describe could be trusted when they were last asked."""
         return self.read_as(METADATA, Metadata.from_json)
 
+    def plan(self) -> tuple[Plan, str]:
+        """The plan that an earlier stage left, and the digest that stands in its file."""
+        return self.once(PLAN, lambda: self.read_as(PLAN, plan_from_json))
+
+    def leave_plan(self, plan: Plan) -> None:
+        """Leave plan.json."""
+        self.write_json(PLAN, plan_json(plan))
+        self.once(PLAN, lambda: (plan, plan.digest))
+
     def outcomes(self, name: str) -> tuple[Outcome, ...]:
         """The outcomes that an earlier stage left; none when it did not run."""
-        return self.read_as(name, outcomes_from_json) if self.has(name) else ()
+        if not self.has(name):
+            return ()
+        return self.once(name, lambda: self.read_as(name, outcomes_from_json))
+
+    def leave_outcomes(self, name: str, outcomes: tuple[Outcome, ...]) -> None:
+        """Leave outcomes, as `outcomes` gives them back."""
+        self.write_json(name, outcomes_json(outcomes))
+        self.once(name, lambda: outcomes)
 
     def differences(self) -> tuple[Difference, ...]:
         """The rows of DIFFERENCES."""
+        return self.once(DIFFERENCES.file, self._differences)
+
+    def _differences(self) -> tuple[Difference, ...]:
         rows = parquet.to_rows(self.read_table(DIFFERENCES))
         try:
             return tuple(
@@ -117,6 +145,9 @@ class RunFolder(ArtefactFolder):
 
     def batches(self) -> dict[int, tuple[BatchRow, ...]]:
         """The rows of BATCHES by the number of their batch, in order."""
+        return self.once(BATCHES.file, self._batches)
+
+    def _batches(self) -> dict[int, tuple[BatchRow, ...]]:
         batches: dict[int, list[BatchRow]] = {}
         for row in map(BatchRow._make, parquet.to_rows(self.read_table(BATCHES))):
             batches.setdefault(row.batch, []).append(row)

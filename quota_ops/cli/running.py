@@ -54,6 +54,7 @@ def run_command(
         store = find_run_store(run_store)
         cluster_folder = options.find_cluster(str(cluster), desired_state)
         folder, stages = _start(store, cluster_folder, commit), _started(name, actual)
+    folder = folder.keeping()
     error: QuotaOpsError | None = None
     with connection(folder, connection_file) as connect, progress(output) as told:
         run = Run(

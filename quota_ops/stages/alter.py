@@ -15,7 +15,7 @@ from quota_ops.model.filter import EntityFilter
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import APPLIED, VALIDATED, RunFolder
-from quota_ops.run_json import number, outcomes_json
+from quota_ops.run_json import number
 from quota_ops.stages.outcomes import all_of, outcomes_of
 
 ALTER = "alter.json"
@@ -60,7 +60,7 @@ def ask(
             for at, rows in enumerate(batches, start=1)
             for outcome in outcomes_of(at, rows, cluster.validate(alterations(rows)))
         )
-        folder.write_json(VALIDATED, outcomes_json(outcomes))
+        folder.leave_outcomes(VALIDATED, outcomes)
         return batches, outcomes
 
 
@@ -77,7 +77,7 @@ def send(folder: RunFolder, cluster: Cluster, batches: Sequence[Batch]) -> tuple
             outcomes += answered
             left = [one for one in answered if one.status in {Status.UNKNOWN, Status.NOT_SENT}]
             trouble = left[0].message if left else None
-        folder.write_json(APPLIED, outcomes_json(outcomes))
+        folder.leave_outcomes(APPLIED, tuple(outcomes))
         return tuple(outcomes)
 
 

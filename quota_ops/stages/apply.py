@@ -11,7 +11,6 @@ from quota_ops.model.outcome import MEANT, Outcome, Status
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import APPLIED, RunFolder
-from quota_ops.run_json import outcomes_json
 from quota_ops.stages.approval import approved_plan
 from quota_ops.stages.halving import answered
 from quota_ops.stages.holding import without_held
@@ -54,7 +53,7 @@ def run(
             folder, cluster, batches, held, progress, holds_folder=holds_folder
         )
         withdraw(outcomes, noted, ledger_folder)
-        folder.write_json(APPLIED, outcomes_json(outcomes))
+        folder.leave_outcomes(APPLIED, outcomes)
         _raise_unless_done(outcomes, trouble)
         return outcomes
 
@@ -105,7 +104,7 @@ def _send_all(
 def _keep(folder: RunFolder, number: int, batch: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
     """Leave a batch's outcomes, with what earlier attempts of this run came to."""
     batch = _recalled(folder, number, batch)
-    folder.write_json(_file(number), outcomes_json(batch))
+    folder.leave_outcomes(_file(number), batch)
     return batch
 
 

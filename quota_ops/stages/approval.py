@@ -1,7 +1,6 @@
 """What must hold before anything is written: the plan is whole, approved, and was validated."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from quota_ops.model.difference import Difference
 from quota_ops.model.errors import Refused
@@ -9,8 +8,7 @@ from quota_ops.model.outcome import Status
 from quota_ops.model.plan import SHORT, Plan, approves, exact
 from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import PLAN, VALIDATED, RunFolder
-from quota_ops.run_json import plan_from_json
-from quota_ops.stages.outcomes import all_of
+from quota_ops.stages.outcomes import keys_by_entity
 from quota_ops.stages.plan import findings, refuse_unless_passed
 
 Batches = Mapping[int, tuple[BatchRow, ...]]
@@ -45,25 +43,20 @@ def refuse_unless_approves(approved: str, plan: Plan) -> None:
 
 def _whole_plan(folder: RunFolder) -> Plan:
     """The plan, its digest computed anew and held against the one in the file."""
-    plan, digest, written = folder.read_as(PLAN, _plan_and_digests)
-    if digest != written:
+    plan, written = folder.plan()
+    if plan.digest != written:
         raise Refused(
             f"{folder.path / PLAN} was changed after it was written: its rows give the digest "
-            f"{digest[:SHORT]}, the file says {written[:SHORT]}",
+            f"{plan.digest[:SHORT]}, the file says {written[:SHORT]}",
             _NEW_PLAN,
         )
     return plan
 
 
-def _plan_and_digests(values: dict[str, Any]) -> tuple[Plan, str, str]:
-    plan, written = plan_from_json(values)
-    return plan, plan.digest, written
-
-
 def _hold_against_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
     if plan.policy != folder.policy():
         raise Refused(f"{folder.path}: policy.json is not the policy of the plan", _NEW_PLAN)
-    if set(map(_exactly, plan.differences)) != set(map(_exactly, folder.differences())):
+    if not _same_rows(plan.differences, folder.differences()):
         raise Refused(
             f"{folder.path}: differences.parquet does not hold the rows of the plan", _NEW_PLAN
         )
@@ -88,16 +81,19 @@ def _hold_against_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
 def _refuse_unless_validated(folder: RunFolder, batches: Batches) -> None:
     said = folder.outcomes(VALIDATED)
     accepted = {(one.entity, one.keys) for one in said if one.status is Status.ACCEPTED}
-    asked = {
-        (one.entity, one.keys)
-        for number, rows in batches.items()
-        for one in all_of(number, rows, Status.NOT_SENT, None)
-    }
+    asked = set(keys_by_entity(_rows(batches)).items())
     if missing := len(asked - accepted):
         raise Refused(
             f"the broker has not accepted {missing} of {len(asked)} entities (validate-only)",
             f"Nothing was written. Ask it: quota-ops validate --run {folder.path}",
         )
+
+
+def _same_rows(one: Iterable[Difference], other: Iterable[Difference]) -> bool:
+    """Whether these are the same rows, in whatever order: the very ones, or to the last bit."""
+    return set(map(id, one)) == set(map(id, other)) or (
+        set(map(_exactly, one)) == set(map(_exactly, other))
+    )
 
 
 def _exactly(row: Difference) -> tuple[object, ...]:

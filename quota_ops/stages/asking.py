@@ -10,8 +10,7 @@ from quota_ops import artefact
 from quota_ops.model.approval import Decision, Said
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.plan import SHORT, Plan
-from quota_ops.run_folder import APPROVAL, PLAN, RunFolder
-from quota_ops.run_json import plan_from_json
+from quota_ops.run_folder import APPROVAL, RunFolder
 from quota_ops.stages import plan as judging
 
 _NOTHING = "Nothing was written."
@@ -19,7 +18,7 @@ _NOTHING = "Nothing was written."
 
 def plan_of(folder: RunFolder) -> Plan:
     """The plan that a run's plan stage left."""
-    return folder.read_as(PLAN, plan_from_json)[0]
+    return folder.plan()[0]
 
 
 def answered(folder: RunFolder, plan: Plan, said: Said, by: str | None, reason: str) -> Decision:

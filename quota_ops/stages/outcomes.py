@@ -19,7 +19,7 @@ def outcomes_of(
     by_entity = {answer.entity.text: answer for answer in answers}
     return tuple(
         _outcome(batch, entity, keys, by_entity.get(entity))
-        for entity, keys in _by_entity(rows).items()
+        for entity, keys in keys_by_entity(rows).items()
     )
 
 
@@ -39,11 +39,12 @@ def all_of(
     """The same outcome for every entity of these rows."""
     return tuple(
         Outcome(batch, entity, keys, status, message=message)
-        for entity, keys in _by_entity(rows).items()
+        for entity, keys in keys_by_entity(rows).items()
     )
 
 
-def _by_entity(rows: Iterable[BatchRow]) -> dict[str, tuple[str, ...]]:
+def keys_by_entity(rows: Iterable[BatchRow]) -> dict[str, tuple[str, ...]]:
+    """The keys that are changed on each entity."""
     keys: dict[str, list[str]] = {}
     for row in rows:
         keys.setdefault(row.entity, []).append(row.key)

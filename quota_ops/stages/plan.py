@@ -7,8 +7,7 @@ from quota_ops.model.errors import GuardsRefused, InvalidInput
 from quota_ops.model.guards import Guard, judge, unknown_guards
 from quota_ops.model.plan import GuardFinding, Plan, by_risk
 from quota_ops.model.tables import ACTUAL, DESIRED
-from quota_ops.run_folder import PLAN, ROLLBACK, RunFolder
-from quota_ops.run_json import plan_json
+from quota_ops.run_folder import ROLLBACK, RunFolder
 from quota_ops.stages.findings import leave_findings
 from quota_ops.stages.past import past_of
 from quota_ops.stages.standstill import standstill
@@ -39,7 +38,7 @@ def run(folder: RunFolder, allow: Mapping[str, str] | None = None) -> Plan:
             standstill=standstill(policy, datetime.now(UTC)),
         )
         plan = plan.judged(findings(folder, plan, allowed))
-        folder.write_json(PLAN, plan_json(plan))
+        folder.leave_plan(plan)
         leave_findings(folder, plan)
         refuse_unless_passed(plan)
         return plan

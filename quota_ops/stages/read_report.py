@@ -24,7 +24,7 @@ from quota_ops.run_folder import (
     VERIFIED,
     RunFolder,
 )
-from quota_ops.run_json import plan_from_json, verification_from_json
+from quota_ops.run_json import verification_from_json
 from quota_ops.stages.asking import decisions
 
 Part = TypeVar("Part")
@@ -38,7 +38,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     about = folder.about()
     parts = _Parts(folder)
     policy = parts.read("check", POLICY, folder.policy)
-    plan = parts.read("plan", PLAN, lambda: folder.read_as(PLAN, plan_from_json)[0])
+    plan = parts.read("plan", PLAN, lambda: folder.plan()[0])
     if plan is None and not folder.has(PLAN):
         plan = parts.read("diff", DIFFERENCES.file, lambda: _unjudged(folder))
     verification = parts.read(

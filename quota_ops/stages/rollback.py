@@ -17,7 +17,6 @@ from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, DIFFERENCES, LEDGER
 from quota_ops.parquet import to_rows
 from quota_ops.run_folder import APPLIED, PLAN, POLICY, ROLLBACK, RunFolder
-from quota_ops.run_json import plan_from_json
 from quota_ops.run_store import RunStore
 from quota_ops.stages import diff
 from quota_ops.stages.asking import answered, plan_of, remember
@@ -45,7 +44,7 @@ def start(store: RunStore, earlier: RunFolder, *, by: str, reason: str) -> RunFo
 
 
 def _changes_of(earlier: RunFolder, by: str, reason: str) -> Rollback:
-    plan, digest = earlier.read_as(PLAN, plan_from_json) if earlier.has(PLAN) else (None, "")
+    plan, digest = earlier.plan() if earlier.has(PLAN) else (None, "")
     rows = tuple(_changed(earlier, plan)) if plan else ()
     about = earlier.about()
     if plan is None or not rows:

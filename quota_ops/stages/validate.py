@@ -7,7 +7,6 @@ from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import Refused
 from quota_ops.model.outcome import EntityAnswer, Outcome, Status
 from quota_ops.run_folder import VALIDATED, RunFolder
-from quota_ops.run_json import outcomes_json
 from quota_ops.stages.halving import answered
 from quota_ops.stages.outcomes import listed
 
@@ -20,7 +19,7 @@ def run(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
             for number, rows in folder.batches().items()
             for outcome in answered(number, rows, cluster.validate, _at_once)
         )
-        folder.write_json(VALIDATED, outcomes_json(outcomes))
+        folder.leave_outcomes(VALIDATED, outcomes)
         refusals = [one for one in outcomes if one.status is not Status.ACCEPTED]
         if refusals:
             raise Refused(
