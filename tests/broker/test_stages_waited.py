@@ -1,6 +1,6 @@
 """A plan that waited for its approval while Git and the cluster went on."""
 
-import shutil
+import pytest
 
 from quota_ops.model.errors import Refused
 from quota_ops.run_folder import PLAN, RunFolder
@@ -12,7 +12,7 @@ OLD: State = {"user=alice": {KEY: 10.0}}
 NEW: State = {"user=alice": {KEY: 20.0}, "user=bob": {KEY: 5.0}}
 
 
-def at_commit(lab: Lab, commit: str) -> RunFolder:
+def at_commit(lab: Lab, commit: str | None) -> RunFolder:
     """The folder of a new run at a commit."""
     return RunFolder.start(lab.store.new_run("demo"), cluster="demo", commit=commit)
 
@@ -48,20 +48,28 @@ def test_a_plan_may_wait_while_nothing_else_is_applied(lab: Lab) -> None:
     assert lab.held() == lab.known() == OLD
 
 
-def test_a_plan_whose_ledger_is_gone(lab: Lab) -> None:
-    """Nobody knows what was applied since: nothing is written before a new plan is made."""
+@pytest.mark.parametrize("commit", ["c1", None])
+@pytest.mark.parametrize("left", [None, "00000001.parquet"])
+def test_a_plan_whose_ledger_is_gone(lab: Lab, commit: str | None, left: str | None) -> None:
+    """Nobody knows what was applied since: nothing is written before a new plan is made.
+
+    Whether all of it is gone or an older copy was restored, and also where no commit is known.
+    """
     lab.desire(OLD)
-    run_stages(lab.resume(at_commit(lab, "c1")), CHAINS["reconcile"])
+    run_stages(lab.resume(at_commit(lab, commit)), CHAINS["reconcile"])
     lab.desire(NEW)
-    waiting = lab.resume(at_commit(lab, "c2"))
+    waiting = lab.resume(at_commit(lab, commit and "c2"))
     run_stages(waiting, CHAINS["plan"])
-    shutil.rmtree(lab.ledger_folder)
+    for file in lab.ledger_folder.iterdir():
+        if file.name != left:
+            file.unlink()
 
     approved = waiting.folder.read_json(PLAN)["digest"]
     error = error_of(lab.resume(waiting.folder, approve=approved), RESUMED)
 
     assert isinstance(error, Refused)
     assert error.message == (
-        f"the ledger that this plan was made from is gone from {lab.ledger_folder}"
+        "the ledger that this plan was made from, 00000002.parquet, is gone from "
+        f"{lab.ledger_folder}"
     )
     assert lab.held() == OLD
