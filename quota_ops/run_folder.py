@@ -53,10 +53,10 @@ class RunFolder(ArtefactFolder):
     """One run's artefacts."""
 
     @classmethod
-    def start(cls, path: Path, *, cluster: str, commit: str | None) -> Self:
-        """Say in run.json what run this is, unless an earlier attempt has said it."""
+    def start(cls, path: Path, *, cluster: str, commit: str | None, anew: bool = False) -> Self:
+        """Say in run.json what run this is, unless an earlier attempt that goes on has said it."""
         folder = cls(path)
-        if not folder.has(ABOUT):
+        if anew or not folder.has(ABOUT):
             folder.write_json(
                 ABOUT,
                 {

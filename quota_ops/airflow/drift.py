@@ -69,7 +69,7 @@ def drift_dag(
 @plainly()
 def describe(cluster_folder: str, run_store: str | None) -> str:
     """Read the cluster's YAML and everything that the cluster holds; gives the run's folder."""
-    with this_run(cluster_folder, run_store) as run:
+    with this_run(cluster_folder, run_store, anew=True) as run:
         run_stage("check", run)
         run_stage("describe", run)
         return str(run.folder.path)

@@ -45,13 +45,16 @@ def run_name(context: "Context") -> str:
     return re.sub(r"[^A-Za-z0-9_.+-]", "_", f"{context['dag'].dag_id}__{context['run_id']}")
 
 
-def run_folder(cluster_folder: str, run_store: str | None) -> "RunFolder":
-    """The folder of this DAG run for a cluster, made by whichever task comes first."""
+def run_folder(cluster_folder: str, run_store: str | None, *, anew: bool = False) -> "RunFolder":
+    """The folder of this DAG run for a cluster, made by whichever task comes first.
+
+    `anew` where the YAML is read: a run that was cleared may find it at another commit.
+    """
     from quota_ops.run_folder import RunFolder
 
     folder = Path(cluster_folder)
     path = run_path(get_current_context(), cluster_folder, run_store)
-    return RunFolder.start(path, cluster=folder.name, commit=_commit(folder))
+    return RunFolder.start(path, cluster=folder.name, commit=_commit(folder), anew=anew)
 
 
 def run_path(context: "Context", cluster_folder: str, run_store: str | None) -> Path:
@@ -71,13 +74,15 @@ def this_run(
     run_store: str | None,
     allow: Mapping[str, str] | None = None,
     approve: str | None = None,
+    *,
+    anew: bool = False,
 ) -> Iterator["Run"]:
     """This DAG run as the stages take it; the cluster is connected to when a stage asks for it."""
     from quota_ops.airflow.connection import find_connection
     from quota_ops.kafka.cluster import open_cluster
     from quota_ops.stages.chain import Run
 
-    folder = run_folder(cluster_folder, run_store)
+    folder = run_folder(cluster_folder, run_store, anew=anew)
     with ExitStack() as stack:
 
         def connect() -> "Cluster":

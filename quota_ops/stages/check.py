@@ -7,6 +7,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import DESIRED
 from quota_ops.run_folder import CHECKED, POLICY, ROLLBACK, RunFolder
 from quota_ops.run_json import checked_json
+from quota_ops.stages.anew import set_aside
 
 
 def run(folder: RunFolder, cluster_folder: Path) -> Desired:
@@ -17,6 +18,7 @@ def run(folder: RunFolder, cluster_folder: Path) -> Desired:
     """
     if folder.has(ROLLBACK):
         raise InvalidInput(f"{folder.path} takes back a run: it asks for nothing that YAML says")
+    set_aside(folder, "check")
     with folder.stage("check"):
         find_clusters((cluster_folder if cluster_folder.name else Path.cwd()).parent)
         desired = read_cluster(cluster_folder)

@@ -16,6 +16,7 @@ from quota_ops.model.rows import ActualRow, StoredQuota
 from quota_ops.model.tables import ACTUAL, CLUSTERS, HOLDS, LEDGER
 from quota_ops.run_folder import DESCRIBED, FACTS, METADATA, RunFolder
 from quota_ops.snapshot import Snapshot
+from quota_ops.stages.anew import set_aside
 from quota_ops.stages.confirming import confirmed
 from quota_ops.stages.holding import held_entities, holds_now
 
@@ -30,6 +31,7 @@ def run(
     The ledger is read first: a row that a run of ours writes in between then looks like
     somebody else's, never the other way round.
     """
+    set_aside(folder, "describe")
     with folder.stage("describe"):
         policy = folder.policy()
         known, lasting = ledger.last(ledger_folder), holds_now(holds_folder)

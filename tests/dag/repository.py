@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
@@ -106,17 +106,26 @@ class Repository:
         assert bag.import_errors == {}
         return dict(bag.dags)
 
-    def run(self, dag_id: str, answer: Answer | None = None, **params: Any) -> DagRun:
+    def run(
+        self,
+        dag_id: str,
+        answer: Answer | None = None,
+        at: datetime | None = None,
+        **params: Any,
+    ) -> DagRun:
         """Run a DAG to its end in this process, every task at its real broker.
 
-        `answer` is called, with the task that waits, whenever the run waits for a person.
+        `answer` is called, with the task that waits, whenever the run waits for a person. A run
+        of the logical date `at` that there is already is cleared.
         """
+        from airflow.sdk.definitions._internal.types import NOTSET
+
         dag = self.dags()[dag_id]
         for task in dag.tasks:
             task.retry_delay = timedelta(milliseconds=1)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(time, "sleep", napping(answer))
-            ended = dag.test(run_conf=params or None)
+            ended = dag.test(at, at or NOTSET, run_conf=params or None)
         instances = ended.get_task_instances()
         ids = {ti: ti.task_id + (f"[{ti.map_index}]" * (ti.map_index >= 0)) for ti in instances}
         return DagRun(

@@ -1,0 +1,58 @@
+"""A run that begins anew in its own folder, as a DAG run does that somebody clears."""
+
+from quota_ops import ledger
+from quota_ops.model.errors import GuardsRefused
+from quota_ops.run_folder import APPLIED, PLAN, VERIFIED, RunFolder
+from quota_ops.stages.chain import CHAINS, run_stages
+from tests.broker.stage_runs import KEY, outcomes
+from tests.lab import Lab, State, error_of
+
+FIRST: State = {"user=alice": {KEY: 10e6}, "user=bob": {KEY: 10e6}}
+SECOND: State = {"user=alice": {KEY: 20e6}, "user=bob": {KEY: 10e6}, "user=carol": {KEY: 10e6}}
+
+
+def reconciled(lab: Lab, commit: str, state: State) -> RunFolder:
+    """The folder of a run that made the cluster what Git said at a commit."""
+    lab.desire(state)
+    folder = RunFolder.start(lab.store.new_run("demo"), cluster="demo", commit=commit)
+    run_stages(lab.resume(folder), CHAINS["reconcile"])
+    return folder
+
+
+def test_an_old_run_that_is_cleared(lab: Lab) -> None:
+    """A guard asks, nothing is written, and the report tells nothing of what the run once wrote."""
+    old = reconciled(lab, "c1", FIRST)
+    reconciled(lab, "c2", SECOND)
+    before = ledger.read(lab.ledger_folder)
+    lab.desire(FIRST)
+
+    error = error_of(lab.resume(old, allow={}), CHAINS["reconcile"])
+
+    assert isinstance(error, GuardsRefused)
+    assert error.message == (
+        "guards ask for a person: went_back: commit c1 was applied before, c2 came after it"
+    )
+    assert lab.held() == SECOND
+    assert ledger.read(lab.ledger_folder) == before
+    assert [one for one in (APPLIED, VERIFIED) if old.has(one)] == []
+    said = (old.path / "report.txt").read_text()
+    assert said.startswith("Not yet: 2 changes to make on demo; 1 guard asks for a person; 1 of 2")
+    assert "accepted" not in said.replace("would be accepted", "")
+    ends = [old.read_json(f"end-000{number}.json") for number in (1, 2)]
+    outcome = [[change["outcome"] for change in end["changes"]] for end in ends]
+    assert outcome == [["accepted", "accepted"], [None, None]]
+
+
+def test_what_an_attempt_came_to_is_kept(lab: Lab) -> None:
+    """Each attempt that compared anything keeps its artefacts, in the order of attempts."""
+    run = reconciled(lab, "c1", FIRST)
+    run_stages(lab.resume(run), CHAINS["reconcile"])
+    run_stages(lab.resume(run), CHAINS["reconcile"][1:])  # from describe on
+
+    attempts = [RunFolder(run.path / f"attempt-000{number}") for number in (1, 2)]
+    written = [len(outcomes(one)) for one in (*attempts, run)]
+    assert written == [2, 0, 0]
+    assert all(one.has(PLAN) and one.has("report.html") for one in attempts)
+    assert [one.path.stat().st_mode & 0o777 for one in attempts] == [0o700, 0o700]
+    assert [one.has("policy.json") for one in attempts] == [True, False], "describe needs it"
+    assert not (run.path / "attempt-0003").exists()
