@@ -154,9 +154,12 @@ class RunFolder(ArtefactFolder):
         return {number: tuple(batches[number]) for number in sorted(batches)}
 
     @contextmanager
-    def stage(self, stage: str) -> Iterator[None]:
-        """Keep how a stage ended and how long it took, whatever it raises."""
-        began = monotonic()
+    def stage(self, stage: str, spent: float = 0.0) -> Iterator[None]:
+        """Keep how a stage ended and how long it took, whatever it raises.
+
+        `spent` are seconds that it took already.
+        """
+        began = monotonic() - spent
         status, message = StageStatus.DONE, None
         try:
             yield

@@ -31,7 +31,7 @@ def roll_back(
     store = store_of(earlier.path, run_store)
     folder = rollback.start(store, earlier, by=by, reason=reason)
     error: QuotaOpsError | None = None
-    with connection(folder, connection_file) as connect:
+    with connection(folder.policy, connection_file) as connect:
         run = Run(folder, Path(), store, connect, engine=engine, allow=allow)
         try:
             run_stages(run, CHAINS["rollback"])

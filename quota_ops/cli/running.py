@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,13 +13,17 @@ from quota_ops.cli.asking import person
 from quota_ops.cli.layout import TEXT
 from quota_ops.cli.show import progress, show_run
 from quota_ops.commit import find_commit
-from quota_ops.kafka.cluster import Cluster, open_cluster
+from quota_ops.desired.read import read_policy
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
+from quota_ops.model.policy import Policy
 from quota_ops.run_folder import ABOUT, RunFolder
 from quota_ops.run_store import RunStore, find_run_store, store_of
 from quota_ops.stages.chain import CHAINS, OFFLINE, RESUMED, Run, run_stages
 from quota_ops.stages.diff import EMBEDDED
+
+if TYPE_CHECKING:
+    from quota_ops.kafka.cluster import Cluster
 
 DIFFERENCES_EXIST = 4
 
@@ -49,14 +54,15 @@ def run_command(
     if run_folder is not None:
         cluster_folder = Path()
         folder, store = find_run(run_folder), store_of(run_folder, run_store)
-        stages = _resumed(name, approve, allowed)
+        stages, policy = _resumed(name, approve, allowed), folder.policy
     else:
         store = find_run_store(run_store)
         cluster_folder = options.find_cluster(str(cluster), desired_state)
         folder, stages = _start(store, cluster_folder, commit), _started(name, actual)
+        policy = partial(read_policy, cluster_folder)
     folder = folder.keeping()
     error: QuotaOpsError | None = None
-    with connection(folder, connection_file) as connect, progress(output) as told:
+    with connection(policy, connection_file) as connect, progress(output) as told:
         run = Run(
             folder=folder,
             cluster_folder=cluster_folder,
@@ -127,14 +133,18 @@ def _resumed(name: str, approve: str | None, allowed: Mapping[str, str]) -> Sequ
 
 
 @contextmanager
-def connection(folder: RunFolder, connection_file: Path | None) -> Iterator[Callable[[], Cluster]]:
-    """What opens the run's cluster at its first call, and closes it at the end."""
+def connection(
+    policy: Callable[[], Policy], connection_file: Path | None
+) -> Iterator[Callable[[], "Cluster"]]:
+    """What opens a policy's cluster at its first call, and closes it at the end."""
     with ExitStack() as stack:
 
         @cache
-        def connect() -> Cluster:
-            policy = folder.policy()
-            found = find_connection(policy.connection, file=connection_file)
-            return stack.enter_context(open_cluster(found, cluster_id=policy.cluster_id))
+        def connect() -> "Cluster":
+            from quota_ops.kafka.cluster import open_cluster
+
+            asked = policy()
+            found = find_connection(asked.connection, file=connection_file)
+            return stack.enter_context(open_cluster(found, cluster_id=asked.cluster_id))
 
         yield connect

@@ -42,7 +42,7 @@ def describe_run(
     from quota_ops.stages.chain import Run, run_stages
 
     folder, store = find_run(path), store_of(path, run_store)
-    with connection(folder, connection_file) as connect:
+    with connection(folder.policy, connection_file) as connect:
         run_stages(Run(folder, Path(), store, connect), ("describe",))
     rows = to_rows(folder.read_table(ACTUAL).select(["entity", "key", "value"]))
     return tuple(StoredQuota(Entity.parse(one), key, value) for one, key, value in rows), str(path)

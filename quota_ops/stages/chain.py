@@ -2,19 +2,28 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
 
-from quota_ops.kafka.cluster import Cluster
+from quota_ops.desired.read import read_policy
+from quota_ops.forked import forked
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.approval import Decision, needs_person
 from quota_ops.model.errors import GuardsRefused, QuotaOpsError, Refused
 from quota_ops.model.plan import SHORT, Plan
+from quota_ops.model.policy import Policy
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.run_folder import APPLIED, ROLLBACK, RunFolder
 from quota_ops.run_store import RunStore
 from quota_ops.snapshot import Snapshot
-from quota_ops.stages import check, describe, diff, plan, validate
+from quota_ops.stages import check, diff, plan
 from quota_ops.stages.asking import decide, earlier, plan_of
+
+if TYPE_CHECKING:  # Kafka's clients are loaded while another process reads YAML
+    from quota_ops.kafka.cluster import Cluster
+    from quota_ops.stages.describe import Described
 
 READ_ONLY = ("check", "describe", "diff", "plan", "validate")
 CHAINS = {
@@ -43,7 +52,7 @@ class Run:
     folder: RunFolder
     cluster_folder: Path
     store: RunStore
-    connect: Callable[[], Cluster]
+    connect: Callable[[], "Cluster"]
     engine: str = diff.EMBEDDED
     find_connection: Callable[[str], Connection] = find_connection
     """Looks up the connection to the audit topic by its name."""
@@ -77,8 +86,35 @@ def _check(run: Run) -> None:
 
 
 def _describe(run: Run) -> None:
+    from quota_ops.stages import describe  # noqa: PLC0415 - Kafka's clients
+
+    describe.leave(run.folder, _asked(run, run.folder.policy()))
+
+
+def _check_and_describe(run: Run) -> None:
+    """Both at once, because neither needs the other; what YAML comes to is said first."""
+    answer: Described | QuotaOpsError
+    began = monotonic()
+    with forked(partial(_check, run)):
+        try:
+            answer = _asked(run, read_policy(run.cluster_folder))
+        except QuotaOpsError as error:
+            answer = error
+        asked = monotonic() - began
+    from quota_ops.stages import describe  # noqa: PLC0415 - as above
+
+    with run.folder.stage("describe", spent=asked):
+        if isinstance(answer, QuotaOpsError):
+            raise answer
+        describe.leave(run.folder, answer)
+
+
+def _asked(run: Run, policy: Policy) -> "Described":
+    from quota_ops.stages import describe  # noqa: PLC0415 - as above
+
     source = run.connect() if run.actual is None else Snapshot.read(run.actual)
-    describe.run(run.folder, source, run.ledger, run.holds)
+    ledger, holds = run.store.ledger(policy.cluster_id), run.store.holds(policy.cluster_id)
+    return describe.ask(policy, source, ledger, holds)
 
 
 def _diff(run: Run) -> None:
@@ -104,6 +140,8 @@ def _plan(run: Run) -> None:
 
 
 def _validate(run: Run) -> None:
+    from quota_ops.stages import validate  # noqa: PLC0415 - as above
+
     validate.run(run.folder, run.connect())
 
 
@@ -185,8 +223,12 @@ def run_stages(run: Run, stages: Sequence[str]) -> None:
         if stage not in still:
             continue
         try:
-            with run.folder.stage(stage):  # a cluster out of reach is this stage's end too
-                STAGES[stage](run)
+            if stage == "check" and "describe" in still:
+                still.remove("describe")
+                _check_and_describe(run)
+            else:
+                with run.folder.stage(stage):  # a cluster out of reach is this stage's end too
+                    STAGES[stage](run)
         except QuotaOpsError as raised:
             error = raised if error is None or isinstance(error, GuardsRefused) else error
             still &= _still_run(stage, run.folder)

@@ -1,14 +1,17 @@
 """describe: everything the cluster holds, beside what the ledger knows of it at that moment."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from quota_ops import ledger
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.borders import Borders
+from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.entity import Entity
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.hold import Hold
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import unalterable
@@ -21,45 +24,69 @@ from quota_ops.stages.confirming import confirmed
 from quota_ops.stages.holding import held_entities, holds_now
 
 
-def run(
-    folder: RunFolder, cluster: Cluster | Snapshot, ledger_folder: Path, holds_folder: Path
-) -> int:
-    """Leave actual, ledger, holds, clusters and facts; how many rows the cluster holds.
+@dataclass(frozen=True)
+class Described:
+    """What a cluster answered, and what was known of it just before."""
 
-    What seems to have moved behind Git's back is described twice.
+    policy: Policy
+    known: ledger.LedgerFile
+    lasting: tuple[Hold, ...]
+    actual: tuple[ActualRow, ...]
+    at: datetime
+    source: Cluster | Snapshot
+    facts: ClusterFacts | None
+    metadata: Metadata | None
+
+
+def ask(
+    policy: Policy, cluster: Cluster | Snapshot, ledger_folder: Path, holds_folder: Path
+) -> Described:
+    """Ask the cluster for everything; what seems to have moved behind Git's back, twice.
 
     The ledger is read first: a row that a run of ours writes in between then looks like
     somebody else's, never the other way round.
     """
+    known, lasting = ledger.last(ledger_folder), holds_now(holds_folder)
+    facts, metadata = cluster.facts_aside(), cluster.metadata_aside()
+    stored, disagree = confirmed(cluster, known.table)
+    actual, at = tuple(_rows(policy, stored)), datetime.now(UTC)
+    told, image = facts(), metadata()
+    if disagree:
+        image = replace(image or Metadata(), disagree=disagree)
+    return Described(policy, known, lasting, actual, at, cluster, told, image)
+
+
+def leave(folder: RunFolder, described: Described) -> int:
+    """Leave actual, ledger, holds, clusters and facts; how many rows the cluster holds.
+
+    Raises InvalidInput when the cluster was asked under another policy than the run's.
+    """
     set_aside(folder, "describe")
-    with folder.stage("describe"):
-        policy = folder.policy()
-        known, lasting = ledger.last(ledger_folder), holds_now(holds_folder)
-        facts, metadata = cluster.facts_aside(), cluster.metadata_aside()
-        stored, disagree = confirmed(cluster, known.table)
-        folder.write_table(ACTUAL, list(_rows(policy, stored)))
-        folder.write_arrow(LEDGER, known.table)
-        folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, lasting)))
-        verified = ledger.VERIFIED in known.table["state"].to_pylist()
-        was_verified = verified and ledger.applied(known.table)[0] is not None
-        clears = policy.clear_unmanaged and was_verified
-        folder.write_table(CLUSTERS, [(policy.cluster_id, policy.drift.value, clears)])
-        folder.write_json(
-            DESCRIBED,
-            {
-                "at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-                "snapshot": cluster.place if isinstance(cluster, Snapshot) else None,
-                "brokers": [f"{one.id} {one.host}:{one.port}" for one in cluster.brokers],
-                "ledger": known.name,
-                "holds": [one.as_json() for one in lasting],
-            },
-        )
-        if (told := facts()) is not None:
-            folder.write_json(FACTS, told.as_json())
-        if (image := metadata()) is not None or disagree:
-            image = replace(image or Metadata(), disagree=disagree)
-            folder.write_json(METADATA, image.as_json())
-        return len(stored)
+    policy, known, source = described.policy, described.known, described.source
+    if folder.policy() != policy:
+        raise InvalidInput("cluster.yaml changed while it was read", "Run the command again.")
+    folder.write_table(ACTUAL, described.actual)
+    folder.write_arrow(LEDGER, known.table)
+    folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, described.lasting)))
+    verified = ledger.VERIFIED in known.table["state"].to_pylist()
+    was_verified = verified and ledger.applied(known.table)[0] is not None
+    clears = policy.clear_unmanaged and was_verified
+    folder.write_table(CLUSTERS, [(policy.cluster_id, policy.drift.value, clears)])
+    folder.write_json(
+        DESCRIBED,
+        {
+            "at": f"{described.at:%Y-%m-%dT%H:%M:%SZ}",
+            "snapshot": source.place if isinstance(source, Snapshot) else None,
+            "brokers": [f"{one.id} {one.host}:{one.port}" for one in source.brokers],
+            "ledger": known.name,
+            "holds": [one.as_json() for one in described.lasting],
+        },
+    )
+    if described.facts is not None:
+        folder.write_json(FACTS, described.facts.as_json())
+    if described.metadata is not None:
+        folder.write_json(METADATA, described.metadata.as_json())
+    return len(described.actual)
 
 
 def _rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[ActualRow]:

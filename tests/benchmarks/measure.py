@@ -6,7 +6,7 @@ import resource
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,7 +51,7 @@ def run(command: Sequence[str], environment: dict[str, str] | None = None) -> Sa
     began = time.perf_counter()
     child = subprocess.Popen(
         command,
-        env=os.environ | (environment or {}),
+        env=_usual(os.environ) | (environment or {}),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,
@@ -67,6 +67,11 @@ def run(command: Sequence[str], environment: dict[str, str] | None = None) -> Sa
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Sample(wall, cpu, used.ru_maxrss / 1024)
+
+
+def _usual(environment: Mapping[str, str]) -> dict[str, str]:
+    """Without what keeps Python from keeping compiled modules, as it does for everybody."""
+    return {k: v for k, v in environment.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
 
 def _wait_for_orphans(others: set[int]) -> None:
