@@ -58,7 +58,7 @@ def from_bytes(table: Table, content: bytes, place: str) -> pa.Table:
     Raises InvalidInput, naming the place, when it is no Parquet file or not this table.
     """
     try:
-        arrow = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+        arrow = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False).read(use_threads=False)
     except (pa.ArrowInvalid, OSError) as error:
         raise InvalidInput(f"{place} is not a Parquet file that can be read: {error}") from error
     return conform(table, arrow, place).replace_schema_metadata(arrow.schema.metadata)
@@ -131,7 +131,7 @@ def check_cluster(place: str, cluster: str) -> None:
 
     They would read as if everything were gone from this one.
     """
-    file = pq.ParquetFile(place, read_dictionary=["cluster"])
+    file = pq.ParquetFile(place, read_dictionary=["cluster"], pre_buffer=False)
     chunks = file.read(columns=["cluster"], use_threads=False)["cluster"].chunks
     if others := {one for chunk in chunks for one in chunk.dictionary.to_pylist()} - {cluster}:
         raise InvalidInput(

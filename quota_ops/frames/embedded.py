@@ -11,6 +11,9 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.resolved import CLIENTS, RESOLVED
 from quota_ops.model.tables import Table
 
+_ALONE = {"threads": 1, "async_threads": 0}
+"""DuckDB starts eight threads besides for reading files, which are small and here."""
+
 
 class EmbeddedEngine:
     """Runs the texts on DuckDB; starts in milliseconds and needs no Java."""
@@ -18,10 +21,10 @@ class EmbeddedEngine:
     def decide(self, sides: Mapping[Table, Sequence[str]]) -> tuple[pa.Table, pa.Table]:
         """The tables DIFFERENCES and BATCHES of the union of each side's files.
 
-        In this thread alone: one cluster's rows are few, and a process that ends at once must not
-        wait for others.
+        In this thread alone: one cluster's rows are few, a process that ends at once must not wait
+        for others, and one that has others is not forked.
         """
-        with duckdb.connect(config={"threads": 1}) as db:
+        with duckdb.connect(config=_ALONE) as db:
             for table, places in sides.items():
                 db.read_parquet(list(places)).create_view(table.name)
             db.sql(text.diff_text()).create("differences")
