@@ -11,7 +11,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.resolved import CLIENTS, RESOLVED
 from quota_ops.model.tables import Table
 
-_ALONE = {"threads": 1, "async_threads": 0}
+_ALONE: dict[str, str | bool | int | float | list[str]] = {"threads": 1, "async_threads": 0}
 """DuckDB starts eight threads besides for reading files, which are small and here."""
 
 
