@@ -7,7 +7,8 @@ from quota_ops.model.finding_codes import CODES, Severity
 from quota_ops.model.report import Report
 from quota_ops.model.silence import spoken
 from quota_ops.report.findings import EXPLAINED, MOST, more_words
-from quota_ops.report.page_parts import MEANING, PageRow, bar, choices, page_row, style
+from quota_ops.report.page_parts import MEANING, bar, style
+from quota_ops.report.page_rows import PageRow, choices, headings, page_row
 from quota_ops.report.remarks import (
     NO_LEDGER,
     allow,
@@ -85,12 +86,6 @@ def as_html(report: Report) -> str:
         long=LONG,
         facts=dict(_facts(report)),
     )
-
-
-def headings(*, applied: bool) -> tuple[str, ...]:
-    """The headings of the rows' table, in the order of the template's cells."""
-    values = ("before", "after") if applied else ("now", "then")
-    return ("kind", "entity", "key", *values, "change", "since", "asked by", "answer")
 
 
 def _notes(report: Report) -> Iterator[Note]:

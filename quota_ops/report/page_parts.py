@@ -1,31 +1,9 @@
 """The parts of a page as plain values, in the words of `cells`; the templates lay them out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from quota_ops.report import cells
-from quota_ops.report.standing import ReportRow, Section, Standing
-
-MINUS = "\N{MINUS SIGN}"
-
-
-class PageRow(NamedTuple):
-    """A row's cells; `style` is the CSS class of its standing."""
-
-    style: str
-    sign: str
-    kind: str
-    entity: str
-    note: str
-    key: str
-    now: str
-    then: str
-    change: str
-    since: tuple[str, ...]
-    owner: str
-    asked_by: str
-    answer: str
-    trouble: str
+from quota_ops.report.standing import Standing
 
 
 class BarPart(NamedTuple):
@@ -54,28 +32,6 @@ def style(standing: Standing) -> str:
     return standing.name.lower().replace("_", "-")
 
 
-def page_row(row: ReportRow, *, read_back: bool) -> PageRow:
-    """The cells of one row."""
-    difference = row.difference
-    touches = "" if row.section is Section.REST else cells.touches(difference)
-    return PageRow(
-        style=style(row.standing),
-        sign=cells.sign(row),
-        kind=cells.kind(row),
-        entity=difference.entity,
-        note="; ".join(filter(None, (touches, difference.reason))),
-        key=difference.key,
-        now=cells.now(row),
-        then=cells.then(row),
-        change=cells.change(row).replace("-", MINUS),
-        since=cells.since(row),
-        owner=difference.owner or "",
-        asked_by=cells.asked_by(row),
-        answer=cells.trouble_word(row) or cells.answer(row, read_back=read_back),
-        trouble=cells.trouble(row),
-    )
-
-
 def bar(count: Mapping[Standing, int]) -> tuple[BarPart, ...]:
     """The parts of the bar that are not empty; what is on neither side has no part."""
     return tuple(
@@ -83,10 +39,3 @@ def bar(count: Mapping[Standing, int]) -> tuple[BarPart, ...]:
         for standing, number in count.items()
         if number and standing is not Standing.FORGOTTEN
     )
-
-
-def choices(rows: Sequence[PageRow]) -> dict[str, list[str]]:
-    """What the rows can be filtered by, and the values that occur."""
-    names = ("owner", "kind", "key")
-    found = {name: {getattr(row, name) for row in rows} - {""} for name in names}
-    return {name: sorted(values) for name, values in found.items()}

@@ -3,10 +3,11 @@
 import hashlib
 from base64 import b64encode
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from quota_ops.report.page_rows import rows_html
 from quota_ops.report.wording import shown
 
 if TYPE_CHECKING:
@@ -39,15 +40,12 @@ def rendered(template: str, weights: Mapping[str, int], **values: Any) -> str:
 @cache
 def _environment() -> "Environment":
     from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415 - as above
-    from markupsafe import Markup, escape  # noqa: PLC0415 - as above
-
-    # Of a row's cells most stand in many rows: kind, key, owner, the time.
-    escaped = lru_cache(maxsize=65_536)(lambda text: escape(shown(text)))
+    from markupsafe import Markup  # noqa: PLC0415 - as above
 
     def harmless(value: object) -> object:
-        return escaped(value) if type(value) is not Markup and isinstance(value, str) else value
+        return shown(value) if isinstance(value, str) and type(value) is not Markup else value
 
-    return Environment(
+    environment = Environment(
         loader=FunctionLoader(_file),
         autoescape=True,
         finalize=harmless,
@@ -55,6 +53,8 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["rows_html"] = lambda rows: Markup(rows_html(rows))  # noqa: S704 - escaped
+    return environment
 
 
 def _file(name: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from quota_ops.model.commit import short
 
@@ -28,6 +29,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+@lru_cache(maxsize=1024)
 def moment(at: str | None) -> str:
     """An ISO 8601 time as people read it, in UTC: `2026-11-21 10:15 UTC`."""
     if not at:

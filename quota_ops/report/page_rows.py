@@ -1,0 +1,95 @@
+"""The rows of a page's tables. There may be many thousands: no template lays them out as fast."""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from html import escape
+from typing import NamedTuple
+
+from quota_ops.report import cells
+from quota_ops.report.page_parts import style
+from quota_ops.report.standing import ReportRow, Section
+from quota_ops.report.wording import shown
+
+MINUS = "\N{MINUS SIGN}"
+
+
+class PageRow(NamedTuple):
+    """A row's cells as plain text; `style` is the CSS class of its standing."""
+
+    style: str
+    sign: str
+    kind: str
+    entity: str
+    note: str
+    key: str
+    now: str
+    then: str
+    change: str
+    since: tuple[str, ...]
+    owner: str
+    asked_by: str
+    answer: str
+    trouble: str
+
+
+def headings(*, applied: bool) -> tuple[str, ...]:
+    """The headings of a table, in the order of its cells."""
+    values = ("before", "after") if applied else ("now", "then")
+    return ("kind", "entity", "key", *values, "change", "since", "asked by", "answer")
+
+
+def page_row(row: ReportRow, *, read_back: bool) -> PageRow:
+    """The cells of one row."""
+    difference = row.difference
+    touches = "" if row.section is Section.REST else cells.touches(difference)
+    return PageRow(
+        style=style(row.standing),
+        sign=cells.sign(row),
+        kind=cells.kind(row),
+        entity=difference.entity,
+        note="; ".join(filter(None, (touches, difference.reason))),
+        key=difference.key,
+        now=cells.now(row),
+        then=cells.then(row),
+        change=cells.change(row).replace("-", MINUS),
+        since=cells.since(row),
+        owner=difference.owner or "",
+        asked_by=cells.asked_by(row),
+        answer=cells.trouble_word(row) or cells.answer(row, read_back=read_back),
+        trouble=cells.trouble(row),
+    )
+
+
+def choices(rows: Sequence[PageRow]) -> dict[str, list[str]]:
+    """What the rows can be filtered by, and the values that occur."""
+    names = ("owner", "kind", "key")
+    found = {name: {getattr(row, name) for row in rows} - {""} for name in names}
+    return {name: sorted(values) for name, values in found.items()}
+
+
+def rows_html(rows: Iterable[PageRow]) -> str:
+    """The rows as HTML, under `headings`; every cell of every row is escaped and shown."""
+    return "".join(_html(PageRow._make(map(_cell, row))) for row in rows)
+
+
+@lru_cache(maxsize=65_536)  # most stand in many rows: kind, key, owner, the time
+def _cell(text: str | tuple[str, ...]) -> str:
+    """A text as HTML; of several, none is broken by the end of a line."""
+    if isinstance(text, tuple):
+        return "".join(f"<span>{_cell(part)}</span> " for part in text)
+    return escape(shown(text))
+
+
+def _html(row: PageRow) -> str:
+    """A row of cells that are HTML already."""
+    sign = row.sign and f'<i aria-hidden="true">{row.sign}</i>'
+    note = row.note and f"<small>{row.note}</small>"
+    asked_by = row.asked_by and f"<small><code>{row.asked_by}</code></small>"
+    trouble = row.trouble and f'<tr class="trouble"><td colspan="9">{row.trouble}</td></tr>\n'
+    return (
+        f'<tr data-owner="{row.owner}" data-kind="{row.kind}" data-key="{row.key}">'
+        f'<td class="{row.style}">{sign}{row.kind}</td>'
+        f"<td><code>{row.entity}</code>{note}</td><td>{row.key}</td>"
+        f"<td>{row.now}</td><td>{row.then}</td><td>{row.change}</td><td>{row.since}</td>"
+        f"<td>{row.owner}{asked_by}</td><td>{row.answer}</td></tr>\n{trouble}"
+    )
