@@ -15,11 +15,10 @@ from quota_ops.model.history import PastRun
 from quota_ops.model.outcome import Status
 from quota_ops.model.report import STAGES, StageResult, StageStatus
 from quota_ops.model.tables import DIFFERENCES
-from quota_ops.run_folder import ABOUT, APPLIED, APPROVAL, PLAN, RunFolder
+from quota_ops.run_folder import ABOUT, APPLIED, APPROVAL, PLAN, REPORT, RunFolder
 from quota_ops.run_json import outcomes_from_json, typed
 from quota_ops.run_store import RunStore
 
-REPORT = "report.json"
 LAST = "last"
 
 _ENDS = (

@@ -46,6 +46,7 @@ VALIDATED = "validated.json"
 APPROVAL = "approval.json"
 APPLIED = "applied.json"
 VERIFIED = "verification.json"
+REPORT = "report.json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,6 @@ from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
 
 Json = dict[str, Any]
 
-OUTCOME = tuple(one.name for one in fields(Outcome))
-
 
 def number(value: float | None) -> float | str | None:
     """A number that JSON can hold; what is not finite becomes its name."""
@@ -89,7 +87,7 @@ def _difference(row: Json) -> Difference:
 
 def outcomes_json(outcomes: Iterable[Outcome]) -> Json:
     """What became of each entity, in the order of the batches."""
-    return {"outcomes": [{name: getattr(one, name) for name in OUTCOME} for one in outcomes]}
+    return {"outcomes": [one._asdict() for one in outcomes]}
 
 
 def outcomes_from_json(values: Mapping[str, Any]) -> tuple[Outcome, ...]:

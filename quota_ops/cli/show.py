@@ -16,7 +16,7 @@ from quota_ops.report import screens
 from quota_ops.report.remarks import is_accepted
 from quota_ops.report.rollback import afterwards, rollback_screen
 from quota_ops.report.screen import Screen, Tone, line
-from quota_ops.run_folder import RunFolder
+from quota_ops.run_folder import REPORT, RunFolder
 from quota_ops.stages.read_report import read_report
 
 MOST = 200
@@ -25,7 +25,7 @@ MOST = 200
 
 def show_run(command: str, folder: RunFolder, output: str) -> Report:
     """Show what a run came to, and give it back."""
-    report = read_report(folder)
+    report = folder.once(REPORT, lambda: read_report(folder))
     if output != TEXT:
         from quota_ops.report.data import as_json
 

@@ -51,12 +51,7 @@ class Entity:
         A name that holds anything but plain printable characters is written as a JSON
         string, so the text is one harmless line and reads back to the same entity.
         """
-        return ",".join(
-            [
-                f"{_quoted(kind)}={DEFAULT_TEXT if name is None else _quoted(name)}"
-                for kind, name in self.parts
-            ]
-        )
+        return _text(self.parts)
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -79,6 +74,16 @@ class Entity:
 
     def __str__(self) -> str:
         return self.text
+
+
+@lru_cache(maxsize=65_536)
+def _text(parts: tuple[tuple[str, str | None], ...]) -> str:
+    return ",".join(
+        [
+            f"{_quoted(kind)}={DEFAULT_TEXT if name is None else _quoted(name)}"
+            for kind, name in parts
+        ]
+    )
 
 
 @lru_cache(maxsize=65_536)

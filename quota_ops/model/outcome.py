@@ -1,6 +1,5 @@
 """What became of each entity of a batch: the broker's answer, kept whole."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -35,8 +34,7 @@ class Status(StrEnum):
     """An earlier trouble stopped the run before its turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What became of the rows of one entity in one batch; `keys` are those it is about."""
 
     batch: int

@@ -35,6 +35,7 @@ class Plan:
     policy: Policy
     commit: str | None
     differences: tuple[Difference, ...]
+    """What can hurt most first, as `by_risk` sorts them."""
     guards: tuple[GuardFinding, ...]
     desired: int
     actual: int

@@ -1,14 +1,14 @@
 """Where each row of a report stands when the run is over."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from typing import NamedTuple
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.guards import concerns
 from quota_ops.model.outcome import DONE, Outcome, Status
-from quota_ops.model.plan import Plan, by_risk
+from quota_ops.model.plan import Plan
 from quota_ops.model.report import Report, StageStatus
 from quota_ops.model.verification import RowVerdict
 
@@ -47,8 +47,7 @@ class Section(StrEnum):
         return "Would change" if self is Section.CHANGE and not applied else self.value
 
 
-@dataclass(frozen=True, slots=True)
-class ReportRow:
+class ReportRow(NamedTuple):
     """A difference and what became of it: the broker's answers and what was read back.
 
     `guarded` says that a guard which nobody let pass is about it.
@@ -98,7 +97,7 @@ def _planned(
     applied, validated = _by_row(report.applied), _by_row(report.validated)
     forgets = report.writes and bool(report.brokers)
     rows = []
-    for difference in sorted(plan.differences, key=by_risk):
+    for difference in plan.differences:
         place = (difference.entity, difference.key)
         answers = validated.get(place), applied.get(place), verdicts.pop(place, None)
         standing = _standing(difference, *answers, forgets=forgets)

@@ -1,7 +1,6 @@
 """apply: look again, note the intent, send batch after batch, keep what became of each entity."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -152,7 +151,7 @@ def _after(earlier: Outcome | None, now: Outcome) -> Outcome:
     if earlier is None or now.status not in {Status.ALREADY, Status.NOT_SENT}:
         return now
     if earlier.status is Status.UNKNOWN and now.status is Status.ALREADY:
-        return replace(now, status=Status.ACCEPTED, message=SETTLED)
+        return now._replace(status=Status.ACCEPTED, message=SETTLED)
     return earlier if earlier.status in {Status.ACCEPTED, Status.UNKNOWN} else now
 
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome
-from quota_ops.model.plan import Plan
+from quota_ops.model.plan import Plan, by_risk
 from quota_ops.model.report import STAGES, Report, StageResult, StageStatus
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.tables import ACTUAL, DESIRED, DIFFERENCES
@@ -106,7 +106,7 @@ def _unjudged(folder: RunFolder) -> Plan:
     return Plan(
         policy=folder.policy(),
         commit=folder.about()["commit"],
-        differences=folder.differences(),
+        differences=tuple(sorted(folder.differences(), key=by_risk)),
         guards=(),
         desired=folder.count(DESIRED),
         actual=folder.count(ACTUAL),

@@ -11,12 +11,12 @@ from quota_ops.report.data import as_json
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
 from quota_ops.report.text import as_text
-from quota_ops.run_folder import RunFolder
+from quota_ops.run_folder import REPORT, RunFolder
 from quota_ops.stages import audit
 from quota_ops.stages.read_report import read_report
 
 PAGES = {
-    "report.json": as_json,
+    REPORT: as_json,
     "report.md": as_markdown,
     "report.txt": as_text,
     "report.html": as_html,
@@ -30,10 +30,11 @@ def run(folder: RunFolder, find: Callable[[str], Connection] = find_connection) 
     """
     with folder.stage("report"):
         report = read_report(folder, _versions())
-        report = replace(report, audit=audit.run(folder, report, find))
+        if (missed := audit.run(folder, report, find)) != report.audit:
+            report = replace(report, audit=missed)
         for name, lay_out in PAGES.items():
             folder.write_text(name, lay_out(report))
-        return report
+        return folder.once(REPORT, lambda: report)
 
 
 def _versions() -> tuple[tuple[str, str], ...]:

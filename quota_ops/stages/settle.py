@@ -59,9 +59,7 @@ def _named(one: Outcome) -> Outcome:
     """
     if one.error not in UNSETTLED or one.error in WHOLE:
         return one
-    return Outcome(
-        one.batch, one.entity, one.keys, Status.UNKNOWN, one.code, one.error, one.message
-    )
+    return one._replace(status=Status.UNKNOWN)
 
 
 def _missing(rows: Iterable[BatchRow], held: Held) -> list[BatchRow]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.outcome import Status
+from quota_ops.model.plan import by_risk
 from quota_ops.model.report import STAGES, StageResult, StageStatus
 from quota_ops.model.verification import BrokerAnswer
 from tests.unit.report_sample import AGREED, APPLIED, MIB, PLAN, answered, difference
@@ -52,6 +53,7 @@ UNMANAGED: tuple[Difference, ...] = tuple(
     difference({"user": name}, "producer_byte_rate", LEFT, size * MIB, None)
     for name, size in {"backup": 64, "grafana": 2, "kafka-exporter": 1, "mirror": 120}.items()
 )
+DIFFERENCES = tuple(sorted((REFUSED, STALE, *CHANGED, *UNMANAGED), key=by_risk))
 REFUSAL = "The producer_byte_rate of clickstream may not exceed 64 MiB/s."
 SECONDS = (0.08, 0.11, 0.19, 0.02, 0.03)
 APPLY_SAID = (
@@ -70,9 +72,7 @@ SHOWCASE = replace(
         StageResult("apply", StageStatus.REFUSED, 0.09, APPLY_SAID),
         StageResult("verify", StageStatus.DONE, 0.61),
     ),
-    plan=replace(
-        PLAN, differences=(REFUSED, STALE, *CHANGED, *UNMANAGED), desired=60, actual=64
-    ),
+    plan=replace(PLAN, differences=DIFFERENCES, desired=60, actual=64),
     validated=answered(Status.ACCEPTED, REFUSED, STALE, *CHANGED),
     applied=(
         *answered(Status.REFUSED, REFUSED, error="POLICY_VIOLATION", message=REFUSAL),

@@ -54,7 +54,7 @@ OPERATOR = difference(
     {"user": "kafka-operator"}, "request_percentage", (Kind.UNMANAGED, Action.REPORT), 400.0, None,
     hands_off="protected by cluster.yaml",
 )  # fmt: skip
-DIFFERENCES = (DEFAULT_RAISED, ETL_REMOVED, ALICE_RAISED, ALICE_OTHERS, LEGACY, OPERATOR)
+DIFFERENCES = (DEFAULT_RAISED, ALICE_OTHERS, ETL_REMOVED, ALICE_RAISED, OPERATOR, LEGACY)
 
 PLAN = Plan(
     policy=Policy(cluster="demo", cluster_id=CLUSTER_ID, connection="demo"),
@@ -175,7 +175,7 @@ REFUSED = replace(
     stages=stages(validate="refused", apply="not run", verify="not run"),
     plan=replace(PLAN, ledger=None),
     validated=(
-        *answered(Status.ACCEPTED, *DIFFERENCES[:3]),
+        *answered(Status.ACCEPTED, DEFAULT_RAISED, ETL_REMOVED, ALICE_RAISED),
         *answered(
             Status.REFUSED, ALICE_OTHERS, code=42, error="INVALID_REQUEST", message="Not here."
         ),

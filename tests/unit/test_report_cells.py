@@ -1,6 +1,5 @@
 """The words in each column of a row."""
 
-from dataclasses import replace
 from math import inf, nan
 
 import pytest
@@ -25,7 +24,7 @@ from tests.unit.report_sample import (
 
 def row_of(one: Difference, **more: object) -> ReportRow:
     """A row that stands nowhere in particular."""
-    return replace(ReportRow(one, Standing.PENDING), **more)  # type: ignore[arg-type]
+    return ReportRow(one, Standing.PENDING)._replace(**more)  # type: ignore[arg-type]
 
 
 GONE = difference({"user": "x"}, "k", (Kind.GONE, Action.FORGET), None, None, **AGREED)
@@ -123,7 +122,7 @@ ACCEPTED = Outcome(1, "user=alice", ("k",), Status.ACCEPTED)
         (row_of(ALICE_RAISED, validated=ACCEPTED), "would be accepted"),
         (row_of(ALICE_RAISED, validated=REFUSED), "refused: No. (POLICY_VIOLATION)"),
         (row_of(ALICE_RAISED, validated=ACCEPTED, applied=ACCEPTED), "accepted, read back"),
-        (row_of(ALICE_RAISED, applied=replace(ACCEPTED, status=Status.NOT_SENT)), "not sent"),
+        (row_of(ALICE_RAISED, applied=ACCEPTED._replace(status=Status.NOT_SENT)), "not sent"),
         (
             row_of(
                 ALICE_RAISED,

@@ -34,7 +34,8 @@ from quota_ops.report.wording import shown
 from tests.unit.report_reader import Page
 from tests.unit.report_sample import (
     ALICE_RAISED,
-    DIFFERENCES,
+    DEFAULT_RAISED,
+    ETL_REMOVED,
     OPERATOR,
     PLAN,
     PLANNED,
@@ -81,7 +82,8 @@ def report_of(name: str) -> Report:
     rows = (
         row._replace(entity=Entity.of({"user": name}).text, key=name),
         row._replace(entity=Entity.of({"user": None, name: name}).text),
-        *DIFFERENCES[:2],
+        DEFAULT_RAISED,
+        ETL_REMOVED,
         OPERATOR._replace(hands_off=name),
     )
     return replace(
