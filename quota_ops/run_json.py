@@ -123,7 +123,11 @@ def verification_from_json(
 ) -> tuple[tuple[BrokerAnswer, ...], tuple[RowVerdict, ...], int]:
     """The brokers, verdicts and count that `verification_json` wrote."""
     names = {one.name for one in fields(BrokerAnswer)}
-    brokers = [BrokerAnswer(**{name: one[name] for name in names}) for one in values["brokers"]]
+    each_asked = {"bootstrap": False}  # so it was before there was a choice
+    brokers = [
+        BrokerAnswer(**{name: (each_asked | one)[name] for name in names})
+        for one in values["brokers"]
+    ]
     verdicts = [
         RowVerdict(
             row["entity"],

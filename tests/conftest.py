@@ -1,5 +1,6 @@
 """The brokers of the suite: real ones, started when a test first asks, gone at its end."""
 
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -16,9 +17,26 @@ settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
-    """One broker without logins, shared by the whole run: leave its quotas as you found them."""
-    config = BrokerConfig(cluster_id=DEMO_CLUSTER_ID)
+def out_of_reach() -> Iterator[socket.socket]:
+    """An address that takes connections and stays silent, as if a firewall were in between."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.setblocking(False)
+        yield silent
+
+
+@pytest.fixture(scope="session")
+def broker(
+    tmp_path_factory: pytest.TempPathFactory, out_of_reach: socket.socket
+) -> Iterator[RunningBroker]:
+    """One broker without logins, shared by the whole run: leave its quotas as you found them.
+
+    On the listener PRIVATE it advertises an address that is out of reach.
+    """
+    config = BrokerConfig(
+        cluster_id=DEMO_CLUSTER_ID,
+        listeners={"PRIVATE": "PLAINTEXT"},
+        advertised={"PRIVATE": f"127.0.0.1:{out_of_reach.getsockname()[1]}"},
+    )
     with start_broker(config, tmp_path_factory.mktemp("broker")) as running:
         yield running
 

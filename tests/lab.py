@@ -131,7 +131,7 @@ class Lab:
         """A run that goes on in an earlier folder."""
         defaults: dict[str, Any] = {"cluster_folder": self.folder, "store": self.store}
         defaults["allow"] = EVERY_GUARD
-        return Run(folder=folder, connect=lambda: self.cluster, **defaults | options)
+        return Run(**{"folder": folder, "connect": lambda: self.cluster, **defaults, **options})
 
     def run(self, command: str, **options: Any) -> RunFolder:
         """Run a command's stages in a new run folder; raises what they raise."""

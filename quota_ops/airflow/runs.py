@@ -88,7 +88,9 @@ def this_run(
         def connect() -> "Cluster":
             policy = folder.policy()
             connection = find_connection(policy.connection)
-            return stack.enter_context(open_cluster(connection, cluster_id=policy.cluster_id))
+            return stack.enter_context(
+                open_cluster(connection, cluster_id=policy.cluster_id, verify=policy.verify)
+            )
 
         yield Run(
             folder=folder,

@@ -62,7 +62,7 @@ def alter_cluster(asking: Asking, asked: Sequence[Alteration]) -> None:
     path = find_run_store(asking.run_store).new_run(policy.cluster)
     run = RunFolder.start(path, cluster=policy.cluster, commit=find_commit(asking.folder))
     run.write_json(POLICY, policy.as_json())
-    with open_cluster(found, cluster_id=policy.cluster_id) as cluster:
+    with open_cluster(found, cluster_id=policy.cluster_id, verify=policy.verify) as cluster:
         batches, outcomes = alter.ask(run, cluster, asked)
         accepted = all(one.status is Status.ACCEPTED for one in outcomes)
         sent = accepted and not asking.validate_only

@@ -13,7 +13,7 @@ from quota_ops.desired.imported import Imported, import_quotas
 from quota_ops.desired.protecting import new_cluster_file
 from quota_ops.desired.read import read_cluster, read_policy
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.policy import Policy
+from quota_ops.model.policy import Policy, VerifyPolicy
 from quota_ops.model.rows import StoredQuota
 from quota_ops.report.screen import Tone, line
 from quota_ops.report.wording import counted
@@ -78,7 +78,9 @@ def _read(source: Source, policy: Policy | None) -> tuple[tuple[StoredQuota, ...
 
     name = policy.connection if policy else Path(source.cluster).name
     found = find_connection(name, file=source.connection_file)
-    with open_cluster(found, cluster_id=policy.cluster_id if policy else None) as cluster:
+    expected = policy.cluster_id if policy else None
+    verify = policy.verify if policy else VerifyPolicy.EVERY_BROKER
+    with open_cluster(found, cluster_id=expected, verify=verify) as cluster:
         return cluster.describe(), cluster.cluster_id
 
 

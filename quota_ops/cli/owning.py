@@ -87,7 +87,7 @@ def adopt_rows(asking: Asking, connection_file: Path | None, who: EntityFilter |
 
     policy = asking.desired.policy
     found = find_connection(policy.connection, file=connection_file)
-    with open_cluster(found, cluster_id=policy.cluster_id) as cluster:
+    with open_cluster(found, cluster_id=policy.cluster_id, verify=policy.verify) as cluster:
         rows = ownership.adopt(
             asking.run, cluster, asking.ledger, asking.desired, wanted=who, word=asking.word
         )

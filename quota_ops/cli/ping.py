@@ -37,7 +37,7 @@ def ping(cluster: str, desired_state: Path, connection_file: Path | None, output
 
     policy = read_policy(options.find_cluster(cluster, desired_state))
     found = find_connection(policy.connection, file=connection_file)
-    pinged = ping_cluster(found, policy.cluster_id)
+    pinged = ping_cluster(found, policy.cluster_id, policy.verify)
     if output == TEXT:
         show(ping_screen(policy.cluster, pinged))
     else:

@@ -153,7 +153,7 @@ def _stored(
 
     policy = read_policy(options.find_cluster(cluster, desired_state))
     found = find_connection(policy.connection, file=connection_file)
-    with open_cluster(found, cluster_id=policy.cluster_id) as opened:
+    with open_cluster(found, cluster_id=policy.cluster_id, verify=policy.verify) as opened:
         facts = opened.facts_aside()
         return opened.describe(), len(opened.brokers), facts()
 

@@ -145,6 +145,8 @@ def connection(
 
             asked = policy()
             found = find_connection(asked.connection, file=connection_file)
-            return stack.enter_context(open_cluster(found, cluster_id=asked.cluster_id))
+            return stack.enter_context(
+                open_cluster(found, cluster_id=asked.cluster_id, verify=asked.verify)
+            )
 
         yield connect

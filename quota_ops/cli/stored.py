@@ -26,7 +26,7 @@ def read_stored(
 
     policy = read_policy(options.find_cluster(cluster, desired_state))
     found = find_connection(policy.connection, file=connection_file)
-    with open_cluster(found, cluster_id=policy.cluster_id) as opened:
+    with open_cluster(found, cluster_id=policy.cluster_id, verify=policy.verify) as opened:
         return opened.describe(), f"{policy.cluster} ({policy.cluster_id})"
 
 

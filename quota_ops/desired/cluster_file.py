@@ -18,7 +18,7 @@ from quota_ops.desired.source import Source
 from quota_ops.model.entity import IP
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.finding import Silence
-from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy
+from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy, VerifyPolicy
 
 CLUSTER_YAML = "cluster.yaml"
 CONNECTION = re.compile(r"[A-Za-z0-9_.-]+")
@@ -100,6 +100,7 @@ _READERS = {
     "schedule": read_schedule,
     "drift": _one_of(DriftPolicy),
     "approval": _one_of(ApprovalPolicy),
+    "verify": _one_of(VerifyPolicy),
     "clear_unmanaged": read_flag,
     "paused": read_text,
 }

@@ -24,7 +24,7 @@ from quota_ops.desired.shapes import (
 )
 from quota_ops.model.entity import CLIENT_ID, IP, MAX_NAME_BYTES, USER
 from quota_ops.model.finding_codes import SILENCEABLE
-from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits
+from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, VerifyPolicy
 from quota_ops.model.quota import BYTE_UNITS, QUOTA_KEYS, UNLIMITED, QuotaKey
 
 Schema = dict[str, Any]
@@ -73,6 +73,7 @@ def cluster_schema() -> Schema:
         "protect": {"type": "array", "items": entity_filter},
         "drift": {"enum": [str(policy) for policy in DriftPolicy], "default": "repair"},
         "approval": {"enum": [str(policy) for policy in ApprovalPolicy], "default": "on_breach"},
+        "verify": {"enum": [str(policy) for policy in VerifyPolicy], "default": "every_broker"},
         "clear_unmanaged": {"type": "boolean", "default": False},
         "guards": _object(
             GUARDS,

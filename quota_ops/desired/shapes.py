@@ -129,6 +129,11 @@ CLUSTER_FILE = Shape(
             "Which plans wait for a person's word: never, on_breach (of a guard) or always.",
             "on_breach",
         ),
+        "verify": Field(
+            "Whom runs ask and read back from: every_broker, or bootstrap where only the bootstrap"
+            " address is in reach, as over a private link.",
+            "every_broker",
+        ),
         "clear_unmanaged": Field(
             "Whether quotas in scope that Git does not know are cleared, after one verified run.",
             "false",

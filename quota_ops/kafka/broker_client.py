@@ -21,11 +21,12 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from quota_ops.kafka.bounded_socket import bounded
 from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.description import Broker
 from quota_ops.kafka.oauth import extensions_of, token_of
-from quota_ops.kafka.preflight import Broker
 from quota_ops.kafka.settings import kafka_python_options
 from quota_ops.kafka.tls import tls_context
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, LoginFailed, Unreachable
+from quota_ops.model.verification import BOOTSTRAP, ONLY_BOOTSTRAP
 
 _NODE = "bootstrap-0"
 """The name under which kafka-python knows the one address it is given."""
@@ -114,7 +115,7 @@ def _tls(connection: Connection) -> SSLContext | None:
 
 
 class BrokerClient:
-    """One broker, asked by its advertised address; connected when it is first asked.
+    """One broker, asked by its address; connected when it is first asked.
 
     `longest` is the longest timeout, in seconds, that it will be asked with. Not for several
     threads.
@@ -163,9 +164,7 @@ class BrokerClient:
 
     @property
     def _told(self) -> str:
-        return (
-            f"cluster {self._connection.name}: broker {self._broker.id} at {self._broker.address}"
-        )
+        return f"cluster {self._connection.name}: {self._broker.named}"
 
     def _connected(self, timeout: float) -> KafkaNetClient:
         self._drop_if_lost()
@@ -193,7 +192,9 @@ class BrokerClient:
         refused = isinstance(cause, _REFUSALS) or "CERTIFICATE" in str(cause)
         return (LoginFailed if refused else Unreachable)(
             f"{self._told} cannot be reached: {reason(cause, timeout)}. Nothing was sent.",
-            "The address is the one that the broker advertises.",
+            None
+            if self._broker.id == BOOTSTRAP
+            else f"The address is the one that the broker advertises. {ONLY_BOOTSTRAP}",
         )
 
 

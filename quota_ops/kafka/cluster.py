@@ -1,6 +1,5 @@
 """One cluster, and the three calls that quota-ops makes: describe, validate and apply."""
 
-import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,36 +14,44 @@ from quota_ops.kafka.acl import (
 from quota_ops.kafka.aside import aside
 from quota_ops.kafka.broker_client import BrokerClient, Unanswered
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.facts import read_facts
+from quota_ops.kafka.description import Broker, ClusterDescription
+from quota_ops.kafka.facts import configs_request, read_facts, speaker
 from quota_ops.kafka.messages import (
     alter_request,
+    collector_paused,
     describe_request,
     entity_answers,
     error_name,
     stored_quotas,
 )
 from quota_ops.kafka.metadata import read_metadata
-from quota_ops.kafka.preflight import Broker, ClusterDescription, preflight
+from quota_ops.kafka.preflight import preflight
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.errors import ClusterTrouble, NoAnswer, Unreachable
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import EntityAnswer
+from quota_ops.model.policy import VerifyPolicy
 from quota_ops.model.rows import StoredQuota
+from quota_ops.model.verification import BOOTSTRAP
 
 _SHORTEST_TRY = 0.5
 
 
 @contextmanager
 def open_cluster(
-    connection: Connection, *, cluster_id: str | None, timeout: float = 30.0
+    connection: Connection,
+    *,
+    cluster_id: str | None,
+    verify: VerifyPolicy = VerifyPolicy.EVERY_BROKER,
+    timeout: float = 30.0,
 ) -> Iterator["Cluster"]:
     """Connect to a cluster after the preflight, and disconnect at the end of the block.
 
-    `timeout` is in seconds, for each call. Raises what `preflight` raises; WrongCluster when
-    `cluster_id` is given and another cluster answers.
+    `timeout` is in seconds, for each call; `verify` says whom they go to. Raises what `preflight`
+    raises; WrongCluster when `cluster_id` is given and another cluster answers.
     """
-    cluster = Cluster(connection, preflight(connection, cluster_id), timeout)
+    cluster = Cluster(connection, preflight(connection, cluster_id, verify), timeout)
     try:
         yield cluster
     finally:
@@ -54,7 +61,8 @@ def open_cluster(
 class Cluster:
     """A reachable cluster: `cluster_id`, its `brokers` in order of id, and the quota calls.
 
-    The calls go to any broker that answers; brokers forward what alters to the controller.
+    The calls go to any of `asked` that answers, which are the brokers, or the bootstrap address
+    alone; brokers forward what alters to the controller.
     """
 
     def __init__(
@@ -62,10 +70,12 @@ class Cluster:
     ) -> None:
         self.cluster_id = description.cluster_id
         self.brokers = description.brokers
+        self.asked = description.asked
+        self._description = description
         self._connection = connection
         self._timeout = timeout
         self._clients: dict[int, BrokerClient] = {}
-        self._by_merit = list(description.brokers)
+        self._by_merit = list(description.asked)
 
     @property
     def last_asked(self) -> int:
@@ -82,7 +92,7 @@ class Cluster:
         answer may be behind the last alteration.
         Raises Unreachable, NotAuthorized.
         """
-        with _collector_paused():
+        with collector_paused():
             request = describe_request()
             if broker is None:
                 response = self._patiently(request)
@@ -119,13 +129,24 @@ class Cluster:
 
         return self._altered(alterations, once, validate_only=False)
 
+    def speaker(self, timeout: float = 2.0) -> int:
+        """The broker behind the bootstrap address, by the connection of the call before this.
+
+        BOOTSTRAP when it does not tell who it is.
+        """
+        request = configs_request(self._description, self.asked[0])
+        try:
+            return speaker(self._client(self.asked[0]).ask(request, timeout))
+        except (ClusterTrouble, Unanswered):
+            return BOOTSTRAP
+
     def facts(self, timeout: float) -> ClusterFacts:
         """What the brokers say besides quotas, all asked at once by connections of its own.
 
         What is not answered within `timeout` seconds, or refused, is None. May run in a thread
         beside the other calls.
         """
-        return read_facts(self._connection, self.brokers, timeout)
+        return read_facts(self._connection, self._description, timeout)
 
     def facts_aside(self, timeout: float = 1.0) -> Callable[[], ClusterFacts | None]:
         """Ask for the facts while something else is asked; what fetches them, None without any."""
@@ -133,7 +154,7 @@ class Cluster:
 
     def metadata_aside(self, timeout: float = 1.0) -> Callable[[], Metadata | None]:
         """Ask, while something else is asked, how old the brokers' metadata is."""
-        return aside(lambda: read_metadata(self._connection, self.brokers, timeout), 1.5 * timeout)
+        return aside(lambda: read_metadata(self._connection, self.asked, timeout), 1.5 * timeout)
 
     def close(self) -> None:
         """Close the connections to all brokers."""
@@ -149,7 +170,7 @@ class Cluster:
     ) -> tuple[EntityAnswer, ...]:
         if not alterations:
             return ()
-        with _collector_paused():
+        with collector_paused():
             response = ask(alter_request(alterations, validate_only=validate_only))
             answers = entity_answers(response.entries)
         if any(answer.code == CLUSTER_AUTHORIZATION_FAILED for answer in answers):
@@ -184,7 +205,7 @@ class Cluster:
     ) -> Any:
         """Ask brokers until one can be reached; who cannot is asked last from then on."""
         deadline = time.monotonic() + limit
-        for untried in range(len(self.brokers), 0, -1):
+        for untried in range(len(self.asked), 0, -1):
             try:
                 return ask(self._by_merit[0], request, (deadline - time.monotonic()) / untried)
             except Unreachable as error:
@@ -213,22 +234,10 @@ class Cluster:
         return self._clients[broker.id]
 
     def _broker(self, number: int) -> Broker:
-        for broker in self.brokers:
+        for broker in self.asked:
             if broker.id == number:
                 return broker
-        known = ", ".join(str(broker.id) for broker in self.brokers)
+        known = ", ".join(str(broker.id) for broker in self.asked)
         raise Unreachable(
             f"cluster {self._connection.name}: broker {number} is not among its brokers: {known}."
         )
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Decoding makes many objects and no garbage; looking for some takes longer than decoding."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

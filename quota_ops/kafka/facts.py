@@ -18,8 +18,9 @@ from kafka.protocol.metadata import ApiVersionsRequest
 
 from quota_ops.kafka.broker_client import net_client
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.preflight import Broker
+from quota_ops.kafka.description import Broker, ClusterDescription
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.verification import BOOTSTRAP
 
 Answers = Mapping[tuple[int, str], Any]
 """Responses by the broker's id and the name of what was asked; none of who did not answer."""
@@ -66,22 +67,24 @@ _RELEASES = (
 MetadataVersion of 4.4."""
 
 
-def read_facts(connection: Connection, brokers: Sequence[Broker], timeout: float) -> ClusterFacts:
-    """Ask every broker, and one of them for the users too; what is not answered in time is None.
+def read_facts(connection: Connection, cluster: ClusterDescription, timeout: float) -> ClusterFacts:
+    """Ask whom calls go to, and one of them for the users too; what is not told in time is None.
 
     `timeout` is in seconds, for all of it.
     """
     deadline = time.monotonic() + timeout
-    client = net_client(connection, brokers, timeout, largest=_LARGEST)
+    client = net_client(connection, cluster.asked, timeout, largest=_LARGEST)
     try:
-        answers = _answers(client, brokers, deadline)
+        answers = _answers(client, cluster, deadline)
     finally:
         client.close()
-    first = brokers[0].id
+    first = cluster.asked[0].id
+    told = {speaker(answers.get((BOOTSTRAP, "configs"))): BOOTSTRAP} if cluster.bootstrap else {}
     return ClusterFacts(
         tuple(
-            broker_facts(one, answers.get((one.id, "versions")), answers.get((one.id, "configs")))
-            for one in brokers
+            broker_facts(one, answers.get((at, "versions")), answers.get((at, "configs")))
+            for one in cluster.brokers
+            for at in (told.get(one.id, one.id),)
         ),
         connection.principal,
         _scram_users(answers.get((first, "users"))),
@@ -90,12 +93,12 @@ def read_facts(connection: Connection, brokers: Sequence[Broker], timeout: float
     )
 
 
-def _answers(client: Any, brokers: Sequence[Broker], deadline: float) -> Answers:
-    nodes, first = nodes_of(client, brokers), brokers[0].id
+def _answers(client: Any, cluster: ClusterDescription, deadline: float) -> Answers:
+    nodes, first = nodes_of(client, cluster.asked), cluster.asked[0].id
     asked = {
         (broker.id, name): client.send(nodes[broker.id], request)
-        for broker in brokers
-        for name, request in _requests(broker, first=broker.id == first)
+        for broker in cluster.asked
+        for name, request in _requests(cluster, broker, first=broker.id == first)
     }
     _wait(client, asked.values(), deadline)
     # Too long an answer costs the connection, and with it whatever else came at the same time.
@@ -116,9 +119,11 @@ def nodes_of(client: Any, brokers: Sequence[Broker]) -> dict[int, str]:
     return {one.id: names[one.host, one.port] for one in brokers}
 
 
-def _requests(broker: Broker, *, first: bool) -> Iterator[tuple[str, Any]]:
+def _requests(
+    cluster: ClusterDescription, broker: Broker, *, first: bool
+) -> Iterator[tuple[str, Any]]:
     """What a broker is asked at once."""
-    yield "configs", configs_request(broker)
+    yield "configs", configs_request(cluster, broker)
     yield "versions", versions_request()
     if first:
         # Empty is everybody. So is null, but a broker that refuses null fails and never answers.
@@ -130,17 +135,30 @@ def versions_request() -> Any:
     return ApiVersionsRequest(client_software_name="quota-ops", client_software_version="unknown")
 
 
-def configs_request(broker: Broker) -> Any:
-    """A DescribeConfigs of a broker; no other broker answers it."""
-    return DescribeConfigsRequest(resources=[(_BROKER, str(broker.id), list(_CONFIGS))])
+def configs_request(cluster: ClusterDescription, broker: Broker) -> Any:
+    """A DescribeConfigs of a broker, which no other broker answers.
+
+    At the bootstrap address it is one of each broker, of which the one that is there answers.
+    """
+    meant = cluster.brokers if broker.id == BOOTSTRAP else (broker,)
+    return DescribeConfigsRequest(
+        resources=[(_BROKER, str(one.id), list(_CONFIGS)) for one in meant]
+    )
+
+
+def speaker(configs: Any) -> int:
+    """The id of the broker that answered a `configs_request`; BOOTSTRAP when that cannot be told.
+
+    Source: ConfigHelper, which refuses another broker's id.
+    """
+    told = [one for one in configs.results if one.error_code == 0] if configs else []
+    return int(told[0].resource_name) if len(told) == 1 else BOOTSTRAP
 
 
 def config_values(configs: Any) -> dict[str, str]:
     """What a broker answered to `configs_request`; empty when it refused, or did not answer."""
-    told = configs.results[0] if configs and configs.results else None
-    if told is None or told.error_code != 0:
-        return {}
-    return {one.name: one.value or "" for one in told.configs}
+    told = [one for one in configs.results if one.error_code == 0] if configs else []
+    return {one.name: one.value or "" for one in told[0].configs} if len(told) == 1 else {}
 
 
 def broker_facts(broker: Broker, versions: Any, configs: Any) -> BrokerFacts:

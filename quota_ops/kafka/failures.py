@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import ClusterTrouble, LoginFailed, Unreachable
+from quota_ops.model.verification import ONLY_BOOTSTRAP
 
 _FAIL = re.compile(
     r"(?:\w+://)?(?P<address>\S+?)/(?P<broker>bootstrap|\d+): "
-    r"(?P<words>.*?)(?: \(after \d+ms in state (?P<state>\w+)\).*)?",
+    r"(?P<words>.*?)(?: \(after \d+ms in state (?P<state>\w+)[,)].*)?",
     re.DOTALL,
 )
 
@@ -47,7 +48,7 @@ class Cause(NamedTuple):
         told = {**facts, **(match.groupdict() if match else {}), "address": failure.address}
         remedy = self.remedy.format(**told)
         if failure.broker is not None:
-            remedy += f" The address is what broker {failure.broker} advertises."
+            remedy += f" The address is what broker {failure.broker} advertises. {ONLY_BOOTSTRAP}"
         return self.error(
             f"cluster {facts['name']}: {self.message.format(**told)}.",
             f"{remedy} Nothing was read or changed.",

@@ -3,7 +3,9 @@
 Tuples stand for kafka-python's message objects, which take six times as long to build.
 """
 
-from collections.abc import Iterable, Sequence
+import gc
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from kafka.errors import kafka_errors
@@ -81,6 +83,18 @@ def error_name(code: int) -> str:
     if code in _NAMES:
         return _NAMES[code]
     return str(kafka_errors[code].message) if code in kafka_errors else f"UNKNOWN_{code}"
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Decoding makes many objects and no garbage; looking for some takes longer than decoding."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _entity(entry: Any) -> Entity:

@@ -10,8 +10,8 @@ from kafka.protocol.admin import DescribeClusterRequest, DescribeQuorumRequest
 
 from quota_ops.kafka.broker_client import net_client
 from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.description import Broker
 from quota_ops.kafka.facts import nodes_of
-from quota_ops.kafka.preflight import Broker
 from quota_ops.model.metadata import Metadata
 
 _TOPIC = "__cluster_metadata"

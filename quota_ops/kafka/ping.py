@@ -1,7 +1,7 @@
 """Ask a cluster what quota-ops needs to know of it, each broker as soon as it is connected."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from quota_ops.kafka.acl import (
 )
 from quota_ops.kafka.broker_client import net_client, reason
 from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.description import Broker, ClusterDescription
 from quota_ops.kafka.facts import (
     METADATA_VERSION,
     ZOOKEEPER,
@@ -24,13 +25,17 @@ from quota_ops.kafka.facts import (
     config_values,
     configs_request,
     nodes_of,
+    speaker,
     versions_request,
 )
 from quota_ops.kafka.messages import PROBE, alter_request, error_name, probe_request
-from quota_ops.kafka.preflight import Broker, preflight
+from quota_ops.kafka.preflight import preflight
 from quota_ops.model.alteration import Alteration
+from quota_ops.model.cluster_facts import BrokerFacts
 from quota_ops.model.entity import USER, Entity
 from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
+from quota_ops.model.policy import VerifyPolicy
+from quota_ops.model.verification import BOOTSTRAP
 
 _DEADLINE = 4.0
 _SHORTEST = 1.0
@@ -44,17 +49,23 @@ _CALLS = {
 _CLEAR = Alteration(Entity.of({USER: PROBE}), (("producer_byte_rate", None),))
 
 
-def ping(connection: Connection, cluster_id: str | None) -> ClusterPing:
+def ping(
+    connection: Connection,
+    cluster_id: str | None,
+    verify: VerifyPolicy = VerifyPolicy.EVERY_BROKER,
+) -> ClusterPing:
     """Ask every broker for what is nobody's, and one what we may do; within five seconds.
+
+    By `verify` only the bootstrap address is asked.
 
     To alter is tried by validate-only, on a user that is not there. Raises what `preflight` raises.
     """
     deadline = time.monotonic() + _DEADLINE
-    found = preflight(connection, cluster_id)
+    found = preflight(connection, cluster_id, verify)
     left = max(_SHORTEST, deadline - time.monotonic())
-    client = net_client(connection, found.brokers, left)
+    client = net_client(connection, found.asked, left)
     try:
-        asked = _Asked(client, found.brokers)
+        asked = _Asked(client, found)
         asked.wait(left)
     finally:
         client.close()
@@ -62,22 +73,24 @@ def ping(connection: Connection, cluster_id: str | None) -> ClusterPing:
         found.cluster_id,
         connection.principal,
         _mode(asked.answers("versions"), asked.answers("configs")),
-        tuple(asked.broker(one) for one in found.brokers),
+        tuple(_brokers(found, asked)),
         tuple(_rights(connection, asked)),
+        bootstrap=found.bootstrap is not None,
     )
 
 
 class _Asked:
     """The requests under way and how they ended, by broker and by what was asked."""
 
-    def __init__(self, client: Any, brokers: Sequence[Broker]) -> None:
+    def __init__(self, client: Any, cluster: ClusterDescription) -> None:
         self._client = client
-        self._nodes = nodes_of(client, brokers)
+        self._cluster = cluster
+        self._nodes = nodes_of(client, cluster.asked)
         self._futures: dict[tuple[int, str], Any] = {}
         self._seconds: dict[tuple[int, str], float] = {}
         self._waited = 0.0
         self._speaker: int | None = None
-        for broker in brokers:
+        for broker in cluster.asked:
             connected = self._send(broker, "versions", versions_request())
             connected.add_callback(partial(self._connected, broker))
 
@@ -88,7 +101,7 @@ class _Asked:
     def _probed(self, broker: Broker, answer: Any) -> None:
         if isinstance(answer, KafkaError) and not isinstance(answer, IncompatibleBrokerVersion):
             return  # the connection is lost
-        self._send(broker, "configs", configs_request(broker))
+        self._send(broker, "configs", configs_request(self._cluster, broker))
         if self._speaker is None:
             self._speaker = broker.id
             self._send(broker, "alter", alter_request([_CLEAR], validate_only=True))
@@ -119,7 +132,8 @@ class _Asked:
     def broker(self, broker: Broker) -> BrokerPing:
         """What one broker answered, and when."""
         versions, configs = (self._answer(broker.id, name) for name in ("versions", "configs"))
-        facts = broker_facts(broker, versions, configs)
+        known = broker._replace(id=speaker(configs)) if broker.id == BOOTSTRAP else broker
+        facts = broker_facts(known, versions, configs)
         error = self._error(broker.id, "versions") or self._error(broker.id, "probe")
         return BrokerPing(facts, None if error else self._seconds[broker.id, "probe"], error)
 
@@ -142,6 +156,17 @@ class _Asked:
             call, release = _CALLS[name]
             return f"does not offer {call}, as Apache Kafka does since {release}"
         return reason(future.exception or KafkaTimeoutError(), self._waited)
+
+
+def _brokers(cluster: ClusterDescription, asked: _Asked) -> Iterator[BrokerPing]:
+    """Who was asked, then whom the bootstrap address stands for."""
+    answers = [asked.broker(one) for one in cluster.asked]
+    yield from answers
+    told = {one.facts.id for one in answers}
+    if cluster.bootstrap:
+        for one in cluster.brokers:
+            if one.id not in told:
+                yield BrokerPing(BrokerFacts(one.id, one.address))
 
 
 def _granted(answer: Any) -> tuple[bool | None, str | None]:

@@ -5,23 +5,24 @@ fails; kafka-python, which carries the quota calls, says only that it could not 
 """
 
 import time
-from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from quota_ops.kafka.bootstrap import describe_by_bootstrap
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.deadline import within
+from quota_ops.kafka.description import ClusterDescription
 from quota_ops.kafka.failures import Failure, cause_of, facts_of
 from quota_ops.kafka.lookup import addresses_of
 from quota_ops.kafka.oauth import extensions_of, token_of
 from quota_ops.kafka.settings import confluent_options
 from quota_ops.kafka.tls import distrust
 from quota_ops.kafka.unusable import unusable
-from quota_ops.model.errors import ClusterTrouble, Unreachable, WrongCluster
+from quota_ops.model.errors import ClusterTrouble, InvalidInput, Unreachable, WrongCluster
+from quota_ops.model.policy import VerifyPolicy
 
 _DEADLINE = 4.5
 _LOOKUP, _FAREWELL = 0.2, 0.1
@@ -33,32 +34,6 @@ _NO_TOPIC = "quota-ops-preflight"
 """A topic to ask for, because to ask for none is to ask for all; it need not be there."""
 _SECOND_THOUGHTS = 0.5
 """How long a failure that may pass is watched: a host has several addresses, a port opens."""
-
-
-class Broker(NamedTuple):
-    """A broker of the cluster and the address that it advertises."""
-
-    id: int
-    host: str
-    port: int
-
-    @property
-    def address(self) -> str:
-        """`host:port`, an IPv6 host in brackets."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterDescription:
-    """What a cluster says of itself; the brokers in order of their ids."""
-
-    cluster_id: str
-    brokers: tuple[Broker, ...]
-
-    @classmethod
-    def of(cls, cluster_id: str, nodes: Iterable[Any]) -> Self:
-        """The description of what has an id, a host and a port for each broker."""
-        return cls(cluster_id, tuple(sorted(Broker(one.id, one.host, one.port) for one in nodes)))
 
 
 class _Log:
@@ -74,13 +49,20 @@ class _Log:
             self.failures.append(failure)
 
 
-def preflight(connection: Connection, cluster_id: str | None) -> ClusterDescription:
+def preflight(
+    connection: Connection,
+    cluster_id: str | None,
+    verify: VerifyPolicy = VerifyPolicy.EVERY_BROKER,
+) -> ClusterDescription:
     """Ask a cluster for its id and brokers; every failure is named within five seconds.
+
+    By `verify` the bootstrap address alone is asked, now and later; a failure takes twice as long.
 
     Raises Unreachable, LoginFailed, InvalidInput (a certificate that cannot be read), and
     WrongCluster when `cluster_id` is given and another cluster answers.
     """
-    found = _describe_cluster(connection)
+    alone = verify is VerifyPolicy.BOOTSTRAP
+    found = _describe_by_bootstrap(connection) if alone else _describe_cluster(connection)
     if cluster_id is not None and found.cluster_id != cluster_id:
         raise WrongCluster(
             f"cluster {connection.name}: expected the cluster {cluster_id}, but "
@@ -91,15 +73,30 @@ def preflight(connection: Connection, cluster_id: str | None) -> ClusterDescript
     return found
 
 
+def _describe_by_bootstrap(connection: Connection) -> ClusterDescription:
+    """The same without librdkafka, which goes on to what brokers advertise; it tells the cause."""
+    try:
+        return describe_by_bootstrap(connection, _DEADLINE)
+    except (ClusterTrouble, InvalidInput) as trouble:
+        _, failures = _found(connection)
+        first = [one for one in failures if one.broker is None]
+        raise (_trouble(connection, first) if first else trouble) from None
+
+
 def _describe_cluster(connection: Connection) -> ClusterDescription:
+    described, failures = _found(connection)
+    if described is None or not described.brokers:
+        raise _trouble(connection, failures)
+    return described
+
+
+def _found(connection: Connection) -> tuple[ClusterDescription | None, list[Failure]]:
+    """What librdkafka finds, and what failed until then."""
     log = _Log()
     try:
-        described = _ask(connection, log)
+        return _ask(connection, log), log.failures
     except KafkaException as error:
         raise unusable(connection, error.args[0].str()) from None
-    if described is None or not described.brokers:
-        raise _trouble(connection, log.failures)
-    return described
 
 
 def _ask(connection: Connection, log: _Log) -> ClusterDescription | None:

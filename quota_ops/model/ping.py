@@ -16,7 +16,10 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BrokerPing:
-    """One broker's own answer to a DescribeClientQuotas: in how many seconds, or why not."""
+    """One broker's own answer to a DescribeClientQuotas: in how many seconds, or why not.
+
+    Neither for a broker that was not asked.
+    """
 
     facts: BrokerFacts
     seconds: float | None = None
@@ -41,13 +44,24 @@ class Right:
 
 @dataclass(frozen=True, slots=True)
 class ClusterPing:
-    """The cluster, each broker in order of id, and what we may do; `mode` None is unknown."""
+    """The cluster, its brokers, and what we may do; `mode` None is unknown.
+
+    The brokers are in order of id. With `bootstrap` only that address was asked, and who answered
+    there comes first, by the id BOOTSTRAP when that is not known.
+    """
 
     cluster_id: str
     principal: str
     mode: Mode | None
     brokers: tuple[BrokerPing, ...]
     rights: tuple[Right, ...]
+    bootstrap: bool = False
+
+    @property
+    def unreached(self) -> tuple[int, ...]:
+        """The brokers that said nothing at all at the address that they advertise."""
+        silent = [one.facts.id for one in self.brokers if one.error and one.facts.version is None]
+        return () if self.bootstrap else tuple(silent)
 
     @property
     def facts(self) -> ClusterFacts:

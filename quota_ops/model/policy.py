@@ -27,7 +27,21 @@ class ApprovalPolicy(StrEnum):
     """Every plan that writes."""
 
 
-YOUNGER: dict[str, Any] = {"approval": ApprovalPolicy.ON_BREACH.value, "paused": None, "freeze": []}
+class VerifyPolicy(StrEnum):
+    """Whom a run asks, and reads back from."""
+
+    EVERY_BROKER = "every_broker"
+    """Each broker, by the address that it advertises."""
+    BOOTSTRAP = "bootstrap"
+    """The bootstrap address alone: over a private link no other may be in reach."""
+
+
+YOUNGER: dict[str, Any] = {
+    "approval": ApprovalPolicy.ON_BREACH.value,
+    "paused": None,
+    "freeze": [],
+    "verify": VerifyPolicy.EVERY_BROKER.value,
+}
 """Fields that policies of the first version did not have, and what was so without them.
 
 Only another value is in a digest: an approval that waits over an upgrade still names its plan.
@@ -66,8 +80,9 @@ class Freeze:
             raise TypeError(f"{self} is no window")
 
 
-WHEN = frozenset({"paused", "freeze"})
-"""Fields that say when a plan may be written, and nothing of what is: no digest has them."""
+BESIDE = frozenset({"paused", "freeze", "verify"})
+"""Fields that say when a plan may be written and how that is read back, and nothing of what is
+written: no digest has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +101,7 @@ class Policy:
     guards: GuardLimits = field(default_factory=GuardLimits)
     paused: str | None = None
     freeze: tuple[Freeze, ...] = ()
+    verify: VerifyPolicy = VerifyPolicy.EVERY_BROKER
 
     def as_json(self) -> dict[str, Any]:
         """The policy as JSON values, in one spelling: what the digest and policy.json hold."""
@@ -95,14 +111,15 @@ class Policy:
             "drift": self.drift.value,
             "approval": self.approval.value,
             "freeze": [asdict(one) for one in self.freeze],
+            "verify": self.verify.value,
         }
 
     def judged(self) -> dict[str, Any]:
-        """Of the JSON values those that decide what is written: neither the folder nor WHEN."""
+        """Of the JSON values those that decide what is written: neither the folder nor BESIDE."""
         return {
             name: value
             for name, value in self.as_json().items()
-            if name != "cluster" and name not in WHEN
+            if name != "cluster" and name not in BESIDE
         }
 
     @classmethod
@@ -123,6 +140,7 @@ class Policy:
                 "approval": ApprovalPolicy(values["approval"]),
                 "guards": GuardLimits(**values["guards"]),
                 "freeze": tuple(Freeze(**one) for one in values["freeze"]),
+                "verify": VerifyPolicy(values["verify"]),
             }
         )
 

@@ -5,6 +5,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+BOOTSTRAP = -1
+"""Stands for a broker's id where only the bootstrap address is known, as in Kafka's own clients."""
+
+
+ONLY_BOOTSTRAP = (
+    "Where only the bootstrap address can be reached, as over a private link, cluster.yaml may say "
+    "verify: bootstrap."
+)
+
 
 class Verdict(StrEnum):
     """What the brokers that answered say of one row."""
@@ -35,13 +44,26 @@ class RowVerdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BrokerAnswer:
-    """What one broker said at last: how many rows lag behind, or why it did not answer."""
+    """What one broker said at last: how many rows lag behind, or why it did not answer.
+
+    With `bootstrap` only the bootstrap address was asked; `broker` is who answered there, BOOTSTRAP
+    when it did not tell.
+    """
 
     broker: int
     address: str
     asked: int
     behind: int | None
     error: str | None = None
+    bootstrap: bool = False
+
+    @property
+    def named(self) -> str:
+        """Who was asked, and where: `broker 3 at kafka-3:9094`."""
+        if not self.bootstrap:
+            return f"broker {self.broker} at {self.address}"
+        who = "" if self.broker == BOOTSTRAP else f" (broker {self.broker})"
+        return f"the bootstrap address {self.address}{who}"
 
     @property
     def agrees(self) -> bool:

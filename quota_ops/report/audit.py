@@ -150,6 +150,7 @@ def audit_schema() -> Json:
         asked=_COUNT,
         behind={"type": ["integer", "null"]},
         error=_MAYBE,
+        bootstrap={"type": "boolean"},
     )
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

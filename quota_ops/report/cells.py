@@ -8,7 +8,7 @@ from quota_ops.model.entity import CLIENT_ID, DEFAULT_TEXT, ENTITY_TYPES, IP, US
 from quota_ops.model.outcome import DONE, MEANT, Outcome, Status
 from quota_ops.model.plan import change_share, is_cut
 from quota_ops.model.quota import UNLIMITED, format_limit
-from quota_ops.model.verification import RowVerdict, Verdict
+from quota_ops.model.verification import BOOTSTRAP, RowVerdict, Verdict
 from quota_ops.report.standing import ReportRow, Section
 from quota_ops.report.wording import moment, short_commit, shown
 
@@ -203,10 +203,14 @@ def outcome_words(outcome: Outcome) -> str:
 
 
 def _seen(verdict: RowVerdict) -> str:
-    held: dict[str, list[str]] = {}
+    held: dict[str, list[int]] = {}
     for broker, value in verdict.seen:
-        held.setdefault(_limit(verdict.key, value), []).append(str(broker))
-    return (
-        "; ".join(f"broker {', '.join(brokers)} holds {value}" for value, brokers in held.items())
-        or "no broker answered"
-    )
+        held.setdefault(_limit(verdict.key, value), []).append(broker)
+    said = (f"{_holders(brokers)} holds {value}" for value, brokers in held.items())
+    return "; ".join(said) or "no broker answered"
+
+
+def _holders(brokers: list[int]) -> str:
+    if brokers == [BOOTSTRAP]:
+        return "the bootstrap address"
+    return f"broker {', '.join(map(str, brokers))}"

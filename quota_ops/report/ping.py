@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
+from quota_ops.model.verification import BOOTSTRAP, ONLY_BOOTSTRAP
 from quota_ops.report.remarks import callback_words
 from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
 from quota_ops.report.wording import counted, duration
@@ -21,6 +22,8 @@ def ping_screen(cluster: str, ping: ClusterPing) -> Screen:
     whole = answer == len(ping.brokers)
     mode = f"; {ping.mode}" if ping.mode else ""
     total = f"{answer} of {counted(len(ping.brokers), 'broker')} answer{'s' * (answer == 1)}"
+    if ping.bootstrap:
+        total = f"the bootstrap address {'answers' if whole else 'does not answer'}"
     return (
         (
             Span(cluster, Tone.STRONG),
@@ -37,11 +40,12 @@ def ping_screen(cluster: str, ping: ClusterPing) -> Screen:
 
 def _broker(broker: BrokerPing) -> Row:
     facts = broker.facts
-    answer = Span(broker.error or "none", Tone.REFUSAL)
-    if broker.error is None and broker.seconds is not None:
+    answer = Span(broker.error, Tone.REFUSAL) if broker.error else Span("not asked", Tone.CONTEXT)
+    if broker.seconds is not None:
         answer = Span(duration(broker.seconds), Tone.OK)
     version = Span(facts.version or "unknown")
-    return Row((Span(f"  {facts.id}"), Span(facts.address), version, answer))
+    name = "unknown" if facts.id == BOOTSTRAP else str(facts.id)
+    return Row((Span(f"  {name}"), Span(facts.address), version, answer))
 
 
 def _right(right: Right) -> Row:
@@ -67,9 +71,19 @@ def _below(ping: ClusterPing) -> Iterator[Line]:
 
 
 def warnings(ping: ClusterPing) -> list[str]:
-    """Why what is stored may not be what holds."""
+    """Why what is stored may not be what holds, and what to do where a broker is out of reach."""
     zookeeper = _ZOOKEEPER if ping.mode is Mode.ZOOKEEPER else ""
-    return [said for said in (callback_words(ping.facts), zookeeper) if said]
+    said = (callback_words(ping.facts), zookeeper, _out_of_reach(ping.unreached))
+    return [one for one in said if one]
+
+
+def _out_of_reach(brokers: tuple[int, ...]) -> str:
+    if not brokers:
+        return ""
+    names = ", ".join(map(str, brokers))
+    one = f"Broker {names} does not answer at the address that it advertises."
+    more = f"Brokers {names} do not answer at the addresses that they advertise."
+    return f"{one if len(brokers) == 1 else more} {ONLY_BOOTSTRAP}"
 
 
 def as_json(cluster: str, ping: ClusterPing) -> dict[str, Any]:
@@ -77,6 +91,7 @@ def as_json(cluster: str, ping: ClusterPing) -> dict[str, Any]:
 
     cluster, cluster_id, principal, mode (KRaft, ZooKeeper, null unknown)
     brokers    id, address, version, callback_class, network_threads, io_threads, seconds, error
+    bootstrap  whether cluster.yaml says verify: bootstrap; only the first of brokers was asked then
     rights     what, operation, granted (true, false, null unknown), needed, error, grant (the
                command line)
     warnings   sentences
@@ -89,6 +104,7 @@ def as_json(cluster: str, ping: ClusterPing) -> dict[str, Any]:
         "brokers": [
             asdict(one.facts) | {"seconds": one.seconds, "error": one.error} for one in ping.brokers
         ],
+        "bootstrap": ping.bootstrap,
         "rights": [asdict(one) for one in ping.rights],
         "warnings": warnings(ping),
     }

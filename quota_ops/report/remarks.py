@@ -9,7 +9,7 @@ from quota_ops.model.outcome import DONE
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.report import Report, StageResult
-from quota_ops.model.verification import BrokerAnswer
+from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer
 from quota_ops.report.wording import counted, duration, moment, shown
 
 NO_LEDGER = "No ledger of this cluster yet: nothing is cleared before a run was verified."
@@ -145,15 +145,36 @@ def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
 
 
 def brokers_words(brokers: Sequence[BrokerAnswer]) -> str:
-    """How many brokers agree: `2 of 3 brokers agree`."""
+    """How many brokers agree: `2 of 3 brokers agree`; of the bootstrap address, who answered."""
+    if brokers[0].bootstrap:
+        return _bootstrap_words(brokers[0])
     agree = sum(one.agrees for one in brokers)
     return f"{agree} of {counted(len(brokers), 'broker')} agree{'s' if agree == 1 else ''}"
 
 
+def _bootstrap_words(answer: BrokerAnswer) -> str:
+    agrees = f"the bootstrap address {'agrees' if answer.agrees else 'does not agree'}"
+    if answer.behind is None:
+        return agrees
+    known = answer.broker != BOOTSTRAP
+    who = f"broker {answer.broker} answered, no other" if known else "not each broker"
+    return f"{agrees} ({who} was asked)"
+
+
 def broker_words(broker: BrokerAnswer) -> str:
     """What one broker said, with its name: `broker 3 is 214 keys behind (asked 6 times)`."""
+    if broker.bootstrap:
+        return f"{broker.named} {broker_answer(broker)}"
     where = "" if broker.behind is not None else f" at {broker.address}"
     return f"broker {broker.broker}{where} {broker_answer(broker)}"
+
+
+def broker_id(broker: BrokerAnswer) -> str:
+    """Its id, as far as it is known who answered: `3`, `3, at the bootstrap address`."""
+    if not broker.bootstrap:
+        return str(broker.broker)
+    where = "at the bootstrap address"
+    return where if broker.broker == BOOTSTRAP else f"{broker.broker}, {where}"
 
 
 def broker_answer(broker: BrokerAnswer) -> str:

@@ -138,6 +138,8 @@ def verified_line(report: Report) -> Line:
         return line("No broker answered.", Tone.REFUSAL)
     silent = len(report.brokers) - answered
     where = f"on each of the {answered} that answered" if silent else "on every broker"
+    if report.brokers[0].bootstrap:
+        where = "at the bootstrap address"
     whole = silent == 0 and not report.verdicts
     words = f"{report.verified:,} of {counted(all_rows, 'quota')} hold {where}."
     return line(words, Tone.OK if whole else Tone.REFUSAL)

@@ -124,6 +124,8 @@ _NO_ANSWER = frozenset({"unknown", "unanswered"})
 
 def _silence(report: Report) -> str | None:
     silent = [str(one.broker) for one in report.brokers if one.behind is None]
+    if silent and report.brokers[0].bootstrap:
+        return "the bootstrap address did not answer"
     return f"broker {', '.join(silent)} did not answer" if silent else None
 
 

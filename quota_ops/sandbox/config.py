@@ -20,6 +20,8 @@ class BrokerConfig:
     to password, of those that ask for one. `super_users` turn on Kafka's StandardAuthorizer, under
     which whoever comes by PLAINTEXT may do everything too. `properties` are any further server
     properties (ASCII) and win over the ones made here. `heap` is the JVM's -Xmx of each node.
+    `advertised` has an address, `host:port`, by the listener's name, where it is not the listener's
+    own.
     """
 
     cluster_id: str
@@ -28,6 +30,7 @@ class BrokerConfig:
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
     super_users: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    advertised: Mapping[str, str] = field(default_factory=dict)
     heap: str = "512m"
     version: str = DEFAULT_VERSION
 
@@ -55,6 +58,7 @@ def random_cluster_id() -> str:
 def server_properties(config: BrokerConfig, node: int, ports: Mapping[int, Ports]) -> str:
     """Return the server.properties of one node; `ports` has those of every node by its id."""
     address = {name: f"{name}://127.0.0.1:{port}" for name, port in ports[node].items()}
+    advertised = address | {name: f"{name}://{own}" for name, own in config.advertised.items()}
     properties = {
         "process.roles": "broker,controller",
         "node.id": str(node),
@@ -63,7 +67,9 @@ def server_properties(config: BrokerConfig, node: int, ports: Mapping[int, Ports
             f"{each}@127.0.0.1:{ports[each][CONTROLLER]}" for each in ports
         ),
         "listeners": ",".join(address.values()),
-        "advertised.listeners": ",".join(address[name] for name in address if name != CONTROLLER),
+        "advertised.listeners": ",".join(
+            advertised[name] for name in advertised if name != CONTROLLER
+        ),
         "listener.security.protocol.map": ",".join(
             f"{name}:{protocol}" for name, protocol in config.protocols.items()
         ),

@@ -39,7 +39,7 @@ def confirmed(
         return stored, ()
     until = monotonic() + PATIENCE
     answers: dict[int, tuple[Moved, Stored]] = {cluster.last_asked: (moved, stored)}
-    others = [one.id for one in cluster.brokers if one.id != cluster.last_asked]
+    others = [one.id for one in cluster.asked if one.id != cluster.last_asked]
     agreed = False
     for broker in cycle([*others, cluster.last_asked]):
         if agreed or monotonic() > until:

@@ -1,33 +1,26 @@
-"""verify: read back from every broker until all agree or a deadline passes; write the ledger."""
+"""verify: read back until every broker agrees or a deadline passes; write the ledger."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from time import monotonic, sleep
 
 from quota_ops import ledger
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.difference import Action, Difference
-from quota_ops.model.errors import ClusterTrouble, Refused, Unreachable
+from quota_ops.model.errors import Refused, Unreachable
 from quota_ops.model.outcome import DONE, Status
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, LedgerRow
 from quota_ops.model.tables import DESIRED, HOLDS
-from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict, behind
+from quota_ops.model.verification import ONLY_BOOTSTRAP, BrokerAnswer, RowVerdict, Verdict
 from quota_ops.parquet import to_rows
 from quota_ops.run_folder import APPLIED, METADATA, ROLLBACK, VERIFIED, RunFolder
 from quota_ops.run_json import verification_json
+from quota_ops.stages.answers import Targets, ask, verdicts
 from quota_ops.stages.intent import astray
 from quota_ops.stages.passed import passed_by
 from quota_ops.stages.read_back import read_back
-from quota_ops.stages.settle import Held, held_by
-
-Targets = Mapping[tuple[str, str], float | None]
-"""What shall hold, by (entity, key); None for a key that shall be absent."""
-
-FIRST_WAIT, LONGEST_WAIT = 0.02, 2.0
-"""Seconds between two rounds: they double from the first to the longest."""
 
 
 def deadline(rows: int) -> float:
@@ -56,18 +49,18 @@ def run(
         }
         targets = _targets(folder, desired, differences)
         metadata = cluster.metadata_aside()
-        held, brokers = _ask(cluster, targets, progress)
-        verdicts = tuple(_verdicts(targets, held))
-        wrong = {(one.entity, one.key) for one in verdicts}
+        held, brokers = ask(cluster, targets, deadline(len(targets)), progress)
+        wrongs = tuple(verdicts(targets, held))
+        wrong = {(one.entity, one.key) for one in wrongs}
         if folder.has(APPLIED) and held:
             verified = {row: value for row, value in targets.items() if row not in wrong}
             _record(folder, ledger_folder, verified, desired, differences)
-        count = len(targets) - len(verdicts)
-        folder.write_json(VERIFIED, verification_json(brokers, verdicts, count))
+        count = len(targets) - len(wrongs)
+        folder.write_json(VERIFIED, verification_json(brokers, wrongs, count))
         if (image := metadata()) is not None:
             folder.write_json(METADATA, image.as_json())
-        _raise_unless_agreed(brokers, verdicts)
-        return verdicts
+        _raise_unless_agreed(brokers, wrongs)
+        return wrongs
 
 
 def _targets(
@@ -100,55 +93,6 @@ def _left_alone(folder: RunFolder) -> set[tuple[str, str]]:
         if one.status not in {*DONE, Status.UNKNOWN}
         for key in one.keys
     }
-
-
-def _ask(
-    cluster: Cluster, targets: Targets, progress: Progress
-) -> tuple[dict[int, Held], tuple[BrokerAnswer, ...]]:
-    """Ask each broker by its id until it holds every target or time is up."""
-    until = monotonic() + deadline(len(targets))
-    held: dict[int, Held] = {}
-    answers = {
-        one.id: BrokerAnswer(one.id, f"{one.host}:{one.port}", 0, None) for one in cluster.brokers
-    }
-    wait = FIRST_WAIT
-    while True:
-        last = monotonic() >= until
-        for broker, answer in answers.items():
-            # A silent broker uses up the others' time: who answered is asked once more.
-            if not answer.agrees and not (last and answer.error):
-                answers[broker] = _ask_one(cluster, answer, targets, held)
-        left = max(until - monotonic(), 0.0)
-        progress.asked(tuple(answers.values()), left)
-        if last or all(answer.agrees for answer in answers.values()):
-            return held, tuple(answers.values())
-        sleep(min(wait, left))
-        wait = min(wait * 2, LONGEST_WAIT)
-
-
-def _ask_one(
-    cluster: Cluster, last: BrokerAnswer, targets: Targets, held: dict[int, Held]
-) -> BrokerAnswer:
-    try:
-        held[last.broker] = held_by(cluster.describe(last.broker))
-    except ClusterTrouble as error:
-        held.pop(last.broker, None)
-        return BrokerAnswer(last.broker, last.address, last.asked + 1, None, error.message)
-    lag = len(behind(targets, held[last.broker]))
-    return BrokerAnswer(last.broker, last.address, last.asked + 1, lag)
-
-
-def _verdicts(targets: Targets, held: Mapping[int, Held]) -> Iterable[RowVerdict]:
-    if not held:
-        for (entity, key), value in targets.items():
-            yield RowVerdict(entity, key, value, Verdict.UNANSWERED)
-        return
-    wrong: dict[tuple[str, str], list[tuple[int, float | None]]] = {}
-    for broker, values in held.items():
-        for row in behind(targets, values):
-            wrong.setdefault(row, []).append((broker, values.get(row)))
-    for (entity, key), seen in sorted(wrong.items()):
-        yield RowVerdict(entity, key, targets[entity, key], Verdict.DIFFERS, tuple(seen))
 
 
 def _record(
@@ -220,20 +164,21 @@ def _foreign(folder: RunFolder) -> set[tuple[str, str]]:
     return {(row.entity, row.key) for row in taken if row.foreign}
 
 
-def _raise_unless_agreed(brokers: Iterable[BrokerAnswer], verdicts: tuple[RowVerdict, ...]) -> None:
+def _raise_unless_agreed(brokers: Sequence[BrokerAnswer], wrongs: tuple[RowVerdict, ...]) -> None:
     silent = [one.error for one in brokers if one.error is not None]
     said = [
-        f"broker {one.broker} at {one.address} holds {one.behind:,} otherwise than Git says"
-        for one in brokers
-        if one.behind
+        f"{one.named} holds {one.behind:,} otherwise than Git says" for one in brokers if one.behind
     ]
     if not (silent or said):
         return
     message = "; ".join([*said, *silent])
-    if any(one.verdict is Verdict.UNANSWERED for one in verdicts):
+    if any(one.verdict is Verdict.UNANSWERED for one in wrongs):
         raise Unreachable(f"no broker could be asked: {message}", "Verify again when one answers.")
-    if verdicts:
-        remedy = f"{len(verdicts):,} rows are not as Git says; the report lists them."
+    if wrongs:
+        remedy = f"{len(wrongs):,} rows are not as Git says; the report lists them."
     else:
-        remedy = "The others hold every row. Verify again when it answers."
-    raise Refused(f"not every broker holds what it should: {message}", remedy)
+        remedy = f"The others hold every row. Verify again when it answers. {ONLY_BOOTSTRAP}"
+    who = (
+        "the bootstrap address does not hold" if brokers[0].bootstrap else "not every broker holds"
+    )
+    raise Refused(f"{who} what it should: {message}", remedy)

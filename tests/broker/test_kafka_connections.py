@@ -10,7 +10,8 @@ import yaml
 
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.preflight import Broker, ClusterDescription, preflight
+from quota_ops.kafka.description import Broker, ClusterDescription
+from quota_ops.kafka.preflight import preflight
 from quota_ops.model.errors import (
     ClusterTrouble,
     InvalidInput,

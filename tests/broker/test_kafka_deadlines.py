@@ -14,7 +14,7 @@ import pytest
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.preflight import Broker, ClusterDescription
+from quota_ops.kafka.description import Broker, ClusterDescription
 from quota_ops.model.errors import Unreachable
 from tests.broker.conftest import Listeners
 

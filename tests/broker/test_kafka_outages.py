@@ -10,7 +10,7 @@ import pytest
 
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.preflight import Broker, ClusterDescription
+from quota_ops.kafka.description import Broker, ClusterDescription
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import NoAnswer, Unreachable
@@ -138,7 +138,9 @@ def test_a_broker_that_froze_before_is_unreachable(broker: RunningBroker) -> Non
                 assert str(error.value) == (
                     f"cluster demo: broker 1 at {broker.bootstrap()} cannot be reached: "
                     "timed out after 1 s. Nothing was sent.\n"
-                    "  The address is the one that the broker advertises."
+                    "  The address is the one that the broker advertises. Where only the "
+                    "bootstrap address can be reached, as over a private link, cluster.yaml may "
+                    "say verify: bootstrap."
                 )
         wait_for(cluster, ())
 

@@ -128,6 +128,7 @@ def test_ping_for_machines(granted: RunningBroker, tmp_path: Path) -> None:
                 ("list users", "Describe", False, False),
             )
         ],
+        "bootstrap": False,
         "warnings": [],
     }
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.preflight import Broker, ClusterDescription
+from quota_ops.kafka.description import Broker, ClusterDescription
 from quota_ops.stages.chain import CHAINS, READ_ONLY, RESUMED
 from tests.broker.stage_runs import After
 from tests.broker.wire import Wire

@@ -8,7 +8,14 @@ from quota_ops.desired.read import read_policy
 from quota_ops.model.entity import CLIENT_ID, IP, USER
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
-from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, Freeze, GuardLimits, Policy
+from quota_ops.model.policy import (
+    ApprovalPolicy,
+    DriftPolicy,
+    Freeze,
+    GuardLimits,
+    Policy,
+    VerifyPolicy,
+)
 
 
 def policy_of(folder: Path, text: str) -> Policy:
@@ -43,6 +50,7 @@ protect:
   - ip: broker-1.example.com
 drift: ask
 approval: always
+verify: bootstrap
 clear_unmanaged: true
 paused: the brokers are being moved
 freeze:
@@ -69,6 +77,7 @@ guards: {removals: 3, removals_share: 2.5, cut_share: 100}
         ),
         drift=DriftPolicy.ASK,
         approval=ApprovalPolicy.ALWAYS,
+        verify=VerifyPolicy.BOOTSTRAP,
         clear_unmanaged=True,
         guards=GuardLimits(removals=3, removals_share=2.5, cut_share=100.0),
         paused="the brokers are being moved",

@@ -4,10 +4,12 @@ import pytest
 
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
+from quota_ops.model.verification import BOOTSTRAP
 from quota_ops.report.ping import ping_screen
 from quota_ops.report.screen import plain
 
 FIRST, SECOND = BrokerFacts(1, "kafka-1:9092", "4.3", "", 3, 8), BrokerFacts(2, "kafka-2:9092")
+FIRST_UNKNOWN = BrokerFacts(1, "kafka-1:9092")
 DESCRIBE = Right("describe quotas", "DescribeConfigs", granted=True, grant="grant describe")
 NO_ALTER = Right("alter quotas", "AlterConfigs", granted=False, grant="grant alter")
 UNSURE = Right(
@@ -50,4 +52,28 @@ def test_what_is_not_known_is_said() -> None:
         "  User:svc may\n"
         "  describe quotas  yes\n"
         "  alter quotas     unknown: timed out after 4 s\n"
+        "\n"
+        "Broker 2 does not answer at the address that it advertises. Where only the bootstrap "
+        "address can be reached, as over a private link, cluster.yaml may say verify: bootstrap.\n"
+    )
+
+
+def test_only_the_bootstrap_address_was_asked() -> None:
+    """Who answers there has the first row; of the others nothing is known, and nothing is wrong."""
+    asked = BrokerPing(BrokerFacts(BOOTSTRAP, "link:9092", "4.3"), 0.003)
+    others = (BrokerPing(FIRST_UNKNOWN), BrokerPing(SECOND))
+    rights = (DESCRIBE,)
+    ping = ClusterPing("id", "User:svc", None, (asked, *others), rights, bootstrap=True)
+
+    assert (ping.exit_code, ping.unreached) == (0, ())
+    assert plain(ping_screen("demo", ping)) == (
+        "demo (id, as in cluster.yaml)      the bootstrap address answers\n"
+        "\n"
+        "  broker   address       Kafka    answer\n"
+        "  unknown  link:9092     4.3      3 ms\n"
+        "  1        kafka-1:9092  unknown  not asked\n"
+        "  2        kafka-2:9092  unknown  not asked\n"
+        "\n"
+        "  User:svc may\n"
+        "  describe quotas  yes\n"
     )

@@ -55,6 +55,7 @@ def test_head() -> None:
         "asked": 6,
         "behind": None,
         "error": "timed out",
+        "bootstrap": False,
     }
 
 

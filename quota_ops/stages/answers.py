@@ -1,0 +1,76 @@
+"""What brokers answer when they are read back from, again and again until they agree."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from time import monotonic, sleep
+
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.errors import ClusterTrouble
+from quota_ops.model.progress import Progress
+from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer, RowVerdict, Verdict, behind
+from quota_ops.stages.settle import Held, held_by
+
+Targets = Mapping[tuple[str, str], float | None]
+"""What shall hold, by (entity, key); None for a key that shall be absent."""
+
+FIRST_WAIT, LONGEST_WAIT = 0.02, 2.0
+"""Seconds between two rounds: they double from the first to the longest."""
+
+
+def ask(
+    cluster: Cluster, targets: Targets, seconds: float, progress: Progress
+) -> tuple[dict[int, Held], tuple[BrokerAnswer, ...]]:
+    """Ask each broker by its id until it holds every target or time is up.
+
+    Where only the bootstrap address is asked, the answer is of the broker that is behind it.
+    """
+    until = monotonic() + seconds
+    held: dict[int, Held] = {}
+    answers = {
+        one.id: BrokerAnswer(one.id, one.address, 0, None, bootstrap=one.id == BOOTSTRAP)
+        for one in cluster.asked
+    }
+    wait = FIRST_WAIT
+    while True:
+        last = monotonic() >= until
+        for broker, answer in answers.items():
+            # A silent broker uses up the others' time: who answered is asked once more.
+            if not answer.agrees and not (last and answer.error):
+                answers[broker] = _ask_one(cluster, answer, targets, held)
+        left = max(until - monotonic(), 0.0)
+        progress.asked(tuple(answers.values()), left)
+        if last or all(answer.agrees for answer in answers.values()):
+            break
+        sleep(min(wait, left))
+        wait = min(wait * 2, LONGEST_WAIT)
+    if BOOTSTRAP in held:
+        speaker = cluster.speaker()
+        answers[BOOTSTRAP] = replace(answers[BOOTSTRAP], broker=speaker)
+        held = {speaker: held[BOOTSTRAP]}
+    return held, tuple(answers.values())
+
+
+def _ask_one(
+    cluster: Cluster, last: BrokerAnswer, targets: Targets, held: dict[int, Held]
+) -> BrokerAnswer:
+    asked = replace(last, asked=last.asked + 1)
+    try:
+        held[last.broker] = held_by(cluster.describe(last.broker))
+    except ClusterTrouble as error:
+        held.pop(last.broker, None)
+        return replace(asked, behind=None, error=error.message)
+    return replace(asked, behind=len(behind(targets, held[last.broker])), error=None)
+
+
+def verdicts(targets: Targets, held: Mapping[int, Held]) -> Iterable[RowVerdict]:
+    """The rows that are not as they should be, and what the brokers that answered hold instead."""
+    if not held:
+        for (entity, key), value in targets.items():
+            yield RowVerdict(entity, key, value, Verdict.UNANSWERED)
+        return
+    wrong: dict[tuple[str, str], list[tuple[int, float | None]]] = {}
+    for broker, values in held.items():
+        for row in behind(targets, values):
+            wrong.setdefault(row, []).append((broker, values.get(row)))
+    for (entity, key), seen in sorted(wrong.items()):
+        yield RowVerdict(entity, key, targets[entity, key], Verdict.DIFFERS, tuple(seen))

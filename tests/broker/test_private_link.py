@@ -1,0 +1,135 @@
+"""verify: bootstrap: where what brokers advertise is out of reach, one address is enough."""
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quota_ops.kafka.cluster import open_cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.description import Broker
+from quota_ops.model.cluster_facts import BrokerFacts
+from quota_ops.model.policy import VerifyPolicy
+from quota_ops.model.verification import BOOTSTRAP
+from quota_ops.run_folder import METADATA, RunFolder
+from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.stages import verify
+from tests.broker.pinging import Pinged, ping
+from tests.broker.stage_runs import TEN
+from tests.broker.wire import Wire
+from tests.lab import Lab
+
+
+@pytest.fixture(name="link")
+def _link(lab: Lab, broker: RunningBroker) -> Iterator[Broker]:
+    """The one address that leads to the broker, which the lab's connection names."""
+    wire = Wire(broker.nodes[0].address("PRIVATE"))
+    lab.connection_file.write_text(f"bootstrap.servers=127.0.0.1:{wire.port}\n", "ascii")
+    yield Broker(BOOTSTRAP, "127.0.0.1", wire.port)
+    wire.remove()
+
+
+def came(silent: socket.socket) -> int:
+    """How many connections were opened to an address since this was last asked."""
+    number = 0
+    while True:
+        try:
+            silent.accept()[0].close()
+        except BlockingIOError:
+            return number
+        number += 1
+
+
+def reports(lab: Lab) -> list[RunFolder]:
+    """The folders of the lab's runs, in order."""
+    return [RunFolder(path) for path in sorted((lab.store.root / "runs" / "demo").iterdir())]
+
+
+def test_no_broker_can_be_reached(
+    link: Broker, broker: RunningBroker, out_of_reach: socket.socket, tmp_path: Path
+) -> None:
+    """Whoever asks every broker learns which one is silent, and what to say on a link like this."""
+    pinged = ping(tmp_path, f"bootstrap.servers={link.address}\n", broker.config.cluster_id)
+
+    said = pinged.stdout + pinged.stderr
+    assert pinged.exit_code == 3
+    assert f"127.0.0.1:{out_of_reach.getsockname()[1]}" in said
+    assert (
+        "Where only the bootstrap address can be reached, as over a private link, cluster.yaml may "
+        "say verify: bootstrap."
+    ) in said
+
+
+def test_a_run_over_a_private_link(lab: Lab, link: Broker, out_of_reach: socket.socket) -> None:
+    """All is asked of one address and read back from there; every output says so."""
+    lab.desire(TEN, verify="bootstrap")
+    came(out_of_reach)
+
+    done = lab.cli("reconcile", "demo")
+    again = lab.cli("verify", "demo")
+
+    said = "the bootstrap address agrees (broker 1 answered, no other was asked)"
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"; {said}; report: " in done.stdout
+    assert (again.returncode, again.stderr) == (0, "")
+    assert again.stdout == (
+        f"the bootstrap address {link.address} (broker 1) agrees\n"
+        "10 of 10 quotas hold at the bootstrap address.\n"
+    )
+    assert came(out_of_reach) == 0
+    assert lab.held() == lab.known() == TEN
+    folder = reports(lab)[0].path
+    for name in ("report.txt", "report.md", "report.html"):
+        assert said in (folder / name).read_text("utf-8")
+    assert "<td>1, at the bootstrap address</td>" in (folder / "report.html").read_text("utf-8")
+    report = json.loads((folder / "report.json").read_text("utf-8"))
+    assert report["brokers"] == [
+        {
+            "broker": 1,
+            "address": link.address,
+            "asked": report["brokers"][0]["asked"],
+            "behind": 0,
+            "error": None,
+            "bootstrap": True,
+        }
+    ]
+    assert RunFolder(folder).read_json(METADATA)["led"] is True
+
+
+def test_a_broker_behind_a_private_link_differs(
+    lab: Lab, link: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked again until the deadline, and told by its own name."""
+    monkeypatch.setattr(verify, "deadline", lambda _rows: 0.1)
+    lab.desire({"user=alice": {"producer_byte_rate": 1.0}}, verify="bootstrap")
+    connection = Connection.parse(lab.connection_file.read_text(), name="demo", source="a test")
+    with open_cluster(connection, cluster_id=None, verify=VerifyPolicy.BOOTSTRAP) as cluster:
+        facts = cluster.facts(2.0)
+        _, error = lab.refused("verify", connect=lambda: cluster)
+
+    assert error.message == (
+        "the bootstrap address does not hold what it should: "
+        f"the bootstrap address {link.address} (broker 1) holds 1 otherwise than Git says"
+    )
+    advertised = cluster.brokers[0].address
+    assert facts.brokers == (BrokerFacts(1, advertised, "4.3", "", 3, 8),)
+
+
+def test_ping_over_a_private_link(link: Broker, broker: RunningBroker, tmp_path: Path) -> None:
+    """One address is asked, who answers there is named, and everything may be done."""
+    cluster_id, wide = broker.config.cluster_id, len(link.address)
+    policy = f"{cluster_id}\nverify: bootstrap"
+
+    assert ping(tmp_path, f"bootstrap.servers={link.address}\n", policy) == Pinged(
+        0,
+        f"demo ({cluster_id}, as in cluster.yaml; KRaft)      the bootstrap address answers\n\n"
+        f"  broker  {'address':{wide}}  Kafka  answer\n"
+        f"  1       {link.address}  4.3    N ms\n\n"
+        "  User:ANONYMOUS may\n"
+        "  describe quotas     yes\n"
+        "  alter quotas        yes\n"
+        "  list users          yes\n",
+        "",
+    )

@@ -1,0 +1,76 @@
+"""Read back from the bootstrap address alone: what is said of it, and that it was the only one."""
+
+from dataclasses import replace
+
+import pytest
+
+from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer, RowVerdict, Verdict
+from quota_ops.report.cells import answer
+from quota_ops.report.page import as_html
+from quota_ops.report.remarks import broker_words, brokers_words
+from quota_ops.report.screen import plain
+from quota_ops.report.screens import finished_line, verified_line
+from quota_ops.report.standing import report_rows
+from quota_ops.report.summary import summary_sentence
+from tests.unit.report_sample import APPLIED
+
+AGREES = BrokerAnswer(2, "link:9092", 3, 0, bootstrap=True)
+SILENT = BrokerAnswer(BOOTSTRAP, "link:9092", 3, None, "timed out", bootstrap=True)
+
+
+@pytest.mark.parametrize(
+    ("said", "one", "whole"),
+    [
+        (
+            AGREES,
+            "the bootstrap address link:9092 (broker 2) agrees",
+            "the bootstrap address agrees (broker 2 answered, no other was asked)",
+        ),
+        (
+            replace(AGREES, broker=BOOTSTRAP),
+            "the bootstrap address link:9092 agrees",
+            "the bootstrap address agrees (not each broker was asked)",
+        ),
+        (
+            replace(AGREES, behind=4),
+            "the bootstrap address link:9092 (broker 2) is 4 keys behind (asked 3 times)",
+            "the bootstrap address does not agree (broker 2 answered, no other was asked)",
+        ),
+        (
+            SILENT,
+            "the bootstrap address link:9092 does not answer (asked 3 times): timed out",
+            "the bootstrap address does not agree",
+        ),
+    ],
+)
+def test_words_of_the_bootstrap_address(said: BrokerAnswer, one: str, whole: str) -> None:
+    """Nothing is claimed of a broker that was not asked."""
+    assert (broker_words(said), brokers_words((said,))) == (one, whole)
+
+
+def test_a_report_of_one_address() -> None:
+    """The last line, the answer and the page say that no other was asked."""
+    report = replace(APPLIED, brokers=(AGREES,))
+    words = "the bootstrap address agrees (broker 2 answered, no other was asked)"
+
+    assert f"; {words}; report: here" in plain([finished_line(report, "here")])
+    assert words in summary_sentence(report)
+    assert plain([verified_line(report)]).endswith(" hold at the bootstrap address.\n")
+    assert "<td>2, at the bootstrap address</td>" in as_html(report)
+    unknown = replace(report, brokers=(replace(AGREES, broker=BOOTSTRAP),))
+    assert "<td>at the bootstrap address</td>" in as_html(unknown)
+
+
+def test_an_address_that_is_silent() -> None:
+    """It is no broker that did not answer."""
+    report = replace(APPLIED, brokers=(SILENT,))
+
+    assert "the bootstrap address did not answer on demo" in summary_sentence(report)
+
+
+def test_what_an_unknown_broker_holds_instead() -> None:
+    """A row names the address where the broker behind it is not known."""
+    row = report_rows(APPLIED)[0]
+    seen = RowVerdict("user=a", "request_percentage", 2.0, Verdict.DIFFERS, ((BOOTSTRAP, 1.0),))
+
+    assert answer(row._replace(verdict=seen), read_back=True) == "the bootstrap address holds 1 %"
