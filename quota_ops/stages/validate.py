@@ -4,21 +4,32 @@ from collections.abc import Sequence
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration
-from quota_ops.model.errors import Refused
+from quota_ops.model.errors import NotAuthorized, Refused
 from quota_ops.model.outcome import EntityAnswer, Outcome, Status
 from quota_ops.run_folder import VALIDATED, RunFolder
 from quota_ops.stages.halving import answered
 from quota_ops.stages.outcomes import listed
 
+_UNASKED = (
+    "the broker was not asked whether it would accept this plan: Kafka wants the permission to "
+    "alter for validate-only, too."
+)
+
 
 def run(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
-    """Leave validated.json; Refused, naming every refusal and its line, when there is one."""
+    """Leave validated.json; Refused, naming every refusal and its line, when there is one.
+
+    Raises NotAuthorized for a login that may only describe.
+    """
     with folder.stage("validate"):
-        outcomes = tuple(
-            outcome
-            for number, rows in folder.batches().items()
-            for outcome in answered(number, rows, cluster.validate, _at_once)
-        )
+        try:
+            outcomes = tuple(
+                outcome
+                for number, rows in folder.batches().items()
+                for outcome in answered(number, rows, cluster.validate, _at_once)
+            )
+        except NotAuthorized as error:
+            raise NotAuthorized(f"{_UNASKED}\n{error.message}", error.remedy) from None
         folder.leave_outcomes(VALIDATED, outcomes)
         refusals = [one for one in outcomes if one.status is not Status.ACCEPTED]
         if refusals:

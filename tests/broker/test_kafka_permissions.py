@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,9 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.errors import NotAuthorized
 from quota_ops.model.outcome import EntityAnswer
 from quota_ops.sandbox.broker import RunningBroker
-from tests.broker.rights import connection_of, rights
+from tests.broker.rights import connection_of, properties_of, rights
+from tests.broker.stage_runs import TEN
+from tests.lab import open_lab
 
 ALICE = Entity.of({"user": "alice"})
 CLEAR = (Alteration(ALICE, (("producer_byte_rate", None),)),)
@@ -73,3 +76,28 @@ def test_who_may_nothing_is_told_what_is_missing(
         with pytest.raises(NotAuthorized) as error:
             cluster.validate(CLEAR)
         assert str(error.value) == refusal(servers, "none", "alter", "AlterConfigs")
+
+
+@pytest.mark.usefixtures("login")
+def test_a_pull_request_by_who_may_describe(secured_broker: RunningBroker, tmp_path: Path) -> None:
+    """Its comment has every change, and says in so many words what nobody asked the broker."""
+    with open_lab(secured_broker, tmp_path) as lab:
+        lab.connection_file.write_text(properties_of(secured_broker, "reader"))
+        lab.desire(TEN)
+
+        ran = lab.cli("report", "demo")
+
+        (run,) = (lab.store.root / "runs" / "demo").iterdir()
+    unasked = (
+        "the broker was not asked whether it would accept this plan: Kafka wants the permission to "
+        "alter for validate-only, too."
+    )
+    refused = (
+        "cluster demo: User:reader may not alter client quotas: it needs AlterConfigs on the "
+        "resource Cluster. Nothing was changed."
+    )
+    assert ran.returncode == 3
+    assert ran.stderr.startswith(f"{unasked}\n{refused}\n  An administrator grants it by:\n")
+    comment = (run / "report.md").read_text("utf-8")
+    assert comment.startswith("**quota-ops · Not yet: 10 changes to make on `demo`** · plan `")
+    assert f"\n**validate failed**: `{unasked}`<br>`{refused}`<br>" in comment

@@ -4,10 +4,15 @@ import json
 
 import pytest
 
+from quota_ops.ledger import VERIFIED, adopt, change
 from quota_ops.model.report import StageStatus
+from quota_ops.model.rows import LedgerRow
+from quota_ops.run_store import RunStore
 from quota_ops.sandbox.broker import RunningBroker
+from tests.broker.rights import rights
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
 
+KEY = "producer_byte_rate"
 pytestmark = pytest.mark.timeout(120)
 
 
@@ -22,9 +27,11 @@ def overview(run: DagRun) -> str:
     return (folder / "report.txt").read_text()
 
 
-def connect(monkeypatch: pytest.MonkeyPatch, name: str, host: str, port: int) -> None:
-    """Define an Airflow connection to a broker without logins."""
-    conn = json.dumps({"conn_type": "kafka", "host": host, "port": port})
+def connect(
+    monkeypatch: pytest.MonkeyPatch, name: str, host: str, port: int, **login: object
+) -> None:
+    """Define an Airflow connection to a broker, without a login by default."""
+    conn = json.dumps({"conn_type": "kafka", "host": host, "port": port, **login})
     monkeypatch.setenv(f"AIRFLOW_CONN_QUOTA_OPS_{name.upper()}", conn)
 
 
@@ -96,3 +103,42 @@ def test_no_cluster_answers(repository: Repository, monkeypatch: pytest.MonkeyPa
         "overview": "failed",
     }
     assert "no broker at 127.0.0.1:1" in overview(run)
+
+
+@pytest.mark.usefixtures("embedded")
+def test_who_may_only_describe_reports_drift(
+    repository: Repository, secured_broker: RunningBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DescribeConfigs on the cluster is enough; what it does not tell is left out in silence."""
+    host, port = secured_broker.bootstrap("SASL").split(":")
+    password = secured_broker.config.users["reader"]
+    login = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN"}
+    connect(monkeypatch, "orders", host, int(port), login="reader", password=password, extra=login)
+    cluster_id = secured_broker.config.cluster_id
+    repository.cluster("orders", cluster_id=cluster_id, payments=ALICE.replace("1000", "1 MiB"))
+    verified = LedgerRow(
+        cluster_id, "user=alice", KEY, 2.0**20, VERIFIED, *("payments", "", "", "", "")
+    )
+    change(RunStore(repository.store).ledger(cluster_id), lambda rows: adopt(rows, [verified]))
+    quotas = Quotas(secured_broker)
+
+    with rights(secured_broker):
+        quotas.set({f"user=alice {KEY}": 2**21})
+        run = repository.run("drift")
+        quotas.set({f"user=alice {KEY}": None})
+
+    assert (run.state, set(run.tasks.values())) == ("success", {"success"})
+    folder = run.folder("orders")
+    report = json.loads((folder.path / "report.json").read_text())
+    assert report["answer"]["sentence"].startswith(
+        "No: 1 quota on orders was changed behind Git's back"
+    )
+    assert (report["warnings"], report["findings"]) == ([], [])
+    assert {one["stage"]: one["status"] for one in report["stages"]} == {
+        **dict.fromkeys(("check", "describe", "diff", "plan"), "done"),
+        **dict.fromkeys(("validate", "apply", "verify"), "not run"),
+    }
+    facts = folder.facts()
+    assert facts is not None
+    assert (facts.scram_users, facts.acl_principals) == (None, None)
+    assert [one.io_threads for one in facts.brokers] == [8]
