@@ -1,6 +1,6 @@
 """apply: look again, note the intent, send batch after batch, keep what became of each entity."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 
@@ -8,6 +8,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.errors import NoAnswer, QuotaOpsError, Refused
 from quota_ops.model.outcome import MEANT, Outcome, Status
 from quota_ops.model.progress import SILENT, Progress
+from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import APPLIED, RunFolder
 from quota_ops.stages.approval import approved_plan
@@ -20,7 +21,7 @@ from quota_ops.stages.settle import SETTLED, UNSETTLED, Held, held_by, settle
 from quota_ops.stages.standstill import refuse_at_standstill
 
 PAUSE = 30.0
-"""Seconds between two answers after which the cluster is described again before going on."""
+"""Seconds between two answers after which ledger and cluster are looked at again."""
 
 
 def run(
@@ -49,9 +50,15 @@ def run(
         held = held_by(cluster.describe())
         noted = intend(folder, plan, held, ledger_folder)
         outcomes, trouble = _send_all(
-            folder, cluster, batches, held, progress, holds_folder=holds_folder
+            folder,
+            cluster,
+            batches,
+            held,
+            progress,
+            ledger_folder=ledger_folder,
+            holds_folder=holds_folder,
         )
-        withdraw(outcomes, noted, ledger_folder)
+        withdraw(folder, outcomes, noted, ledger_folder)
         folder.leave_outcomes(APPLIED, outcomes)
         _raise_unless_done(outcomes, trouble)
         return outcomes
@@ -70,6 +77,7 @@ def _send_all(
     held: Held,
     progress: Progress,
     *,
+    ledger_folder: Path,
     holds_folder: Path,
 ) -> tuple[tuple[Outcome, ...], QuotaOpsError | None]:
     """Every entity's outcome, and the trouble that ended the sending before its end."""
@@ -83,6 +91,7 @@ def _send_all(
             continue
         try:
             if monotonic() - heard > PAUSE:
+                _refuse_if_passed(folder, ledger_folder)
                 held = held_by(cluster.describe())
             refuse_at_standstill(folder.policy())
             free, on_hold = without_held(number, rows, held, holds_folder)
@@ -126,7 +135,7 @@ def _send(
     to_send = [row for row in rows if row not in {*already, *stale}]
     outcomes = (
         *all_of(number, already, Status.ALREADY, None),
-        *all_of(number, stale, Status.STALE, "changed since the plan was made"),
+        *_stale(number, stale, held),
     )
     if not to_send:
         return outcomes, held
@@ -140,6 +149,16 @@ def _send(
         settled, held = settle(cluster, number, unsettled, held)
         sent = (*(one for one in sent if one.entity not in unknown), *settled)
     return (*outcomes, *sent), held
+
+
+def _stale(number: int, rows: Sequence[BatchRow], held: Held) -> Iterator[Outcome]:
+    """What becomes of rows that somebody moved since the plan: each with what it holds now."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        value = format_limit(row.key, held.get((row.entity, row.key)))
+        found.setdefault(row.entity, []).append(f"{row.key} is {value} by now")
+    for one in all_of(number, rows, Status.STALE, None):
+        yield one._replace(message=", ".join(found[one.entity]))
 
 
 def _after(earlier: Outcome | None, now: Outcome) -> Outcome:

@@ -19,6 +19,7 @@ from quota_ops.run_folder import APPLIED, ROLLBACK, RunFolder
 from quota_ops.run_store import RunStore
 from quota_ops.snapshot import Snapshot
 from quota_ops.stages import check, diff, plan
+from quota_ops.stages.anew import set_aside
 from quota_ops.stages.asking import decide, earlier, plan_of
 
 if TYPE_CHECKING:  # Kafka's clients are loaded while another process reads YAML
@@ -88,6 +89,7 @@ def _check(run: Run) -> None:
 def _describe(run: Run) -> None:
     from quota_ops.stages import describe  # noqa: PLC0415 - Kafka's clients
 
+    set_aside(run.folder, "describe")
     describe.leave(run.folder, _asked(run, run.folder.policy()))
 
 

@@ -19,7 +19,6 @@ from quota_ops.model.rows import ActualRow, StoredQuota
 from quota_ops.model.tables import ACTUAL, CLUSTERS, HOLDS, LEDGER
 from quota_ops.run_folder import DESCRIBED, FACTS, METADATA, RunFolder
 from quota_ops.snapshot import Snapshot
-from quota_ops.stages.anew import set_aside
 from quota_ops.stages.confirming import confirmed
 from quota_ops.stages.holding import held_entities, holds_now
 
@@ -61,7 +60,6 @@ def leave(folder: RunFolder, described: Described) -> int:
 
     Raises InvalidInput when the cluster was asked under another policy than the run's.
     """
-    set_aside(folder, "describe")
     policy, known, source = described.policy, described.known, described.source
     if folder.policy() != policy:
         raise InvalidInput("cluster.yaml changed while it was read", "Run the command again.")

@@ -54,16 +54,28 @@ def intend(folder: RunFolder, plan: Plan, held: Held, ledger_folder: Path) -> Ke
     return frozenset({(row.entity, row.key) for row in intents} - noted)
 
 
-def withdraw(outcomes: Iterable[Outcome], noted: Keys, ledger_folder: Path) -> None:
-    """Take back what `intend` noted of rows that were surely not written: they are not ours."""
+def withdraw(
+    folder: RunFolder, outcomes: Iterable[Outcome], noted: Keys, ledger_folder: Path
+) -> None:
+    """Take back what `intend` noted of rows that were surely not written: they are not ours.
+
+    What another run has noted of them since is left.
+    """
+    run = folder.about()["run"]
     left = noted & {
         (one.entity, key)
         for one in outcomes
         if one.status not in {*DONE, Status.UNKNOWN}
         for key in one.keys
     }
+
+    def edit(rows: dict[ledger.LedgerKey, LedgerRow]) -> None:
+        ours = (row for row in rows.values() if (row.run, row.state) == (run, ledger.INTENDED))
+        still = [(row.entity, row.key) for row in ours if (row.entity, row.key) in left]
+        ledger.withdraw(rows, still)
+
     if left:
-        ledger.change(ledger_folder, lambda rows: ledger.withdraw(rows, left))
+        ledger.change(ledger_folder, edit)
 
 
 def astray(folder: RunFolder, differences: Iterable[Difference]) -> frozenset[LedgerRow]:

@@ -66,7 +66,7 @@ def test_a_stale_row_is_left_alone(lab: Lab) -> None:
 
     assert str(error) == (
         "1 of 10 entities did not end as planned:\n"
-        "  user=u3  stale: changed since the plan was made\n"
+        "  user=u3  stale: producer_byte_rate is 7 B/s by now\n"
         "  The others were written. Plan again to see where these stand."
     )
     assert error.exit_code == 1
@@ -93,7 +93,7 @@ def test_after_a_pause_the_cluster_is_looked_at_again(
 
     error = error_of(lab.planned(progress=told), RESUMED)
 
-    assert f"{second}  stale: changed since the plan was made" in error.message
+    assert f"{second}  stale: producer_byte_rate is 7 B/s by now" in error.message
     assert told.batches == [2] * 5
     assert lab.held() == TEN | {second: {KEY: 7.0}}
     assert lab.known(INTENDED) == {}

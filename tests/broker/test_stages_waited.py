@@ -1,11 +1,16 @@
 """A plan that waited for its approval while Git and the cluster went on."""
 
+from functools import partial
+
 import pytest
 
+from quota_ops.frames import text
+from quota_ops.ledger import INTENDED
 from quota_ops.model.errors import Refused
 from quota_ops.run_folder import PLAN, RunFolder
+from quota_ops.stages import apply
 from quota_ops.stages.chain import CHAINS, RESUMED, run_stages
-from tests.broker.stage_runs import KEY
+from tests.broker.stage_runs import KEY, After
 from tests.lab import Lab, State, error_of
 
 OLD: State = {"user=alice": {KEY: 10.0}}
@@ -73,3 +78,41 @@ def test_a_plan_whose_ledger_is_gone(lab: Lab, commit: str | None, left: str | N
         f"{lab.ledger_folder}"
     )
     assert lab.held() == OLD
+
+
+def test_a_run_that_slept_while_another_commit_was_applied(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has not sent yet it does not send: that would undo the newer commit."""
+    monkeypatch.setattr(apply, "PAUSE", 0.0)
+    monkeypatch.setattr(text, "batches_text", partial(text.batches_text, max_keys=1))
+    lab.desire(NEW)
+
+    def newer() -> None:
+        lab.desire(OLD)
+        run_stages(lab.resume(at_commit(lab, "c2")), CHAINS["reconcile"])
+
+    slept = lab.resume(at_commit(lab, "c1"), progress=After(1, newer))
+    error = error_of(slept, CHAINS["reconcile"])
+
+    assert isinstance(error, Refused)
+    assert error.message == "1 of 2 entities done: commit c2 was applied since this plan was made"
+    assert lab.held() == lab.known() == OLD
+
+
+def test_what_another_run_has_noted_since(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that leaves a row alone takes back its own note of it, not that of who moved it."""
+    monkeypatch.setattr(apply, "PAUSE", 0.0)
+    monkeypatch.setattr(text, "batches_text", partial(text.batches_text, max_keys=1))
+    lab.desire(NEW)
+    theirs: State = {"user=bob": {KEY: 7.0}}
+
+    def another() -> None:
+        lab.desire({**NEW, **theirs})
+        run_stages(lab.start(), CHAINS["apply"])
+
+    error = error_of(lab.start(progress=After(1, another)), CHAINS["reconcile"])
+
+    assert isinstance(error, Refused)
+    assert "user=bob  stale" in error.message
+    assert lab.known(INTENDED) == theirs
