@@ -1,9 +1,7 @@
 """Kafka's own kafka-configs.sh as a witness: what it sets we describe, what we set it prints."""
 
 import json
-import os
 import re
-import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,8 +15,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.sandbox.broker import RunningBroker
-from quota_ops.sandbox.jars import kafka_jars
-from quota_ops.sandbox.java import QUICK_START, find_java
+from tests.broker.kafka_configs import kafka_configs
 
 WORDS = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
 TYPES = {"user": "users", "client-id": "clients", "ip": "ips"}
@@ -84,23 +81,6 @@ def wait_for(cluster: Cluster, expected: Quotas) -> Quotas:
         if held == expected or time.monotonic() > deadline:
             return held
         time.sleep(0.01)
-
-
-def kafka_configs(broker: RunningBroker, *arguments: str) -> str:
-    """Run Kafka's command; what it says."""
-    options = (*QUICK_START, "-Dsun.jnu.encoding=UTF-8", "-Dstdout.encoding=UTF-8")
-    ran = subprocess.run(
-        [
-            *(find_java(), *options, "-Dfile.encoding=UTF-8", "-cp", f"{kafka_jars()}/*"),
-            *("kafka.admin.ConfigCommand", "--bootstrap-server", broker.bootstrap(), *arguments),
-        ],
-        env={**os.environ, "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
 
 
 def in_parallel(broker: RunningBroker, calls: Sequence[Sequence[str]]) -> list[str]:

@@ -3,13 +3,11 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from quota_ops.frames.embedded import EmbeddedEngine
-from quota_ops.frames.job import diff_runs
 from quota_ops.sandbox.broker import RunningBroker
+from tests.dag.embedded import compare_embedded
 from tests.dag.repository import ALICE, Quotas, Repository
 
 
@@ -56,9 +54,4 @@ def demo(
 @pytest.fixture
 def embedded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The diff by DuckDB, where a test is about what comes before or after it."""
-
-    def execute(self: Any, _context: Any) -> None:
-        diff_runs(EmbeddedEngine(), [Path(folder) for folder in self.application_args])
-
-    operator = "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator"
-    monkeypatch.setattr(f"{operator}.execute", execute)
+    compare_embedded(monkeypatch)

@@ -1,8 +1,28 @@
 """Every fault, in the order of the page: by stage, then as they are written."""
 
 from quota_ops.model.report import STAGES
-from tests.faults import images, network, quorum, refusals, run_stores, silences, workers, writers
+from tests.faults import (
+    images,
+    network,
+    quorum,
+    refusals,
+    run_stores,
+    runs_at_once,
+    silences,
+    workers,
+    writers,
+)
 from tests.faults.table import FAULTS, Fault
 
-PLAYS = (workers, silences, network, images, quorum, refusals, run_stores, writers)
+PLAYS = (
+    workers,
+    silences,
+    network,
+    images,
+    quorum,
+    refusals,
+    run_stores,
+    writers,
+    runs_at_once,
+)
 EVERY: tuple[Fault, ...] = tuple(sorted(FAULTS, key=lambda one: STAGES.index(one.stage)))

@@ -7,7 +7,8 @@ from datetime import datetime, tzinfo
 from typing import Self
 
 from quota_ops.stages import apply
-from quota_ops.stages.chain import RESUMED
+from quota_ops.stages.chain import CHAINS, RESUMED, Run
+from tests.broker.kafka_configs import kafka_configs
 from tests.broker.stage_runs import After
 from tests.faults.scene import AFTER, BEFORE, KEY, Scene
 from tests.faults.table import Seen, fault
@@ -42,6 +43,40 @@ def altered_before_request(scene: Scene) -> Seen:
     """Kafka has no compare-and-set: the approved value wins, and it is the one that is verified."""
     said = scene.reconcile(progress=After(1, lambda: scene.lab.put(THEIRS)))
     return Seen(scene.holds(), said, scene.next_run())
+
+
+@fault("apply", "a process of kafka-configs.sh sets a row between describe and apply", quick=True)
+def kafka_configs_before_apply(scene: Scene) -> Seen:
+    """Apply looks again, whoever it was that came in between; the report has what it found."""
+    run = scene.lab.planned()
+    by_kafka_configs(scene)
+    said = scene.go_on(run, RESUMED)
+    assert "left alone, changed since the plan: producer_byte_rate is 7 B/s by now" in reported(run)
+    return Seen(scene.holds(THEIRS), said, scene.next_run())
+
+
+@fault("verify", "a process of kafka-configs.sh sets a row between apply and verify")
+def kafka_configs_before_verify(scene: Scene) -> Seen:
+    """The broker took what was sent, and holds something else by now: the report has both."""
+    scene.hurry()
+    run = scene.prepare(CHAINS["apply"])
+    by_kafka_configs(scene)
+    said = scene.go_on(run, ("verify", "report"))
+    assert "7 B/s" in reported(run)
+    return Seen(scene.holds(THEIRS), said, scene.next_run())
+
+
+def by_kafka_configs(scene: Scene) -> None:
+    """Set their row with Kafka's own command, and wait until the broker shows it."""
+    add = ("--alter", "--add-config", f"{KEY}=7")
+    kafka_configs(scene.machine.broker, *add, "--entity-type", "users", "--entity-name", "u7")
+    scene.lab.wait_for({**scene.lab.held(), **THEIRS})
+
+
+def reported(run: Run) -> str:
+    """The lines of a run's report that are about their row."""
+    lines = (run.folder.path / "report.txt").read_text("utf-8").splitlines()
+    return "\n".join(line for line in lines if "user=u7" in line)
 
 
 @fault("verify", "a person alters a row that was just written", quick=True)

@@ -1,0 +1,20 @@
+"""The diff by DuckDB, where a DAG run is about what comes before or after it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quota_ops.frames.embedded import EmbeddedEngine
+from quota_ops.frames.job import diff_runs
+
+OPERATOR = "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator"
+
+
+def compare_embedded(patch: pytest.MonkeyPatch) -> None:
+    """Let the task diff start no Spark."""
+
+    def execute(self: Any, _context: Any) -> None:
+        diff_runs(EmbeddedEngine(), [Path(folder) for folder in self.application_args])
+
+    patch.setattr(f"{OPERATOR}.execute", execute)

@@ -1,0 +1,28 @@
+"""One run of the reconcile DAG in an Airflow of its own: what a process of its own runs."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.dag.embedded import compare_embedded
+from tests.dag.repository import Repository
+
+
+def main() -> None:
+    """Say that all is ready, wait for a line, run, and say how the run ended."""
+    from airflow.utils.db import initdb
+
+    initdb()
+    repository = Repository(Path(sys.argv[1]))
+    repository.dags()
+    print("ready", flush=True)  # noqa: T201 - to the test
+    input()
+    with pytest.MonkeyPatch.context() as patch:
+        compare_embedded(patch)
+        run = repository.run("reconcile_demo")
+    print(f"ended {run.state}", flush=True)  # noqa: T201 - to the test
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Two runs of one cluster at once: of two commits, or of two schedulers."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import IO, NamedTuple
+
+from quota_ops.model.outcome import DONE
+from quota_ops.run_folder import APPLIED, PLAN, RunFolder
+from quota_ops.stages import apply
+from quota_ops.stages.chain import CHAINS, RESUMED, Run, run_stages
+from tests.broker.stage_runs import After
+from tests.faults.scene import AFTER, BEFORE, CHANGED, KEY, Scene
+from tests.faults.table import Seen, fault
+from tests.lab import State
+
+OLDER: State = {**BEFORE, **{f"user=u{number}": {KEY: 3.0} for number in range(6, 10)}}
+"""What Git said one commit ago; it takes two requests."""
+
+
+def at(commit: str, scene: Scene, state: State) -> Run:
+    """A new run at a commit, which says this."""
+    scene.lab.desire(state)
+    path = scene.lab.store.new_run("demo")
+    return scene.lab.resume(RunFolder.start(path, cluster="demo", commit=commit))
+
+
+def newer(scene: Scene) -> None:
+    """A whole run at the commit that came later."""
+    run_stages(at("newer", scene, AFTER), CHAINS["reconcile"])
+
+
+@fault("apply", "another run applies a newer commit while a plan waits", quick=True)
+def passed_while_it_waits(scene: Scene) -> Seen:
+    """An approval that comes too late undoes nothing."""
+    waiting = at("older", scene, OLDER)
+    run_stages(waiting, CHAINS["plan"])
+    newer(scene)
+    digest = waiting.folder.read_json(PLAN)["digest"]
+    said = scene.go_on(scene.lab.resume(waiting.folder, approve=digest), RESUMED)
+    return Seen(scene.holds(), said, scene.next_run())
+
+
+@fault("apply", "another run applies a newer commit while a worker sleeps between two requests")
+def passed_while_it_sleeps(scene: Scene) -> Seen:
+    """After a pause apply looks into the ledger too, and sends nothing more."""
+    scene.hurry()
+    scene.patch.setattr(apply, "PAUSE", 0.0)
+    slept = at("older", scene, OLDER)
+    slept = scene.lab.resume(slept.folder, progress=After(1, partial(newer, scene)))
+    said = scene.go_on(slept, CHAINS["reconcile"])
+    return Seen(scene.holds(), said, scene.next_run())
+
+
+@fault("apply", "two DAG runs at once, each in an Airflow of its own")
+def two_dag_runs(scene: Scene) -> Seen:
+    """Each finds what the other wrote; together they report every change."""
+    with ExitStack() as stack:
+        both = [stack.enter_context(dag_process(scene)) for _ in range(2)]
+        for one in both:
+            assert "ready\n" in one.stdout
+        for one in both:
+            one.stdin.write("go\n")
+            one.stdin.flush()
+        ends = [one.stdout.read().split()[-1] for one in both]
+    folders = [RunFolder(path) for path in scene.lab.store.runs("demo")]
+    began, ended = (
+        [(folder.path / name).stat().st_mtime for folder in folders]
+        for name in ("run.json", "report.html")
+    )
+    assert max(began) < min(ended)
+    outcomes = [one for folder in folders for one in folder.outcomes(APPLIED)]
+    assert {one.entity for one in outcomes} == set(CHANGED)
+    assert {one.status for one in outcomes} <= DONE
+    return Seen(scene.holds(), f"one {ends[0]}, one {ends[1]}", scene.next_run())
+
+
+class Process(NamedTuple):
+    """The pipes of a process."""
+
+    stdin: IO[str]
+    stdout: IO[str]
+
+
+@contextmanager
+def dag_process(scene: Scene) -> Iterator[Process]:
+    """A process that is about to run the DAG, and runs it at a word."""
+    kept = {name: one for name, one in scene.lab.environment.items() if name != "PYTHONWARNINGS"}
+    command = [sys.executable, "-m", "tests.dag.process", str(scene.lab.root)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=kept, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        yield Process(process.stdin, process.stdout)
