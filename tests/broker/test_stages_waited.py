@@ -93,11 +93,12 @@ def test_a_run_that_slept_while_another_commit_was_applied(
         run_stages(lab.resume(at_commit(lab, "c2")), CHAINS["reconcile"])
 
     slept = lab.resume(at_commit(lab, "c1"), progress=After(1, newer))
-    error = error_of(slept, CHAINS["reconcile"])
+    error = error_of(slept, CHAINS["apply"])
 
     assert isinstance(error, Refused)
     assert error.message == "1 of 2 entities done: commit c2 was applied since this plan was made"
     assert lab.held() == lab.known() == OLD
+    assert lab.known(INTENDED) == {}
 
 
 def test_what_another_run_has_noted_since(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,8 +112,8 @@ def test_what_another_run_has_noted_since(lab: Lab, monkeypatch: pytest.MonkeyPa
         lab.desire({**NEW, **theirs})
         run_stages(lab.start(), CHAINS["apply"])
 
-    error = error_of(lab.start(progress=After(1, another)), CHAINS["reconcile"])
+    error = error_of(lab.start(progress=After(1, another)), CHAINS["apply"])
 
     assert isinstance(error, Refused)
     assert "user=bob  stale" in error.message
-    assert lab.known(INTENDED) == theirs
+    assert lab.known(INTENDED) == {**NEW, **theirs}
