@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from platform import python_version
 
+from quota_ops.forked import forked
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.report import Report
 from quota_ops.report.data import as_json
@@ -15,11 +17,12 @@ from quota_ops.run_folder import REPORT, RunFolder
 from quota_ops.stages import audit
 from quota_ops.stages.read_report import read_report
 
+PAGE = "report.html"
 PAGES = {
     REPORT: as_json,
     "report.md": as_markdown,
     "report.txt": as_text,
-    "report.html": as_html,
+    PAGE: as_html,
 }
 
 
@@ -32,9 +35,14 @@ def run(folder: RunFolder, find: Callable[[str], Connection] = find_connection) 
         report = read_report(folder, _versions())
         if (missed := audit.run(folder, report, find)) != report.audit:
             report = replace(report, audit=missed)
-        for name, lay_out in PAGES.items():
-            folder.write_text(name, lay_out(report))
+        with forked(partial(_lay_out, folder, report, PAGE)):  # as long as all others together
+            for name in PAGES.keys() - {PAGE}:
+                _lay_out(folder, report, name)
         return folder.once(REPORT, lambda: report)
+
+
+def _lay_out(folder: RunFolder, report: Report, name: str) -> None:
+    folder.write_text(name, PAGES[name](report))
 
 
 def _versions() -> tuple[tuple[str, str], ...]:
