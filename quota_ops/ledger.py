@@ -7,6 +7,7 @@ again. So no writer undoes another's rows, and the way back is the file before.
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.policy import Policy
 from quota_ops.model.rows import DesiredRow, LedgerRow
 from quota_ops.model.tables import LEDGER
-from quota_ops.numbered import file_name, numbers
+from quota_ops.numbered import file_name, is_file_name, numbers
 
 INTENDED = "intended"
 VERIFIED = "verified"
@@ -112,7 +113,25 @@ def change(
             return None
         name = file_name(1 if before.file is None else int(Path(before.file).stem) + 1, _KIND)
         if artefact.create(str(folder / name), _content(after)):
+            with suppress(InvalidInput):  # the change is made: no full disk may undo it
+                artefact.write(str(_end(folder)), name.encode())
             return name
+
+
+def end(folder: Path) -> str | None:
+    """The name of the file that was written last, also where an older copy is in its place.
+
+    Read it before the ledger: written after each change, it is never ahead of a whole one.
+    """
+    with suppress(OSError, UnicodeDecodeError):
+        name = artefact.read(str(_end(folder))).decode("ascii")
+        return name if is_file_name(name, _KIND) else None
+    return None
+
+
+def _end(folder: Path) -> Path:
+    """A file outside of the folder of all ledgers, so that a copy of that one leaves it alone."""
+    return folder.parent.with_name("ledger_ends") / folder.name
 
 
 def _with(commits: tuple[str, ...], commit: str | None) -> tuple[str, ...]:

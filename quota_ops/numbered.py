@@ -14,6 +14,11 @@ def file_name(number: int, kind: str) -> str:
     return f"{number:08d}.{kind}"
 
 
+def is_file_name(name: str, kind: str) -> bool:
+    """Whether this is the name of some number's file of a kind."""
+    return bool(_NAME.fullmatch(name)) and name.endswith(f".{kind}")
+
+
 def numbers(folder: Path, kind: str) -> list[int]:
     """The numbers whose files are there, in order; none where there is no folder.
 

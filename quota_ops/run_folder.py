@@ -107,6 +107,10 @@ class RunFolder(ArtefactFolder):
             ),
         )
 
+    def ledger_end(self) -> str | None:
+        """The last ledger file that runs had written, where describe read an older one."""
+        return self.read_as(DESCRIBED, _ledger_end)
+
     def metadata(self) -> Metadata:
         """How far what the brokers describe could be trusted when they were last asked."""
         return self.read_as(METADATA, Metadata.from_json)
@@ -188,3 +192,8 @@ class RunFolder(ArtefactFolder):
                 typed(kept["message"], str | None),
             ),
         )
+
+
+def _ledger_end(told: dict[str, Any]) -> str | None:
+    read, end = typed(told["ledger"], str | None), typed(told.get("ledger_end"), str | None)
+    return end if end is not None and (read or "") < end else None

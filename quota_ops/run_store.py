@@ -3,6 +3,7 @@
 ROOT/runs/CLUSTER/RUN/      one run's artefacts
 ROOT/fleet/RUN/             a drift run's overview of all clusters
 ROOT/ledger/CLUSTER_ID/     the rows that are ours, as numbered files
+ROOT/ledger_ends/CLUSTER_ID  the name of the file that its ledger ended with
 ROOT/approvals/CLUSTER_ID/  what people said of plans, a file each, by digest
 ROOT/holds/CLUSTER_ID/      who held what until when, as numbered files
 """

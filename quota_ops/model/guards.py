@@ -46,6 +46,10 @@ class Guard(StrEnum):
     DRIFT = "drift", "The policy says `drift: ask`, and somebody changed a row of ours."
     POLICY_CHANGED = "policy_changed", "cluster.yaml differs from the policy that was last applied."
     WENT_BACK = "went_back", "The ledger has already moved past this commit."
+    OLD_LEDGER = (
+        "old_ledger",
+        "Rows would be cleared, and the ledger is an older copy of the one that runs wrote.",
+    )
     EMPTY_DESIRED = (
         "empty_desired",
         "Git describes no quota at all, and rows of ours would be cleared.",
@@ -63,6 +67,8 @@ class Past:
     owners: Mapping[str | None, int]
     policy: Mapping[str, Any] | None
     commits: tuple[str, ...]
+    ledger_end: str | None = None
+    """The file that the ledger ended with, where it is now an older copy."""
 
 
 def judge(
@@ -83,6 +89,7 @@ def judge(
         *_by_kind(writes, policy),
         *_defaults(writes),
         *_history(writes, policy, commit, past),
+        *_old_ledger(clears, past),
         *([(Guard.EMPTY_DESIRED, "Git describes no quota")] if clears and not desired else []),
     )
     return tuple(
@@ -156,6 +163,14 @@ def _history(
         )
 
 
+def _old_ledger(clears: Sequence[Difference], past: Past) -> Findings:
+    if clears and past.ledger_end is not None:
+        yield (
+            Guard.OLD_LEDGER,
+            f"{_rows(clears)} would go by an older copy of the ledger: it was at {past.ledger_end}",
+        )
+
+
 def _rows(rows: Sequence[Difference]) -> str:
     """The first rows by name and how many more there are."""
     names = list(dict.fromkeys(f"{row.entity} {row.key}" for row in rows))
@@ -167,7 +182,7 @@ def concerns(guard: str, row: Difference, policy: Policy) -> bool:
     if row.action not in WRITES:
         return False
     match guard:
-        case Guard.REMOVALS | Guard.OWNER_REMOVED | Guard.EMPTY_DESIRED:
+        case Guard.REMOVALS | Guard.OWNER_REMOVED | Guard.OLD_LEDGER | Guard.EMPTY_DESIRED:
             return row.action is Action.CLEAR
         case Guard.CUT:
             return is_cut(row, beyond=policy.guards.cut_share)

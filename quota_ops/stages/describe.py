@@ -29,6 +29,7 @@ class Described:
 
     policy: Policy
     known: ledger.LedgerFile
+    ledger_end: str | None
     lasting: tuple[Hold, ...]
     actual: tuple[ActualRow, ...]
     at: datetime
@@ -45,6 +46,7 @@ def ask(
     The ledger is read first: a row that a run of ours writes in between then looks like
     somebody else's, never the other way round.
     """
+    end = ledger.end(ledger_folder)
     known, lasting = ledger.last(ledger_folder), holds_now(holds_folder)
     facts, metadata = cluster.facts_aside(), cluster.metadata_aside()
     stored, disagree = confirmed(cluster, known.table)
@@ -52,7 +54,7 @@ def ask(
     told, image = facts(), metadata()
     if disagree:
         image = replace(image or Metadata(), disagree=disagree)
-    return Described(policy, known, lasting, actual, at, cluster, told, image)
+    return Described(policy, known, end, lasting, actual, at, cluster, told, image)
 
 
 def leave(folder: RunFolder, described: Described) -> int:
@@ -77,6 +79,7 @@ def leave(folder: RunFolder, described: Described) -> int:
             "snapshot": source.place if isinstance(source, Snapshot) else None,
             "brokers": [f"{one.id} {one.host}:{one.port}" for one in source.brokers],
             "ledger": known.name,
+            "ledger_end": described.ledger_end,
             "holds": [one.as_json() for one in described.lasting],
         },
     )

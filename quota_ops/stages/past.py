@@ -18,7 +18,13 @@ def past_of(folder: RunFolder) -> Past:
     table = folder.read_table(LEDGER)
     owners = Counter(_owners(folder, table))
     policy, commits = applied(table)
-    return Past(owned=owners.total(), owners=owners, policy=policy, commits=commits)
+    return Past(
+        owned=owners.total(),
+        owners=owners,
+        policy=policy,
+        commits=commits,
+        ledger_end=folder.ledger_end(),
+    )
 
 
 def _owners(folder: RunFolder, table: pa.Table) -> Iterable[str | None]:

@@ -189,7 +189,7 @@ def _with_any(data: st.DataObject, value: Any) -> Any:
 @given(EDITS)
 def test_a_ledger_of_any_bytes(tmp_path: Path, edits: Edits) -> None:
     """A ledger is read, or said to be damaged, and a change makes no file of it."""
-    folder = tmp_path / "ledger"
+    folder = tmp_path / "ledger" / "c"
     shutil.rmtree(folder, ignore_errors=True)
     row = LedgerRow("c", "user=a", "k", 1.0, ledger.VERIFIED, "t", "f", None, "run", "")
     ledger.change(folder, lambda rows: rows.update({("user=a", "k", ledger.VERIFIED): row}))

@@ -40,52 +40,52 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_there_has_never_been_one(tmp_path: Path) -> None:
+def test_there_has_never_been_one(ledger_folder: Path) -> None:
     """No folder and an empty folder are a ledger that knows nothing."""
-    assert ledger.read(tmp_path / "missing") == ledger.read(tmp_path) == Ledger(None, ())
+    assert ledger.read(ledger_folder / "missing") == ledger.read(ledger_folder) == Ledger(None, ())
 
 
-def test_every_change_is_a_file(tmp_path: Path) -> None:
+def test_every_change_is_a_file(ledger_folder: Path) -> None:
     """A change makes the next file, whole, and leaves those before it as they were."""
-    first = add(tmp_path, row("user=b", 1.0))
-    content = (tmp_path / "00000001.parquet").read_bytes()
-    second = add(tmp_path, row("user=a", None, INTENDED))
+    first = add(ledger_folder, row("user=b", 1.0))
+    content = (ledger_folder / "00000001.parquet").read_bytes()
+    second = add(ledger_folder, row("user=a", None, INTENDED))
 
     assert (first, second) == ("00000001.parquet", "00000002.parquet")
-    assert names(tmp_path) == [first, second]
-    assert (tmp_path / "00000001.parquet").read_bytes() == content
-    assert ledger.read(tmp_path) == Ledger(
+    assert names(ledger_folder) == [first, second]
+    assert (ledger_folder / "00000001.parquet").read_bytes() == content
+    assert ledger.read(ledger_folder) == Ledger(
         "00000002.parquet", (row("user=a", None, INTENDED), row("user=b", 1.0))
     )
 
 
-def test_a_change_that_changes_nothing_makes_no_file(tmp_path: Path) -> None:
+def test_a_change_that_changes_nothing_makes_no_file(ledger_folder: Path) -> None:
     """The same rows, policy and commit again are the ledger that is there; the first is made."""
-    made = ledger.change(tmp_path, lambda _: None, policy=POLICY, commit="c1")
+    made = ledger.change(ledger_folder, lambda _: None, policy=POLICY, commit="c1")
 
     assert made == "00000001.parquet"
-    assert ledger.change(tmp_path, lambda _: None, policy=POLICY, commit="c1") is None
-    assert ledger.change(tmp_path, lambda _: None) is None
-    assert names(tmp_path) == [made]
+    assert ledger.change(ledger_folder, lambda _: None, policy=POLICY, commit="c1") is None
+    assert ledger.change(ledger_folder, lambda _: None) is None
+    assert names(ledger_folder) == [made]
 
 
-def test_policy_and_commits_stand_beside_the_rows(tmp_path: Path) -> None:
+def test_policy_and_commits_stand_beside_the_rows(ledger_folder: Path) -> None:
     """The last applied policy, and each applied commit once, in order of its last time."""
     for commit in ("c1", "c2", None, "c2", "c3", "c1"):
-        ledger.change(tmp_path, lambda _: None, policy=POLICY, commit=commit)
-    add(tmp_path, row("user=a", 1.0))
+        ledger.change(ledger_folder, lambda _: None, policy=POLICY, commit=commit)
+    add(ledger_folder, row("user=a", 1.0))
 
-    found = ledger.read(tmp_path)
+    found = ledger.read(ledger_folder)
     assert (found.policy, found.commits) == (POLICY.as_json(), ("c2", "c3", "c1"))
 
 
-def test_old_commits_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_commits_are_forgotten(ledger_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only so many commits are kept, the last ones."""
     monkeypatch.setattr(ledger, "COMMITS_KEPT", 2)
     for commit in ("c1", "c2", "c3"):
-        ledger.change(tmp_path, lambda _: None, commit=commit)
+        ledger.change(ledger_folder, lambda _: None, commit=commit)
 
-    assert ledger.read(tmp_path).commits == ("c2", "c3")
+    assert ledger.read(ledger_folder).commits == ("c2", "c3")
 
 
 WRITER = """
@@ -100,11 +100,11 @@ for number in range(10):
 """
 
 
-def test_writers_lose_nothing_to_each_other(tmp_path: Path) -> None:
+def test_writers_lose_nothing_to_each_other(ledger_folder: Path) -> None:
     """Four processes write at once; every row of each is there, and every file is one change."""
     writers = [
         subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(tmp_path), str(writer)],
+            [sys.executable, "-c", WRITER, str(ledger_folder), str(writer)],
             cwd=Path(__file__).parents[2],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -119,50 +119,50 @@ def test_writers_lose_nothing_to_each_other(tmp_path: Path) -> None:
         one.communicate("go\n")
 
     assert [one.returncode for one in writers] == [0] * 4
-    assert {one.entity: one.value for one in ledger.read(tmp_path).rows} == {
+    assert {one.entity: one.value for one in ledger.read(ledger_folder).rows} == {
         f"user={writer}-{number}": float(number) for writer in range(4) for number in range(10)
     }
-    assert names(tmp_path) == [f"{number:08d}.parquet" for number in range(1, 41)]
+    assert names(ledger_folder) == [f"{number:08d}.parquet" for number in range(1, 41)]
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1 no", b"not at all"])
-def test_a_damaged_ledger_is_no_empty_one(content: bytes, tmp_path: Path) -> None:
+def test_a_damaged_ledger_is_no_empty_one(content: bytes, ledger_folder: Path) -> None:
     """It is an error that names the file and the way on; nothing is written."""
-    add(tmp_path, row("user=a", 1.0))
-    damaged = tmp_path / "00000002.parquet"
+    add(ledger_folder, row("user=a", 1.0))
+    damaged = ledger_folder / "00000002.parquet"
     damaged.write_bytes(content)
 
     for act in (ledger.read, add):
         with pytest.raises(InvalidInput) as refused:
-            act(tmp_path)
+            act(ledger_folder)
         assert refused.value.message.startswith(f"the ledger does not parse: {damaged} is not a ")
         assert refused.value.remedy == (
             "Nothing was changed. Move the damaged file aside to go on from the file before it."
         )
     assert damaged.read_bytes() == content
-    assert names(tmp_path) == ["00000001.parquet", "00000002.parquet"]
+    assert names(ledger_folder) == ["00000001.parquet", "00000002.parquet"]
 
 
-def test_a_table_of_another_kind_is_no_ledger(tmp_path: Path) -> None:
+def test_a_table_of_another_kind_is_no_ledger(ledger_folder: Path) -> None:
     """Parquet alone is not enough: the columns must be the ledger's."""
-    add(tmp_path, row("user=a", 1.0))
-    (tmp_path / "00000002.parquet").write_bytes(
+    add(ledger_folder, row("user=a", 1.0))
+    (ledger_folder / "00000002.parquet").write_bytes(
         parquet.to_bytes(ACTUAL, parquet.from_rows(ACTUAL, []))
     )
 
     with pytest.raises(InvalidInput, match=r"the ledger does not parse: .* state is missing"):
-        ledger.read(tmp_path)
+        ledger.read(ledger_folder)
 
 
 @pytest.mark.parametrize("aside", ["00000002.parquet.bad", "00000002.bad.parquet", "copy.parquet"])
-def test_a_file_that_was_moved_aside_does_not_count(aside: str, tmp_path: Path) -> None:
+def test_a_file_that_was_moved_aside_does_not_count(aside: str, ledger_folder: Path) -> None:
     """The ledger goes on from the file before it, with its number."""
-    add(tmp_path, row("user=a", 1.0))
-    (tmp_path / aside).write_bytes(b"damaged")
-    (tmp_path / "00000002.parquet.0123.part").write_bytes(b"half")
+    add(ledger_folder, row("user=a", 1.0))
+    (ledger_folder / aside).write_bytes(b"damaged")
+    (ledger_folder / "00000002.parquet.0123.part").write_bytes(b"half")
 
-    assert ledger.read(tmp_path).file == "00000001.parquet"
-    assert add(tmp_path, row("user=b", 1.0)) == "00000002.parquet"
+    assert ledger.read(ledger_folder).file == "00000001.parquet"
+    assert add(ledger_folder, row("user=b", 1.0)) == "00000002.parquet"
 
 
 def test_an_intent_stands_beside_what_was_verified() -> None:

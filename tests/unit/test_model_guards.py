@@ -58,7 +58,8 @@ def past_of(case: dict[str, Any]) -> Past:
     was = policy_of(case).as_json() | case["was"] if "was" in case else None
     if was is not None:
         was = {name: value for name, value in was.items() if name not in case.get("unknown", [])}
-    return Past(sum(owned.values()), owned, was, tuple(case.get("commits", ())))
+    commits = tuple(case.get("commits", ()))
+    return Past(sum(owned.values()), owned, was, commits, case.get("ledger ended with"))
 
 
 def said(finding: GuardFinding) -> tuple[str, str]:
