@@ -8,7 +8,9 @@ from pathlib import Path
 
 import click
 
+from quota_ops.cli.ending import keep_verb
 from quota_ops.cli.layout import TEXT, show
+from quota_ops.cli.options import login
 from quota_ops.commit import find_commit
 from quota_ops.desired.one_off import OneOff
 from quota_ops.desired.read import read_cluster, read_policy
@@ -21,6 +23,7 @@ from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import BatchRow
+from quota_ops.report.audit_verb import Verb
 from quota_ops.report.cells import outcome_words
 from quota_ops.report.remarks import altered_at_standstill
 from quota_ops.report.screen import Row, Span, Table, Tone, line
@@ -63,13 +66,15 @@ def alter_cluster(asking: Asking, asked: Sequence[Alteration]) -> None:
     run = RunFolder.start(path, cluster=policy.cluster, commit=find_commit(asking.folder))
     run.write_json(POLICY, policy.as_json())
     with open_cluster(found, cluster_id=policy.cluster_id, verify=policy.verify) as cluster:
-        batches, outcomes = alter.ask(run, cluster, asked)
+        batches, outcomes = alter.ask(run, cluster, asked, login())
         accepted = all(one.status is Status.ACCEPTED for one in outcomes)
         sent = accepted and not asking.validate_only
         if sent:
             outcomes = alter.send(run, cluster, batches)
     rows = tuple(row for batch in batches for row in batch)
     _show(asking, policy, run, rows, {one.entity: one for one in outcomes}, sent=sent)
+    if sent:
+        keep_verb(run, Verb.ALTER)
     if left := [one for one in outcomes if one.status is not Status.ACCEPTED]:
         raise Refused(
             f"{len(left):,} of {len(outcomes):,} entities "

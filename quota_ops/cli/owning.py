@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import click
 
+from quota_ops.cli.ending import keep_verb
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import find_cluster
 from quota_ops.commit import find_commit
@@ -17,6 +18,7 @@ from quota_ops.model.filter import EntityFilter
 from quota_ops.model.ownership import Adoption
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.specification import parse_exactly
+from quota_ops.report.audit_verb import Verb
 from quota_ops.report.ownership import (
     adopted_fate,
     adopted_screen,
@@ -92,6 +94,7 @@ def adopt_rows(asking: Asking, connection_file: Path | None, who: EntityFilter |
             asking.run, cluster, asking.ledger, asking.desired, wanted=who, word=asking.word
         )
     _tell(asking, adopted_screen(asking.where, rows), list(map(_adoption, rows)))
+    keep_verb(asking.run, Verb.ADOPT)
 
 
 def release_rows(asking: Asking, who: EntityFilter | None) -> None:
@@ -103,6 +106,7 @@ def release_rows(asking: Asking, who: EntityFilter | None) -> None:
         for row in ownership.release(asking.run, asking.ledger, who, asking.word)
     ]
     _tell(asking, released_screen(asking.where, rows), [_release(*row) for row in rows])
+    keep_verb(asking.run, Verb.RELEASE)
 
 
 def _tell(asking: Asking, screen: Screen, rows: list[dict[str, Any]]) -> None:

@@ -17,7 +17,8 @@ from quota_ops.desired.read import read_policy
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.model.policy import Policy
-from quota_ops.run_folder import ABOUT, RunFolder
+from quota_ops.model.report import Report
+from quota_ops.run_folder import ABOUT, APPLIED, RunFolder
 from quota_ops.run_store import RunStore, find_run_store, store_of
 from quota_ops.stages.chain import CHAINS, OFFLINE, RESUMED, Run, run_stages
 from quota_ops.stages.diff import EMBEDDED
@@ -91,6 +92,7 @@ def run_command(
             click.echo(f"interrupted; the run is in {folder.path}", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
     shown = show_run(name, folder, output)
+    _keep_end(stages, folder, shown)
     if actual is not None and output == TEXT:
         click.echo(f"offline, against {actual}: no broker was asked whether it would accept this")
     if isinstance(error, GuardsRefused) and output == TEXT:
@@ -99,6 +101,16 @@ def run_command(
         raise error
     if detailed_exitcode and shown.plan is not None and shown.plan.differs:
         raise click.exceptions.Exit(DIFFERENCES_EXIST)
+
+
+def _keep_end(stages: Sequence[str], folder: RunFolder, report: Report) -> None:
+    """Keep the end of what writes and makes no report, which would do so itself."""
+    writes = "apply" in stages or ("verify" in stages and folder.has(APPLIED))
+    if "report" in stages or not writes:
+        return
+    from quota_ops.cli.ending import keep_run
+
+    keep_run(folder, report)
 
 
 def _start(store: RunStore, cluster_folder: Path, commit: str | None) -> RunFolder:

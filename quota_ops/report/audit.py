@@ -31,6 +31,9 @@ def audit_record(report: Report, end: int) -> Json:
     said, plan, rollback = answer(report, rows), report.plan, report.rollback
     return {
         "schema": SCHEMA,
+        "verb": None,
+        "by": None,
+        "reason": None,
         "cluster": report.cluster,
         "cluster_id": report.cluster_id,
         "run": report.run,
@@ -136,7 +139,7 @@ def audit_schema() -> Json:
         seen=_list({"type": "array", "prefixItems": [_COUNT, _NUMBER]}),
     )
     stage = _object(
-        stage=_values(*STAGES),
+        stage=_values(*STAGES, "adopt", "release"),
         status=_values(*StageStatus),
         seconds={"type": ["number", "null"]},
         message=_MAYBE,
@@ -157,6 +160,9 @@ def audit_schema() -> Json:
         "title": "The end of a run, or a part of it",
         **_object(
             schema={"const": SCHEMA},
+            verb=_values("alter", "adopt", "release", None),
+            by=_MAYBE,
+            reason=_MAYBE,
             cluster=_TEXT,
             cluster_id=_MAYBE,
             run=_TEXT,
@@ -166,7 +172,7 @@ def audit_schema() -> Json:
             commit=_MAYBE,
             started=_TEXT,
             finished=_TEXT,
-            answer=_object(word=_values(*Word), sentence=_TEXT),
+            answer={"anyOf": [{"type": "null"}, _object(word=_values(*Word), sentence=_TEXT)]},
             stages=_list(stage),
             plan={"anyOf": [{"type": "null"}, _object(digest=_TEXT, guards=_list(guard))]},
             decisions=_list(decision),

@@ -19,7 +19,7 @@ from quota_ops.run_json import number
 from quota_ops.stages.outcomes import all_of, outcomes_of
 
 ALTER = "alter.json"
-"""What was asked: each entity, key, the value before and the value after (null: deleted)."""
+"""Who asked, and for what: entity, key, value before and value after (null: deleted)."""
 
 _UNSETTLED = frozenset({"REQUEST_TIMED_OUT", "NOT_CONTROLLER", "UNKNOWN_SERVER_ERROR"})
 
@@ -39,7 +39,7 @@ def refuse_protected(asked: Iterable[Alteration], protect: Iterable[EntityFilter
 
 
 def ask(
-    folder: RunFolder, cluster: Cluster, asked: Iterable[Alteration]
+    folder: RunFolder, cluster: Cluster, asked: Iterable[Alteration], by: str
 ) -> tuple[tuple[Batch, ...], tuple[Outcome, ...]]:
     """Leave alter.json and validated.json; the rows in batches, and what the broker would say."""
     with folder.stage("validate"):
@@ -54,7 +54,9 @@ def ask(
             )
             for at, batch in enumerate(_cut(asked), start=1)
         )
-        folder.write_json(ALTER, {"changes": [_row_json(row) for one in batches for row in one]})
+        folder.write_json(
+            ALTER, {"by": by, "changes": [_row_json(row) for one in batches for row in one]}
+        )
         outcomes = tuple(
             outcome
             for at, rows in enumerate(batches, start=1)

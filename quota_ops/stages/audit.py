@@ -7,8 +7,7 @@ from itertools import count
 from quota_ops import artefact
 from quota_ops.artefact_folder import json_text
 from quota_ops.kafka.connection import Connection
-from quota_ops.model.report import Report
-from quota_ops.report.audit import audit_record, messages
+from quota_ops.report.audit import Json, messages
 from quota_ops.run_folder import AUDITED, RunFolder
 
 TOPIC = "QUOTA_OPS_AUDIT_TOPIC"
@@ -16,12 +15,15 @@ CONNECTION = "QUOTA_OPS_AUDIT_CONNECTION"
 """The topic's name, and the connection to its cluster by name: by default the run's own."""
 
 
-def run(folder: RunFolder, report: Report, find: Callable[[str], Connection]) -> str | None:
+def run(
+    folder: RunFolder, record_of: Callable[[int], Json], find: Callable[[str], Connection]
+) -> str | None:
     """Leave end-0001.json, or the next number, and produce it to the topic if there is one.
 
-    Returns why the topic did not take it, whatever the reason: the run has happened.
+    `record_of` makes the record of an end by its number. Returns why the topic did not take it,
+    whatever the reason: the run has happened.
     """
-    record = next(record for at in count(1) if (record := _kept(folder, report, at)))
+    record = next(record for at in count(1) if (record := _kept(folder, record_of, at)))
     topic = os.environ.get(TOPIC)
     if not topic:
         return None
@@ -30,7 +32,7 @@ def run(folder: RunFolder, report: Report, find: Callable[[str], Connection]) ->
         from quota_ops.kafka.audit import produce  # noqa: PLC0415 - few have a topic
 
         connection = find(os.environ.get(CONNECTION) or folder.policy().connection)
-        failure = produce(connection, topic, report.cluster_id or report.cluster, sent)
+        failure = produce(connection, topic, record["cluster_id"] or record["cluster"], sent)
     except Exception as error:  # noqa: BLE001 - no trouble of the topic's may undo a run
         failure = str(error)
     words = failure and f"the audit topic {topic} misses the end of this run: {failure}"
@@ -38,10 +40,10 @@ def run(folder: RunFolder, report: Report, find: Callable[[str], Connection]) ->
     return words
 
 
-def _kept(folder: RunFolder, report: Report, end: int) -> dict[str, object] | None:
+def _kept(folder: RunFolder, record_of: Callable[[int], Json], end: int) -> Json | None:
     """The record, when it is the first of its number."""
-    record = audit_record(report, end)
     place = folder.path / f"end-{end:04d}.json"
+    record = record_of(end)
     if place.exists() or not artefact.create(str(place), json_text(record).encode()):
         return None
     return record

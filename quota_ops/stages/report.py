@@ -9,6 +9,7 @@ from platform import python_version
 from quota_ops.forked import forked
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.report import Report
+from quota_ops.report.audit import audit_record
 from quota_ops.report.data import as_json
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
@@ -33,7 +34,7 @@ def run(folder: RunFolder, find: Callable[[str], Connection] = find_connection) 
     """
     with folder.stage("report"):
         report = read_report(folder, _versions())
-        if (missed := audit.run(folder, report, find)) != report.audit:
+        if (missed := audit.run(folder, partial(audit_record, report), find)) != report.audit:
             report = replace(report, audit=missed)
         with forked(partial(_lay_out, folder, report, PAGE)):  # as long as all others together
             for name in PAGES.keys() - {PAGE}:

@@ -110,3 +110,61 @@ def test_files_are_private(lab: Lab) -> None:
     run: RunFolder = lab.run("reconcile")
 
     assert run.path.stat().st_mode & 0o077 == 0
+
+
+def test_a_topic_takes_what_has_no_report(lab: Lab, topic: str) -> None:
+    """alter, adopt, release and an apply alone end as a run does: in a file and in the topic."""
+    lab.desire({"user=a": {KEY: 2.0**20}})
+    audited = {audit.TOPIC: topic}
+    who = ("--by", "anna", "--reason", "INC-7")
+    for command in (
+        ("alter", "demo", "--names", "user=a", "--add", f"{KEY}=2 MiB"),
+        ("adopt", "demo", "--names", "user=a", *who),
+        ("release", "demo", "--from-ledger", "--names", "user=a", *who),
+        ("apply", "demo", "--allow", "takeover", "--reason", "INC-7"),
+    ):
+        ran = lab.cli(*command, environment=audited)
+        assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
+
+    folders = sorted(
+        (lab.store.root / "runs" / "demo").iterdir(), key=lambda one: one.stat().st_ctime
+    )
+    kept = [json.loads((folder / END).read_text("utf-8")) for folder in folders]
+    assert consumed(lab, topic, 4) == [(lab.cluster.cluster_id, one) for one in kept]
+    schema = Draft202012Validator(audit_schema())
+    assert [list(schema.iter_errors(one)) for one in kept] == [[]] * 4
+    assert [(one["verb"], one["reason"]) for one in kept] == [
+        ("alter", None),
+        ("adopt", "INC-7"),
+        ("release", "INC-7"),
+        (None, None),
+    ]
+    assert [one["by"] for one in kept[1:]] == ["anna", "anna", None]
+    named = ("kind", "before", "after", "owner", "outcome")
+    assert [[one[name] for name in named] for end in kept for one in end["changes"]] == [
+        ["altered", None, 2.0**21, None, "accepted"],
+        ["adopted", 2.0**21, 2.0**21, "team", None],
+        ["released", 2.0**21, 2.0**21, "team", None],
+        ["takeover", 2.0**21, 2.0**20, "team", "accepted"],
+    ]
+    assert [[one["stage"] for one in end["stages"]] for end in kept[:3]] == [
+        ["validate", "apply"],
+        ["adopt"],
+        ["release"],
+    ]
+
+
+def test_an_alter_that_the_topic_misses(lab: Lab) -> None:
+    """It is written and kept all the same, and says so."""
+    lab.desire({})
+    environment = {audit.TOPIC: "audit", audit.CONNECTION: "nowhere"}
+
+    ran = lab.cli(
+        "alter", "demo", "--names", "user=a", "--add", f"{KEY}=1", environment=environment
+    )
+
+    assert ran.returncode == 0
+    assert ran.stderr.startswith("the audit topic audit misses the end of this run: there is no ")
+    lab.wait_for({"user=a": {KEY: 1.0}})
+    (folder,) = (lab.store.root / "runs" / "demo").iterdir()
+    assert json.loads((folder / END).read_text("utf-8"))["verb"] == "alter"

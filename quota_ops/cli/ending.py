@@ -1,0 +1,30 @@
+"""The end of what leaves no report, kept and sent as a report's would be."""
+
+from functools import partial
+
+import click
+
+from quota_ops.kafka.connection import find_connection
+from quota_ops.model.report import Report
+from quota_ops.report.audit import audit_record
+from quota_ops.report.audit_verb import Verb
+from quota_ops.run_folder import RunFolder
+from quota_ops.stages import audit, audit_verb
+
+
+def keep_run(folder: RunFolder, report: Report) -> None:
+    """Keep the end of a run that wrote and makes no report; say so when the audit topic misses it.
+
+    Raises InvalidInput when the run store cannot be written.
+    """
+    _tell(audit.run(folder, partial(audit_record, report), find_connection))
+
+
+def keep_verb(folder: RunFolder, verb: Verb) -> None:
+    """Keep the end of an alter, adopt or release in the same way."""
+    _tell(audit_verb.run(folder, verb))
+
+
+def _tell(missed: str | None) -> None:
+    if missed is not None:
+        click.echo(missed, err=True)

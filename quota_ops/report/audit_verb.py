@@ -1,0 +1,84 @@
+"""The end of an `alter`, `adopt` or `release` as a record: the same as a run's, without a plan."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from quota_ops.model.outcome import Outcome
+from quota_ops.model.report import StageResult
+from quota_ops.report.audit import SCHEMA, Json
+
+
+class Verb(StrEnum):
+    """What was done without a plan."""
+
+    ALTER = "alter"
+    ADOPT = "adopt"
+    RELEASE = "release"
+
+
+_KINDS = {Verb.ALTER: "altered", Verb.ADOPT: "adopted", Verb.RELEASE: "released"}
+
+
+@dataclass(frozen=True, slots=True)
+class VerbEnd:
+    """What one of them did: the JSON that it left, and what became of each entity of an alter."""
+
+    verb: Verb
+    about: Mapping[str, Any]
+    cluster_id: str
+    finished: str
+    stages: tuple[StageResult, ...]
+    left: Mapping[str, Any]
+    outcomes: tuple[Outcome, ...]
+
+
+def verb_record(end: VerbEnd, number: int) -> Json:
+    """The record, as `audit_schema` says; `number` counts how often the run has ended.
+
+    Of an adopt or release, `before` and `after` are both the row's value: the cluster keeps it.
+    KeyError or TypeError when the JSON is not what the verb leaves.
+    """
+    return {
+        "schema": SCHEMA,
+        "verb": end.verb.value,
+        "by": end.left.get("by"),
+        "reason": end.left.get("reason"),
+        **{name: end.about[name] for name in ("cluster", "run", "commit", "started")},
+        "cluster_id": end.cluster_id,
+        "finished": end.finished,
+        "end": number,
+        "part": 1,
+        "parts": 1,
+        "answer": None,
+        "stages": [stage._asdict() for stage in end.stages],
+        "plan": None,
+        "decisions": [],
+        "rollback": None,
+        "brokers": [],
+        "changes": list(_changes(_KINDS[end.verb], end.left, end.outcomes)),
+    }
+
+
+def _changes(
+    kind: str, left: Mapping[str, Any], outcomes: Iterable[Outcome]
+) -> Iterator[dict[str, Any]]:
+    by_entity = {one.entity: one for one in outcomes}
+    for row in left["changes"] if "changes" in left else left["rows"]:
+        outcome = by_entity.get(row["entity"])
+        yield {
+            "entity": row["entity"],
+            "key": row["key"],
+            "kind": kind,
+            "before": row["before"] if "before" in row else row["value"],
+            "after": row["after"] if "after" in row else row["value"],
+            "owner": row.get("owner"),
+            "reason": None,
+            "source": row.get("file"),
+            "outcome": outcome and outcome.status.value,
+            "error": outcome and outcome.error,
+            "message": outcome and outcome.message,
+            "verdict": None,
+            "seen": [],
+        }
