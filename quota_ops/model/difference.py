@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import NamedTuple
 
+from quota_ops.model.entity import DEFAULT_TEXT, Entity
+
 
 class Kind(StrEnum):
     """Why a row differs; the words of frames/diff.sql."""
@@ -78,6 +80,11 @@ class Difference(NamedTuple):
     def target(self) -> float | None:
         """The value that the cluster is to hold; None when the key is cleared."""
         return self.after if self.action is Action.SET else None
+
+    @property
+    def has_default(self) -> bool:
+        """Whether its entity is a default, so that many clients share it."""
+        return DEFAULT_TEXT in self.entity and Entity.parse(self.entity).has_default
 
     @property
     def is_drift(self) -> bool:

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 from quota_ops.model.commit import named, short
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.entity import Entity
 from quota_ops.model.plan import GuardFinding, is_cut
 from quota_ops.model.policy import YOUNGER, DriftPolicy, Policy
 
@@ -140,7 +139,7 @@ def _by_kind(writes: Sequence[Difference], policy: Policy) -> Findings:
 
 
 def _defaults(writes: Sequence[Difference]) -> Findings:
-    touched = [row for row in writes if Entity.parse(row.entity).has_default]
+    touched = [row for row in writes if row.has_default]
     if touched:
         yield Guard.DEFAULT_TOUCHED, f"{_rows(touched)} would change: a default holds for many"
 
@@ -187,7 +186,7 @@ def concerns(guard: str, row: Difference, policy: Policy) -> bool:
         case Guard.CUT:
             return is_cut(row, beyond=policy.guards.cut_share)
         case Guard.DEFAULT_TOUCHED:
-            return Entity.parse(row.entity).has_default
+            return row.has_default
         case Guard.DRIFT:
             return row.kind is Kind.DRIFTED
         case _:

@@ -9,7 +9,6 @@ from math import isfinite
 from typing import Any
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.entity import DEFAULT_TEXT, Entity
 from quota_ops.model.hold import Hold
 from quota_ops.model.policy import YOUNGER, Policy
 
@@ -116,7 +115,7 @@ def by_risk(row: Difference) -> tuple[int, float, str, str]:
     """Sort key that puts first what can hurt most: defaults, removals, cuts, raises, new."""
     if row.action not in WRITES:
         return (9, 0.0, row.entity, row.key)
-    if DEFAULT_TEXT in row.entity and Entity.parse(row.entity).has_default:
+    if row.has_default:
         rank = 0
     elif row.action is Action.CLEAR:
         rank = 1
