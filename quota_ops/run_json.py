@@ -54,8 +54,10 @@ def plan_json(plan: Plan) -> Json:
 
 def difference_json(row: Difference) -> Json:
     """A differing row as plan.json holds it."""
-    numbers = {name: number(getattr(row, name)) for name in ("before", "after", "verified")}
-    return row._asdict() | numbers
+    values = row._asdict()
+    for name in ("before", "after", "verified"):
+        values[name] = number(values[name])
+    return values
 
 
 def plan_from_json(values: Mapping[str, Any]) -> tuple[Plan, str]:

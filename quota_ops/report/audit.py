@@ -28,7 +28,7 @@ def audit_record(report: Report, end: int) -> Json:
     Numbers are in the key's own unit; NaN, inf and -inf are written as strings.
     """
     rows = report_rows(report)
-    said, plan, rollback = answer(report, rows), report.plan, report.rollback
+    said, plan, rollback = answer(report), report.plan, report.rollback
     return {
         "schema": SCHEMA,
         "verb": None,

@@ -4,7 +4,7 @@ from functools import lru_cache
 from math import isfinite
 
 from quota_ops.model.difference import DRIFT_KINDS, WRITES, Action, Difference, Kind
-from quota_ops.model.entity import CLIENT_ID, DEFAULT_TEXT, ENTITY_TYPES, IP, USER, Entity
+from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
 from quota_ops.model.outcome import DONE, MEANT, Outcome, Status
 from quota_ops.model.plan import change_share, is_cut
 from quota_ops.model.quota import UNLIMITED, format_limit
@@ -109,11 +109,10 @@ def asked_by(row: ReportRow) -> str:
 
 def touches(difference: Difference) -> str:
     """Who else a default entity is about: `touches every user`; empty for all others."""
-    if DEFAULT_TEXT not in difference.entity:
+    if not difference.has_default:
         return ""
-    entity = Entity.parse(difference.entity)
-    whom = ", ".join(f"{noun} {name}".rstrip() for noun, name in people(entity))
-    return f"touches {whom}" if entity.has_default else ""
+    named = people(Entity.parse(difference.entity))
+    return f"touches {', '.join(f'{noun} {name}'.rstrip() for noun, name in named)}"
 
 
 def people(entity: Entity) -> tuple[tuple[str, str], ...]:

@@ -45,7 +45,7 @@ def as_json(report: Report) -> str:
     Numbers are in the key's own unit; NaN, inf and -inf are written as strings.
     """
     rows = report_rows(report)
-    head = _head(report, rows)
+    head = _head(report)
     ordered = sorted(rows, key=lambda row: (row.difference.entity, row.difference.key))
     lines = ",\n  ".join(_dumps(_row(row)) for row in ordered)
     fields = [f" {_dumps(name)}: {_dumps(value)}" for name, value in head.items()]
@@ -61,8 +61,8 @@ def number(value: float | None) -> float | str | None:
     return value if value is None or isfinite(value) else str(value)
 
 
-def _head(report: Report, rows: tuple[ReportRow, ...]) -> dict[str, Any]:
-    said = answer(report, rows)
+def _head(report: Report) -> dict[str, Any]:
+    said = answer(report)
     return {
         "schema": SCHEMA,
         "cluster": report.cluster,
@@ -73,7 +73,7 @@ def _head(report: Report, rows: tuple[ReportRow, ...]) -> dict[str, Any]:
         "finished": report.finished,
         "writes": report.writes,
         "answer": {"word": said.word, "sentence": said.sentence},
-        "counts": {one.name.lower(): number for one, number in standings(report, rows).items()},
+        "counts": {one.name.lower(): number for one, number in standings(report).items()},
         "verified": report.verified,
         "stages": [stage._asdict() for stage in report.stages],
         "plan": None if report.plan is None else _plan(report.plan),
@@ -102,13 +102,13 @@ def _plan(plan: Plan) -> dict[str, Any]:
 
 
 def _row(row: ReportRow) -> dict[str, Any]:
-    difference = row.difference
-    numbers = ("before", "after", "verified")
+    values = row.difference._asdict()
+    for name in ("before", "after", "verified"):
+        values[name] = number(values[name])
     seen = row.verdict.seen if row.verdict else ()
     return {
-        **difference._asdict(),
-        **{name: number(getattr(difference, name)) for name in numbers},
-        "target": number(difference.target),
+        **values,
+        "target": number(row.difference.target),
         "standing": row.standing.name.lower(),
         "guarded": row.guarded,
         "validated": _outcome(row.validated),

@@ -1,8 +1,8 @@
 """An overview of many clusters: the worst first, each with its answer and what needs a person."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from quota_ops.model.report import Report
 from quota_ops.report.markdown import cell, fitting
@@ -35,7 +35,7 @@ class FleetCluster:
 
     name: str
     said: Answer
-    count: dict[Standing, int]
+    count: Mapping[Standing, int]
     rows: tuple[ReportRow, ...] = ()
 
     @property
@@ -116,9 +116,9 @@ def _cluster(name: str, report: Report | str) -> FleetCluster:
     if isinstance(report, str):
         return FleetCluster(name, Answer(Word.UNKNOWN, " ".join(report.split())), {})
     rows = report_rows(report)
-    said = answer(replace(report, cluster=name), rows)
+    said = answer(report, name)
     person = tuple(row for row in rows if row.section is Section.PERSON)
-    count = standings(report, rows) if report.plan or report.brokers else {}
+    count = standings(report) if report.plan or report.brokers else {}
     return FleetCluster(name, said, count, person)
 
 

@@ -6,7 +6,6 @@ mention, a reference, markup or HTML.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from quota_ops.model.commit import short
 from quota_ops.model.entity import Entity
@@ -40,8 +39,7 @@ LONGEST = 300
 def as_markdown(report: Report) -> str:
     """The report as a comment of at most `LIMIT` characters; says how many rows it left out."""
     rows = report_rows(report)
-    named = replace(report, cluster=code(report.cluster))
-    said = answer(named, rows)
+    said = answer(report, code(report.cluster))
     plan = f" · plan {code(report.plan.digest[:SHORT])}" if report.plan else ""
     commit = f" · commit {code(short(report.commit))}" if report.commit else ""
     head = [

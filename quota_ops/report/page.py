@@ -55,7 +55,7 @@ def as_html(report: Report) -> str:
     """The page: the answer, a bar, what needs a person, what changed, and the rest folded."""
     rows = report_rows(report)
     pairs = [(row, page_row(row, read_back=bool(report.brokers))) for row in rows]
-    parts = bar(standings(report, rows))
+    parts = bar(standings(report))
     rest = [(row.standing, page) for row, page in pairs if row.section is Section.REST]
     folds = [
         Fold(standing.value, MEANING[standing], of)
@@ -67,7 +67,7 @@ def as_html(report: Report) -> str:
         "report.html",
         {f"#bar0 .{part.style}": part.quotas for part in parts},
         report=report,
-        said=answer(report, rows),
+        said=answer(report),
         finished=moment(report.finished),
         stand=parts,
         choices=choices([page for _, page in pairs]),

@@ -24,7 +24,7 @@ from quota_ops.report.remarks import (
 )
 from quota_ops.report.row_table import plan_table
 from quota_ops.report.screen import Line, Screen, Span, Tone, line
-from quota_ops.report.standing import ReportRow, Section, Standing, report_rows, standings
+from quota_ops.report.standing import Section, Standing, report_rows, standings
 from quota_ops.report.summary import stopped_stages
 from quota_ops.report.wording import counted, duration, short_commit
 
@@ -62,7 +62,7 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
     said = validated_words(report)
     left_out = len(listed) - len(listed[:most])
     return (
-        _heading(report, plan, rows),
+        _heading(report, plan),
         line(),
         *plan_table(listed[:most]),
         *([line(f"  … and {left_out:,} more", Tone.CONTEXT)] if left_out else []),
@@ -80,8 +80,8 @@ def warning_lines(report: Report) -> Screen:
     return tuple(line(words, Tone.CHANGE) for words in warnings(report))
 
 
-def _heading(report: Report, plan: Plan, rows: tuple[ReportRow, ...]) -> Line:
-    count = standings(report, rows)
+def _heading(report: Report, plan: Plan) -> Line:
+    count = standings(report)
     ours = plan.desired + sum(row.action is Action.CLEAR for row in plan.writes)
     numbers = (
         f"{len(plan.writes):,} to change of {ours:,}, {count[Standing.IN_SYNC]:,} in sync, "

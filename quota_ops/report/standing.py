@@ -1,6 +1,6 @@
 """Where each row of a report stands when the run is over."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
@@ -155,11 +155,12 @@ def _unplanned(cluster: str, verdict: RowVerdict) -> ReportRow:
     return ReportRow(difference, Standing.UNSETTLED, verdict=verdict)
 
 
-def standings(report: Report, rows: Iterable[ReportRow]) -> dict[Standing, int]:
+@lru_cache(maxsize=1)
+def standings(report: Report) -> Mapping[Standing, int]:
     """How many rows stand where, in the order of the bar; each standing is there, 0 or more."""
     counts = dict.fromkeys(Standing, 0)
     moved = 0
-    for row in rows:
+    for row in report_rows(report):
         counts[row.standing] += 1
         moved += row.difference.kind is Kind.IN_SYNC and row.standing is Standing.UNSETTLED
     counts[Standing.IN_SYNC] = report.plan.in_sync - moved if report.plan else report.verified

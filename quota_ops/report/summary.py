@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from quota_ops.model.report import Report, StageResult, StageStatus
@@ -36,13 +37,14 @@ class Answer(NamedTuple):
 
 def summary_sentence(report: Report) -> str:
     """Whether the cluster is as agreed, and why: one sentence for people."""
-    return answer(report, report_rows(report)).sentence
+    return answer(report).sentence
 
 
-def answer(report: Report, rows: Sequence[ReportRow]) -> Answer:
-    """The answer to "is it as agreed?"; `rows` are the report's own."""
-    count = standings(report, rows)
-    cluster = shown(report.cluster)
+@lru_cache(maxsize=2)
+def answer(report: Report, named: str | None = None) -> Answer:
+    """The answer to "is it as agreed?"; `named` is what the cluster is called there."""
+    rows, count = report_rows(report), standings(report)
+    cluster = shown(named or report.cluster)
     if report.plan is None and not report.brokers:
         why = _stop(report) or "no plan was made"
         return Answer(Word.UNKNOWN, f"{why}, so nothing is known of {cluster}")
@@ -60,11 +62,10 @@ def answer(report: Report, rows: Sequence[ReportRow]) -> Answer:
         return Answer(Word.NOT_YET, waits, more)
     if silent_or_stopped := _silence(report) or stop:
         return Answer(Word.UNKNOWN, f"{silent_or_stopped} on {cluster}", details)
-    return Answer(Word.YES, _agreed(report), details)
+    return Answer(Word.YES, _agreed(report, cluster), details)
 
 
-def _agreed(report: Report) -> str:
-    cluster = shown(report.cluster)
+def _agreed(report: Report, cluster: str) -> str:
     if report.rollback is None:
         return f"{cluster} holds what Git says"
     left = "is taken back" if report.applied else "left nothing that can be taken back"

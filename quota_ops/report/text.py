@@ -28,7 +28,7 @@ def report_screen(report: Report) -> Screen:
     """The answer, what needs a person, what changed, the brokers, findings, then the rest."""
     rows = report_rows(report)
     return (
-        line(answer(report, rows).sentence, Tone.STRONG),
+        line(answer(report).sentence, Tone.STRONG),
         line(_where(report), Tone.CONTEXT),
         *_stopped(report),
         *warning_lines(report),

@@ -13,17 +13,16 @@ from quota_ops.report.audit import audit_record
 from quota_ops.report.data import as_json
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
+from quota_ops.report.standing import report_rows
 from quota_ops.report.text import as_text
 from quota_ops.run_folder import REPORT, RunFolder
 from quota_ops.stages import audit
 from quota_ops.stages.read_report import read_report
 
-PAGE = "report.html"
-PAGES = {
-    REPORT: as_json,
+FOR_PEOPLE = {
     "report.md": as_markdown,
     "report.txt": as_text,
-    PAGE: as_html,
+    "report.html": as_html,
 }
 
 
@@ -33,17 +32,20 @@ def run(folder: RunFolder, find: Callable[[str], Connection] = find_connection) 
     `find` looks up the connection to the audit topic by its name.
     """
     with folder.stage("report"):
-        report = read_report(folder, _versions())
-        if (missed := audit.run(folder, partial(audit_record, report), find)) != report.audit:
-            report = replace(report, audit=missed)
-        with forked(partial(_lay_out, folder, report, PAGE)):  # as long as all others together
-            for name in PAGES.keys() - {PAGE}:
-                _lay_out(folder, report, name)
+        read = read_report(folder, _versions())
+        report_rows(read)  # both sides need them, and find them then
+        with forked(partial(_lay_out, folder, read)):  # takes as long as what programs read
+            missed = audit.run(folder, partial(audit_record, read), find)
+            report = read if missed == read.audit else replace(read, audit=missed)
+            folder.write_text(REPORT, as_json(report))
+        if report is not read:
+            _lay_out(folder, report)
         return folder.once(REPORT, lambda: report)
 
 
-def _lay_out(folder: RunFolder, report: Report, name: str) -> None:
-    folder.write_text(name, PAGES[name](report))
+def _lay_out(folder: RunFolder, report: Report) -> None:
+    for name, as_text_of in FOR_PEOPLE.items():
+        folder.write_text(name, as_text_of(report))
 
 
 def _versions() -> tuple[tuple[str, str], ...]:

@@ -9,7 +9,7 @@ from quota_ops.model.outcome import Status
 from quota_ops.model.specification import parse_exactly
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
-from quota_ops.report.standing import Standing, report_rows, standings
+from quota_ops.report.standing import Standing, standings
 from quota_ops.report.summary import summary_sentence
 from quota_ops.report.text import as_text
 from tests.unit.report_sample import ALICE_RAISED, MIB, PLAN, PLANNED, answered, difference
@@ -68,4 +68,4 @@ def test_the_answer() -> None:
 
     assert summary_sentence(HELD).startswith("Not yet: 1 quota on demo is held; 411 of 412 ")
     assert summary_sentence(since).startswith("Not yet: 1 quota on demo is held; 411 of 412 ")
-    assert [standings(one, report_rows(one))[Standing.HELD] for one in (HELD, since)] == [1, 1]
+    assert [standings(one)[Standing.HELD] for one in (HELD, since)] == [1, 1]
