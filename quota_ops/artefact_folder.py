@@ -20,8 +20,11 @@ class ArtefactFolder:
     """Artefacts by name; every write is whole or not at all."""
 
     path: Path
-    kept: dict[str, Any] | None = field(default=None, compare=False, repr=False)
-    """What artefacts that this process left or read stand for, by name; None to keep nothing."""
+    kept: dict[str | Table, Any] | None = field(default=None, compare=False, repr=False)
+    """What artefacts that this process left or read stand for, by name, and tables as they are.
+
+    None to keep nothing.
+    """
 
     def keeping(self) -> Self:
         """The same folder for one process that runs stages in a row, and trusts what it has seen.
@@ -30,13 +33,13 @@ class ArtefactFolder:
         """
         return replace(self, kept={})
 
-    def once(self, name: str, read: Callable[[], Parsed]) -> Parsed:
+    def once(self, what: str | Table, read: Callable[[], Parsed]) -> Parsed:
         """What an artefact stands for: as it is kept, else as it is read now."""
         if self.kept is None:
             return read()
-        if name not in self.kept:
-            self.kept[name] = read()
-        kept: Parsed = self.kept[name]
+        if what not in self.kept:
+            self.kept[what] = read()
+        kept: Parsed = self.kept[what]
         return kept
 
     def has(self, name: str) -> bool:
@@ -51,10 +54,12 @@ class ArtefactFolder:
         """Leave an Arrow table, and the notes beside its rows, as NAME.parquet."""
         content = parquet.to_bytes(table, arrow, parquet.notes(arrow))
         self._write(table.file, content)
+        self._forget(table)
 
     def read_table(self, table: Table) -> pa.Table:
         """A table that an earlier stage left; InvalidInput when it did not, or is damaged."""
-        return parquet.from_bytes(table, self._read(table.file), str(self.path / table.file))
+        place = str(self.path / table.file)
+        return self.once(table, lambda: parquet.from_bytes(table, self._read(table.file), place))
 
     def count(self, table: Table) -> int:
         """How many rows an earlier stage left in a table."""
@@ -88,8 +93,11 @@ class ArtefactFolder:
 
     def _write(self, name: str, content: bytes) -> None:
         artefact.write(str(self.path / name), content)
+        self._forget(name)
+
+    def _forget(self, what: str | Table) -> None:
         if self.kept is not None:
-            self.kept.pop(name, None)
+            self.kept.pop(what, None)
 
     def _read(self, name: str) -> bytes:
         try:
