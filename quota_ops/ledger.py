@@ -193,5 +193,5 @@ def follow(rows: dict[LedgerKey, LedgerRow], desired: Mapping[tuple[str, str], D
     """Let a row's owner and file follow Git; moving it between files is no change of the row."""
     for (entity, key, state), row in rows.items():
         asked = desired.get((entity, key))
-        if asked is not None and (row.owner, row.file) != (asked.owner, asked.file):
+        if asked is not None and (row.owner != asked.owner or row.file != asked.file):
             rows[entity, key, state] = row._replace(owner=asked.owner, file=asked.file)

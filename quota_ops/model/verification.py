@@ -75,4 +75,6 @@ def behind(
     targets: Mapping[tuple[str, str], float | None], held: Mapping[tuple[str, str], float]
 ) -> tuple[tuple[str, str], ...]:
     """The targets (entity, key) that a broker's stored values do not meet."""
+    if targets.items() <= held.items():
+        return ()  # as nearly always, and said at once
     return tuple(row for row, value in targets.items() if held.get(row) != value)

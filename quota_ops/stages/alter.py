@@ -16,12 +16,10 @@ from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import APPLIED, VALIDATED, RunFolder
 from quota_ops.run_json import number
-from quota_ops.stages.outcomes import all_of, outcomes_of
+from quota_ops.stages.outcomes import UNSETTLED, all_of, outcomes_of
 
 ALTER = "alter.json"
 """Who asked, and for what: entity, key, value before and value after (null: deleted)."""
-
-_UNSETTLED = frozenset({"REQUEST_TIMED_OUT", "NOT_CONTROLLER", "UNKNOWN_SERVER_ERROR"})
 
 Batch = tuple[BatchRow, ...]
 
@@ -92,7 +90,7 @@ def _send(cluster: Cluster, at: int, rows: Batch) -> tuple[Outcome, ...]:
     except ClusterTrouble as error:
         return told(Status.NOT_SENT, error.message)
     open_ones = {
-        one.entity for one in answered if one.status is Status.UNKNOWN or one.error in _UNSETTLED
+        one.entity for one in answered if one.status is Status.UNKNOWN or one.error in UNSETTLED
     }
     if not open_ones:
         return answered

@@ -8,7 +8,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.progress import Progress
 from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer, RowVerdict, Verdict, behind
-from quota_ops.stages.settle import Held, held_by
+from quota_ops.stages.held import Held, held_by
 
 Targets = Mapping[tuple[str, str], float | None]
 """What shall hold, by (entity, key); None for a key that shall be absent."""

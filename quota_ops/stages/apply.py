@@ -13,11 +13,11 @@ from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import APPLIED, RunFolder
 from quota_ops.stages.approval import approved_plan
 from quota_ops.stages.halving import answered
+from quota_ops.stages.held import Held, held_by
 from quota_ops.stages.holding import without_held
 from quota_ops.stages.intent import intend, is_as_planned, withdraw
-from quota_ops.stages.outcomes import all_of, listed
+from quota_ops.stages.outcomes import SETTLED, UNSETTLED, all_of, listed
 from quota_ops.stages.passed import passed_by
-from quota_ops.stages.settle import SETTLED, UNSETTLED, Held, held_by, settle
 from quota_ops.stages.standstill import refuse_at_standstill
 
 PAUSE = 30.0
@@ -129,10 +129,15 @@ def _send(
     cluster: Cluster, number: int, rows: tuple[BatchRow, ...], held: Held
 ) -> tuple[tuple[Outcome, ...], Held]:
     """Send what the cluster does not hold yet; the outcomes, and what it held when last asked."""
-    now = {row: held.get((row.entity, row.key)) for row in rows}
-    already = [row for row in rows if now[row] == row.after]
-    stale = [row for row in rows if not is_as_planned(row.before, row.after, now[row])]
-    to_send = [row for row in rows if row not in {*already, *stale}]
+    already, stale, to_send = [], [], []
+    for row in rows:
+        now = held.get((row.entity, row.key))
+        if now == row.after:
+            already.append(row)
+        elif is_as_planned(row.before, row.after, now):
+            to_send.append(row)
+        else:
+            stale.append(row)
     outcomes = (
         *all_of(number, already, Status.ALREADY, None),
         *_stale(number, stale, held),
@@ -145,6 +150,8 @@ def _send(
         sent = all_of(number, to_send, Status.UNKNOWN, error.message)
     unknown = {o.entity for o in sent if o.status is Status.UNKNOWN or o.error in UNSETTLED}
     if unknown:
+        from quota_ops.stages.settle import settle  # noqa: PLC0415 - tenacity, rarely needed
+
         unsettled = [row for row in to_send if row.entity in unknown]
         settled, held = settle(cluster, number, unsettled, held)
         sent = (*(one for one in sent if one.entity not in unknown), *settled)

@@ -12,6 +12,7 @@ from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.quota import same
 from quota_ops.model.rows import StoredQuota
 from quota_ops.snapshot import Snapshot
+from quota_ops.stages.held import held_by
 
 PATIENCE = 5.0
 """Seconds in which two answers must come to agree."""
@@ -68,7 +69,9 @@ def _verified(ledger: pa.Table) -> dict[tuple[str, str], float | None]:
 
 
 def _moved(stored: Iterable[StoredQuota], verified: dict[tuple[str, str], float | None]) -> Moved:
-    held = {(entity.text, key): value for entity, key, value in stored}
+    held = held_by(stored)
+    if verified.items() <= held.items():
+        return frozenset()  # as nearly always, and said at once
     return frozenset(
         (*row, str(held.get(row)))
         for row, value in verified.items()

@@ -12,8 +12,8 @@ from quota_ops.model.quota import same
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.run_folder import RunFolder
+from quota_ops.stages.held import Held
 from quota_ops.stages.outcomes import all_of
-from quota_ops.stages.settle import Held
 
 
 def holds_now(folder: Path) -> tuple[Hold, ...]:
@@ -42,7 +42,7 @@ def without_held(
 
     What the cluster has stored already as planned is no matter of a hold.
     """
-    due = {row.entity for row in rows if not same(stored.get((row.entity, row.key)), row.after)}
+    due = (row.entity for row in rows if not same(stored.get((row.entity, row.key)), row.after))
     on_hold = held_among(due, folder)
     outcomes = (
         all_of(number, [row for row in rows if row.entity == entity], Status.HELD, hold.text)

@@ -13,7 +13,7 @@ from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import LEDGER
 from quota_ops.parquet import to_rows
 from quota_ops.run_folder import RunFolder
-from quota_ops.stages.settle import Held
+from quota_ops.stages.held import Held
 
 Keys = frozenset[tuple[str, str]]
 """Rows by (entity, key)."""

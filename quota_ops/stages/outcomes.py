@@ -5,6 +5,12 @@ from collections.abc import Iterable, Sequence
 from quota_ops.model.outcome import EntityAnswer, Outcome, Status
 from quota_ops.model.rows import BatchRow
 
+UNSETTLED = frozenset({"REQUEST_TIMED_OUT", "NOT_CONTROLLER", "UNKNOWN_SERVER_ERROR"})
+"""Answers that do not say whether the write happened. Source: AlterClientQuotasRequest."""
+
+SETTLED = "settled by describing"
+"""What is said of a write without an answer that the cluster is seen to hold."""
+
 MOST_LINES = 20
 """Entities that an error lists."""
 

@@ -1,6 +1,6 @@
 """Settling what is unknown: a write without an answer is asked about, then sent once more."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay
 from tenacity import wait_exponential as wait_longer_each_time
@@ -8,26 +8,13 @@ from tenacity import wait_exponential as wait_longer_each_time
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.outcome import Outcome, Status
-from quota_ops.model.rows import BatchRow, StoredQuota
+from quota_ops.model.rows import BatchRow
 from quota_ops.stages.halving import WHOLE, answered
-from quota_ops.stages.outcomes import all_of
-
-Held = Mapping[tuple[str, str], float]
-"""What a cluster holds, by (entity, key)."""
-
-UNSETTLED = frozenset({"REQUEST_TIMED_OUT", "NOT_CONTROLLER", "UNKNOWN_SERVER_ERROR"})
-"""Answers that do not say whether the write happened. Source: AlterClientQuotasRequest."""
-
-SETTLED = "settled by describing"
-"""What is said of a write without an answer that the cluster is seen to hold."""
+from quota_ops.stages.held import Held, held_by
+from quota_ops.stages.outcomes import SETTLED, UNSETTLED, all_of
 
 PATIENCE = 15.0
 """Seconds that a cluster is given to answer again."""
-
-
-def held_by(stored: Iterable[StoredQuota]) -> Held:
-    """Described rows by the text of their entity, and their key."""
-    return {(entity.text, key): value for entity, key, value in stored}
 
 
 def settle(

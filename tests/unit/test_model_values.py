@@ -97,6 +97,7 @@ def test_what_a_broker_is_behind() -> None:
     held = {("a", "k"): 1.0, ("b", "k"): 3.0, ("c", "k"): 4.0, ("x", "k"): 9.0}
 
     assert behind(targets, held) == (("b", "k"), ("c", "k"), ("e", "k"))
+    assert behind({("a", "k"): 1.0}, held) == ()
 
 
 @pytest.mark.parametrize(("lag", "agrees"), [(0, True), (3, False), (None, False)])
