@@ -19,6 +19,7 @@ from quota_ops.model.errors import (
     QuotaOpsError,
     WrongCluster,
 )
+from quota_ops.model.policy import VerifyPolicy
 from tests.broker.conftest import PASSWORD, USER, Listeners
 from tests.certificates import KEY_PASSWORD
 
@@ -119,6 +120,31 @@ def test_every_failure_is_named(
     assert "wr0ng" not in str(error.value)
     assert capfd.readouterr() == ("", "")
     assert caplog.records == []
+
+
+def test_the_first_address_that_answers(listeners: Listeners) -> None:
+    """Where the bootstrap address alone is asked, one of several that nobody listens at is none."""
+    address = listeners.addresses["NOBODY_AND_SASL"]
+    connection = connect(listeners, address, WAYS_IN["SASL"])
+    with open_cluster(connection, cluster_id=None, verify=VerifyPolicy.BOOTSTRAP) as cluster:
+        assert cluster.describe() == ()
+
+    assert [one.address for one in cluster.asked] == [listeners.addresses["SASL"]]
+
+
+@pytest.mark.usefixtures("leftovers")
+@pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")
+def test_a_bootstrap_address_that_refuses_the_login(listeners: Listeners) -> None:
+    """Where it alone is asked, the cause has the same words."""
+    address, settings = listeners.addresses["SASL"], {**WAYS_IN["SASL"], "sasl.password": "wr0ng"}
+    connection = connect(listeners, address, settings)
+    with pytest.raises(LoginFailed) as error:
+        preflight(connection, None, VerifyPolicy.BOOTSTRAP)
+
+    assert error.value.message == (
+        f"cluster demo: the broker at {address} refused the login of user '{USER}' (SASL PLAIN: "
+        "Authentication failed: Invalid username or password)."
+    )
 
 
 def test_another_cluster_is_recognised(listeners: Listeners) -> None:
