@@ -19,10 +19,12 @@ from quota_ops.run_folder import REPORT, RunFolder
 from quota_ops.stages import audit
 from quota_ops.stages.read_report import read_report
 
-FOR_PEOPLE = {
+PAGE = "report.html"
+FORMS = {
+    REPORT: as_json,
     "report.md": as_markdown,
     "report.txt": as_text,
-    "report.html": as_html,
+    PAGE: as_html,
 }
 
 
@@ -34,18 +36,18 @@ def run(folder: RunFolder, find: Callable[[str], Connection] = find_connection) 
     with folder.stage("report"):
         read = read_report(folder, _versions())
         report_rows(read)  # both sides need them, and find them then
-        with forked(partial(_lay_out, folder, read)):  # takes as long as what programs read
+        with forked(partial(_leave, folder, read, PAGE)):  # takes as long as all the rest
             missed = audit.run(folder, partial(audit_record, read), find)
             report = read if missed == read.audit else replace(read, audit=missed)
-            folder.write_text(REPORT, as_json(report))
+            _leave(folder, report, *(FORMS.keys() - {PAGE}))
         if report is not read:
-            _lay_out(folder, report)
+            _leave(folder, report, PAGE)
         return folder.once(REPORT, lambda: report)
 
 
-def _lay_out(folder: RunFolder, report: Report) -> None:
-    for name, as_text_of in FOR_PEOPLE.items():
-        folder.write_text(name, as_text_of(report))
+def _leave(folder: RunFolder, report: Report, *names: str) -> None:
+    for name in names:
+        folder.write_text(name, FORMS[name](report))
 
 
 def _versions() -> tuple[tuple[str, str], ...]:
