@@ -117,6 +117,8 @@ _VOLATILE = (
     (r'"asked": \d+', '"asked": TIMES'),
     (r"\b\d[\d.]* (ms|s)\b|\b\d+ min \d\d s\b", "DURATION"),
     (r"\b[0-9a-f]{40}\b|\b(?=[0-9a-f]*[a-f])[0-9a-f]{7}\b", "COMMIT"),
+    # One in thirty has digits alone, as other numbers have: it stands in a column, or after a word.
+    (r"(?<= at )\d{7}\b|(?<=commit )\d{7}\b|(?<=  )\d{7}(?=  )", "COMMIT"),
     (r" {2,}", "  "),
 )
 

@@ -11,7 +11,7 @@ import pytest
 from quota_ops.demo.story import STEPS
 from tests.docs.demo import SHOWN, headings, shown_block
 from tests.docs.markdown import PAGES, Page
-from tests.docs.shell import Shell
+from tests.docs.shell import Shell, without_moment
 from tests.docs.transcript import NOT_RUN, UPDATE, as_it_went, first_line, steps
 
 WITH_COMMANDS = [path for path in PAGES if steps(Page(path))]
@@ -30,6 +30,16 @@ def test_a_page_shows_what_happens(path: Path, shell: Callable[[str], Shell]) ->
     assert [(step.command, str(said)) for step, said in wrong] == [
         (step.command, step.said) for step, _ in wrong
     ]
+
+
+@pytest.mark.parametrize(
+    "around", ["demo (id) at {}, plan", "revert commit {}. Until", "a  {}  Yes"]
+)
+def test_a_commit_may_have_digits_alone(around: str) -> None:
+    """It is no other text than a commit with letters; another number is."""
+    words = [without_moment(around.format(commit)) for commit in ("8237843", "049b715")]
+    assert words[0] == words[1] != without_moment(around.format("1 MiB/s"))
+    assert without_moment("producer_byte_rate: 1048576") == "producer_byte_rate: 1048576"
 
 
 def test_what_is_not_run_is_still_shown() -> None:
