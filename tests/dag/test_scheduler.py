@@ -97,17 +97,6 @@ def api(company: Company) -> AirflowApi:
     return company.airflow.api
 
 
-def test_reconcile_through_the_api(company: Company, api: AirflowApi, quotas: Quotas) -> None:
-    """A triggered run ends in success with the broker as Git says, at the commit of the bundle."""
-    run_id = api.trigger(RECONCILE)
-    assert api.wait(RECONCILE, run_id) == "success"
-    assert quotas.held() == {"user=alice producer_byte_rate": 1000.0}
-    (run,) = (company.store / "runs" / "demo").iterdir()
-    assert RunFolder(run).about()["commit"] == company.git("rev-parse", "HEAD")
-    submitted = api.task_log(RECONCILE, run_id, "diff")
-    assert str(company.installed / "spark_jobs" / "diff_quotas.py") in submitted
-
-
 def answered(api: AirflowApi, run_id: str, option: str) -> str:
     """How a run ends whose plan waits, once it is answered; again where Airflow lost the answer."""
     while (state := api.state(RECONCILE, run_id)) not in {"success", "failed"}:
@@ -118,8 +107,11 @@ def answered(api: AirflowApi, run_id: str, option: str) -> str:
     return state
 
 
-def test_what_goes_on_while_a_plan_waits(api: AirflowApi, quotas: Quotas) -> None:
-    """Drift is reported; the cluster's next run waits for the answer, then plans and asks anew."""
+def test_what_goes_on_while_a_plan_waits(company: Company, api: AirflowApi, quotas: Quotas) -> None:
+    """Drift is reported; the cluster's next run waits for the answer, then plans and asks anew.
+
+    Approved, it ends with the broker as Git says, at the commit of the bundle, by the wheel's job.
+    """
     quotas.set({"user=alice producer_byte_rate": 900})
     waiting = api.trigger(RECONCILE)
     while api.questions(RECONCILE) != [waiting]:
@@ -133,6 +125,10 @@ def test_what_goes_on_while_a_plan_waits(api: AirflowApi, quotas: Quotas) -> Non
     assert quotas.held() == {"user=alice producer_byte_rate": 900.0}
     assert answered(api, following, "Approve") == "success"
     assert quotas.held() == {"user=alice producer_byte_rate": 1000.0}
+    last = max((company.store / "runs" / "demo").iterdir())
+    assert RunFolder(last).about()["commit"] == company.git("rev-parse", "HEAD")
+    submitted = api.task_log(RECONCILE, following, "diff")
+    assert str(company.installed / "spark_jobs" / "diff_quotas.py") in submitted
 
 
 def test_a_param_that_is_no_guard(api: AirflowApi) -> None:
