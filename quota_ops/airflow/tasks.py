@@ -29,7 +29,11 @@ def check(cluster_folder: str, run_store: str | None) -> str:
 @plainly()
 def describe(cluster_folder: str, run_store: str | None) -> None:
     """Read everything that the cluster holds, and what the ledger knows of it."""
+    from quota_ops.stages.anew import begin
+
     with this_run(cluster_folder, run_store) as run:
+        with run.folder.stage("describe"):
+            begin(run.folder, run.ledger)
         run_stage("describe", run)
 
 

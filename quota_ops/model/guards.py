@@ -66,6 +66,8 @@ class Past:
     owners: Mapping[str | None, int]
     policy: Mapping[str, Any] | None
     commits: tuple[str, ...]
+    overtaken_by: str | None = None
+    """The commit that was applied after this run first began at its own."""
     ledger_end: str | None = None
     """The file that the ledger ended with, where it is now an older copy."""
 
@@ -159,6 +161,11 @@ def _history(
         yield (
             Guard.WENT_BACK,
             f"{named(str(commit))} was applied before, {short(past.commits[-1])} came after it",
+        )
+    elif writes and past.overtaken_by is not None:
+        yield (
+            Guard.WENT_BACK,
+            f"{short(past.overtaken_by)} was applied after this run of {named(str(commit))} began",
         )
 
 

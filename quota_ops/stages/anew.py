@@ -1,13 +1,19 @@
 """A run that begins anew, as a DAG run that was cleared: what it came to before is set aside."""
 
 from itertools import count
+from pathlib import Path
 
 from quota_ops import artefact
+from quota_ops.ledger import applied, last
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import DESIRED, DIFFERENCES
 from quota_ops.run_folder import ABOUT, CHECKED, POLICY, ROLLBACK, RunFolder
+from quota_ops.run_json import typed
 
-_STARTED = frozenset({ABOUT, ROLLBACK})
+BEGAN = "began.json"
+"""A run's commit, and which was the last applied one when the run first began at it."""
+
+_STARTED = frozenset({ABOUT, BEGAN, ROLLBACK})
 _KEPT = {
     "check": _STARTED,
     "describe": _STARTED | {POLICY, CHECKED, DESIRED.file, "stage-check.json"},
@@ -34,3 +40,31 @@ def set_aside(folder: RunFolder, stage: str) -> None:
                 file.rename(aside / file.name)
     except OSError as error:
         raise InvalidInput(f"{aside} cannot be written: {error.strerror}") from error
+
+
+def begin(folder: RunFolder, ledger_folder: Path) -> None:
+    """Leave began.json, unless the run began at its commit before.
+
+    Raises InvalidInput as `ledger.last` does.
+    """
+    commit = folder.about()["commit"]
+    if _began(folder)[0] != commit:
+        _, commits = applied(last(ledger_folder).table)
+        folder.write_json(BEGAN, {"commit": commit, "after": commits[-1] if commits else None})
+
+
+def overtaken_by(folder: RunFolder, commits: tuple[str, ...]) -> str | None:
+    """The commit that was applied last, if that was after the run first began at its own."""
+    commit, after = _began(folder)
+    if commit is None or not commits or commits[-1] in {commit, after}:
+        return None
+    return commits[-1]
+
+
+def _began(folder: RunFolder) -> tuple[str | None, str | None]:
+    if not folder.has(BEGAN):
+        return None, None
+    return folder.read_as(
+        BEGAN,
+        lambda told: (typed(told["commit"], str | None), typed(told["after"], str | None)),
+    )

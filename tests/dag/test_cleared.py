@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 import pytest
 
 from quota_ops import ledger
-from quota_ops.run_folder import RunFolder
+from quota_ops.run_folder import PLAN, RunFolder
 from quota_ops.run_store import RunStore
 from quota_ops.sandbox.broker import RunningBroker
-from tests.dag.repository import Repository
+from quota_ops.stages.anew import BEGAN, begin
+from tests.dag.answering import reject
+from tests.dag.repository import Quotas, Repository
 
 OLD = datetime(2026, 11, 14, tzinfo=UTC)
 RUN = "reconcile_demo__manual__2026-11-14T00:00:00+00:00"
@@ -22,18 +24,42 @@ def git(repository: Repository, command: str) -> str:
     return subprocess.run(call, cwd=folder, capture_output=True, text=True, check=True).stdout
 
 
+def committed(repository: Repository) -> str:
+    """The commit of what the repository asks for."""
+    git(repository, "init -q")
+    git(repository, "add .")
+    git(repository, "commit -q -m quotas")
+    return git(repository, "rev-parse HEAD").strip()
+
+
 @pytest.mark.usefixtures("embedded")
 def test_an_old_run_that_finds_a_newer_commit(demo: Repository, broker: RunningBroker) -> None:
     """It is a run of the commit whose YAML it reads, whatever it was when it ran before."""
     store = RunStore(demo.store)
     RunFolder.start(store.new_run("demo", RUN), cluster="demo", commit="old")
-    git(demo, "init -q")
-    git(demo, "add .")
-    git(demo, "commit -q -m newer")
-    newer = git(demo, "rev-parse HEAD").strip()
+    newer = committed(demo)
 
     run = demo.run("reconcile_demo", at=OLD)
 
     assert run.state == "success"
     assert run.folder().about()["commit"] == newer
+    assert run.folder().read_json(BEGAN) == {"commit": newer, "after": None}
     assert ledger.read(store.ledger(broker.config.cluster_id)).commits == (newer,)
+
+
+@pytest.mark.usefixtures("embedded")
+def test_a_run_that_failed_and_was_overtaken(
+    demo: Repository, quotas: Quotas, broker: RunningBroker
+) -> None:
+    """Its own commit was never applied, a later one was: cleared, it asks a person."""
+    store, mine = RunStore(demo.store), committed(demo)
+    failed = RunFolder.start(store.new_run("demo", RUN), cluster="demo", commit=mine)
+    begin(failed, store.ledger(broker.config.cluster_id))
+    ledger.change(store.ledger(broker.config.cluster_id), lambda _rows: None, commit="later")
+
+    run = demo.run("reconcile_demo", reject("an old run"), at=OLD)
+
+    assert (run.state, run.tasks["approve"]) == ("failed", "failed")
+    (guard,) = run.folder().read_json(PLAN)["guards"]
+    assert guard["message"] == f"later was applied after this run of commit {mine[:7]} began"
+    assert quotas.held() == {}

@@ -59,7 +59,8 @@ def past_of(case: dict[str, Any]) -> Past:
     if was is not None:
         was = {name: value for name, value in was.items() if name not in case.get("unknown", [])}
     commits = tuple(case.get("commits", ()))
-    return Past(sum(owned.values()), owned, was, commits, case.get("ledger ended with"))
+    later = case.get("overtaken by"), case.get("ledger ended with")
+    return Past(sum(owned.values()), owned, was, commits, *later)
 
 
 def said(finding: GuardFinding) -> tuple[str, str]:
