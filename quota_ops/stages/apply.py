@@ -42,26 +42,25 @@ def run(
     the ledger is gone, or any entity did not end as planned; ClusterTrouble when the cluster was
     lost.
     """
-    with folder.stage("apply"):
-        plan, batches = approved_plan(folder, approved)
-        _refuse_if_passed(folder, ledger_folder)
-        if plan.writes:
-            refuse_at_standstill(plan.policy)
-        held = held_by(cluster.describe())
-        noted = intend(folder, plan, held, ledger_folder)
-        outcomes, trouble = _send_all(
-            folder,
-            cluster,
-            batches,
-            held,
-            progress,
-            ledger_folder=ledger_folder,
-            holds_folder=holds_folder,
-        )
-        withdraw(folder, outcomes, noted, ledger_folder)
-        folder.leave_outcomes(APPLIED, outcomes)
-        _raise_unless_done(outcomes, trouble)
-        return outcomes
+    plan, batches = approved_plan(folder, approved)
+    _refuse_if_passed(folder, ledger_folder)
+    if plan.writes:
+        refuse_at_standstill(plan.policy)
+    held = held_by(cluster.describe())
+    noted = intend(folder, plan, held, ledger_folder)
+    outcomes, trouble = _send_all(
+        folder,
+        cluster,
+        batches,
+        held,
+        progress,
+        ledger_folder=ledger_folder,
+        holds_folder=holds_folder,
+    )
+    withdraw(folder, outcomes, noted, ledger_folder)
+    folder.leave_outcomes(APPLIED, outcomes)
+    _raise_unless_done(outcomes, trouble)
+    return outcomes
 
 
 def _refuse_if_passed(folder: RunFolder, ledger_folder: Path) -> None:

@@ -73,7 +73,8 @@ def decide(folder: RunFolder, approvals: Path, decision: Decision) -> None:
     if decision.said is Said.NOTHING:
         raise Refused(f"nobody answered in time whether plan {short} may be applied", _NOTHING)
     if plan.refused:
-        judging.run(folder, {one.guard: one.allowed or decision.reason for one in plan.guards})
+        with folder.stage("plan"):
+            judging.run(folder, {one.guard: one.allowed or decision.reason for one in plan.guards})
 
 
 def decisions(folder: RunFolder) -> tuple[Decision, ...]:

@@ -97,7 +97,7 @@ def _check_and_describe(run: Run) -> None:
     """Both at once, because neither needs the other; what YAML comes to is said first."""
     answer: Described | QuotaOpsError
     began = monotonic()
-    with forked(partial(_check, run)):
+    with forked(partial(run_stage, run, "check")):
         try:
             answer = _asked(run, read_policy(run.cluster_folder))
         except QuotaOpsError as error:
@@ -205,6 +205,12 @@ STAGES: Mapping[str, Callable[[Run], None]] = {
 }
 
 
+def run_stage(run: Run, stage: str) -> None:
+    """Run one stage and keep how it ended; that the cluster was out of reach is its end too."""
+    with run.folder.stage(stage):
+        STAGES[stage](run)
+
+
 def _still_run(failed: str, folder: RunFolder) -> set[str]:
     """What runs although a stage failed; the report in any case."""
     if failed == "plan":
@@ -229,8 +235,7 @@ def run_stages(run: Run, stages: Sequence[str]) -> None:
                 still.remove("describe")
                 _check_and_describe(run)
             else:
-                with run.folder.stage(stage):  # a cluster out of reach is this stage's end too
-                    STAGES[stage](run)
+                run_stage(run, stage)
         except QuotaOpsError as raised:
             error = raised if error is None or isinstance(error, GuardsRefused) else error
             still &= _still_run(stage, run.folder)

@@ -13,13 +13,12 @@ ENGINES = (EMBEDDED, SPARK)
 def run(folders: Sequence[RunFolder], engine: str = EMBEDDED) -> None:
     """Leave differences and batches in every folder, by one job."""
     paths = [folder.path for folder in folders]
-    with folders[0].stage("diff"):
-        if engine == SPARK:
-            from quota_ops.frames.spark import SparkEngine, local_session  # noqa: PLC0415 - a JVM
+    if engine == SPARK:
+        from quota_ops.frames.spark import SparkEngine, local_session  # noqa: PLC0415 - a JVM
 
-            with local_session(paths) as spark:
-                diff_runs(SparkEngine(spark), paths)
-        else:
-            from quota_ops.frames.embedded import EmbeddedEngine  # noqa: PLC0415 - DuckDB
+        with local_session(paths) as spark:
+            diff_runs(SparkEngine(spark), paths)
+    else:
+        from quota_ops.frames.embedded import EmbeddedEngine  # noqa: PLC0415 - DuckDB
 
-            diff_runs(EmbeddedEngine(), paths)
+        diff_runs(EmbeddedEngine(), paths)

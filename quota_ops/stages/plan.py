@@ -19,29 +19,28 @@ def run(folder: RunFolder, allow: Mapping[str, str] | None = None) -> Plan:
     `allow` maps a guard's name to the reason why it may pass. Raises GuardsRefused, after the plan
     is written, when a guard spoke that nobody let pass.
     """
-    with folder.stage("plan"):
-        allowed = allow or {}
-        _check_names(allowed)
-        policy, commit = folder.policy(), folder.about()["commit"]
-        ledger, holds = folder.described()
-        differences = tuple(sorted(folder.differences(), key=by_risk))
-        plan = Plan(
-            policy=policy,
-            commit=commit,
-            differences=differences,
-            guards=(),
-            desired=folder.count(DESIRED),
-            actual=folder.count(ACTUAL),
-            batches=len(folder.batches()),
-            ledger=ledger,
-            holds=holds,
-            standstill=standstill(policy, datetime.now(UTC)),
-        )
-        plan = plan.judged(findings(folder, plan, allowed))
-        folder.leave_plan(plan)
-        leave_findings(folder, plan)
-        refuse_unless_passed(plan)
-        return plan
+    allowed = allow or {}
+    _check_names(allowed)
+    policy, commit = folder.policy(), folder.about()["commit"]
+    ledger, holds = folder.described()
+    differences = tuple(sorted(folder.differences(), key=by_risk))
+    plan = Plan(
+        policy=policy,
+        commit=commit,
+        differences=differences,
+        guards=(),
+        desired=folder.count(DESIRED),
+        actual=folder.count(ACTUAL),
+        batches=len(folder.batches()),
+        ledger=ledger,
+        holds=holds,
+        standstill=standstill(policy, datetime.now(UTC)),
+    )
+    plan = plan.judged(findings(folder, plan, allowed))
+    folder.leave_plan(plan)
+    leave_findings(folder, plan)
+    refuse_unless_passed(plan)
+    return plan
 
 
 def findings(folder: RunFolder, plan: Plan, allowed: Mapping[str, str]) -> tuple[GuardFinding, ...]:

@@ -33,16 +33,15 @@ def run(folder: RunFolder, find: Callable[[str], Connection] = find_connection) 
 
     `find` looks up the connection to the audit topic by its name.
     """
-    with folder.stage("report"):
-        read = read_report(folder, _versions())
-        report_rows(read)  # both sides need them, and find them then
-        with forked(partial(_leave, folder, read, PAGE)):  # takes as long as all the rest
-            missed = audit.run(folder, partial(audit_record, read), find)
-            report = read if missed == read.audit else replace(read, audit=missed)
-            _leave(folder, report, *(FORMS.keys() - {PAGE}))
-        if report is not read:
-            _leave(folder, report, PAGE)
-        return folder.once(REPORT, lambda: report)
+    read = read_report(folder, _versions())
+    report_rows(read)  # both sides need them, and find them then
+    with forked(partial(_leave, folder, read, PAGE)):  # takes as long as all the rest
+        missed = audit.run(folder, partial(audit_record, read), find)
+        report = read if missed == read.audit else replace(read, audit=missed)
+        _leave(folder, report, *(FORMS.keys() - {PAGE}))
+    if report is not read:
+        _leave(folder, report, PAGE)
+    return folder.once(REPORT, lambda: report)
 
 
 def _leave(folder: RunFolder, report: Report, *names: str) -> None:

@@ -21,24 +21,23 @@ def run(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
 
     Raises NotAuthorized for a login that may only describe.
     """
-    with folder.stage("validate"):
-        try:
-            outcomes = tuple(
-                outcome
-                for number, rows in folder.batches().items()
-                for outcome in answered(number, rows, cluster.validate, _at_once)
-            )
-        except NotAuthorized as error:
-            raise NotAuthorized(f"{_UNASKED}\n{error.message}", error.remedy) from None
-        folder.leave_outcomes(VALIDATED, outcomes)
-        refusals = [one for one in outcomes if one.status is not Status.ACCEPTED]
-        if refusals:
-            raise Refused(
-                f"the broker refuses {len(refusals)} of {len(outcomes)} entities:\n"
-                + _lines(folder, refusals),
-                "Nothing was written. Mend the YAML lines above.",
-            )
-        return outcomes
+    try:
+        outcomes = tuple(
+            outcome
+            for number, rows in folder.batches().items()
+            for outcome in answered(number, rows, cluster.validate, _at_once)
+        )
+    except NotAuthorized as error:
+        raise NotAuthorized(f"{_UNASKED}\n{error.message}", error.remedy) from None
+    folder.leave_outcomes(VALIDATED, outcomes)
+    refusals = [one for one in outcomes if one.status is not Status.ACCEPTED]
+    if refusals:
+        raise Refused(
+            f"the broker refuses {len(refusals)} of {len(outcomes)} entities:\n"
+            + _lines(folder, refusals),
+            "Nothing was written. Mend the YAML lines above.",
+        )
+    return outcomes
 
 
 def _at_once(_alterations: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:

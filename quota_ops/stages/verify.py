@@ -41,26 +41,25 @@ def run(
     Raises Refused when a row differs or a broker does not answer by the deadline, Unreachable when
     none does.
     """
-    with folder.stage("verify"):
-        differences = folder.differences() if folder.has("differences.parquet") else ()
-        desired = {
-            (row.entity, row.key): row
-            for row in map(DesiredRow._make, to_rows(folder.read_table(DESIRED)))
-        }
-        targets = _targets(folder, desired, differences)
-        metadata = cluster.metadata_aside()
-        held, brokers = ask(cluster, targets, deadline(len(targets)), progress)
-        wrongs = tuple(verdicts(targets, held))
-        wrong = {(one.entity, one.key) for one in wrongs}
-        if folder.has(APPLIED) and held:
-            verified = {row: value for row, value in targets.items() if row not in wrong}
-            _record(folder, ledger_folder, verified, desired, differences)
-        count = len(targets) - len(wrongs)
-        folder.write_json(VERIFIED, verification_json(brokers, wrongs, count))
-        if (image := metadata()) is not None:
-            folder.write_json(METADATA, image.as_json())
-        _raise_unless_agreed(brokers, wrongs)
-        return wrongs
+    differences = folder.differences() if folder.has("differences.parquet") else ()
+    desired = {
+        (row.entity, row.key): row
+        for row in map(DesiredRow._make, to_rows(folder.read_table(DESIRED)))
+    }
+    targets = _targets(folder, desired, differences)
+    metadata = cluster.metadata_aside()
+    held, brokers = ask(cluster, targets, deadline(len(targets)), progress)
+    wrongs = tuple(verdicts(targets, held))
+    wrong = {(one.entity, one.key) for one in wrongs}
+    if folder.has(APPLIED) and held:
+        verified = {row: value for row, value in targets.items() if row not in wrong}
+        _record(folder, ledger_folder, verified, desired, differences)
+    count = len(targets) - len(wrongs)
+    folder.write_json(VERIFIED, verification_json(brokers, wrongs, count))
+    if (image := metadata()) is not None:
+        folder.write_json(METADATA, image.as_json())
+    _raise_unless_agreed(brokers, wrongs)
+    return wrongs
 
 
 def _targets(
