@@ -127,6 +127,27 @@ def test_tables_come_back(folder: RunFolder) -> None:
     assert list(folder.batches().items()) == [(1, (rows[1],)), (2, (rows[0], rows[2]))]
 
 
+def test_what_a_process_left_itself_it_does_not_read_again(folder: RunFolder) -> None:
+    """Where a folder keeps, what it left or read stands until it leaves something else."""
+    left = (Outcome(1, "user=a", ("k",), Status.ACCEPTED),)
+    rows = [BatchRow("id", 1, "user=b", "k", None, 1.0)]
+    keeping = folder.keeping()
+    keeping.leave_outcomes(APPLIED, left)
+    folder.write_table(BATCHES, rows)
+    read = keeping.batches(), keeping.count(BATCHES)
+    folder.write_json(APPLIED, outcomes_json(()))
+    folder.write_table(BATCHES, [])
+
+    assert (keeping.outcomes(APPLIED), folder.outcomes(APPLIED)) == (left, ())
+    assert (keeping.batches(), keeping.count(BATCHES)) == read == ({1: tuple(rows)}, 1)
+
+    keeping.leave_outcomes(APPLIED, ())
+    keeping.write_table(BATCHES, [*rows, *rows])
+
+    assert (keeping.outcomes(APPLIED), keeping.count(BATCHES)) == ((), 2)
+    assert keeping.batches() == {1: (*rows, *rows)}
+
+
 def test_a_kind_that_nobody_knows_is_refused(folder: RunFolder) -> None:
     """A difference whose kind has no meaning is not guessed at."""
     folder.write_table(DIFFERENCES, [("id", "user=a", "k", "odd", "set", *(None,) * 12)])
