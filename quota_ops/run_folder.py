@@ -143,7 +143,7 @@ class RunFolder(ArtefactFolder):
         rows = parquet.to_rows(self.read_table(DIFFERENCES))
         try:
             return tuple(
-                Difference(*row)._replace(kind=Kind(row[3]), action=Action(row[4])) for row in rows
+                Difference._make((*row[:3], Kind(row[3]), Action(row[4]), *row[5:])) for row in rows
             )
         except ValueError as error:
             raise InvalidInput(f"{self.path / DIFFERENCES.file} is damaged: {error}") from error
