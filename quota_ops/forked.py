@@ -14,23 +14,34 @@ def forked(work: Callable[[], object]) -> Iterator[None]:
 
     What fails in the fork is done once more here, so its error is raised as if there were none.
     A fork has no thread but the one that calls: beside others, and where nobody tells how many
-    there are, the work is done before the block.
+    there are, the work is done before the block. So it is where no process is left for a fork.
     """
     child = _fork(work) if _is_alone() else None
     if child is None:
         work()
         yield
         return
+    done = False
     try:
         yield
     finally:
-        _, status = os.waitpid(child, 0)
-    if status != 0:
+        done = _ended_well(child)
+    if not done:
         work()
 
 
-def _fork(work: Callable[[], object]) -> int:
-    child = os.fork()
+def _ended_well(child: int) -> bool:
+    try:
+        return os.waitpid(child, 0)[1] == 0
+    except ChildProcessError:  # who started us ignores SIGCHLD, so the kernel keeps no status
+        return False
+
+
+def _fork(work: Callable[[], object]) -> int | None:
+    try:
+        child = os.fork()
+    except OSError:
+        return None
     if child == 0:
         status = 1
         try:

@@ -95,6 +95,29 @@ except KeyError:
     assert run(tmp_path, work, program) == (["True"], ["work in a fork"])
 
 
+def test_work_whose_end_nobody_tells_is_done_once_more(tmp_path: Path) -> None:
+    """A parent that ignores SIGCHLD leaves that to us, and then a fork's end is not known."""
+    program = """
+import signal
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+with forked(work):
+    print("block")
+"""
+    assert run(tmp_path, "pass", program) == (["block"], ["work in a fork", "work here"])
+
+
+def test_where_no_process_is_left_the_work_is_done_first(tmp_path: Path) -> None:
+    """A limit of processes that is reached slows down, and fails nothing."""
+    program = """
+def fork():
+    raise BlockingIOError
+os.fork = fork
+with forked(work):
+    print(Path("told").read_text().strip())
+"""
+    assert run(tmp_path, "pass", program) == (["work here"], ["work here"])
+
+
 def test_an_error_of_work_that_is_not_forked_keeps_the_block_from_running(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
