@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -103,6 +104,8 @@ def _check_and_describe(run: Run) -> None:
         except QuotaOpsError as error:
             answer = error
         asked = monotonic() - began
+        if run.engine == diff.EMBEDDED:  # the next stage loads DuckDB, and YAML takes longer
+            import_module("quota_ops.frames.embedded")
     from quota_ops.stages import describe  # noqa: PLC0415 - as above
 
     with run.folder.stage("describe", spent=asked):
