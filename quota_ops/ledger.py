@@ -113,15 +113,18 @@ def change(
             return None
         name = file_name(1 if before.file is None else int(Path(before.file).stem) + 1, _KIND)
         if artefact.create(str(folder / name), _content(after)):
-            with suppress(InvalidInput):  # the change is made: no full disk may undo it
-                artefact.write(str(_end(folder)), name.encode())
+            # Of an older copy one row may be put right, and another not: only a run settles it.
+            if before.file is None or policy is not None or (end(folder) or "") < name:
+                with suppress(InvalidInput):  # the change is made: no full disk may undo it
+                    artefact.write(str(_end(folder)), name.encode())
             return name
 
 
 def end(folder: Path) -> str | None:
     """The name of the file that was written last, also where an older copy is in its place.
 
-    Read it before the ledger: written after each change, it is never ahead of a whole one.
+    That one's end counts from a run on that notes its policy there. Read it before the ledger:
+    written after each change, it is never ahead of a whole one.
     """
     with suppress(OSError, UnicodeDecodeError):
         name = artefact.read(str(_end(folder))).decode("ascii")

@@ -14,12 +14,12 @@ RELEASED: State = {"user=released": {KEY: 10e6}}
 
 
 def test_what_was_released_since_is_not_cleared(lab: Lab) -> None:
-    """The copy calls it ours, so a guard asks; what the ledger is told then silences the guard."""
+    """The copy calls it ours, so a guard asks; with nothing left to clear, it is silent."""
     lab.desire({**OURS, **RELEASED})
     lab.run("reconcile")
     shutil.copytree(lab.ledger_folder, lab.root / "copy")
     lab.desire(OURS)
-    let_go(lab)
+    let_go(lab, "user=released")
     lab.run("reconcile")
     shutil.rmtree(lab.ledger_folder)
     shutil.copytree(lab.root / "copy", lab.ledger_folder)
@@ -34,14 +34,34 @@ def test_what_was_released_since_is_not_cleared(lab: Lab) -> None:
     assert lab.held() == {**OURS, **RELEASED}
     assert [one["guard"] for one in folder.read_json(PLAN)["guards"]] == ["old_ledger"]
 
-    let_go(lab)
+    let_go(lab, "user=released")
     lab.run("reconcile", allow={})
 
     assert lab.held() == {**OURS, **RELEASED}
     assert lab.known() == OURS
 
 
-def let_go(lab: Lab) -> None:
-    """Take the row out of the ledger."""
+def let_go(lab: Lab, entity: str) -> None:
+    """Take a row out of the ledger."""
     folder = RunFolder.start(lab.store.new_run("demo"), cluster="demo", commit=None)
-    release(folder, lab.ledger_folder, parse_exactly(["user=released"], [], []), Word("anna", "x"))
+    release(folder, lab.ledger_folder, parse_exactly([entity], [], []), Word("anna", "x"))
+
+
+def test_what_one_was_told_of_does_not_speak_for_the_others(lab: Lab) -> None:
+    """Two were released, and one is taken out of the copy: of the other a person is still asked."""
+    others: State = {"user=other": {KEY: 10e6}}
+    lab.desire({**OURS, **RELEASED, **others})
+    lab.run("reconcile")
+    shutil.copytree(lab.ledger_folder, lab.root / "copy")
+    lab.desire(OURS)
+    let_go(lab, "user=released")
+    let_go(lab, "user=other")
+    lab.run("reconcile")
+    shutil.rmtree(lab.ledger_folder)
+    shutil.copytree(lab.root / "copy", lab.ledger_folder)
+    let_go(lab, "user=released")
+
+    folder, _ = lab.refused("reconcile", allow={"owner_removed": "a test"})
+
+    assert [one["guard"] for one in folder.read_json(PLAN)["guards"]] == ["old_ledger"]
+    assert lab.held() == {**OURS, **RELEASED, **others}

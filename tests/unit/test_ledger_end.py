@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from quota_ops import ledger
-from tests.unit.test_ledger import add, row
+from tests.unit.test_ledger import POLICY, add, row
 
 
 def test_what_a_ledger_ended_with(ledger_folder: Path, tmp_path: Path) -> None:
-    """It is told also where an older copy of all ledgers is in its place, until the next change."""
+    """It is told also where an older copy of all ledgers is in its place, until it has gone as far."""
     assert ledger.end(ledger_folder) is None
     add(ledger_folder, row("user=a", 1.0))
     shutil.copytree(ledger_folder.parent, tmp_path / "copy")
@@ -23,7 +23,24 @@ def test_what_a_ledger_ended_with(ledger_folder: Path, tmp_path: Path) -> None:
         "00000001.parquet",
         "00000003.parquet",
     )
-    assert add(ledger_folder, row("user=d", 1.0)) == ledger.end(ledger_folder) == "00000002.parquet"
+    assert add(ledger_folder, row("user=d", 1.0)) == "00000002.parquet"
+    assert ledger.end(ledger_folder) == "00000003.parquet"
+    assert ledger.change(ledger_folder, lambda _: None, policy=POLICY) == "00000003.parquet"
+    add(ledger_folder, row("user=e", 1.0))
+    assert ledger.end(ledger_folder) == "00000004.parquet"
+
+
+def test_a_run_goes_on_from_an_older_copy(ledger_folder: Path) -> None:
+    """So does whatever rebuilds a ledger that is lost: there is no older copy left to ask about."""
+    for name in "abc":
+        add(ledger_folder, row(f"user={name}", 1.0))
+    (ledger_folder / "00000003.parquet").unlink()
+    (ledger_folder / "00000002.parquet").unlink()
+    ledger.change(ledger_folder, lambda _: None, policy=POLICY)
+    assert ledger.end(ledger_folder) == "00000002.parquet"
+    shutil.rmtree(ledger_folder)
+    add(ledger_folder, row("user=a", 1.0))
+    assert ledger.end(ledger_folder) == "00000001.parquet"
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"\x1b[2J00000001.parquet", b"1.parquet"])
