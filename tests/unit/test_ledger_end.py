@@ -10,7 +10,7 @@ from tests.unit.test_ledger import POLICY, add, row
 
 
 def test_what_a_ledger_ended_with(ledger_folder: Path, tmp_path: Path) -> None:
-    """It is told also where an older copy of all ledgers is in its place, until it has gone as far."""
+    """It is told also where an older copy is in its place, until that has come as far."""
     assert ledger.end(ledger_folder) is None
     add(ledger_folder, row("user=a", 1.0))
     shutil.copytree(ledger_folder.parent, tmp_path / "copy")
