@@ -38,6 +38,9 @@ def headings(*, applied: bool) -> tuple[str, ...]:
     return ("kind", "entity", "key", *values, "change", "since", "asked by", "answer")
 
 
+_COLUMNS = len(headings(applied=True))
+
+
 def page_row(row: ReportRow, *, read_back: bool) -> PageRow:
     """The cells of one row."""
     difference = row.difference
@@ -85,7 +88,9 @@ def _html(row: PageRow) -> str:
     sign = row.sign and f'<i aria-hidden="true">{row.sign}</i>'
     note = row.note and f"<small>{row.note}</small>"
     asked_by = row.asked_by and f"<small><code>{row.asked_by}</code></small>"
-    trouble = row.trouble and f'<tr class="trouble"><td colspan="9">{row.trouble}</td></tr>\n'
+    trouble = (
+        row.trouble and f'<tr class="trouble"><td colspan="{_COLUMNS}">{row.trouble}</td></tr>\n'
+    )
     return (
         f'<tr data-owner="{row.owner}" data-kind="{row.kind}" data-key="{row.key}">'
         f'<td class="{row.style}">{sign}{row.kind}</td>'

@@ -1,6 +1,6 @@
 """What must hold before anything is written: the plan is whole, approved, and was validated."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from quota_ops.model.difference import Difference
 from quota_ops.model.errors import Refused
@@ -89,7 +89,7 @@ def _refuse_unless_validated(folder: RunFolder, batches: Batches) -> None:
         )
 
 
-def _same_rows(one: Iterable[Difference], other: Iterable[Difference]) -> bool:
+def _same_rows(one: Sequence[Difference], other: Sequence[Difference]) -> bool:
     """Whether these are the same rows, in whatever order: the very ones, or to the last bit."""
     return set(map(id, one)) == set(map(id, other)) or (
         set(map(_exactly, one)) == set(map(_exactly, other))

@@ -38,7 +38,7 @@ def run(folder: RunFolder, find: Callable[[str], Connection] = find_connection) 
     with forked(partial(_leave, folder, read, PAGE)):  # takes as long as all the rest
         missed = audit.run(folder, partial(audit_record, read), find)
         report = read if missed == read.audit else replace(read, audit=missed)
-        _leave(folder, report, *(FORMS.keys() - {PAGE}))
+        _leave(folder, report, *(name for name in FORMS if name != PAGE))
     if report is not read:
         _leave(folder, report, PAGE)
     return folder.once(REPORT, lambda: report)
