@@ -60,10 +60,11 @@ def ask(
 def leave(folder: RunFolder, described: Described) -> int:
     """Leave actual, ledger, holds, clusters and facts; how many rows the cluster holds.
 
-    Raises InvalidInput when the cluster was asked under another policy than the run's.
+    Raises InvalidInput when another cluster, or under another policy, was asked than the run's.
     """
     policy, known, source = described.policy, described.known, described.source
-    if folder.policy() != policy:
+    another = not isinstance(source, Snapshot) and source.cluster_id != policy.cluster_id
+    if another or folder.policy() != policy:
         raise InvalidInput("cluster.yaml changed while it was read", "Run the command again.")
     folder.write_table(ACTUAL, described.actual)
     folder.write_arrow(LEDGER, known.table)

@@ -6,7 +6,8 @@ import pytest
 
 from quota_ops.frames import text
 from quota_ops.ledger import INTENDED
-from quota_ops.model.errors import Refused
+from quota_ops.model.errors import InvalidInput, Refused
+from quota_ops.model.tables import ACTUAL
 from quota_ops.run_folder import PLAN, RunFolder
 from quota_ops.stages import apply
 from quota_ops.stages.chain import CHAINS, RESUMED, run_stages
@@ -78,6 +79,18 @@ def test_a_plan_whose_ledger_is_gone(lab: Lab, commit: str | None, left: str | N
         f"{lab.ledger_folder}"
     )
     assert lab.held() == OLD
+
+
+def test_git_goes_on_to_another_cluster_while_it_is_read(lab: Lab) -> None:
+    """Who connects reads cluster.yaml again; what another cluster answers ends the run."""
+    lab.desire(NEW, cluster_id="another-cluster-id-0000")
+
+    folder, error = lab.refused("reconcile")
+
+    assert isinstance(error, InvalidInput)
+    assert error.message == "cluster.yaml changed while it was read"
+    assert not folder.has(ACTUAL.file)
+    assert lab.held() == {}
 
 
 def test_a_run_that_slept_while_another_commit_was_applied(
