@@ -11,8 +11,13 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.resolved import CLIENTS, RESOLVED
 from quota_ops.model.tables import Table
 
-_ALONE: dict[str, str | bool | int | float | list[str]] = {"threads": 1, "async_threads": 0}
-"""DuckDB starts eight threads besides for reading files, which are small and here."""
+
+def settings_alone(version: str) -> dict[str, str | bool | int | float | list[str]]:
+    """By which DuckDB of a version works in the thread that calls it, and starts no other.
+
+    2.0 starts eight besides for reading files, which are small and here; 1.x knows no such setting.
+    """
+    return {"threads": 1} if version.startswith("1.") else {"threads": 1, "async_threads": 0}
 
 
 class EmbeddedEngine:
@@ -24,7 +29,7 @@ class EmbeddedEngine:
         In this thread alone: one cluster's rows are few, a process that ends at once must not wait
         for others, and one that has others is not forked.
         """
-        with duckdb.connect(config=_ALONE) as db:
+        with duckdb.connect(config=settings_alone(duckdb.__version__)) as db:
             for table, places in sides.items():
                 db.read_parquet(list(places)).create_view(table.name)
             db.sql(text.diff_text()).create("differences")
