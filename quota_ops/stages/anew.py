@@ -43,10 +43,11 @@ def set_aside(folder: RunFolder, stage: str) -> None:
 
 
 def begin(folder: RunFolder, ledger_folder: Path) -> None:
-    """Leave began.json, unless the run began at its commit before.
+    """Set aside as describe does, and leave began.json, unless the run began at its commit before.
 
     Raises InvalidInput as `ledger.last` does.
     """
+    set_aside(folder, "describe")
     commit = folder.about()["commit"]
     if _began(folder)[0] != commit:
         _, commits = applied(last(ledger_folder).table)

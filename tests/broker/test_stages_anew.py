@@ -1,8 +1,11 @@
 """A run that begins anew in its own folder, as a DAG run does that somebody clears."""
 
+import pytest
+
 from quota_ops import ledger
-from quota_ops.model.errors import GuardsRefused
+from quota_ops.model.errors import GuardsRefused, InvalidInput
 from quota_ops.run_folder import APPLIED, PLAN, VERIFIED, RunFolder
+from quota_ops.stages.anew import begin
 from quota_ops.stages.chain import CHAINS, run_stages
 from tests.broker.stage_runs import KEY, outcomes
 from tests.lab import Lab, State, error_of
@@ -56,3 +59,15 @@ def test_what_an_attempt_came_to_is_kept(lab: Lab) -> None:
     assert [one.path.stat().st_mode & 0o777 for one in attempts] == [0o700, 0o700]
     assert [one.has("policy.json") for one in attempts] == [True, False], "describe needs it"
     assert not (run.path / "attempt-0003").exists()
+
+
+def test_an_attempt_that_ends_as_it_begins(lab: Lab) -> None:
+    """A ledger that does not parse ends it, and it tells nothing of what the one before came to."""
+    run = reconciled(lab, "c1", FIRST)
+    (lab.ledger_folder / "00000003.parquet").write_bytes(b"")
+
+    with pytest.raises(InvalidInput, match="the ledger does not parse"):
+        begin(run, lab.ledger_folder)
+
+    left = {"policy.json", "desired.parquet", PLAN, APPLIED, "stage-describe.json"}
+    assert {name for name in left if run.has(name)} == {"policy.json", "desired.parquet"}
