@@ -47,6 +47,21 @@ def reports(lab: Lab) -> list[RunFolder]:
     return [RunFolder(path) for path in sorted((lab.store.root / "runs" / "demo").iterdir())]
 
 
+@pytest.mark.parametrize(
+    ("server", "host", "port"),
+    [
+        ("kafka-1", "kafka-1", 9092),
+        (" SASL_SSL://kafka-1:9094", "kafka-1", 9094),
+        ("[::1]:9094", "::1", 9094),
+        ("[::1]", "::1", 9092),
+        ("fd00::9:1", "fd00::9:1", 9092),
+    ],
+)
+def test_an_address_is_read_as_librdkafka_reads_it(server: str, host: str, port: int) -> None:
+    """Also one of IPv6 without brackets, of which no part is a port."""
+    assert Broker.at(server) == Broker(BOOTSTRAP, host, port)
+
+
 def test_no_broker_can_be_reached(
     link: Broker, broker: RunningBroker, out_of_reach: socket.socket, tmp_path: Path
 ) -> None:
