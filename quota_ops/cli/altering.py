@@ -17,7 +17,7 @@ from quota_ops.desired.read import read_cluster, read_policy
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.alteration import Alteration
-from quota_ops.model.errors import InvalidDesiredState, InvalidInput, Refused
+from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.one_off import read_changes
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.policy import Policy
@@ -72,9 +72,11 @@ def alter_cluster(asking: Asking, asked: Sequence[Alteration]) -> None:
         if sent:
             outcomes = alter.send(run, cluster, batches)
     rows = tuple(row for batch in batches for row in batch)
-    _show(asking, policy, run, rows, {one.entity: one for one in outcomes}, sent=sent)
-    if sent:
-        keep_verb(run, Verb.ALTER)
+    try:
+        _show(asking, policy, run, rows, {one.entity: one for one in outcomes}, sent=sent)
+    finally:
+        if sent:
+            keep_verb(run, Verb.ALTER)
     if left := [one for one in outcomes if one.status is not Status.ACCEPTED]:
         raise Refused(
             f"{len(left):,} of {len(outcomes):,} entities "
@@ -136,7 +138,8 @@ def _show_text(
         show((line(altered_at_standstill(policy.cluster, stopped), Tone.CHANGE), line()))
     show((line(f"run: {run.path}", Tone.CONTEXT),))
     if git is None:
-        click.echo("The desired state has problems, so nobody knows what Git says; see check.")
+        problems = "The desired state or a hold has problems"
+        click.echo(f"{problems}, so nobody knows what Git says; see check.")
         return
     accepted = [row for row in rows if outcomes[row.entity].status is Status.ACCEPTED]
     if keep := "".join(git.to_keep(accepted)):
@@ -160,8 +163,8 @@ def _row(row: BatchRow, outcome: Outcome, git: OneOff | None, *, sent: bool) -> 
 
 
 def _git(folder: Path, holds: Path) -> OneOff | None:
-    """What Git says; None when its YAML has problems, which must not stop an operator at night."""
+    """What Git says; None when YAML or holds have problems: that stops no operator at night."""
     try:
         return OneOff(read_cluster(folder), holds_now(holds))
-    except InvalidDesiredState:
+    except InvalidInput:
         return None

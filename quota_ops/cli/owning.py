@@ -93,8 +93,7 @@ def adopt_rows(asking: Asking, connection_file: Path | None, who: EntityFilter |
         rows = ownership.adopt(
             asking.run, cluster, asking.ledger, asking.desired, wanted=who, word=asking.word
         )
-    _tell(asking, adopted_screen(asking.where, rows), list(map(_adoption, rows)))
-    keep_verb(asking.run, Verb.ADOPT)
+    _tell(asking, Verb.ADOPT, adopted_screen(asking.where, rows), list(map(_adoption, rows)))
 
 
 def release_rows(asking: Asking, who: EntityFilter | None) -> None:
@@ -105,16 +104,20 @@ def release_rows(asking: Asking, who: EntityFilter | None) -> None:
         (row, released_fate(row, asked, clear_unmanaged=clears))
         for row in ownership.release(asking.run, asking.ledger, who, asking.word)
     ]
-    _tell(asking, released_screen(asking.where, rows), [_release(*row) for row in rows])
-    keep_verb(asking.run, Verb.RELEASE)
+    screen = released_screen(asking.where, rows)
+    _tell(asking, Verb.RELEASE, screen, [_release(*row) for row in rows])
 
 
-def _tell(asking: Asking, screen: Screen, rows: list[dict[str, Any]]) -> None:
+def _tell(asking: Asking, verb: Verb, screen: Screen, rows: list[dict[str, Any]]) -> None:
+    """Say what was done, and keep its end, also where nobody can be told."""
     path = str(asking.run.path)
-    if asking.output == TEXT:
-        show((*screen, line(), line(f"run: {path}", Tone.CONTEXT)))
-    else:
-        click.echo(json.dumps({"run": path, "rows": rows}, ensure_ascii=False, indent=1))
+    try:
+        if asking.output == TEXT:
+            show((*screen, line(), line(f"run: {path}", Tone.CONTEXT)))
+        else:
+            click.echo(json.dumps({"run": path, "rows": rows}, ensure_ascii=False, indent=1))
+    finally:
+        keep_verb(asking.run, verb)
 
 
 def _adoption(one: Adoption) -> dict[str, Any]:

@@ -11,13 +11,12 @@ import click
 from quota_ops.cli import INTERRUPTED, options
 from quota_ops.cli.asking import person
 from quota_ops.cli.layout import TEXT
-from quota_ops.cli.show import progress, show_run
+from quota_ops.cli.show import progress, report_of, show_run
 from quota_ops.commit import find_commit
 from quota_ops.desired.read import read_policy
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.model.policy import Policy
-from quota_ops.model.report import Report
 from quota_ops.run_folder import ABOUT, APPLIED, RunFolder
 from quota_ops.run_store import RunStore, find_run_store, store_of
 from quota_ops.stages.chain import CHAINS, OFFLINE, RESUMED, Run, run_stages
@@ -91,8 +90,10 @@ def run_command(
         except KeyboardInterrupt:
             click.echo(f"interrupted; the run is in {folder.path}", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
-    shown = show_run(name, folder, output)
-    _keep_end(stages, folder, shown)
+    try:
+        shown = show_run(name, folder, output)
+    finally:
+        _keep_end(stages, folder)
     if actual is not None and output == TEXT:
         click.echo(f"offline, against {actual}: no broker was asked whether it would accept this")
     if isinstance(error, GuardsRefused) and output == TEXT:
@@ -103,14 +104,14 @@ def run_command(
         raise click.exceptions.Exit(DIFFERENCES_EXIST)
 
 
-def _keep_end(stages: Sequence[str], folder: RunFolder, report: Report) -> None:
+def _keep_end(stages: Sequence[str], folder: RunFolder) -> None:
     """Keep the end of what writes and makes no report, which would do so itself."""
     writes = "apply" in stages or ("verify" in stages and folder.has(APPLIED))
     if "report" in stages or not writes:
         return
     from quota_ops.cli.ending import keep_run
 
-    keep_run(folder, report)
+    keep_run(folder, report_of(folder))
 
 
 def _start(store: RunStore, cluster_folder: Path, commit: str | None) -> RunFolder:

@@ -23,9 +23,14 @@ MOST = 200
 """Rows that a screen lists; the report has them all."""
 
 
+def report_of(folder: RunFolder) -> Report:
+    """What a run came to."""
+    return folder.once(REPORT, lambda: read_report(folder))
+
+
 def show_run(command: str, folder: RunFolder, output: str) -> Report:
     """Show what a run came to, and give it back."""
-    report = folder.once(REPORT, lambda: read_report(folder))
+    report = report_of(folder)
     if output != TEXT:
         from quota_ops.report.data import as_json
 

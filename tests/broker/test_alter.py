@@ -179,7 +179,7 @@ def test_yaml_with_problems_stops_nobody(cluster: Cluster) -> None:
 
     assert result.exit_code == 0
     assert result.stdout.splitlines()[-1] == (
-        "The desired state has problems, so nobody knows what Git says; see check."
+        "The desired state or a hold has problems, so nobody knows what Git says; see check."
     )
     rows = {("user=alice", P, 5.0)}
     assert settled(cluster, rows) == rows

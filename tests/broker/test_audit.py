@@ -2,6 +2,8 @@
 
 import json
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from uuid import uuid4
 
@@ -168,3 +170,29 @@ def test_an_alter_that_the_topic_misses(lab: Lab) -> None:
     lab.wait_for({"user=a": {KEY: 1.0}})
     (folder,) = (lab.store.root / "runs" / "demo").iterdir()
     assert json.loads((folder / END).read_text("utf-8"))["verb"] == "alter"
+
+
+def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
+    """An output that is full, and a hold that is damaged, hide nothing of what was written."""
+    lab.desire({"user=a": {KEY: 2.0**20}})
+    hold = lab.store.holds(lab.cluster.cluster_id) / "00000001.json"
+    for command in (
+        f"alter demo --names user=a --add {KEY}=2",
+        "adopt demo --names user=a --by anna --reason INC-7",
+        "apply demo --allow takeover --allow conflict --reason INC-7",
+    ):
+        call = ["sh", "-c", f"{sys.executable} -m quota_ops {command} > /dev/full"]
+        subprocess.run(call, env=lab.environment, cwd=lab.root, capture_output=True, check=False)
+    hold.parent.mkdir(parents=True)
+    hold.write_text("{")
+    altered = lab.cli("alter", "demo", "--names", "user=a", "--add", f"{KEY}=3")
+
+    assert (altered.returncode, altered.stderr) == (0, "")
+    assert altered.stdout.splitlines()[-1] == (
+        "The desired state or a hold has problems, so nobody knows what Git says; see check."
+    )
+    lab.wait_for({"user=a": {KEY: 3.0}})
+    runs = (lab.store.root / "runs" / "demo").iterdir()
+    ends = [json.loads((one / END).read_text("utf-8"))["changes"] for one in runs]
+    assert [(len(one), one[0]["outcome"]) for one in ends].count((1, "accepted")) == 3
+    assert len(ends) == 4
