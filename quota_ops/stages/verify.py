@@ -13,7 +13,7 @@ from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, LedgerRow
 from quota_ops.model.tables import DESIRED, HOLDS
-from quota_ops.model.verification import ONLY_BOOTSTRAP, BrokerAnswer, RowVerdict, Verdict
+from quota_ops.model.verification import ONLY_BOOTSTRAP, BrokerAnswer, RowVerdict
 from quota_ops.parquet import to_rows
 from quota_ops.run_folder import APPLIED, METADATA, ROLLBACK, VERIFIED, RunFolder
 from quota_ops.run_json import verification_json
@@ -171,7 +171,7 @@ def _raise_unless_agreed(brokers: Sequence[BrokerAnswer], wrongs: tuple[RowVerdi
     if not (silent or said):
         return
     message = "; ".join([*said, *silent])
-    if any(one.verdict is Verdict.UNANSWERED for one in wrongs):
+    if len(silent) == len(brokers):
         raise Unreachable(f"no broker could be asked: {message}", "Verify again when one answers.")
     if wrongs:
         remedy = f"{len(wrongs):,} rows are not as Git says; the report lists them."

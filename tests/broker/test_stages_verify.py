@@ -219,3 +219,17 @@ def test_no_broker_answers(lab: Lab, three: RunningBroker) -> None:
     assert behind(run.folder) == {1: None, 2: None, 3: None}
     assert lab.known() == {}
     assert lab.known(INTENDED) == TEN
+
+
+def test_no_broker_answers_where_nothing_is_asked_for(
+    three: RunningBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cluster's trouble all the same: that nothing is missing was said by nobody."""
+    monkeypatch.setattr(verify, "deadline", lambda _rows: 0.1)
+    with open_lab(three, tmp_path, timeout=1.0) as lab:
+        lab.desire({})
+        folder = lab.run("diff")
+        with frozen(*three.nodes):
+            error = error_of(lab.resume(folder), ("verify",))
+
+    assert isinstance(error, Unreachable)
