@@ -8,6 +8,9 @@ PROJECT := $(VENV)/.project-$(shell cksum < pyproject.toml | cut -d' ' -f1)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url
 
+# How many processes share the tests: 0 is this one alone, 2 suits two cores.
+WORKERS ?= 0
+
 # A slow mirror is no failure, and a company has certificates of its own.
 export UV_HTTP_TIMEOUT ?= 180
 export UV_SYSTEM_CERTS ?= true
@@ -26,7 +29,7 @@ demo: setup ## bring a real Kafka broker to what desired_state/demo says, step b
 
 test: setup ## run the whole suite: real brokers of every pinned Kafka, Spark and Airflow
 	@$(BIN)/python -m quota_ops.sandbox.jars $(notdir $(wildcard quota_ops/sandbox/versions/*.*.*))
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --no-loadscope-reorder
 
 up: setup ## start the sandbox broker and Airflow in the background; prints address and login
 	@$(BIN)/quota-ops up

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -11,9 +12,16 @@ from quota_ops.sandbox.config import BrokerConfig
 from quota_ops.sandbox.demo_cluster import DEMO_CLUSTER_ID
 from quota_ops.sandbox.pins import DEFAULT_VERSION
 from tests.broker.rights import secured
+from tests.workers import ByPlace
 
 settings.register_profile("suite", deadline=None)  # a busy machine is no failure
 settings.load_profile("suite")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByPlace:
+    """Keep together, in two workers, what shares something costly."""
+    return ByPlace(config, log)
 
 
 @pytest.fixture(scope="session")
