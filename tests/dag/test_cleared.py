@@ -13,8 +13,9 @@ from quota_ops.stages.anew import BEGAN, begin
 from tests.dag.answering import reject
 from tests.dag.repository import Quotas, Repository
 
-OLD = datetime(2026, 11, 14, tzinfo=UTC)
-RUN = "reconcile_demo__manual__2026-11-14T00:00:00+00:00"
+OLD, OLDER = (datetime(2026, 11, day, tzinfo=UTC) for day in (14, 13))
+"""A moment for each test: a second run of one moment would make Airflow delete the first."""
+RUN = "reconcile_demo__manual__{}"
 
 
 def git(repository: Repository, command: str) -> str:
@@ -36,7 +37,9 @@ def committed(repository: Repository) -> str:
 def test_an_old_run_that_finds_a_newer_commit(demo: Repository, broker: RunningBroker) -> None:
     """It is a run of the commit whose YAML it reads, whatever it was when it ran before."""
     store = RunStore(demo.store)
-    RunFolder.start(store.new_run("demo", RUN), cluster="demo", commit="old")
+    RunFolder.start(
+        store.new_run("demo", RUN.format(OLD.isoformat())), cluster="demo", commit="old"
+    )
     newer = committed(demo)
 
     run = demo.run("reconcile_demo", at=OLD)
@@ -53,11 +56,13 @@ def test_a_run_that_failed_and_was_overtaken(
 ) -> None:
     """Its own commit was never applied, a later one was: cleared, it asks a person."""
     store, mine = RunStore(demo.store), committed(demo)
-    failed = RunFolder.start(store.new_run("demo", RUN), cluster="demo", commit=mine)
+    failed = RunFolder.start(
+        store.new_run("demo", RUN.format(OLDER.isoformat())), cluster="demo", commit=mine
+    )
     begin(failed, store.ledger(broker.config.cluster_id))
     ledger.change(store.ledger(broker.config.cluster_id), lambda _rows: None, commit="later")
 
-    run = demo.run("reconcile_demo", reject("an old run"), at=OLD)
+    run = demo.run("reconcile_demo", reject("an old run"), at=OLDER)
 
     assert (run.state, run.tasks["approve"]) == ("failed", "failed")
     (guard,) = run.folder().read_json(PLAN)["guards"]
