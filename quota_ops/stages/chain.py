@@ -46,6 +46,9 @@ RESUMED = ("apply", "verify", "report")
 OFFLINE = frozenset({"check", "describe", "diff", "plan"})
 """The stages that a snapshot is enough for."""
 
+AHEAD = {"diff": "quota_ops.frames.embedded", "report": "jinja2"}
+"""What stages load for long, and can be loaded before they begin."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -94,7 +97,7 @@ def _describe(run: Run) -> None:
     describe.leave(run.folder, _asked(run, run.folder.policy()))
 
 
-def _check_and_describe(run: Run) -> None:
+def _check_and_describe(run: Run, stages: set[str]) -> None:
     """Both at once, because neither needs the other; what YAML comes to is said first."""
     answer: Described | QuotaOpsError
     began = monotonic()
@@ -104,8 +107,8 @@ def _check_and_describe(run: Run) -> None:
         except QuotaOpsError as error:
             answer = error
         asked = monotonic() - began
-        if run.engine == diff.EMBEDDED:  # the next stage loads DuckDB, and YAML takes longer
-            import_module("quota_ops.frames.embedded")
+        for stage in AHEAD.keys() & stages:  # YAML takes longer
+            import_module(AHEAD[stage])
     from quota_ops.stages import describe  # noqa: PLC0415 - as above
 
     with run.folder.stage("describe", spent=asked):
@@ -236,7 +239,7 @@ def run_stages(run: Run, stages: Sequence[str]) -> None:
         try:
             if stage == "check" and "describe" in still:
                 still.remove("describe")
-                _check_and_describe(run)
+                _check_and_describe(run, still)
             else:
                 run_stage(run, stage)
         except QuotaOpsError as raised:
