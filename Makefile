@@ -8,8 +8,8 @@ PROJECT := $(VENV)/.project-$(shell cksum < pyproject.toml | cut -d' ' -f1)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url
 
-# How many processes share the tests: 0 is this one alone, 2 suits two cores.
-WORKERS ?= 0
+# How many processes share the tests: 2 suits two cores, 0 is one process without workers.
+WORKERS ?= 2
 
 # A slow mirror is no failure, and a company has certificates of its own.
 export UV_HTTP_TIMEOUT ?= 180

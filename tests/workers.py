@@ -1,4 +1,4 @@
-"""Which tests stay together when `make test WORKERS=2` runs the suite in two workers."""
+"""Which tests stay together when `make test` runs the suite in two workers."""
 
 from xdist.scheduler import LoadFileScheduling
 
