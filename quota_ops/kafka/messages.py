@@ -98,6 +98,9 @@ def collector_paused() -> Iterator[None]:
 
 
 def _entity(entry: Any) -> Entity:
+    if len(entry.entity) == 1:  # as most: a hundred thousand are not sorted one by one
+        (part,) = entry.entity
+        return Entity(((part.entity_type, part.entity_name),))
     return Entity(tuple(sorted([(part.entity_type, part.entity_name) for part in entry.entity])))
 
 

@@ -93,12 +93,13 @@ def _sides(folder: Path, rows: int) -> None:
 
 def peak_pss(command: Sequence[str], environment: Mapping[str, str]) -> float:
     """Run a command; the largest sum, in MB, of the PSS of all that descends from it."""
+    others = _family(os.getpid())  # such as the benchmarks' own broker
     child = subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL
     )
     peak = 0.0
     while child.poll() is None:
-        peak = max(peak, sum(_pss(pid) for pid in _family(os.getpid())))
+        peak = max(peak, sum(_pss(pid) for pid in _family(os.getpid()) - others))
         time.sleep(1)
     if child.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: {child.returncode}")
