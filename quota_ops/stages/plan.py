@@ -1,6 +1,7 @@
 """plan: the differences judged, and given a digest that an approval can name."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from quota_ops.model.errors import GuardsRefused, InvalidInput
@@ -21,26 +22,29 @@ def run(folder: RunFolder, allow: Mapping[str, str] | None = None) -> Plan:
     """
     allowed = allow or {}
     _check_names(allowed)
-    policy, commit = folder.policy(), folder.about()["commit"]
+    plan = unjudged(folder)
+    plan = replace(plan, standstill=standstill(plan.policy, datetime.now(UTC)))
+    plan = plan.judged(findings(folder, plan, allowed))
+    folder.leave_plan(plan)
+    leave_findings(folder, plan)
+    refuse_unless_passed(plan)
+    return plan
+
+
+def unjudged(folder: RunFolder) -> Plan:
+    """The differences of a run as a plan that no guard has seen."""
     ledger, holds = folder.described()
-    differences = tuple(sorted(folder.differences(), key=by_risk))
-    plan = Plan(
-        policy=policy,
-        commit=commit,
-        differences=differences,
+    return Plan(
+        policy=folder.policy(),
+        commit=folder.about()["commit"],
+        differences=tuple(sorted(folder.differences(), key=by_risk)),
         guards=(),
         desired=folder.count(DESIRED),
         actual=folder.count(ACTUAL),
         batches=len(folder.batches()),
         ledger=ledger,
         holds=holds,
-        standstill=standstill(policy, datetime.now(UTC)),
     )
-    plan = plan.judged(findings(folder, plan, allowed))
-    folder.leave_plan(plan)
-    leave_findings(folder, plan)
-    refuse_unless_passed(plan)
-    return plan
 
 
 def findings(folder: RunFolder, plan: Plan, allowed: Mapping[str, str]) -> tuple[GuardFinding, ...]:

@@ -6,10 +6,9 @@ from typing import TypeVar
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome
-from quota_ops.model.plan import Plan, by_risk
 from quota_ops.model.report import STAGES, Report, StageResult, StageStatus
 from quota_ops.model.rollback import Rollback
-from quota_ops.model.tables import ACTUAL, DESIRED, DIFFERENCES
+from quota_ops.model.tables import DIFFERENCES
 from quota_ops.run_folder import (
     APPLIED,
     APPROVAL,
@@ -26,6 +25,7 @@ from quota_ops.run_folder import (
 )
 from quota_ops.run_json import verification_from_json
 from quota_ops.stages.asking import decisions
+from quota_ops.stages.plan import unjudged
 
 Part = TypeVar("Part")
 
@@ -40,7 +40,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     policy = parts.read("check", POLICY, folder.policy)
     plan = parts.read("plan", PLAN, lambda: folder.plan()[0])
     if plan is None and not folder.has(PLAN):
-        plan = parts.read("diff", DIFFERENCES.file, lambda: _unjudged(folder))
+        plan = parts.read("diff", DIFFERENCES.file, lambda: unjudged(folder))
     verification = parts.read(
         "verify", VERIFIED, lambda: folder.read_as(VERIFIED, verification_from_json)
     )
@@ -98,19 +98,3 @@ class _Parts:
         if stage in self._damaged:
             return StageResult(stage, StageStatus.FAILED, None, self._damaged[stage])
         return result or StageResult(stage, StageStatus.NOT_RUN)
-
-
-def _unjudged(folder: RunFolder) -> Plan:
-    """The differences of a run that came only to the diff, as a plan that no guard has seen."""
-    ledger, holds = folder.described()
-    return Plan(
-        policy=folder.policy(),
-        commit=folder.about()["commit"],
-        differences=tuple(sorted(folder.differences(), key=by_risk)),
-        guards=(),
-        desired=folder.count(DESIRED),
-        actual=folder.count(ACTUAL),
-        batches=len(folder.batches()),
-        ledger=ledger,
-        holds=holds,
-    )
