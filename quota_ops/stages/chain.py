@@ -46,9 +46,6 @@ RESUMED = ("apply", "verify", "report")
 OFFLINE = frozenset({"check", "describe", "diff", "plan"})
 """The stages that a snapshot is enough for."""
 
-AHEAD = {"diff": "quota_ops.frames.embedded", "report": "jinja2"}
-"""What stages load for long, and can be loaded before they begin."""
-
 
 @dataclass(frozen=True)
 class Run:
@@ -107,8 +104,10 @@ def _check_and_describe(run: Run, stages: set[str]) -> None:
         except QuotaOpsError as error:
             answer = error
         asked = monotonic() - began
-        for stage in AHEAD.keys() & stages:  # YAML takes longer
-            import_module(AHEAD[stage])
+        if "diff" in stages and run.engine == diff.EMBEDDED:  # YAML takes longer
+            import_module("quota_ops.frames.embedded")
+        if "report" in stages:
+            import_module("jinja2")
     from quota_ops.stages import describe  # noqa: PLC0415 - as above
 
     with run.folder.stage("describe", spent=asked):
