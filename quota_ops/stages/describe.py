@@ -57,8 +57,8 @@ def ask(
     return Described(policy, known, end, lasting, actual, at, cluster, told, image)
 
 
-def leave(folder: RunFolder, described: Described) -> int:
-    """Leave actual, ledger, holds, clusters and facts; how many rows the cluster holds.
+def leave(folder: RunFolder, described: Described) -> None:
+    """Leave actual, ledger, holds, clusters and facts.
 
     Raises InvalidInput when another cluster, or under another policy, was asked than the run's.
     """
@@ -88,7 +88,6 @@ def leave(folder: RunFolder, described: Described) -> int:
         folder.write_json(FACTS, described.facts.as_json())
     if described.metadata is not None:
         folder.write_json(METADATA, described.metadata.as_json())
-    return len(described.actual)
 
 
 def _rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[ActualRow]:
