@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 import pyarrow as pa
 
 from quota_ops import artefact, parquet
+from quota_ops.json_text import json_text
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import Table
 
@@ -106,23 +107,3 @@ class ArtefactFolder:
             raise InvalidInput(
                 f"{self.path / name} is missing: the stage that leaves it has not run"
             ) from None
-
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-
-
-def json_text(value: Mapping[str, Any]) -> str:
-    """A JSON object with a field a line, a list's item a line."""
-    lines = ",\n".join(f"{_dumps(field)}: {_lines(one)}" for field, one in value.items())
-    return f"{{\n{lines}\n}}\n"
-
-
-def _dumps(value: object) -> str:
-    return _ENCODER.encode(value)
-
-
-def _lines(value: object) -> str:
-    if isinstance(value, list) and value:
-        items = ",\n ".join(map(_dumps, value))
-        return f"[\n {items}\n]"
-    return _dumps(value)

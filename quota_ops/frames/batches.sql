@@ -7,8 +7,8 @@
 -- Entities that set anything come before those that only clear, so that a client is never
 -- without a limit for longer than it must. A broker refuses 10,001 changed keys in one request,
 -- and over 8 MiB its controller resigns although validate-only said yes: a batch is closed at
--- {max_keys} keys or {max_bytes} bytes, whichever is first (the entity that crosses it is still
--- inside). Bytes: the entity's text, the key and 64 more for each record.
+-- {max_keys} keys or {max_bytes} bytes, whichever is nearer for its entities (the one that crosses
+-- it is still inside). Bytes: the entity's text, the key and 64 more for each record.
 WITH writes AS (
   SELECT
     cluster, entity, key, before,
@@ -22,32 +22,30 @@ entities AS (
   SELECT
     cluster, entity,
     MIN(clears) AS only_clears,
-    COUNT(*) AS keys,
-    SUM(bit_length(entity) / 8 + bit_length(key) / 8 + 64) AS bytes
+    -- What it takes of a batch, which is {whole} = keys * bytes: whole numbers add up exactly.
+    GREATEST(
+      COUNT(*) * {max_bytes},
+      SUM(bit_length(entity) / 8 + bit_length(key) / 8 + 64) * {max_keys}
+    ) AS share
   FROM writes
   GROUP BY cluster, entity
 ),
 
 sums AS (
   SELECT
-    cluster, entity, keys, bytes,
-    SUM(keys) OVER so_far AS keys_so_far,
-    SUM(bytes) OVER so_far AS bytes_so_far
+    cluster, entity, share,
+    SUM(share) OVER (
+      PARTITION BY cluster ORDER BY only_clears, entity
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS share_so_far
   FROM entities
-  WINDOW so_far AS (
-    PARTITION BY cluster ORDER BY only_clears, entity
-    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-  )
 ),
 
 numbered AS (
   SELECT
     cluster, entity,
     DENSE_RANK() OVER (
-      PARTITION BY cluster
-      ORDER BY
-        FLOOR((keys_so_far - keys) / {max_keys}),
-        FLOOR((bytes_so_far - bytes) / {max_bytes})
+      PARTITION BY cluster ORDER BY FLOOR((share_so_far - share) / {whole})
     ) AS batch
   FROM sums
 )

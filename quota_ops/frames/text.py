@@ -15,7 +15,9 @@ def diff_text() -> str:
 
 def batches_text(max_keys: int = MAX_KEYS, max_bytes: int = MAX_BYTES) -> str:
     """`differences` in, `batches` out; a batch is closed at so many keys or bytes."""
-    return _read("batches.sql").format(max_keys=max_keys, max_bytes=max_bytes)
+    return _read("batches.sql").format(
+        max_keys=max_keys, max_bytes=max_bytes, whole=max_keys * max_bytes
+    )
 
 
 def resolve_text() -> str:

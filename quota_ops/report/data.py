@@ -1,10 +1,10 @@
 """A report as JSON, for programs."""
 
-import json
 from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
+from quota_ops.json_text import in_ascii, line, lines
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.report import Report
@@ -15,8 +15,6 @@ from quota_ops.report.summary import answer
 
 SCHEMA = 1
 """Raised when a field goes or changes its meaning; new fields do not raise it."""
-
-_ENCODER = json.JSONEncoder(allow_nan=False)
 
 ANSWER = ("batch", "status", "code", "error", "message")
 
@@ -47,13 +45,10 @@ def as_json(report: Report) -> str:
     rows = report_rows(report)
     head = _head(report)
     ordered = sorted(rows, key=lambda row: (row.difference.entity, row.difference.key))
-    lines = ",\n  ".join(_dumps(_row(row)) for row in ordered)
-    fields = [f" {_dumps(name)}: {_dumps(value)}" for name, value in head.items()]
-    return "{\n" + ",\n".join([*fields, f' "rows": [\n  {lines}\n ]']) + "\n}\n"
-
-
-def _dumps(value: object) -> str:
-    return _ENCODER.encode(value)
+    rows_text = lines(map(_row, ordered), "  ")
+    fields = [f" {line(name)}: {line(value)}" for name, value in head.items()]
+    text = "{\n" + ",\n".join([*fields, f' "rows": [\n  {rows_text}\n ]']) + "\n}\n"
+    return in_ascii(text)
 
 
 def number(value: float | None) -> float | str | None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import count
 
 from quota_ops import artefact
-from quota_ops.artefact_folder import json_text
+from quota_ops.json_text import json_text
 from quota_ops.kafka.connection import Connection
 from quota_ops.report.audit import Json, messages
 from quota_ops.run_folder import AUDITED, RunFolder

@@ -92,6 +92,16 @@ def test_batches_are_bounded(writes: list[Write], max_keys: int, max_bytes: int)
         assert sum(size(row) for row in rows) < max_bytes + largest
 
 
+def test_one_bound_closes_a_batch() -> None:
+    """Where keys are the nearer bound, batches are no smaller because bytes come to one, too."""
+    writes: list[Write] = [(f"user={number}", KEYS[0], 1.0) for number in range(10)]
+    bytes_of_seven = 7 * (len("user=0") + len(KEYS[0]) + 64)
+
+    rows = numbered(writes, max_keys=5, max_bytes=bytes_of_seven)
+
+    assert [row.batch for row in rows] == [1] * 5 + [2] * 5
+
+
 @settings(max_examples=60, deadline=None)
 @given(writes=some_writes())
 def test_what_sets_comes_first(writes: list[Write]) -> None:
