@@ -13,7 +13,7 @@ from quota_ops.report.audit import audit_record
 from quota_ops.report.data import as_json
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
-from quota_ops.report.standing import report_rows
+from quota_ops.report.summary import answer
 from quota_ops.report.text import as_text
 from quota_ops.run_folder import REPORT, RunFolder
 from quota_ops.stages import audit
@@ -34,7 +34,7 @@ def run(folder: RunFolder, find: Callable[[str], Connection] = find_connection) 
     `find` looks up the connection to the audit topic by its name.
     """
     read = read_report(folder, _versions())
-    report_rows(read)  # both sides need them, and find them then
+    answer(read)  # both sides need it, and the rows behind it, and find them then
     with forked(partial(_leave, folder, read, PAGE)):  # takes as long as all the rest
         missed = audit.run(folder, partial(audit_record, read), find)
         report = read if missed == read.audit else replace(read, audit=missed)
