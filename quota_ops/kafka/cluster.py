@@ -28,6 +28,7 @@ from quota_ops.kafka.metadata import read_metadata
 from quota_ops.kafka.preflight import preflight
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.cluster_facts import ClusterFacts
+from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble, NoAnswer, Unreachable
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import EntityAnswer
@@ -83,17 +84,20 @@ class Cluster:
         return self._by_merit[0].id
 
     def describe(
-        self, broker: int | None = None, timeout: float | None = None
+        self,
+        broker: int | None = None,
+        timeout: float | None = None,
+        entity: Entity | None = None,
     ) -> tuple[StoredQuota, ...]:
         """Everything that is stored, unknown types and keys too, in one request; unordered.
 
-        With `broker`, what that broker holds, asked once, within `timeout` seconds. Without, any
-        broker will do, and a lost connection is tried again within the cluster's timeout. An
-        answer may be behind the last alteration.
+        With `entity`, what is stored of it alone. With `broker`, what that broker holds, asked
+        once, within `timeout` seconds. Without, any broker will do, and a lost connection is tried
+        again within the cluster's timeout. An answer may be behind the last alteration.
         Raises Unreachable, NotAuthorized.
         """
         with collector_paused():
-            request = describe_request()
+            request = describe_request(entity)
             if broker is None:
                 response = self._patiently(request)
             else:

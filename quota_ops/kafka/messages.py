@@ -20,20 +20,25 @@ from quota_ops.model.rows import StoredQuota
 PROBE = "quota-ops ping"
 """A user that is asked about, and never written."""
 
+_EXACT, _DEFAULT = 0, 1
+"""How a component is matched. Source: DescribeClientQuotasRequest."""
 
 _NAMES = {0: "NONE", -1: "UNKNOWN_SERVER_ERROR"}
 """Names that kafka-python has otherwise. Source: org.apache.kafka.common.protocol.Errors."""
 
 
-def describe_request() -> Any:
-    """A DescribeClientQuotas for everything: no component, not strict."""
-    return DescribeClientQuotasRequest(components=[], strict=False)
+def describe_request(entity: Entity | None = None) -> Any:
+    """A DescribeClientQuotas for one entity; without, for everything: no component, not strict."""
+    components = [
+        (kind, _DEFAULT if name is None else _EXACT, name)
+        for kind, name in (entity.parts if entity else ())
+    ]
+    return DescribeClientQuotasRequest(components=components, strict=entity is not None)
 
 
 def probe_request() -> Any:
     """A DescribeClientQuotas for a user that is not there: a small answer, or a refusal."""
-    exact = 0
-    return DescribeClientQuotasRequest(components=[(USER, exact, PROBE)], strict=True)
+    return describe_request(Entity(((USER, PROBE),)))
 
 
 def alter_request(alterations: Sequence[Alteration], *, validate_only: bool) -> Any:

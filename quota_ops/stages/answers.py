@@ -5,6 +5,7 @@ from dataclasses import replace
 from time import monotonic, sleep
 
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.progress import Progress
 from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer, RowVerdict, Verdict, behind
@@ -16,13 +17,22 @@ Targets = Mapping[tuple[str, str], float | None]
 FIRST_WAIT, LONGEST_WAIT = 0.02, 2.0
 """Seconds between two rounds: they double from the first to the longest."""
 
+_SOON, _SHORT_WAIT = 0.5, 0.005
+"""Seconds in which a small cluster shows a write, and between two looks for it."""
+
 
 def ask(
-    cluster: Cluster, targets: Targets, seconds: float, progress: Progress
+    cluster: Cluster,
+    targets: Targets,
+    seconds: float,
+    progress: Progress,
+    written: str | None = None,
 ) -> tuple[dict[int, Held], tuple[BrokerAnswer, ...]]:
     """Ask each broker by its id until it holds every target or time is up.
 
-    Where only the bootstrap address is asked, the answer is of the broker that is behind it.
+    `written` is the entity that was written last: brokers apply writes in order, so for a moment
+    it alone is asked for, until it shows that all else is worth the asking. Where only the
+    bootstrap address is asked, the answer is of the broker that is behind it.
     """
     until = monotonic() + seconds
     held: dict[int, Held] = {}
@@ -36,6 +46,8 @@ def ask(
         for broker, answer in answers.items():
             # A silent broker uses up the others' time: who answered is asked once more.
             if not answer.agrees and not (last and answer.error):
+                if written is not None and answer.asked == 0:
+                    _await(cluster, broker, targets, written, min(_SOON, until - monotonic()))
                 answers[broker] = _ask_one(cluster, answer, targets, held)
         left = max(until - monotonic(), 0.0)
         progress.asked(tuple(answers.values()), left)
@@ -60,6 +72,20 @@ def _ask_one(
         held.pop(last.broker, None)
         return replace(asked, behind=None, error=error.message)
     return replace(asked, behind=len(behind(targets, held[last.broker])), error=None)
+
+
+def _await(cluster: Cluster, broker: int, targets: Targets, written: str, seconds: float) -> None:
+    """Return when a broker holds what it shall of one entity, or cannot soon say so."""
+    until, entity = monotonic() + seconds, Entity.parse(written)
+    wanted = {row: value for row, value in targets.items() if row[0] == written}
+    while (left := until - monotonic()) > 0:
+        try:
+            stored = cluster.describe(broker, timeout=left, entity=entity)
+        except ClusterTrouble:
+            return
+        if not behind(wanted, held_by(stored)):
+            return
+        sleep(_SHORT_WAIT)
 
 
 def verdicts(targets: Targets, held: Mapping[int, Held]) -> Iterable[RowVerdict]:

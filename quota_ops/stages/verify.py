@@ -48,7 +48,7 @@ def run(
     }
     targets = _targets(folder, desired, differences)
     metadata = cluster.metadata_aside()
-    held, brokers = ask(cluster, targets, deadline(len(targets)), progress)
+    held, brokers = ask(cluster, targets, deadline(len(targets)), progress, _last_written(folder))
     wrongs = tuple(verdicts(targets, held))
     wrong = {(one.entity, one.key) for one in wrongs}
     if folder.has(APPLIED) and held:
@@ -83,6 +83,12 @@ def _targets(
         elif row.action in {Action.CLEAR, Action.FORGET}:
             targets[key] = None
     return targets
+
+
+def _last_written(folder: RunFolder) -> str | None:
+    """An entity of the last batch of which something was written."""
+    written = (one.entity for one in reversed(folder.outcomes(APPLIED)) if one.status in DONE)
+    return next(written, None)
 
 
 def _left_alone(folder: RunFolder) -> set[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.preflight import preflight
+from quota_ops.model.entity import Entity
 from quota_ops.model.rows import StoredQuota
 from quota_ops.run_folder import RunFolder
 from tests.faults.scene import BEFORE, KEY, Scene
@@ -21,13 +22,16 @@ class Late(Cluster):
     answer: tuple[StoredQuota, ...] = ()
 
     def describe(
-        self, broker: int | None = None, timeout: float | None = None
+        self,
+        broker: int | None = None,
+        timeout: float | None = None,
+        entity: Entity | None = None,
     ) -> tuple[StoredQuota, ...]:
         """Describe, or give the earlier answer."""
         if (broker or self.last_asked) == self.broker and self.times:
             self.times -= 1
-            return self.answer
-        return super().describe(broker, timeout)
+            return tuple(row for row in self.answer if entity in {None, row.entity})
+        return super().describe(broker, timeout, entity)
 
 
 def late(scene: Scene, times: int) -> Late:
