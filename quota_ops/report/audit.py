@@ -43,7 +43,7 @@ def audit_record(report: Report, end: int) -> Json:
         "commit": report.commit,
         "started": report.started,
         "finished": report.finished,
-        "answer": {"word": said.word.value, "sentence": said.sentence},
+        "answer": {"word": said.word, "sentence": said.sentence},
         "stages": [stage._asdict() for stage in report.stages],
         "plan": plan and {"digest": plan.digest, "guards": [asdict(one) for one in plan.guards]},
         "decisions": [one.as_json() for one in report.decisions],
@@ -62,16 +62,16 @@ def _change(row: ReportRow, report: Report) -> Json:
     return {
         "entity": difference.entity,
         "key": difference.key,
-        "kind": difference.kind.value,
+        "kind": difference.kind,
         "before": number(difference.before),
         "after": number(difference.target),
         "owner": difference.owner,
         "reason": difference.reason,
         "source": difference.source,
-        "outcome": applied and applied.status.value,
+        "outcome": applied and applied.status,
         "error": applied and applied.error,
         "message": applied and applied.message,
-        "verdict": verdict and verdict.value,
+        "verdict": verdict,
         "seen": [[broker, number(value)] for broker, value in row.verdict.seen]
         if row.verdict
         else [],

@@ -37,10 +37,10 @@ def kind(row: ReportRow) -> str:
 
 def sign(row: ReportRow) -> str:
     """What happens to a row, as one sign; words beside it say the same."""
-    difference = row.difference
-    if row.section is Section.PERSON:
+    difference, section = row.difference, row.section
+    if section is Section.PERSON:
         return "⚠"
-    if row.section is Section.HELD:
+    if section is Section.HELD:
         return "‖"
     if difference.action is Action.CLEAR:
         return "✂"
@@ -97,14 +97,14 @@ def since(row: ReportRow) -> tuple[str, ...]:
 
 def asked_by(row: ReportRow) -> str:
     """The line in Git that asks for the row, or the file that did."""
-    difference = row.difference
-    if difference.source is None:
+    difference, source = row.difference, row.difference.source
+    if source is None:
         return ""
     if difference.after is not None:
-        return shown(difference.source)
+        return shown(source)
     commit = difference.commit if difference.commit != difference.file else None
     until = f", at {short_commit(commit)}" if commit else ""
-    return f"(was {shown(difference.source)}{until})"
+    return f"(was {shown(source)}{until})"
 
 
 def touches(difference: Difference) -> str:

@@ -16,8 +16,6 @@ from quota_ops.report.summary import answer
 SCHEMA = 1
 """Raised when a field goes or changes its meaning; new fields do not raise it."""
 
-ANSWER = ("batch", "status", "code", "error", "message")
-
 
 def as_json(report: Report) -> str:
     """The report as one JSON object, ASCII only, each row on a line of its own.
@@ -97,23 +95,26 @@ def _plan(plan: Plan) -> dict[str, Any]:
 
 
 def _row(row: ReportRow) -> dict[str, Any]:
-    values = row.difference._asdict()
-    for name in ("before", "after", "verified"):
-        values[name] = number(values[name])
-    seen = row.verdict.seen if row.verdict else ()
-    return {
-        **values,
-        "target": number(row.difference.target),
+    difference, verdict = row.difference, row.verdict
+    return difference._asdict() | {
+        "before": number(difference.before),
+        "after": number(difference.after),
+        "verified": number(difference.verified),
+        "target": number(difference.target),
         "standing": row.standing.name.lower(),
         "guarded": row.guarded,
         "validated": _outcome(row.validated),
         "applied": _outcome(row.applied),
-        "verdict": row.verdict and row.verdict.verdict,
-        "seen": [[broker, number(value)] for broker, value in seen],
+        "verdict": verdict and verdict.verdict,
+        "seen": [[broker, number(value)] for broker, value in verdict.seen] if verdict else [],
     }
 
 
 def _outcome(outcome: Outcome | None) -> dict[str, Any] | None:
-    if outcome is None:
-        return None
-    return {name: getattr(outcome, name) for name in ANSWER}
+    return outcome and {
+        "batch": outcome.batch,
+        "status": outcome.status,
+        "code": outcome.code,
+        "error": outcome.error,
+        "message": outcome.message,
+    }

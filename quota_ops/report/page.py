@@ -53,15 +53,15 @@ class Fold(NamedTuple):
 
 def as_html(report: Report) -> str:
     """The page: the answer, a bar, what needs a person, what changed, and the rest folded."""
-    rows = report_rows(report)
-    pairs = [(row, page_row(row, read_back=bool(report.brokers))) for row in rows]
+    rows: dict[Section, list[PageRow]] = {section: [] for section in Section}
+    rest: dict[Standing, list[PageRow]] = {standing: [] for standing in Standing}
+    for row in report_rows(report):
+        page = page_row(row, read_back=bool(report.brokers))
+        rows[row.section].append(page)
+        if row.section is Section.REST:
+            rest[row.standing].append(page)
     parts = bar(standings(report))
-    rest = [(row.standing, page) for row, page in pairs if row.section is Section.REST]
-    folds = [
-        Fold(standing.value, MEANING[standing], of)
-        for standing in Standing
-        if (of := [page for one, page in rest if one is standing])
-    ]
+    folds = [Fold(one.value, MEANING[one], pages) for one, pages in rest.items() if pages]
     applied = has_applied(report)
     return rendered(
         "report.html",
@@ -70,14 +70,14 @@ def as_html(report: Report) -> str:
         said=answer(report),
         finished=moment(report.finished),
         stand=parts,
-        choices=choices([page for _, page in pairs]),
+        choices=choices([page for pages in rows.values() for page in pages]),
         headings=headings(applied=applied),
         notes=list(_notes(report)),
-        person=[page for row, page in pairs if row.section is Section.PERSON],
+        person=rows[Section.PERSON],
         changes_title=Section.CHANGE.heading(applied=applied),
-        changes=[page for row, page in pairs if row.section is Section.CHANGE],
+        changes=rows[Section.CHANGE],
         remarks=list(_remarks(report)),
-        held=[page for row, page in pairs if row.section is Section.HELD],
+        held=rows[Section.HELD],
         holds=holds_words(report.plan),
         broker_id=broker_id,
         broker_answer=broker_answer,

@@ -1,6 +1,7 @@
 """The parts of a page as plain values, in the words of `cells`; the templates lay them out."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
 from quota_ops.report.standing import Standing
@@ -27,6 +28,7 @@ MEANING = {
 }
 
 
+@cache
 def style(standing: Standing) -> str:
     """The CSS class of a standing."""
     return standing.name.lower().replace("_", "-")

@@ -96,12 +96,13 @@ def _planned(
     """The rows of a plan; takes their verdicts out of `verdicts`."""
     applied, validated = _by_row(report.applied), _by_row(report.validated)
     forgets = report.writes and bool(report.brokers)
+    spoke = [one.guard for one in plan.refused]
     rows = []
     for difference in plan.differences:
         place = (difference.entity, difference.key)
         answers = validated.get(place), applied.get(place), verdicts.pop(place, None)
         standing = _standing(difference, *answers, forgets=forgets)
-        guarded = any(concerns(one.guard, difference, plan.policy) for one in plan.refused)
+        guarded = bool(spoke) and any(concerns(one, difference, plan.policy) for one in spoke)
         rows.append(ReportRow(difference, standing, *answers, guarded))
     return rows
 
