@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -64,9 +64,7 @@ def last(folder: Path) -> LedgerFile:
         return LedgerFile(None, parquet.from_rows(LEDGER, ()))
     place = folder / file_name(there[-1], _KIND)
     try:
-        table = parquet.from_bytes(LEDGER, artefact.read(str(place)), str(place))
-        applied(table)
-        return LedgerFile(place.name, table)
+        return LedgerFile(place.name, _table(artefact.read(str(place)), place))
     except InvalidInput as error:
         why = error.message
     except (OSError, ValueError) as error:
@@ -80,8 +78,34 @@ def last(folder: Path) -> LedgerFile:
 def read(folder: Path) -> Ledger:
     """The ledger as its last file holds it; InvalidInput as `last` says."""
     found = last(folder)
-    rows = tuple(map(LedgerRow._make, parquet.to_rows(found.table)))
+    rows = next((one.rows for one in _known.values() if one.table is found.table), None)
+    if rows is None:
+        rows = tuple(map(LedgerRow._make, parquet.to_rows(found.table)))
     return Ledger(found.name, rows, *applied(found.table))
+
+
+class _Content(NamedTuple):
+    """What the bytes of a ledger file say."""
+
+    table: pa.Table
+    rows: tuple[LedgerRow, ...] | None = None
+
+
+_known: dict[bytes, _Content] = {}
+"""What this process read or wrote last, by its very bytes: a run reads its ledger six times."""
+
+
+def _table(content: bytes, place: Path) -> pa.Table:
+    if content not in _known:
+        table = parquet.from_bytes(LEDGER, content, str(place))
+        applied(table)
+        _remember(content, _Content(table))
+    return _known[content].table
+
+
+def _remember(content: bytes, said: _Content) -> None:
+    _known.clear()
+    _known[content] = said
 
 
 def applied(table: pa.Table) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
@@ -112,7 +136,10 @@ def change(
         if after == before and before.file is not None:
             return None
         name = file_name(1 if before.file is None else int(Path(before.file).stem) + 1, _KIND)
-        if artefact.create(str(folder / name), _content(after)):
+        table = parquet.from_rows(LEDGER, after.rows).replace_schema_metadata(_notes(after))
+        content = parquet.to_bytes(LEDGER, table, _notes(after))
+        if artefact.create(str(folder / name), content):
+            _remember(content, _Content(table, after.rows))
             # Of an older copy one row may be put right, and another not: only a run settles it.
             if before.file is None or policy is not None or (end(folder) or "") < name:
                 with suppress(InvalidInput):  # the change is made: no full disk may undo it
@@ -143,12 +170,8 @@ def _with(commits: tuple[str, ...], commit: str | None) -> tuple[str, ...]:
     return (*(one for one in commits if one != commit), commit)[-COMMITS_KEPT:]
 
 
-def _content(ledger: Ledger) -> bytes:
-    return parquet.to_bytes(
-        LEDGER,
-        parquet.from_rows(LEDGER, ledger.rows),
-        {"policy": json.dumps(ledger.policy), "commits": json.dumps(ledger.commits)},
-    )
+def _notes(ledger: Ledger) -> dict[str, str]:
+    return {"policy": json.dumps(ledger.policy), "commits": json.dumps(ledger.commits)}
 
 
 def intend(
