@@ -27,7 +27,8 @@ from quota_ops.model.rows import LedgerRow
 from quota_ops.run_folder import PLAN, RunFolder
 from quota_ops.run_store import RunStore
 from quota_ops.sandbox.broker import RunningBroker
-from quota_ops.stages.chain import CHAINS, Run, run_stages
+from quota_ops.stages.chain import CHAINS, run_stages
+from quota_ops.stages.run import Run
 
 Limits = Mapping[str, float | None]
 State = Mapping[str, Limits]

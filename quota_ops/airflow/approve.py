@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from quota_ops.model.approval import Decision
-    from quota_ops.stages.chain import Run
+    from quota_ops.stages.run import Run
 
 PARAMS = {
     "why": Param(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from quota_ops.kafka.cluster import Cluster
     from quota_ops.run_folder import RunFolder
-    from quota_ops.stages.chain import Run
+    from quota_ops.stages.run import Run
 
 
 def dag_name(name: str) -> str:
@@ -80,7 +80,7 @@ def this_run(
     """This DAG run as the stages take it; the cluster is connected to when a stage asks for it."""
     from quota_ops.airflow.connection import find_connection
     from quota_ops.kafka.cluster import open_cluster
-    from quota_ops.stages.chain import Run
+    from quota_ops.stages.run import Run
 
     folder = run_folder(cluster_folder, run_store, anew=anew)
     with ExitStack() as stack:

@@ -13,7 +13,7 @@ from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, R
 from quota_ops.model.policy import ApprovalPolicy
 
 if TYPE_CHECKING:
-    from quota_ops.stages.chain import Run
+    from quota_ops.stages.run import Run
 
 
 @task
@@ -122,6 +122,6 @@ def refuse_unless_done(page: Path) -> None:
 
 def run_stage(name: str, run: "Run") -> None:
     """Run a stage, and keep how it ended."""
-    from quota_ops.stages import chain
+    from quota_ops.stages import run as one_run
 
-    chain.run_stage(run, name)
+    one_run.run_stage(run, name)

@@ -12,7 +12,8 @@ from quota_ops.history import find_run
 from quota_ops.model.errors import GuardsRefused, QuotaOpsError
 from quota_ops.run_store import find_run_store, store_of
 from quota_ops.stages import rollback
-from quota_ops.stages.chain import CHAINS, Run, run_stages
+from quota_ops.stages.chain import CHAINS, run_stages
+from quota_ops.stages.run import Run
 
 
 def roll_back(

@@ -19,8 +19,9 @@ from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.model.policy import Policy
 from quota_ops.run_folder import ABOUT, APPLIED, RunFolder
 from quota_ops.run_store import RunStore, find_run_store, store_of
-from quota_ops.stages.chain import CHAINS, OFFLINE, RESUMED, Run, run_stages
+from quota_ops.stages.chain import CHAINS, OFFLINE, RESUMED, run_stages
 from quota_ops.stages.diff import EMBEDDED
+from quota_ops.stages.run import Run
 
 if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster

@@ -39,7 +39,8 @@ def describe_run(
     from quota_ops.model.tables import ACTUAL
     from quota_ops.parquet import to_rows
     from quota_ops.run_store import store_of
-    from quota_ops.stages.chain import Run, run_stages
+    from quota_ops.stages.chain import run_stages
+    from quota_ops.stages.run import Run
 
     folder, store = find_run(path), store_of(path, run_store)
     with connection(folder.policy, connection_file) as connect:

@@ -1,30 +1,19 @@
 """The stages of one run in a row, in one process: what the command line calls."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from quota_ops.desired.read import read_policy
 from quota_ops.forked import forked
-from quota_ops.kafka.connection import Connection, find_connection
-from quota_ops.model.approval import Decision, needs_person
-from quota_ops.model.errors import GuardsRefused, QuotaOpsError, Refused
-from quota_ops.model.plan import SHORT, Plan
-from quota_ops.model.policy import Policy
-from quota_ops.model.progress import SILENT, Progress
-from quota_ops.run_folder import APPLIED, ROLLBACK, RunFolder
-from quota_ops.run_store import RunStore
-from quota_ops.snapshot import Snapshot
-from quota_ops.stages import check, diff, plan
-from quota_ops.stages.anew import set_aside
-from quota_ops.stages.asking import decide, earlier, plan_of
+from quota_ops.model.errors import GuardsRefused, QuotaOpsError
+from quota_ops.run_folder import APPLIED, RunFolder
+from quota_ops.stages import diff
+from quota_ops.stages.run import Run, asked, run_stage
 
 if TYPE_CHECKING:  # Kafka's clients are loaded while another process reads YAML
-    from quota_ops.kafka.cluster import Cluster
     from quota_ops.stages.describe import Described
 
 READ_ONLY = ("check", "describe", "diff", "plan", "validate")
@@ -45,175 +34,6 @@ RESUMED = ("apply", "verify", "report")
 
 OFFLINE = frozenset({"check", "describe", "diff", "plan"})
 """The stages that a snapshot is enough for."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run and all that its stages need; `connect` is called when a stage needs the cluster."""
-
-    folder: RunFolder
-    cluster_folder: Path
-    store: RunStore
-    connect: Callable[[], "Cluster"]
-    engine: str = diff.EMBEDDED
-    find_connection: Callable[[str], Connection] = find_connection
-    """Looks up the connection to the audit topic by its name."""
-    allow: Mapping[str, str] = field(default_factory=dict)
-    approve: str | None = None
-    """The approved digest; None approves the plan that this very run has just made."""
-    ask: Callable[[Plan], Decision] | None = None
-    """What a person says of a plan that needs one; None when nobody is there to say it."""
-    progress: Progress = SILENT
-    actual: Path | None = None
-    """A snapshot in the cluster's place: described, never validated or written."""
-
-    @property
-    def ledger(self) -> Path:
-        """The ledger of this run's cluster."""
-        return self.store.ledger(self.folder.policy().cluster_id)
-
-    @property
-    def approvals(self) -> Path:
-        """What people said of the plans of this run's cluster."""
-        return self.store.approvals(self.folder.policy().cluster_id)
-
-    @property
-    def holds(self) -> Path:
-        """The holds of this run's cluster."""
-        return self.store.holds(self.folder.policy().cluster_id)
-
-
-def _check(run: Run) -> None:
-    check.run(run.folder, run.cluster_folder)
-
-
-def _describe(run: Run) -> None:
-    from quota_ops.stages import describe  # noqa: PLC0415 - Kafka's clients
-
-    set_aside(run.folder, "describe")
-    describe.leave(run.folder, _asked(run, run.folder.policy()))
-
-
-def _check_and_describe(run: Run, stages: set[str]) -> None:
-    """Both at once, because neither needs the other; what YAML comes to is said first."""
-    answer: Described | QuotaOpsError
-    began = monotonic()
-    with forked(partial(run_stage, run, "check")):
-        try:
-            answer = _asked(run, read_policy(run.cluster_folder))
-        except QuotaOpsError as error:
-            answer = error
-        asked = monotonic() - began
-        if "diff" in stages and run.engine == diff.EMBEDDED:  # YAML takes longer
-            import_module("quota_ops.frames.embedded")
-        if "report" in stages:
-            import_module("jinja2")
-    from quota_ops.stages import describe  # noqa: PLC0415 - as above
-
-    with run.folder.stage("describe", spent=asked):
-        if isinstance(answer, QuotaOpsError):
-            raise answer
-        describe.leave(run.folder, answer)
-
-
-def _asked(run: Run, policy: Policy) -> "Described":
-    from quota_ops.stages import describe  # noqa: PLC0415 - as above
-
-    source = run.connect() if run.actual is None else Snapshot.read(run.actual)
-    ledger, holds = run.store.ledger(policy.cluster_id), run.store.holds(policy.cluster_id)
-    return describe.ask(policy, source, ledger, holds)
-
-
-def _diff(run: Run) -> None:
-    if run.folder.has(ROLLBACK):
-        from quota_ops.stages import rollback  # noqa: PLC0415 - rarely needed
-
-        rollback.compare(run.folder, run.engine)
-    else:
-        diff.run([run.folder], run.engine)
-
-
-def _plan(run: Run) -> None:
-    try:
-        plan.run(run.folder, run.allow)
-    except GuardsRefused:
-        made = plan_of(run.folder)
-        if not needs_person(made):
-            raise
-        if decision := earlier(run.approvals, made):
-            decide(run.folder, run.approvals, decision)
-        elif run.ask is None:
-            raise
-
-
-def _validate(run: Run) -> None:
-    from quota_ops.stages import validate  # noqa: PLC0415 - as above
-
-    validate.run(run.folder, run.connect())
-
-
-def _apply(run: Run) -> None:
-    from quota_ops.stages import apply  # noqa: PLC0415 - what only reads need not wait for it
-
-    approved = _approved(run)
-    if run.folder.has(ROLLBACK):
-        from quota_ops.stages import rollback  # noqa: PLC0415 - rarely needed
-
-        rollback.withdraw_approval(run.folder, run.approvals)
-    apply.run(
-        run.folder,
-        run.connect(),
-        run.ledger,
-        holds_folder=run.holds,
-        approved=approved,
-        progress=run.progress,
-    )
-
-
-def _approved(run: Run) -> str:
-    """The digest that the approver names; of a plan that needs a person, once one has spoken."""
-    made = plan_of(run.folder)
-    if needs_person(made):
-        decision = earlier(run.approvals, made) or (run.ask(made) if run.ask else None)
-        if decision is None:
-            short, policy = made.digest[:SHORT], made.policy.approval
-            raise Refused(
-                f"cluster.yaml says approval: {policy}, and nobody has approved plan {short}",
-                "Nothing was written. If it may be: quota-ops reconcile "
-                f"--run {run.folder.path} --approve {short} --reason TEXT",
-            )
-        decide(run.folder, run.approvals, decision)
-    return made.digest if run.approve is None else run.approve
-
-
-def _verify(run: Run) -> None:
-    from quota_ops.stages import verify  # noqa: PLC0415 - as above
-
-    verify.run(run.folder, run.connect(), run.ledger, run.progress)
-
-
-def _report(run: Run) -> None:
-    from quota_ops.stages import report  # noqa: PLC0415 - templates, which other stages do not need
-
-    report.run(run.folder, run.find_connection)
-
-
-STAGES: Mapping[str, Callable[[Run], None]] = {
-    "check": _check,
-    "describe": _describe,
-    "diff": _diff,
-    "plan": _plan,
-    "validate": _validate,
-    "apply": _apply,
-    "verify": _verify,
-    "report": _report,
-}
-
-
-def run_stage(run: Run, stage: str) -> None:
-    """Run one stage and keep how it ended; that the cluster was out of reach is its end too."""
-    with run.folder.stage(stage):
-        STAGES[stage](run)
 
 
 def _still_run(failed: str, folder: RunFolder) -> set[str]:
@@ -246,3 +66,25 @@ def run_stages(run: Run, stages: Sequence[str]) -> None:
             still &= _still_run(stage, run.folder)
     if error is not None:
         raise error
+
+
+def _check_and_describe(run: Run, stages: set[str]) -> None:
+    """Both at once, because neither needs the other; what YAML comes to is said first."""
+    answer: Described | QuotaOpsError
+    began = monotonic()
+    with forked(partial(run_stage, run, "check")):
+        try:
+            answer = asked(run, read_policy(run.cluster_folder))
+        except QuotaOpsError as error:
+            answer = error
+        spent = monotonic() - began
+        if "diff" in stages and run.engine == diff.EMBEDDED:  # YAML takes longer
+            import_module("quota_ops.frames.embedded")
+        if "report" in stages:
+            import_module("jinja2")
+    from quota_ops.stages import describe  # noqa: PLC0415 - as above
+
+    with run.folder.stage("describe", spent=spent):
+        if isinstance(answer, QuotaOpsError):
+            raise answer
+        describe.leave(run.folder, answer)

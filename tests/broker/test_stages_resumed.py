@@ -7,8 +7,9 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Status
 from quota_ops.run_folder import APPLIED
 from quota_ops.run_json import outcomes_json
-from quota_ops.stages.chain import RESUMED, Run, run_stages
+from quota_ops.stages.chain import RESUMED, run_stages
 from quota_ops.stages.outcomes import all_of
+from quota_ops.stages.run import Run
 from tests.broker.going_back import plan_back, write
 from tests.broker.stage_runs import KEY, TEN, After, outcomes
 from tests.lab import Lab, error_of

@@ -10,7 +10,8 @@ from typing import IO, NamedTuple
 from quota_ops.model.outcome import DONE
 from quota_ops.run_folder import APPLIED, PLAN, RunFolder
 from quota_ops.stages import apply
-from quota_ops.stages.chain import CHAINS, RESUMED, Run, run_stages
+from quota_ops.stages.chain import CHAINS, RESUMED, run_stages
+from quota_ops.stages.run import Run
 from tests.broker.stage_runs import After
 from tests.faults.scene import AFTER, BEFORE, CHANGED, KEY, Scene
 from tests.faults.table import Seen, fault

@@ -16,8 +16,9 @@ from quota_ops.model.outcome import DONE
 from quota_ops.report.remarks import warnings
 from quota_ops.run_folder import APPLIED, RunFolder
 from quota_ops.stages import settle
-from quota_ops.stages.chain import CHAINS, Run, run_stages
+from quota_ops.stages.chain import CHAINS, run_stages
 from quota_ops.stages.read_report import read_report
+from quota_ops.stages.run import Run
 from tests.faults.machine import Machine
 from tests.lab import Lab, State
 

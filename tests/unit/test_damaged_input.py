@@ -33,7 +33,8 @@ from quota_ops.run_json import outcomes_json, verification_json
 from quota_ops.run_store import RunStore
 from quota_ops.stages import report
 from quota_ops.stages.approval import approved_plan
-from quota_ops.stages.chain import Run, run_stages
+from quota_ops.stages.chain import run_stages
+from quota_ops.stages.run import Run
 
 CLUSTER_FILE = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\nprotect: [{user: boss}]\n"
 QUOTAS_FILE = """\
