@@ -49,6 +49,9 @@ VERIFIED = "verification.json"
 REPORT = "report.json"
 
 
+_KINDS, _ACTIONS = ({one.value: one for one in words} for words in (Kind, Action))
+
+
 @dataclass(frozen=True, slots=True)
 class RunFolder(ArtefactFolder):
     """One run's artefacts."""
@@ -122,6 +125,11 @@ class RunFolder(ArtefactFolder):
     def leave_plan(self, plan: Plan) -> None:
         """Leave plan.json."""
         self.write_json(PLAN, plan_json(plan))
+        self.keep_plan(plan)
+
+    def keep_plan(self, plan: Plan) -> None:
+        """Let the plan be known here before plan.json is there."""
+        self._forget(PLAN)
         self.once(PLAN, lambda: (plan, plan.digest))
 
     def outcomes(self, name: str) -> tuple[Outcome, ...]:
@@ -140,12 +148,12 @@ class RunFolder(ArtefactFolder):
         return self.once(DIFFERENCES.file, self._differences)
 
     def _differences(self) -> tuple[Difference, ...]:
-        rows = parquet.to_rows(self.read_table(DIFFERENCES))
+        columns = self.read_table(DIFFERENCES).to_pydict()
         try:
-            return tuple(
-                Difference._make((*row[:3], Kind(row[3]), Action(row[4]), *row[5:])) for row in rows
-            )
-        except ValueError as error:
+            columns["kind"] = [_KINDS[kind] for kind in columns["kind"]]
+            columns["action"] = [_ACTIONS[action] for action in columns["action"]]
+            return tuple(map(Difference._make, zip(*columns.values(), strict=True)))
+        except KeyError as error:
             raise InvalidInput(f"{self.path / DIFFERENCES.file} is damaged: {error}") from error
 
     def batches(self) -> dict[int, tuple[BatchRow, ...]]:

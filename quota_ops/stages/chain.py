@@ -1,6 +1,8 @@
 """The stages of one run in a row, in one process: what the command line calls."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from time import monotonic
@@ -52,18 +54,22 @@ def run_stages(run: Run, stages: Sequence[str]) -> None:
     """
     error: QuotaOpsError | None = None
     still: set[str] = set(stages)
-    for stage in stages:
-        if stage not in still:
-            continue
-        try:
-            if stage == "check" and "describe" in still:
-                still.remove("describe")
-                _check_and_describe(run, still)
-            else:
-                run_stage(run, stage)
-        except QuotaOpsError as raised:
-            error = raised if error is None or isinstance(error, GuardsRefused) else error
-            still &= _still_run(stage, run.folder)
+    with ExitStack() as beside:
+        run = replace(run, beside=beside)
+        for stage in stages:
+            if stage not in still:
+                continue
+            try:
+                if stage != "validate":  # which asks, and reads no file that may not be there yet
+                    beside.close()
+                if stage == "check" and "describe" in still:
+                    still.remove("describe")
+                    _check_and_describe(run, still)
+                else:
+                    run_stage(run, stage)
+            except QuotaOpsError as raised:
+                error = raised if error is None or isinstance(error, GuardsRefused) else error
+                still &= _still_run(stage, run.folder)
     if error is not None:
         raise error
 

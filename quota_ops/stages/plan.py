@@ -1,9 +1,12 @@
 """plan: the differences judged, and given a digest that an approval can name."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
+from quota_ops.forked import forked
 from quota_ops.model.errors import GuardsRefused, InvalidInput
 from quota_ops.model.guards import Guard, judge, unknown_guards
 from quota_ops.model.plan import GuardFinding, Plan, by_risk
@@ -14,18 +17,25 @@ from quota_ops.stages.past import past_of
 from quota_ops.stages.standstill import standstill
 
 
-def run(folder: RunFolder, allow: Mapping[str, str] | None = None) -> Plan:
+def run(
+    folder: RunFolder, allow: Mapping[str, str] | None = None, beside: ExitStack | None = None
+) -> Plan:
     """Leave plan.json, what can hurt most first, and findings.json.
 
-    `allow` maps a guard's name to the reason why it may pass. Raises GuardsRefused, after the plan
-    is written, when a guard spoke that nobody let pass.
+    `allow` maps a guard's name to the reason why it may pass. With `beside`, and a folder that
+    keeps the plan, plan.json is there when that is closed. Raises GuardsRefused, after the plan is
+    left, when a guard spoke that nobody let pass.
     """
     allowed = allow or {}
     _check_names(allowed)
     plan = unjudged(folder)
     plan = replace(plan, standstill=standstill(plan.policy, datetime.now(UTC)))
     plan = plan.judged(findings(folder, plan, allowed))
-    folder.leave_plan(plan)
+    if beside is None or folder.kept is None:
+        folder.leave_plan(plan)
+    else:
+        folder.keep_plan(plan)
+        beside.enter_context(forked(partial(folder.leave_plan, plan)))
     leave_findings(folder, plan)
     refuse_unless_passed(plan)
     return plan

@@ -1,6 +1,7 @@
 """One run and all that its stages need, and each stage by its name."""
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +43,8 @@ class Run:
     progress: Progress = SILENT
     actual: Path | None = None
     """A snapshot in the cluster's place: described, never validated or written."""
+    beside: ExitStack | None = None
+    """What may go on in another process while the next stage runs; None where none follows here."""
 
     @property
     def ledger(self) -> Path:
@@ -90,7 +93,7 @@ def _diff(run: Run) -> None:
 
 def _plan(run: Run) -> None:
     try:
-        plan.run(run.folder, run.allow)
+        plan.run(run.folder, run.allow, run.beside)
     except GuardsRefused:
         made = plan_of(run.folder)
         if not needs_person(made):
