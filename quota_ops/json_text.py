@@ -13,9 +13,9 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 def line(value: object) -> str:
     """A value in one line. What is not finite becomes null: name it before."""
     try:
-        return msgspec.json.format(msgspec.json.encode(value), indent=0).decode()
+        return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:  # half a surrogate pair is no text, and JSON can say it all the same
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def lines(values: Iterable[object], indent: str) -> str:

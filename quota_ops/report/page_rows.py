@@ -72,7 +72,7 @@ def choices(rows: Sequence[PageRow]) -> dict[str, list[str]]:
 
 def rows_html(rows: Iterable[PageRow]) -> str:
     """The rows as HTML, under `headings`; every cell of every row is escaped and shown."""
-    return "".join(_html(PageRow._make(map(_cell, row))) for row in rows)
+    return "".join(_html(map(_cell, row)) for row in rows)
 
 
 @lru_cache(maxsize=65_536)  # most stand in many rows: kind, key, owner, the time
@@ -83,18 +83,19 @@ def _cell(text: str | tuple[str, ...]) -> str:
     return escape(shown(text))
 
 
-def _html(row: PageRow) -> str:
+def _html(cells: Iterable[str]) -> str:
     """A row of cells that are HTML already."""
-    sign = row.sign and f'<i aria-hidden="true">{row.sign}</i>'
-    note = row.note and f"<small>{row.note}</small>"
-    asked_by = row.asked_by and f"<small><code>{row.asked_by}</code></small>"
-    trouble = (
-        row.trouble and f'<tr class="trouble"><td colspan="{_COLUMNS}">{row.trouble}</td></tr>\n'
+    style, sign, kind, entity, note, key, now, then, change, since, owner, asked, said, below = (
+        cells
     )
+    sign = sign and f'<i aria-hidden="true">{sign}</i>'
+    note = note and f"<small>{note}</small>"
+    asked = asked and f"<small><code>{asked}</code></small>"
+    below = below and f'<tr class="trouble"><td colspan="{_COLUMNS}">{below}</td></tr>\n'
     return (
-        f'<tr data-owner="{row.owner}" data-kind="{row.kind}" data-key="{row.key}">'
-        f'<td class="{row.style}">{sign}{row.kind}</td>'
-        f"<td><code>{row.entity}</code>{note}</td><td>{row.key}</td>"
-        f"<td>{row.now}</td><td>{row.then}</td><td>{row.change}</td><td>{row.since}</td>"
-        f"<td>{row.owner}{asked_by}</td><td>{row.answer}</td></tr>\n{trouble}"
+        f'<tr data-owner="{owner}" data-kind="{kind}" data-key="{key}">'
+        f'<td class="{style}">{sign}{kind}</td>'
+        f"<td><code>{entity}</code>{note}</td><td>{key}</td>"
+        f"<td>{now}</td><td>{then}</td><td>{change}</td><td>{since}</td>"
+        f"<td>{owner}{asked}</td><td>{said}</td></tr>\n{below}"
     )

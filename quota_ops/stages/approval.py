@@ -6,12 +6,15 @@ from quota_ops.model.difference import Difference
 from quota_ops.model.errors import Refused
 from quota_ops.model.outcome import Status
 from quota_ops.model.plan import SHORT, Plan, approves, exact
+from quota_ops.model.quota import same
 from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import PLAN, VALIDATED, RunFolder
 from quota_ops.stages.outcomes import keys_by_entity
 from quota_ops.stages.plan import findings, refuse_unless_passed
 
 Batches = Mapping[int, tuple[BatchRow, ...]]
+Row = tuple[str, str]
+Values = tuple[str, float | None, float | None]
 
 _NEW_PLAN = "Nothing was written. Make a new plan."
 
@@ -63,16 +66,11 @@ def _hold_against_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
     allowed = {one.guard: one.allowed for one in plan.guards if one.allowed is not None}
     if findings(folder, plan, allowed) != plan.guards:
         raise Refused(f"{folder.path / PLAN} does not say what the guards say", _NEW_PLAN)
-    planned = sorted(
-        (row.cluster, row.entity, row.key, exact(row.before), exact(row.target))
-        for row in plan.writes
-    )
-    sent = sorted(
-        (row.cluster, row.entity, row.key, exact(row.before), exact(row.after))
-        for row in _rows(batches)
-    )
-    cluster_id = plan.policy.cluster_id
-    if sent != planned or any(cluster != cluster_id for cluster, *_ in planned):
+    planned = {(row.entity, row.key): (row.cluster, row.before, row.target) for row in plan.writes}
+    sent = {(row.entity, row.key): (row.cluster, row.before, row.after) for row in _rows(batches)}
+    clusters = {cluster for cluster, *_ in sent.values()} - {plan.policy.cluster_id}
+    once = sum(map(len, batches.values())) == len(sent)
+    if clusters or not once or not _same_values(planned, sent):
         raise Refused(
             f"{folder.path}: batches.parquet does not hold the rows of the plan", _NEW_PLAN
         )
@@ -87,6 +85,19 @@ def _refuse_unless_validated(folder: RunFolder, batches: Batches) -> None:
             f"the broker has not accepted {missing} of {len(asked)} entities (validate-only)",
             f"Nothing was written. Ask it: quota-ops validate --run {folder.path}",
         )
+
+
+def _same_values(one: Mapping[Row, Values], other: Mapping[Row, Values]) -> bool:
+    return (
+        one == other
+        or (  # NaN, which older brokers store, equals nothing there
+            one.keys() == other.keys()
+            and all(
+                values[0] == other[row][0] and all(map(same, values[1:], other[row][1:]))
+                for row, values in one.items()
+            )
+        )
+    )
 
 
 def _same_rows(one: Sequence[Difference], other: Sequence[Difference]) -> bool:
