@@ -2,35 +2,46 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+_ENCODER = msgspec.json.Encoder()
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def line(value: object) -> str:
     """A value in one line. What is not finite becomes null: name it before."""
+    return lines((value,), "").rstrip("\n")
+
+
+def lines(values: Sequence[object], indent: str) -> str:
+    """Values, each in a line of its own that ends, with a comma between each two."""
     try:
-        return msgspec.json.encode(value).decode()
+        text = _ENCODER.encode_lines(values).decode()  # no value has a line end that is not escaped
     except UnicodeEncodeError:  # half a surrogate pair is no text, and JSON can say it all the same
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def lines(values: Iterable[object], indent: str) -> str:
-    """Values, each in a line of its own."""
-    return f",\n{indent}".join(map(line, values))
+        text = "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in values)
+    return text.replace("\n", f",\n{indent}", len(values) - 1)
 
 
 def json_text(value: Mapping[str, Any]) -> str:
     """A JSON object with a field a line, a list's item a line."""
-    fields = ",\n".join(f"{line(field)}: {_lines(one)}" for field, one in value.items())
-    return f"{{\n{fields}\n}}\n"
+    return "".join(_parts(value))  # at once: of long texts every copy takes its time
 
 
-def _lines(value: object) -> str:
-    return f"[\n {lines(value, ' ')}\n]" if isinstance(value, list) and value else line(value)
+def _parts(value: Mapping[str, Any]) -> Iterator[str]:
+    before = "{\n"
+    for field, one in value.items():
+        yield f"{before}{line(field)}: "
+        if isinstance(one, list) and one:
+            yield "[\n "
+            yield lines(one, " ")
+            yield "]"
+        else:
+            yield line(one)
+        before = ",\n"
+    yield "\n}\n" if value else "{}\n"
 
 
 def in_ascii(text: str) -> str:

@@ -43,10 +43,9 @@ def as_json(report: Report) -> str:
     rows = report_rows(report)
     head = _head(report)
     ordered = sorted(rows, key=lambda row: (row.difference.entity, row.difference.key))
-    rows_text = lines(map(_row, ordered), "  ")
-    fields = [f" {line(name)}: {line(value)}" for name, value in head.items()]
-    text = "{\n" + ",\n".join([*fields, f' "rows": [\n  {rows_text}\n ]']) + "\n}\n"
-    return in_ascii(text)
+    fields = [f" {line(name)}: {line(value)},\n" for name, value in head.items()]
+    listed = lines([_row(row) for row in ordered], "  ")
+    return in_ascii("".join(["{\n", *fields, ' "rows": [\n  ', listed, " ]\n}\n"]))
 
 
 def number(value: float | None) -> float | str | None:

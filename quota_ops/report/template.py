@@ -2,16 +2,20 @@
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
-from quota_ops.report.page_rows import rows_html
+from quota_ops.report.page_rows import PageRow, rows_html
 from quota_ops.report.wording import shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+_LATER = "\0"
+"""Stands for rows until the page is made, because each macro would copy them; no text holds it."""
 
 
 def rendered(template: str, weights: Mapping[str, int], **values: Any) -> str:
@@ -24,7 +28,13 @@ def rendered(template: str, weights: Mapping[str, int], **values: Any) -> str:
 
     lengths = "".join(f"{part}{{flex-grow:{weight}}}" for part, weight in weights.items())
     style, script = _file("page.css") + lengths, _file("page.js")
-    return (
+    tables: list[str] = []
+
+    def later(rows: Iterable[PageRow]) -> Markup:
+        tables.append(rows_html(rows))
+        return Markup(_LATER)  # noqa: S704 - no text of anybody's
+
+    page = (
         _environment()
         .get_template(template)
         .render(
@@ -32,9 +42,12 @@ def rendered(template: str, weights: Mapping[str, int], **values: Any) -> str:
             script=Markup(script),  # noqa: S704 - our own file
             style_hash=_hash(style),
             script_hash=_hash(script),
+            rows_html=later,
             **values,
         )
     )
+    around = page.split(_LATER)
+    return "".join(chain.from_iterable(zip_longest(around, tables, fillvalue="")))
 
 
 @cache
@@ -45,7 +58,7 @@ def _environment() -> "Environment":
     def harmless(value: object) -> object:
         return shown(value) if isinstance(value, str) and type(value) is not Markup else value
 
-    environment = Environment(
+    return Environment(
         loader=FunctionLoader(_file),
         autoescape=True,
         finalize=harmless,
@@ -53,8 +66,6 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["rows_html"] = lambda rows: Markup(rows_html(rows))  # noqa: S704 - escaped
-    return environment
 
 
 def _file(name: str) -> str:

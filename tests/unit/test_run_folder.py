@@ -34,7 +34,7 @@ def test_json_is_read_by_people(folder: RunFolder) -> None:
     folder.write_json("a.json", {"name": "é", "none": None, "empty": [], "items": [{"a": 1}, [2]]})
 
     assert (folder.path / "a.json").read_text("utf-8") == (
-        '{\n"name": "é",\n"none": null,\n"empty": [],\n"items": [\n {"a": 1},\n [2]\n]\n}\n'
+        '{\n"name": "é",\n"none": null,\n"empty": [],\n"items": [\n {"a":1},\n [2]\n]\n}\n'
     )
     assert folder.read_json("a.json") == {
         "name": "é",
