@@ -9,25 +9,33 @@ _THREADS = Path("/proc/self/task")
 
 
 @contextmanager
-def forked(work: Callable[[], object]) -> Iterator[None]:
+def forked(work: Callable[[], object]) -> Iterator[Callable[[], bool]]:
     """Do work that leaves files, and nothing else, while the block runs; at its end it is done.
 
-    What fails in the fork is done once more here, so its error is raised as if there were none.
-    A fork has no thread but the one that calls: beside others, and where nobody tells how many
-    there are, the work is done before the block. So it is where no process is left for a fork.
+    Gives what says whether it still goes on. What fails in the fork is done once more here, so its
+    error is raised as if there were none. A fork has no thread but the one that calls: beside
+    others, and where nobody tells how many there are, the work is done before the block. So it is
+    where no process is left for a fork.
     """
     child = _fork(work) if _is_alone() else None
     if child is None:
         work()
-        yield
+        yield lambda: False
         return
     done = False
     try:
-        yield
+        yield lambda: _goes_on(child)
     finally:
         done = _ended_well(child)
     if not done:
         work()
+
+
+def _goes_on(child: int) -> bool:
+    try:
+        return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    except ChildProcessError:
+        return False
 
 
 def _ended_well(child: int) -> bool:

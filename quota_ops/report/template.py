@@ -50,6 +50,12 @@ def rendered(template: str, weights: Mapping[str, int], **values: Any) -> str:
     return "".join(chain.from_iterable(zip_longest(around, tables, fillvalue="")))
 
 
+def load_templates() -> None:
+    """Compile the templates of a run's page, which then need no more of its time."""
+    for name in ("skeleton.html", "parts.html", "report.html"):
+        _environment().get_template(name)
+
+
 @cache
 def _environment() -> "Environment":
     from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415 - as above

@@ -1,6 +1,6 @@
 """The stages of one run in a row, in one process: what the command line calls."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -74,20 +74,32 @@ def run_stages(run: Run, stages: Sequence[str]) -> None:
         raise error
 
 
+def _needed_later(run: Run, stages: set[str]) -> Iterator[Callable[[], object]]:
+    """What loads modules, by the time that they take."""
+    if "diff" in stages and run.engine == diff.EMBEDDED:
+        yield partial(import_module, "quota_ops.frames.embedded")
+    if "report" in stages:
+        from quota_ops.report.template import load_templates  # noqa: PLC0415 - loaded beside YAML
+
+        yield load_templates
+    for stage in ("validate", "apply", "verify", "report"):
+        if stage in stages:
+            yield partial(import_module, f"quota_ops.stages.{stage}")
+
+
 def _check_and_describe(run: Run, stages: set[str]) -> None:
     """Both at once, because neither needs the other; what YAML comes to is said first."""
     answer: Described | QuotaOpsError
     began = monotonic()
-    with forked(partial(run_stage, run, "check")):
+    with forked(partial(run_stage, run, "check")) as reads:
         try:
             answer = asked(run, read_policy(run.cluster_folder))
         except QuotaOpsError as error:
             answer = error
         spent = monotonic() - began
-        if "diff" in stages and run.engine == diff.EMBEDDED:  # YAML takes longer
-            import_module("quota_ops.frames.embedded")
-        if "report" in stages:
-            import_module("jinja2")
+        for load in _needed_later(run, stages):
+            if reads():  # as it nearly always does, YAML takes longer
+                load()
     from quota_ops.stages import describe  # noqa: PLC0415 - as above
 
     with run.folder.stage("describe", spent=spent):

@@ -22,6 +22,8 @@ from quota_ops.stages.intent import astray
 from quota_ops.stages.passed import passed_by
 from quota_ops.stages.read_back import read_back
 
+_UNTOUCHED = frozenset({Action.REPORT, Action.HELD})
+
 
 def deadline(rows: int) -> float:
     """How many seconds brokers are given to show `rows` stored values.
@@ -78,7 +80,7 @@ def _targets(
     left = _left_alone(folder)
     for row in differences:
         key = (row.entity, row.key)
-        if row.action in {Action.REPORT, Action.HELD} or key in left:
+        if row.action in _UNTOUCHED or key in left:
             targets.pop(key, None)
         elif row.action in {Action.CLEAR, Action.FORGET}:
             targets[key] = None
