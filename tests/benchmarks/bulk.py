@@ -66,6 +66,23 @@ def _fill(cluster: Cluster, entities: int) -> None:
         time.sleep(2)
 
 
+def empty(broker: RunningBroker) -> None:
+    """Clear every quota, and return when the broker shows none."""
+    text = f"bootstrap.servers={broker.bootstrap()}"
+    connection = Connection.parse(text, name="bench", source="a benchmark")
+    with open_cluster(connection, cluster_id=broker.config.cluster_id) as cluster:
+        keys: dict[Entity, list[str]] = {}
+        for entity, key, _ in cluster.describe():
+            keys.setdefault(entity, []).append(key)
+        clears = [
+            Alteration(entity, tuple((key, None) for key in held)) for entity, held in keys.items()
+        ]
+        for start in range(0, len(clears), BATCH):
+            cluster.apply(clears[start : start + BATCH])
+        while cluster.describe():
+            time.sleep(0.05)
+
+
 def spark_diff_seconds(folder: Path, rows: int, runs: int) -> list[float]:
     """Seconds of a diff of so many rows on a session that is warm; 1 % of the rows differ."""
     _sides(folder, rows)
