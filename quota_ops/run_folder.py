@@ -150,10 +150,10 @@ class RunFolder(ArtefactFolder):
     def _differences(self) -> tuple[Difference, ...]:
         columns = self.read_table(DIFFERENCES).to_pydict()
         try:
-            columns["kind"] = [_KINDS[kind] for kind in columns["kind"]]
-            columns["action"] = [_ACTIONS[action] for action in columns["action"]]
+            columns["kind"] = [_KINDS.get(one) or Kind(one) for one in columns["kind"]]
+            columns["action"] = [_ACTIONS.get(one) or Action(one) for one in columns["action"]]
             return tuple(map(Difference._make, zip(*columns.values(), strict=True)))
-        except KeyError as error:
+        except ValueError as error:
             raise InvalidInput(f"{self.path / DIFFERENCES.file} is damaged: {error}") from error
 
     def batches(self) -> dict[int, tuple[BatchRow, ...]]:

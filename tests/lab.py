@@ -90,8 +90,8 @@ class Lab:
     def held(self) -> State:
         """Everything that the cluster holds."""
         state: dict[str, dict[str, float | None]] = {}
-        for entity, key, value in self.cluster.describe():
-            state.setdefault(entity.text, {})[key] = value
+        for (entity, key), value in self.cluster.held().items():
+            state.setdefault(entity, {})[key] = value
         return state
 
     def wait_for(self, state: State) -> None:
@@ -240,11 +240,10 @@ def _exact(state: State) -> set[tuple[str, str, str]]:
 
 
 def _without_none(state: State) -> State:
-    kept = {
-        entity: {key: value for key, value in limits.items() if value is not None}
-        for entity, limits in state.items()
-    }
-    return {entity: limits for entity, limits in kept.items() if limits}
+    kept = (
+        (one, {k: v for k, v in limits.items() if v is not None}) for one, limits in state.items()
+    )
+    return {entity: limits for entity, limits in kept if limits}
 
 
 def _is_ours(name: str) -> bool:

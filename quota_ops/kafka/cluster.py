@@ -1,9 +1,8 @@
 """One cluster, and the three calls that quota-ops makes: describe, validate and apply."""
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from quota_ops.kafka.acl import (
     ALTER_CONFIGS,
@@ -12,9 +11,10 @@ from quota_ops.kafka.acl import (
     not_authorized,
 )
 from quota_ops.kafka.aside import aside
-from quota_ops.kafka.broker_client import BrokerClient, Unanswered
+from quota_ops.kafka.broker_client import Unanswered
+from quota_ops.kafka.brokers import Brokers
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.description import Broker, ClusterDescription
+from quota_ops.kafka.description import ClusterDescription
 from quota_ops.kafka.facts import configs_request, read_facts, speaker
 from quota_ops.kafka.messages import (
     alter_request,
@@ -23,20 +23,21 @@ from quota_ops.kafka.messages import (
     entity_answers,
     error_name,
     stored_quotas,
+    stored_values,
 )
 from quota_ops.kafka.metadata import read_metadata
 from quota_ops.kafka.preflight import preflight
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.entity import Entity
-from quota_ops.model.errors import ClusterTrouble, NoAnswer, Unreachable
+from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import EntityAnswer
 from quota_ops.model.policy import VerifyPolicy
 from quota_ops.model.rows import StoredQuota
 from quota_ops.model.verification import BOOTSTRAP
 
-_SHORTEST_TRY = 0.5
+T = TypeVar("T")
 
 
 @contextmanager
@@ -74,42 +75,33 @@ class Cluster:
         self.asked = description.asked
         self._description = description
         self._connection = connection
-        self._timeout = timeout
-        self._clients: dict[int, BrokerClient] = {}
-        self._by_merit = list(description.asked)
+        self._brokers = Brokers(connection, description.asked, timeout)
 
     @property
     def last_asked(self) -> int:
         """The id of the broker that answered last where any would do."""
-        return self._by_merit[0].id
+        return self._brokers.first.id
 
     def describe(
+        self, broker: int | None = None, timeout: float | None = None
+    ) -> tuple[StoredQuota, ...]:
+        """Everything that is stored, unknown types and keys too, in one request; unordered.
+
+        With `broker`, what that broker holds, asked once, within `timeout` seconds. Without, any
+        broker will do, and a lost connection is tried again within the cluster's timeout. An
+        answer may be behind the last alteration.
+        Raises Unreachable, NotAuthorized.
+        """
+        return self._described(describe_request(), stored_quotas, broker, timeout)
+
+    def held(
         self,
         broker: int | None = None,
         timeout: float | None = None,
         entity: Entity | None = None,
-    ) -> tuple[StoredQuota, ...]:
-        """Everything that is stored, unknown types and keys too, in one request; unordered.
-
-        With `entity`, what is stored of it alone. With `broker`, what that broker holds, asked
-        once, within `timeout` seconds. Without, any broker will do, and a lost connection is tried
-        again within the cluster's timeout. An answer may be behind the last alteration.
-        Raises Unreachable, NotAuthorized.
-        """
-        with collector_paused():
-            request = describe_request(entity)
-            if broker is None:
-                response = self._patiently(request)
-            else:
-                response = self._read(self._broker(broker), request, timeout or self._timeout)
-            if response.error_code == CLUSTER_AUTHORIZATION_FAILED:
-                raise not_authorized(self._connection, DESCRIBE_CONFIGS)
-            if response.error_code != 0:
-                raise ClusterTrouble(
-                    f"cluster {self._connection.name}: the broker could not describe the quotas: "
-                    f"{error_name(response.error_code)} {response.error_message or ''}".strip()
-                )
-            return stored_quotas(response.entries)
+    ) -> dict[tuple[str, str], float]:
+        """The same by (entity, key), or what is stored of one entity alone; as `describe`."""
+        return self._described(describe_request(entity), stored_values, broker, timeout)
 
     def validate(self, alterations: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
         """What the controller would answer to each entity; nothing is written.
@@ -117,7 +109,7 @@ class Cluster:
         It answers only while the controllers have a quorum. A lost connection is tried again.
         Raises Unreachable, NotAuthorized; ValueError when an entity is named twice.
         """
-        return self._altered(alterations, self._patiently, validate_only=True)
+        return self._altered(alterations, self._brokers.read, validate_only=True)
 
     def apply(self, alterations: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
         """Write, and return the controller's answer to each entity, in no order.
@@ -127,11 +119,7 @@ class Cluster:
         (REQUEST_TIMED_OUT) and -1 (UNKNOWN_SERVER_ERROR) on an entity leave it unknown as well.
         Raises NotAuthorized; ValueError when an entity is named twice.
         """
-
-        def once(request: Any) -> Any:
-            return self._first_reachable(self._write, request, self._timeout)
-
-        return self._altered(alterations, once, validate_only=False)
+        return self._altered(alterations, self._brokers.write, validate_only=False)
 
     def speaker(self, timeout: float = 2.0) -> int:
         """The broker behind the bootstrap address, by the connection of the call before this.
@@ -140,7 +128,7 @@ class Cluster:
         """
         request = configs_request(self._description, self.asked[0])
         try:
-            return speaker(self._client(self.asked[0]).ask(request, timeout))
+            return speaker(self._brokers.client(self.asked[0]).ask(request, timeout))
         except (ClusterTrouble, Unanswered):
             return BOOTSTRAP
 
@@ -162,8 +150,25 @@ class Cluster:
 
     def close(self) -> None:
         """Close the connections to all brokers."""
-        for client in self._clients.values():
-            client.close()
+        self._brokers.close()
+
+    def _described(
+        self,
+        request: Any,
+        read: Callable[[Iterable[Any]], T],
+        broker: int | None,
+        timeout: float | None,
+    ) -> T:
+        with collector_paused():
+            response = self._brokers.read(request, broker, timeout)
+            if response.error_code == 0:
+                return read(response.entries)
+        if response.error_code == CLUSTER_AUTHORIZATION_FAILED:
+            raise not_authorized(self._connection, DESCRIBE_CONFIGS)
+        raise ClusterTrouble(
+            f"cluster {self._connection.name}: the broker could not describe the quotas: "
+            f"{error_name(response.error_code)} {response.error_message or ''}".strip()
+        )
 
     def _altered(
         self,
@@ -180,68 +185,3 @@ class Cluster:
         if any(answer.code == CLUSTER_AUTHORIZATION_FAILED for answer in answers):
             raise not_authorized(self._connection, ALTER_CONFIGS)
         return answers
-
-    def _patiently(self, request: Any) -> Any:
-        """Ask for what writes nothing, again and again until the timeout."""
-        deadline = time.monotonic() + self._timeout
-
-        def ask() -> Any:
-            left = deadline - time.monotonic()
-            return self._first_reachable(self._read, request, left)
-
-        try:
-            return ask()
-        except Unreachable:
-            left = deadline - time.monotonic() - _SHORTEST_TRY
-            if left <= 0:
-                raise
-            import tenacity  # noqa: PLC0415 - takes longer to import than a broker to answer
-
-            return tenacity.Retrying(
-                retry=tenacity.retry_if_exception_type(Unreachable),
-                wait=tenacity.wait_random_exponential(multiplier=0.1, max=2),
-                stop=tenacity.stop_before_delay(left),
-                reraise=True,
-            )(ask)
-
-    def _first_reachable(
-        self, ask: Callable[[Broker, Any, float], Any], request: Any, limit: float
-    ) -> Any:
-        """Ask brokers until one can be reached; who cannot is asked last from then on."""
-        deadline = time.monotonic() + limit
-        for untried in range(len(self.asked), 0, -1):
-            try:
-                return ask(self._by_merit[0], request, (deadline - time.monotonic()) / untried)
-            except Unreachable as error:
-                self._by_merit.append(self._by_merit.pop(0))
-                trouble = error
-        raise trouble
-
-    def _read(self, broker: Broker, request: Any, limit: float) -> Any:
-        try:
-            return self._client(broker).ask(request, limit)
-        except Unanswered as error:
-            raise Unreachable(f"{error} Nothing was changed.") from None
-
-    def _write(self, broker: Broker, request: Any, limit: float) -> Any:
-        try:
-            return self._client(broker).ask(request, limit)
-        except Unanswered as error:
-            raise NoAnswer(
-                f"{error} The alteration was sent, and what became of it is unknown.",
-                "What was committed shows when the cluster is described.",
-            ) from None
-
-    def _client(self, broker: Broker) -> BrokerClient:
-        if broker.id not in self._clients:
-            self._clients[broker.id] = BrokerClient(self._connection, broker, self._timeout)
-        return self._clients[broker.id]
-
-    def _broker(self, number: int) -> Broker:
-        for broker in self.asked:
-            if broker.id == number:
-                return broker
-        known = ", ".join(str(broker.id) for broker in self.asked)
-        raise Unreachable(
-            f"cluster {self._connection.name}: broker {number} is not among its brokers: {known}."
-        )

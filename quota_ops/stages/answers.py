@@ -9,7 +9,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.progress import Progress
 from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer, RowVerdict, Verdict, behind
-from quota_ops.stages.held import Held, held_by
+from quota_ops.stages.held import Held
 
 Targets = Mapping[tuple[str, str], float | None]
 """What shall hold, by (entity, key); None for a key that shall be absent."""
@@ -67,7 +67,7 @@ def _ask_one(
 ) -> BrokerAnswer:
     asked = replace(last, asked=last.asked + 1)
     try:
-        held[last.broker] = held_by(cluster.describe(last.broker))
+        held[last.broker] = cluster.held(last.broker)
     except ClusterTrouble as error:
         held.pop(last.broker, None)
         return replace(asked, behind=None, error=error.message)
@@ -80,10 +80,9 @@ def _await(cluster: Cluster, broker: int, targets: Targets, written: str, second
     wanted = {row: value for row, value in targets.items() if row[0] == written}
     while (left := until - monotonic()) > 0:
         try:
-            stored = cluster.describe(broker, timeout=left, entity=entity)
+            if not behind(wanted, cluster.held(broker, left, entity)):
+                return
         except ClusterTrouble:
-            return
-        if not behind(wanted, held_by(stored)):
             return
         sleep(_SHORT_WAIT)
 

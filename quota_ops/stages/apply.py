@@ -13,7 +13,7 @@ from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import APPLIED, RunFolder
 from quota_ops.stages.approval import approved_plan
 from quota_ops.stages.halving import answered
-from quota_ops.stages.held import Held, held_by
+from quota_ops.stages.held import Held
 from quota_ops.stages.holding import without_held
 from quota_ops.stages.intent import intend, is_as_planned, withdraw
 from quota_ops.stages.outcomes import SETTLED, UNSETTLED, all_of, listed
@@ -46,7 +46,7 @@ def run(
     _refuse_if_passed(folder, ledger_folder)
     if plan.writes:
         refuse_at_standstill(plan.policy)
-    held = held_by(cluster.describe())
+    held = cluster.held()
     noted = intend(folder, plan, held, ledger_folder)
     outcomes, trouble = _send_all(
         folder,
@@ -91,7 +91,7 @@ def _send_all(
         try:
             if monotonic() - heard > PAUSE:
                 _refuse_if_passed(folder, ledger_folder)
-                held = held_by(cluster.describe())
+                held = cluster.held()
             refuse_at_standstill(folder.policy())
             free, on_hold = without_held(number, rows, held, holds_folder)
             batch, held = _send(cluster, number, free, held)

@@ -1,6 +1,6 @@
 """A row of ours that seems to have moved is asked for a second time before anyone is told."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from itertools import cycle
 from time import monotonic, sleep
 
@@ -8,11 +8,12 @@ import pyarrow as pa
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.ledger import VERIFIED
+from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.quota import same
 from quota_ops.model.rows import StoredQuota
 from quota_ops.snapshot import Snapshot
-from quota_ops.stages.held import held_by
+from quota_ops.stages.held import Held, held_by
 
 PATIENCE = 5.0
 """Seconds in which two answers must come to agree."""
@@ -35,28 +36,34 @@ def confirmed(
     """
     stored = cluster.describe()
     verified = _verified(ledger)
-    moved = _moved(stored, verified) if verified else frozenset()
+    held = held_by(stored) if verified else {}
+    moved = first = _moved(held, verified)
     if not moved or isinstance(cluster, Snapshot):
         return stored, ()
     until = monotonic() + PATIENCE
-    answers: dict[int, tuple[Moved, Stored]] = {cluster.last_asked: (moved, stored)}
+    answers: dict[int, tuple[Moved, Held]] = {cluster.last_asked: (moved, held)}
     others = [one.id for one in cluster.asked if one.id != cluster.last_asked]
     agreed = False
     for broker in cycle([*others, cluster.last_asked]):
         if agreed or monotonic() > until:
             break
         try:
-            stored = cluster.describe(broker, timeout=LIMIT)
+            held = cluster.held(broker, LIMIT)
         except ClusterTrouble:
             continue
-        now = _moved(stored, verified)
+        now = _moved(held, verified)
         agreed, moved = now == moved, now
-        answers[broker] = now, stored
+        answers[broker] = now, held
         sleep(0 if agreed else 0.02)
     if not agreed:
-        moved, stored = min(answers.values(), key=lambda one: len(one[0]))
+        moved, held = min(answers.values(), key=lambda one: len(one[0]))
     differs = {broker: len(one ^ moved) for broker, (one, _) in answers.items()}
-    return stored, tuple((broker, rows) for broker, rows in sorted(differs.items()) if rows)
+    disagree = tuple((broker, rows) for broker, rows in sorted(differs.items()) if rows)
+    return stored if moved == first else _rows(held), disagree
+
+
+def _rows(held: Held) -> Stored:
+    return tuple(StoredQuota(Entity.parse(text), key, value) for (text, key), value in held.items())
 
 
 def _verified(ledger: pa.Table) -> dict[tuple[str, str], float | None]:
@@ -68,12 +75,8 @@ def _verified(ledger: pa.Table) -> dict[tuple[str, str], float | None]:
     }
 
 
-def _moved(stored: Iterable[StoredQuota], verified: dict[tuple[str, str], float | None]) -> Moved:
-    held = held_by(stored)
-    if verified.items() <= held.items():
-        return frozenset()  # as nearly always, and said at once
+def _moved(held: Held, verified: Mapping[tuple[str, str], float | None]) -> Moved:
+    others = verified.items() - held.items()  # NaN, which equals nothing, is among them
     return frozenset(
-        (*row, str(held.get(row)))
-        for row, value in verified.items()
-        if not same(held.get(row), value)
+        (*row, str(held.get(row))) for row, value in others if not same(held.get(row), value)
     )

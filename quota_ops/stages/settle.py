@@ -10,7 +10,7 @@ from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.stages.halving import WHOLE, answered
-from quota_ops.stages.held import Held, held_by
+from quota_ops.stages.held import Held
 from quota_ops.stages.outcomes import SETTLED, UNSETTLED, all_of
 
 PATIENCE = 15.0
@@ -61,5 +61,5 @@ def _describe(cluster: Cluster) -> Held:
         reraise=True,
     ):
         with attempt:
-            return held_by(cluster.describe())
+            return cluster.held()
     raise AssertionError

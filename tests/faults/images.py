@@ -6,6 +6,7 @@ from quota_ops.kafka.preflight import preflight
 from quota_ops.model.entity import Entity
 from quota_ops.model.rows import StoredQuota
 from quota_ops.run_folder import RunFolder
+from quota_ops.stages.held import held_by
 from tests.faults.scene import BEFORE, KEY, Scene
 from tests.faults.table import Seen, fault
 from tests.lab import State
@@ -22,16 +23,26 @@ class Late(Cluster):
     answer: tuple[StoredQuota, ...] = ()
 
     def describe(
+        self, broker: int | None = None, timeout: float | None = None
+    ) -> tuple[StoredQuota, ...]:
+        """Describe, or give the earlier answer."""
+        return self.answer if self._is_late(broker) else super().describe(broker, timeout)
+
+    def held(
         self,
         broker: int | None = None,
         timeout: float | None = None,
         entity: Entity | None = None,
-    ) -> tuple[StoredQuota, ...]:
-        """Describe, or give the earlier answer."""
-        if (broker or self.last_asked) == self.broker and self.times:
-            self.times -= 1
-            return tuple(row for row in self.answer if entity in {None, row.entity})
-        return super().describe(broker, timeout, entity)
+    ) -> dict[tuple[str, str], float]:
+        """The same by entity and key."""
+        if self._is_late(broker):
+            return dict(held_by(row for row in self.answer if entity in {None, row.entity}))
+        return super().held(broker, timeout, entity)
+
+    def _is_late(self, broker: int | None) -> bool:
+        late = (broker or self.last_asked) == self.broker and self.times > 0
+        self.times -= late
+        return late
 
 
 def late(scene: Scene, times: int) -> Late:

@@ -1,0 +1,117 @@
+"""Who of a cluster's brokers is asked: any that answers, or one by its id."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from quota_ops.kafka.broker_client import BrokerClient, Unanswered
+from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.description import Broker
+from quota_ops.model.errors import NoAnswer, Unreachable
+
+_SHORTEST_TRY = 0.5
+
+
+class Brokers:
+    """The brokers that are asked, in order of merit: who answered last comes first.
+
+    `timeout` is in seconds, for each call.
+    """
+
+    def __init__(self, connection: Connection, asked: Sequence[Broker], timeout: float) -> None:
+        self._connection = connection
+        self._timeout = timeout
+        self._by_merit = list(asked)
+        self._clients: dict[int, BrokerClient] = {}
+
+    @property
+    def first(self) -> Broker:
+        """The broker that answered last where any would do."""
+        return self._by_merit[0]
+
+    def read(self, request: Any, broker: int | None = None, timeout: float | None = None) -> Any:
+        """The response to what writes nothing: by a broker, asked once, else by any, patiently.
+
+        Raises Unreachable.
+        """
+        if broker is None:
+            return self._patiently(request)
+        return self._read(self._broker(broker), request, timeout or self._timeout)
+
+    def write(self, request: Any) -> Any:
+        """The response to what writes, sent at most once.
+
+        Raises NoAnswer when it was sent, Unreachable when it was not.
+        """
+        return self._first_reachable(self._write, request, self._timeout)
+
+    def client(self, broker: Broker) -> BrokerClient:
+        """The connection to a broker, which is opened when it is first used."""
+        if broker.id not in self._clients:
+            self._clients[broker.id] = BrokerClient(self._connection, broker, self._timeout)
+        return self._clients[broker.id]
+
+    def close(self) -> None:
+        """Close the connections to all brokers."""
+        for client in self._clients.values():
+            client.close()
+
+    def _patiently(self, request: Any) -> Any:
+        """Ask for what writes nothing, again and again until the timeout."""
+        deadline = time.monotonic() + self._timeout
+
+        def ask() -> Any:
+            left = deadline - time.monotonic()
+            return self._first_reachable(self._read, request, left)
+
+        try:
+            return ask()
+        except Unreachable:
+            left = deadline - time.monotonic() - _SHORTEST_TRY
+            if left <= 0:
+                raise
+            import tenacity  # noqa: PLC0415 - takes longer to import than a broker to answer
+
+            return tenacity.Retrying(
+                retry=tenacity.retry_if_exception_type(Unreachable),
+                wait=tenacity.wait_random_exponential(multiplier=0.1, max=2),
+                stop=tenacity.stop_before_delay(left),
+                reraise=True,
+            )(ask)
+
+    def _first_reachable(
+        self, ask: Callable[[Broker, Any, float], Any], request: Any, limit: float
+    ) -> Any:
+        """Ask brokers until one can be reached; who cannot is asked last from then on."""
+        deadline = time.monotonic() + limit
+        for untried in range(len(self._by_merit), 0, -1):
+            try:
+                return ask(self._by_merit[0], request, (deadline - time.monotonic()) / untried)
+            except Unreachable as error:
+                self._by_merit.append(self._by_merit.pop(0))
+                trouble = error
+        raise trouble
+
+    def _read(self, broker: Broker, request: Any, limit: float) -> Any:
+        try:
+            return self.client(broker).ask(request, limit)
+        except Unanswered as error:
+            raise Unreachable(f"{error} Nothing was changed.") from None
+
+    def _write(self, broker: Broker, request: Any, limit: float) -> Any:
+        try:
+            return self.client(broker).ask(request, limit)
+        except Unanswered as error:
+            raise NoAnswer(
+                f"{error} The alteration was sent, and what became of it is unknown.",
+                "What was committed shows when the cluster is described.",
+            ) from None
+
+    def _broker(self, number: int) -> Broker:
+        by_id = {broker.id: broker for broker in self._by_merit}
+        if number in by_id:
+            return by_id[number]
+        known = ", ".join(map(str, sorted(by_id)))
+        raise Unreachable(
+            f"cluster {self._connection.name}: broker {number} is not among its brokers: {known}."
+        )
