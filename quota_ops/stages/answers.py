@@ -46,9 +46,7 @@ def ask(
         for broker, answer in answers.items():
             # A silent broker uses up the others' time: who answered is asked once more.
             if not answer.agrees and not (last and answer.error):
-                if written is not None and answer.asked == 0:
-                    _await(cluster, broker, targets, written, min(_SOON, until - monotonic()))
-                answers[broker] = _ask_one(cluster, answer, targets, held)
+                answers[broker] = _ask_one(cluster, answer, targets, held, written)
         left = max(until - monotonic(), 0.0)
         progress.asked(tuple(answers.values()), left)
         if last or all(answer.agrees for answer in answers.values()):
@@ -63,10 +61,16 @@ def ask(
 
 
 def _ask_one(
-    cluster: Cluster, last: BrokerAnswer, targets: Targets, held: dict[int, Held]
+    cluster: Cluster,
+    last: BrokerAnswer,
+    targets: Targets,
+    held: dict[int, Held],
+    written: str | None,
 ) -> BrokerAnswer:
     asked = replace(last, asked=last.asked + 1)
     try:
+        if written is not None and last.asked == 0:
+            _await(cluster, last.broker, targets, written)
         held[last.broker] = cluster.held(last.broker)
     except ClusterTrouble as error:
         held.pop(last.broker, None)
@@ -74,16 +78,11 @@ def _ask_one(
     return replace(asked, behind=len(behind(targets, held[last.broker])), error=None)
 
 
-def _await(cluster: Cluster, broker: int, targets: Targets, written: str, seconds: float) -> None:
-    """Return when a broker holds what it shall of one entity, or cannot soon say so."""
-    until, entity = monotonic() + seconds, Entity.parse(written)
+def _await(cluster: Cluster, broker: int, targets: Targets, written: str) -> None:
+    """Return when a broker holds what it shall of one entity, or does not soon."""
+    until, entity = monotonic() + _SOON, Entity.parse(written)
     wanted = {row: value for row, value in targets.items() if row[0] == written}
-    while (left := until - monotonic()) > 0:
-        try:
-            if not behind(wanted, cluster.held(broker, left, entity)):
-                return
-        except ClusterTrouble:
-            return
+    while behind(wanted, cluster.held(broker, entity=entity)) and monotonic() < until:
         sleep(_SHORT_WAIT)
 
 
