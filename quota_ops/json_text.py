@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 _ENCODER = msgspec.json.Encoder()
+_UNHURRIED = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
@@ -21,7 +22,7 @@ def lines(values: Sequence[object], indent: str) -> str:
     try:
         text = _ENCODER.encode_lines(values).decode()  # no value has a line end that is not escaped
     except UnicodeEncodeError:  # half a surrogate pair is no text, and JSON can say it all the same
-        text = "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in values)
+        text = "".join(f"{_UNHURRIED.encode(one)}\n" for one in values)
     return text.replace("\n", f",\n{indent}", len(values) - 1)
 
 

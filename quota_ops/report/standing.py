@@ -157,7 +157,6 @@ def _unplanned(cluster: str, verdict: RowVerdict) -> ReportRow:
 
 
 @lru_cache(maxsize=1)
-@lru_cache(maxsize=1)
 def standings(report: Report) -> Mapping[Standing, int]:
     """How many rows stand where, in the order of the bar; each standing is there, 0 or more."""
     counts = dict.fromkeys(Standing, 0)

@@ -69,7 +69,7 @@ def _hold_against_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
     planned = {(row.entity, row.key): (row.cluster, row.before, row.target) for row in plan.writes}
     sent = {(row.entity, row.key): (row.cluster, row.before, row.after) for row in _rows(batches)}
     clusters = {cluster for cluster, *_ in sent.values()} - {plan.policy.cluster_id}
-    once = sum(map(len, batches.values())) == len(sent)
+    once = sum(map(len, batches.values())) == len(sent) and len(plan.writes) == len(planned)
     if clusters or not once or not _same_values(planned, sent):
         raise Refused(
             f"{folder.path}: batches.parquet does not hold the rows of the plan", _NEW_PLAN

@@ -1,7 +1,7 @@
 """The stages of one run in a row, in one process: what the command line calls."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -52,26 +52,41 @@ def run_stages(run: Run, stages: Sequence[str]) -> None:
 
     What guards refused stands in the plan, so another error is raised rather than theirs.
     """
-    error: QuotaOpsError | None = None
+    errors: list[QuotaOpsError] = []
     still: set[str] = set(stages)
     with ExitStack() as beside:
         run = replace(run, beside=beside)
         for stage in stages:
+            # While brokers validate, which reads no plan, another process may still write it.
+            if stage != "validate" and (late := _error_beside(run, beside)):
+                errors.append(late)
+                still &= {"report"}
             if stage not in still:
                 continue
             try:
-                if stage != "validate":  # which asks, and reads no file that may not be there yet
-                    beside.close()
                 if stage == "check" and "describe" in still:
                     still.remove("describe")
                     _check_and_describe(run, still)
                 else:
                     run_stage(run, stage)
-            except QuotaOpsError as raised:
-                error = raised if error is None or isinstance(error, GuardsRefused) else error
+            except QuotaOpsError as error:
+                errors.append(error)
                 still &= _still_run(stage, run.folder)
-    if error is not None:
-        raise error
+        if late := _error_beside(run, beside):
+            errors.append(late)
+    if errors:
+        raise next((one for one in errors if not isinstance(one, GuardsRefused)), errors[0])
+
+
+def _error_beside(run: Run, beside: ExitStack) -> QuotaOpsError | None:
+    """Wait until plan.json is there; why it cannot be, which is the end of the stage plan."""
+    try:
+        beside.close()
+    except QuotaOpsError as error:
+        with suppress(QuotaOpsError), run.folder.stage("plan"):
+            raise
+        return error
+    return None
 
 
 def _needed_later(run: Run, stages: set[str]) -> Iterator[Callable[[], object]]:

@@ -22,8 +22,8 @@ def run(
 ) -> Plan:
     """Leave plan.json, what can hurt most first, and findings.json.
 
-    `allow` maps a guard's name to the reason why it may pass. With `beside`, and a folder that
-    keeps the plan, plan.json is there when that is closed. Raises GuardsRefused, after the plan is
+    `allow` maps a guard's name to the reason why it may pass. With `beside`, a plan that goes on
+    in a folder that keeps it is there when that is closed. Raises GuardsRefused, after the plan is
     left, when a guard spoke that nobody let pass.
     """
     allowed = allow or {}
@@ -31,7 +31,7 @@ def run(
     plan = unjudged(folder)
     plan = replace(plan, standstill=standstill(plan.policy, datetime.now(UTC)))
     plan = plan.judged(findings(folder, plan, allowed))
-    if beside is None or folder.kept is None:
+    if beside is None or folder.kept is None or plan.refused:
         folder.leave_plan(plan)
     else:
         folder.keep_plan(plan)

@@ -89,8 +89,8 @@ def _targets(
 
 def _last_written(folder: RunFolder) -> str | None:
     """An entity of the last batch of which something was written."""
-    written = (one.entity for one in reversed(folder.outcomes(APPLIED)) if one.status in DONE)
-    return next(written, None)
+    outcomes = reversed(folder.outcomes(APPLIED))
+    return next((one.entity for one in outcomes if one.status is Status.ACCEPTED), None)
 
 
 def _left_alone(folder: RunFolder) -> set[tuple[str, str]]:
