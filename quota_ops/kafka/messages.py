@@ -6,14 +6,13 @@ Tuples stand for kafka-python's message objects, which take six times as long to
 import gc
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any
 
 from kafka.errors import kafka_errors
 from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
 
 from quota_ops.model.alteration import Alteration
-from quota_ops.model.entity import MAX_NAME_BYTES, USER, Entity
+from quota_ops.model.entity import MAX_NAME_BYTES, USER, Entity, text_of
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import EntityAnswer
 from quota_ops.model.rows import StoredQuota
@@ -79,14 +78,9 @@ def stored_values(entries: Iterable[Any]) -> dict[tuple[str, str], float]:
     return {
         (text, value.key): value.value
         for entry in entries
-        for text in (_text(tuple([(one.entity_type, one.entity_name) for one in entry.entity])),)
+        for text in (text_of(_parts(entry)),)
         for value in entry.values
     }
-
-
-@lru_cache(maxsize=65_536)
-def _text(parts: tuple[tuple[str, str | None], ...]) -> str:
-    return Entity(tuple(sorted(parts))).text
 
 
 def entity_answers(entries: Iterable[Any]) -> tuple[EntityAnswer, ...]:
@@ -119,10 +113,14 @@ def collector_paused() -> Iterator[None]:
 
 
 def _entity(entry: Any) -> Entity:
+    return Entity(_parts(entry))
+
+
+def _parts(entry: Any) -> tuple[tuple[str, str | None], ...]:
     if len(entry.entity) == 1:  # as most: a hundred thousand are not sorted one by one
         (part,) = entry.entity
-        return Entity(((part.entity_type, part.entity_name),))
-    return Entity(tuple(sorted([(part.entity_type, part.entity_name) for part in entry.entity])))
+        return ((part.entity_type, part.entity_name),)
+    return tuple(sorted([(part.entity_type, part.entity_name) for part in entry.entity]))
 
 
 def _check_names(alterations: Iterable[Alteration]) -> None:

@@ -51,7 +51,7 @@ class Entity:
         A name that holds anything but plain printable characters is written as a JSON
         string, so the text is one harmless line and reads back to the same entity.
         """
-        return _text(self.parts)
+        return text_of(self.parts)
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -77,7 +77,8 @@ class Entity:
 
 
 @lru_cache(maxsize=65_536)
-def _text(parts: tuple[tuple[str, str | None], ...]) -> str:
+def text_of(parts: tuple[tuple[str, str | None], ...]) -> str:
+    """The text of the entity of these parts, which are in order of type."""
     return ",".join(
         [
             f"{_quoted(kind)}={DEFAULT_TEXT if name is None else _quoted(name)}"
