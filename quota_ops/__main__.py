@@ -14,9 +14,6 @@ def run() -> None:
     """Run the command that the arguments name, and end the process with its exit code."""
     # The allocator that Arrow brings is not used, and its thread would keep us from forking.
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
-    # Its remote file systems are a third of its loading, and no place of ours is remote.
-    for name in ("_azurefs", "_gcsfs", "_hdfs", "_s3fs"):
-        sys.modules[f"pyarrow.{name}"] = None  # type: ignore[assignment]
     ended: list[object] = []
     atexit.register(_end, ended)  # called last, because it is registered first
     try:
