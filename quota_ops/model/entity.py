@@ -98,16 +98,11 @@ def _quoted(name: str) -> str:
 
 
 def _parts(text: str) -> Iterator[tuple[str, str | None]]:
-    if '"' not in text:  # as most: a name in which a comma or an equals sign stands is quoted
-        for part in text.split(",") if text else ():
-            kind, _, name = part.partition("=")
-            yield kind, None if name == DEFAULT_TEXT else name
-        return
     at = 0
-    while match := _PART.match(text, at):
-        name = match["name"]
-        yield _unquoted(match["type"]), None if name == DEFAULT_TEXT else _unquoted(name)
-        at = match.end()
+    while part := _PART.match(text, at):
+        name = part["name"]
+        yield _unquoted(part["type"]), None if name == DEFAULT_TEXT else _unquoted(name)
+        at = part.end()
 
 
 def _unquoted(text: str) -> str:
