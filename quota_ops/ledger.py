@@ -48,10 +48,14 @@ Edit = Callable[[dict[LedgerKey, LedgerRow]], None]
 
 @dataclass(frozen=True, slots=True)
 class LedgerFile:
-    """The last file of a ledger and its table; the name is None when there has never been one."""
+    """The last file of a ledger and its table; the name is None when there has never been one.
+
+    `rows` are the table's, where this process has them already.
+    """
 
     name: str | None
     table: pa.Table
+    rows: tuple[LedgerRow, ...] | None = None
 
 
 def last(folder: Path) -> LedgerFile:
@@ -64,7 +68,7 @@ def last(folder: Path) -> LedgerFile:
         return LedgerFile(None, parquet.from_rows(LEDGER, ()))
     place = folder / file_name(there[-1], _KIND)
     try:
-        return LedgerFile(place.name, _table(artefact.read(str(place)), place))
+        return LedgerFile(place.name, *_said(artefact.read(str(place)), place))
     except InvalidInput as error:
         why = error.message
     except (OSError, ValueError) as error:
@@ -78,7 +82,7 @@ def last(folder: Path) -> LedgerFile:
 def read(folder: Path) -> Ledger:
     """The ledger as its last file holds it; InvalidInput as `last` says."""
     found = last(folder)
-    rows = next((one.rows for one in _known.values() if one.table is found.table), None)
+    rows = found.rows
     if rows is None:
         rows = tuple(map(LedgerRow._make, parquet.to_rows(found.table)))
     return Ledger(found.name, rows, *applied(found.table))
@@ -95,12 +99,12 @@ _known: dict[bytes, _Content] = {}
 """What this process read or wrote last, by its very bytes: a run reads its ledger six times."""
 
 
-def _table(content: bytes, place: Path) -> pa.Table:
+def _said(content: bytes, place: Path) -> _Content:
     if content not in _known:
         table = parquet.from_bytes(LEDGER, content, str(place))
         applied(table)
         _remember(content, _Content(table))
-    return _known[content].table
+    return _known[content]
 
 
 def _remember(content: bytes, said: _Content) -> None:
@@ -136,8 +140,9 @@ def change(
         if after == before and before.file is not None:
             return None
         name = file_name(1 if before.file is None else int(Path(before.file).stem) + 1, _KIND)
-        table = parquet.from_rows(LEDGER, after.rows).replace_schema_metadata(_notes(after))
-        content = parquet.to_bytes(LEDGER, table, _notes(after))
+        notes = _notes(after)
+        table = parquet.from_rows(LEDGER, after.rows).replace_schema_metadata(notes)
+        content = parquet.to_bytes(LEDGER, table, notes)
         if artefact.create(str(folder / name), content):
             _remember(content, _Content(table, after.rows))
             # Of an older copy one row may be put right, and another not: only a run settles it.
