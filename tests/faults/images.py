@@ -1,15 +1,18 @@
 """Brokers that answer from an old image of the metadata: with error 0, like any other."""
 
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.messages import describe_request
 from quota_ops.kafka.preflight import preflight
-from quota_ops.model.entity import Entity
-from quota_ops.model.rows import StoredQuota
 from quota_ops.run_folder import RunFolder
-from quota_ops.stages.held import held_by
 from tests.faults.scene import BEFORE, KEY, Scene
 from tests.faults.table import Seen, fault
 from tests.lab import State
+
+T = TypeVar("T")
 
 OLD: State = {"user=u0": {KEY: 5.0}, "user=u1": {KEY: 5.0}}
 """Two limits of ours as they were before the last run."""
@@ -19,30 +22,24 @@ class Late(Cluster):
     """A cluster of which one broker gives an earlier answer once more: so often."""
 
     broker = 1
-    times = 1
-    answer: tuple[StoredQuota, ...] = ()
+    times = 0
+    answer: tuple[Any, ...] = ()
 
-    def describe(
-        self, broker: int | None = None, timeout: float | None = None
-    ) -> tuple[StoredQuota, ...]:
-        """Describe, or give the earlier answer."""
-        return self.answer if self._is_late(broker) else super().describe(broker, timeout)
+    def remember(self) -> None:
+        """Keep what is stored now as the answer that is given later."""
+        self.answer = super()._described(describe_request(), tuple, None, None)
 
-    def held(
+    def _described(
         self,
-        broker: int | None = None,
-        timeout: float | None = None,
-        entity: Entity | None = None,
-    ) -> dict[tuple[str, str], float]:
-        """The same by entity and key."""
-        if self._is_late(broker):
-            return dict(held_by(row for row in self.answer if entity in {None, row.entity}))
-        return super().held(broker, timeout, entity)
-
-    def _is_late(self, broker: int | None) -> bool:
-        late = (broker or self.last_asked) == self.broker and self.times > 0
-        self.times -= late
-        return late
+        request: Any,
+        read: Callable[[Iterable[Any]], T],
+        broker: int | None,
+        timeout: float | None,
+    ) -> T:
+        if (broker or self.last_asked) == self.broker and self.times:
+            self.times -= 1
+            return read(self.answer)
+        return super()._described(request, read, broker, timeout)
 
 
 def late(scene: Scene, times: int) -> Late:
@@ -51,7 +48,7 @@ def late(scene: Scene, times: int) -> Late:
     connection = Connection.parse(address, name="demo", source="a test")
     cluster = Late(connection, preflight(connection, None), 30.0)
     scene.lab.put(OLD)
-    cluster.answer = scene.lab.cluster.describe()
+    cluster.remember()
     scene.lab.put(BEFORE)
     cluster.times = times
     return cluster
