@@ -57,7 +57,7 @@ class Brokers:
             client.close()
 
     def _patiently(self, request: Any) -> Any:
-        """Ask for what writes nothing, again and again until the timeout."""
+        """Ask for what writes nothing, again and again; the last try leaves it half a second."""
         deadline = time.monotonic() + self._timeout
 
         def ask() -> Any:
@@ -67,15 +67,16 @@ class Brokers:
         try:
             return ask()
         except Unreachable:
-            left = deadline - time.monotonic() - _SHORTEST_TRY
-            if left <= 0:
+            last_start = deadline - _SHORTEST_TRY
+            if time.monotonic() >= last_start:
                 raise
             import tenacity  # noqa: PLC0415 - takes longer to import than a broker to answer
 
+            backoff = tenacity.wait_random_exponential(multiplier=0.1, max=2)
             return tenacity.Retrying(
                 retry=tenacity.retry_if_exception_type(Unreachable),
-                wait=tenacity.wait_random_exponential(multiplier=0.1, max=2),
-                stop=tenacity.stop_before_delay(left),
+                wait=lambda state: max(0.0, min(backoff(state), last_start - time.monotonic())),
+                stop=lambda _: time.monotonic() >= last_start,
                 reraise=True,
             )(ask)
 

@@ -184,7 +184,7 @@ def test_trust_that_is_lost_after_the_preflight(listeners: Listeners) -> None:
     started = time.monotonic()
     with pytest.raises(LoginFailed) as error:
         cluster.describe()
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 3
     assert error.value.message.startswith(
         f"cluster demo: broker 1 at {listeners.addresses['TLS']} cannot be reached: "
         "Handshake failed: [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: "

@@ -106,9 +106,9 @@ def test_reading_ends_in_time(cluster: Cluster, wire: Wire) -> None:
     wire.remove()
     words = f"cluster demo: broker 1 at 127.0.0.1:{wire.port} cannot be reached: 111 ECONNREFUSED."
     for call, least, most in (
-        (partial(cluster.apply, LIMIT), 0.0, 0.5),
-        (partial(cluster.describe, 1), 0.0, 0.5),
-        (cluster.describe, 0.5, 2.5),
+        (partial(cluster.apply, LIMIT), 0.0, 1.0),
+        (partial(cluster.describe, 1), 0.0, 1.0),
+        (cluster.describe, 1.4, 2.5),
     ):
         started = time.monotonic()
         with pytest.raises(Unreachable) as error:

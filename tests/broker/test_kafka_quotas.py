@@ -81,7 +81,7 @@ def test_a_throttle_is_waited_for(cluster: Cluster, broker: RunningBroker) -> No
     with open_cluster(connection, cluster_id=None) as slow:
         started = time.monotonic()
         assert [described(slow) for _ in range(3)] == [quota] * 3
-        assert 1.0 < time.monotonic() - started < 5.0
+        assert 1.0 < time.monotonic() - started < 10.0
     client = BrokerClient(connection, cluster.brokers[0], 10.0)
     client.ask(describe_request(), 10.0)
     words = r"asks us to wait another [\d.]+ s, and we have 0.3 s\. Nothing was sent\.$"
