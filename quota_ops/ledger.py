@@ -182,16 +182,16 @@ def _notes(ledger: Ledger) -> dict[str, str]:
 def intend(
     rows: dict[LedgerKey, LedgerRow],
     intents: Iterable[LedgerRow],
-    held: Mapping[tuple[str, str], float],
+    stored: Mapping[tuple[str, str], float],
 ) -> None:
     """Note writes that are about to be sent; what was verified stays until they are read back.
 
-    An earlier intent that the cluster holds, by `held`, counts as read back before another takes
+    An earlier intent that the cluster holds, by `stored`, counts as read back before another takes
     its place: else no later run could tell that the value is ours.
     """
     for row in intents:
         earlier = rows.get((row.entity, row.key, INTENDED))
-        if earlier and row.value != earlier.value == held.get((row.entity, row.key)):
+        if earlier and row.value != earlier.value == stored.get((row.entity, row.key)):
             confirm(rows, [earlier._replace(state=VERIFIED)])
         rows[row.entity, row.key, INTENDED] = row
 

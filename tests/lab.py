@@ -78,7 +78,7 @@ class Lab:
 
     def put(self, state: State) -> None:
         """Set and clear behind Git's back, and wait until describe shows it."""
-        wanted = {entity: dict(limits) for entity, limits in self.held().items()}
+        wanted = {entity: dict(limits) for entity, limits in self.stored().items()}
         for entity, limits in state.items():
             wanted[entity] = wanted.get(entity, {}) | dict(limits)
         answers = self.cluster.apply(
@@ -87,19 +87,19 @@ class Lab:
         assert {one.code for one in answers} <= {0}
         self.wait_for(_without_none(wanted))
 
-    def held(self) -> State:
+    def stored(self) -> State:
         """Everything that the cluster holds."""
         state: dict[str, dict[str, float | None]] = {}
-        for (entity, key), value in self.cluster.held().items():
+        for (entity, key), value in self.cluster.stored().items():
             state.setdefault(entity, {})[key] = value
         return state
 
     def wait_for(self, state: State) -> None:
         """Describe until the cluster holds exactly this; an assertion fails after ten seconds."""
         deadline = time.monotonic() + 10
-        while _exact(held := self.held()) != _exact(state) and time.monotonic() < deadline:
+        while _exact(stored := self.stored()) != _exact(state) and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert _exact(held) == _exact(state)
+        assert _exact(stored) == _exact(state)
 
     def note(self, state: State, word: str = ledger.VERIFIED, **columns: Any) -> None:
         """Write rows, and the policy of now if there is one, as an earlier run would have."""
@@ -200,7 +200,7 @@ def open_lab(broker: RunningBroker, root: Path, timeout: float = 30.0) -> Iterat
         finally:
             # Brokers that calls were not to wait for may have been frozen a moment ago.
             with open_lab(broker, root) if timeout < 30.0 else nullcontext(lab) as lab:
-                lab.put({entity: dict.fromkeys(limits) for entity, limits in lab.held().items()})
+                lab.put({entity: dict.fromkeys(limits) for entity, limits in lab.stored().items()})
 
 
 class _Digits(str):

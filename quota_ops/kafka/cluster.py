@@ -94,7 +94,7 @@ class Cluster:
         """
         return self._described(describe_request(), stored_quotas, broker, timeout)
 
-    def held(
+    def stored(
         self,
         broker: int | None = None,
         timeout: float | None = None,

@@ -57,7 +57,7 @@ class Rollback:
         return tuple(row for row in self.rows if row.left is not None)
 
     def met(
-        self, held: Mapping[tuple[str, str], float], known: Mapping[tuple[str, str], LedgerRow]
+        self, stored: Mapping[tuple[str, str], float], known: Mapping[tuple[str, str], LedgerRow]
     ) -> Self:
         """The rollback against what the cluster holds now, and what the ledger knows of it.
 
@@ -68,7 +68,7 @@ class Rollback:
             rows=tuple(
                 row._replace(now=now, left=_why_left(row, now, known.get((row.entity, row.key))))
                 for row in self.rows
-                for now in (held.get((row.entity, row.key)),)
+                for now in (stored.get((row.entity, row.key)),)
             ),
         )
 

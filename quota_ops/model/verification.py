@@ -72,9 +72,9 @@ class BrokerAnswer:
 
 
 def behind(
-    targets: Mapping[tuple[str, str], float | None], held: Mapping[tuple[str, str], float]
+    targets: Mapping[tuple[str, str], float | None], stored: Mapping[tuple[str, str], float]
 ) -> tuple[tuple[str, str], ...]:
     """The targets (entity, key) that a broker's stored values do not meet."""
-    if targets.items() <= held.items():
+    if targets.items() <= stored.items():
         return ()  # as nearly always, and said at once
-    return tuple(row for row, value in targets.items() if held.get(row) != value)
+    return tuple(row for row, value in targets.items() if stored.get(row) != value)

@@ -41,14 +41,12 @@ def ask(
 ) -> tuple[tuple[Batch, ...], tuple[Outcome, ...]]:
     """Leave alter.json and validated.json; the rows in batches, and what the broker would say."""
     with folder.stage("validate"):
-        held = {(row.entity, row.key): row.value for row in cluster.describe()}
+        stored = cluster.stored()
         batches = tuple(
             tuple(
-                BatchRow(
-                    cluster.cluster_id, at, one.entity.text, key, held.get((one.entity, key)), value
-                )
-                for one in sorted(batch, key=lambda one: one.entity.text)
-                for key, value in one.changes
+                BatchRow(cluster.cluster_id, at, entity, key, stored.get((entity, key)), value)
+                for entity, changes in sorted((one.entity.text, one.changes) for one in batch)
+                for key, value in changes
             )
             for at, batch in enumerate(_cut(asked), start=1)
         )

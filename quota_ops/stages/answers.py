@@ -9,7 +9,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.progress import Progress
 from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer, RowVerdict, Verdict, behind
-from quota_ops.stages.held import Held
+from quota_ops.stages.stored import Stored
 
 Targets = Mapping[tuple[str, str], float | None]
 """What shall hold, by (entity, key); None for a key that shall be absent."""
@@ -27,7 +27,7 @@ def ask(
     seconds: float,
     progress: Progress,
     written: str | None = None,
-) -> tuple[dict[int, Held], tuple[BrokerAnswer, ...]]:
+) -> tuple[dict[int, Stored], tuple[BrokerAnswer, ...]]:
     """Ask each broker by its id until it holds every target or time is up.
 
     `written` is the entity that was written last: brokers apply writes in order, so for a moment
@@ -35,7 +35,7 @@ def ask(
     bootstrap address is asked, the answer is of the broker that is behind it.
     """
     until = monotonic() + seconds
-    held: dict[int, Held] = {}
+    stored: dict[int, Stored] = {}
     answers = {
         one.id: BrokerAnswer(one.id, one.address, 0, None, bootstrap=one.id == BOOTSTRAP)
         for one in cluster.asked
@@ -46,54 +46,54 @@ def ask(
         for broker, answer in answers.items():
             # A silent broker uses up the others' time: who answered is asked once more.
             if not answer.agrees and not (last and answer.error):
-                answers[broker] = _ask_one(cluster, answer, targets, held, written)
+                answers[broker] = _ask_one(cluster, answer, targets, stored, written)
         left = max(until - monotonic(), 0.0)
         progress.asked(tuple(answers.values()), left)
         if last or all(answer.agrees for answer in answers.values()):
             break
         sleep(min(wait, left))
         wait = min(wait * 2, LONGEST_WAIT)
-    if BOOTSTRAP in held:
+    if BOOTSTRAP in stored:
         speaker = cluster.speaker()
         answers[BOOTSTRAP] = replace(answers[BOOTSTRAP], broker=speaker)
-        held = {speaker: held[BOOTSTRAP]}
-    return held, tuple(answers.values())
+        stored = {speaker: stored[BOOTSTRAP]}
+    return stored, tuple(answers.values())
 
 
 def _ask_one(
     cluster: Cluster,
     last: BrokerAnswer,
     targets: Targets,
-    held: dict[int, Held],
+    stored: dict[int, Stored],
     written: str | None,
 ) -> BrokerAnswer:
     asked = replace(last, asked=last.asked + 1)
     try:
         if written is not None and last.asked == 0:
             _await(cluster, last.broker, targets, written)
-        held[last.broker] = cluster.held(last.broker)
+        stored[last.broker] = cluster.stored(last.broker)
     except ClusterTrouble as error:
-        held.pop(last.broker, None)
+        stored.pop(last.broker, None)
         return replace(asked, behind=None, error=error.message)
-    return replace(asked, behind=len(behind(targets, held[last.broker])), error=None)
+    return replace(asked, behind=len(behind(targets, stored[last.broker])), error=None)
 
 
 def _await(cluster: Cluster, broker: int, targets: Targets, written: str) -> None:
     """Return when a broker holds what it shall of one entity, or does not soon."""
     until, entity = monotonic() + _SOON, Entity.parse(written)
     wanted = {row: value for row, value in targets.items() if row[0] == written}
-    while behind(wanted, cluster.held(broker, entity=entity)) and monotonic() < until:
+    while behind(wanted, cluster.stored(broker, entity=entity)) and monotonic() < until:
         sleep(_SHORT_WAIT)
 
 
-def verdicts(targets: Targets, held: Mapping[int, Held]) -> Iterable[RowVerdict]:
+def verdicts(targets: Targets, stored: Mapping[int, Stored]) -> Iterable[RowVerdict]:
     """The rows that are not as they should be, and what the brokers that answered hold instead."""
-    if not held:
+    if not stored:
         for (entity, key), value in targets.items():
             yield RowVerdict(entity, key, value, Verdict.UNANSWERED)
         return
     wrong: dict[tuple[str, str], list[tuple[int, float | None]]] = {}
-    for broker, values in held.items():
+    for broker, values in stored.items():
         for row in behind(targets, values):
             wrong.setdefault(row, []).append((broker, values.get(row)))
     for (entity, key), seen in sorted(wrong.items()):

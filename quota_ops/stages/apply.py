@@ -13,12 +13,12 @@ from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import APPLIED, RunFolder
 from quota_ops.stages.approval import approved_plan
 from quota_ops.stages.halving import answered
-from quota_ops.stages.held import Held
 from quota_ops.stages.holding import without_held
 from quota_ops.stages.intent import intend, is_as_planned, withdraw
 from quota_ops.stages.outcomes import SETTLED, UNSETTLED, all_of, listed
 from quota_ops.stages.passed import passed_by
 from quota_ops.stages.standstill import refuse_at_standstill
+from quota_ops.stages.stored import Stored
 
 PAUSE = 30.0
 """Seconds between two answers after which ledger and cluster are looked at again."""
@@ -46,13 +46,13 @@ def run(
     _refuse_if_passed(folder, ledger_folder)
     if plan.writes:
         refuse_at_standstill(plan.policy)
-    held = cluster.held()
-    noted = intend(folder, plan, held, ledger_folder)
+    stored = cluster.stored()
+    noted = intend(folder, plan, stored, ledger_folder)
     outcomes, trouble = _send_all(
         folder,
         cluster,
         batches,
-        held,
+        stored,
         progress,
         ledger_folder=ledger_folder,
         holds_folder=holds_folder,
@@ -73,7 +73,7 @@ def _send_all(
     folder: RunFolder,
     cluster: Cluster,
     batches: Mapping[int, tuple[BatchRow, ...]],
-    held: Held,
+    stored: Stored,
     progress: Progress,
     *,
     ledger_folder: Path,
@@ -91,10 +91,10 @@ def _send_all(
         try:
             if monotonic() - heard > PAUSE:
                 _refuse_if_passed(folder, ledger_folder)
-                held = cluster.held()
+                stored = cluster.stored()
             refuse_at_standstill(folder.policy())
-            free, on_hold = without_held(number, rows, held, holds_folder)
-            batch, held = _send(cluster, number, free, held)
+            free, on_hold = without_held(number, rows, stored, holds_folder)
+            batch, stored = _send(cluster, number, free, stored)
             batch = (*batch, *on_hold)
         except QuotaOpsError as error:
             trouble = error
@@ -125,12 +125,12 @@ def _file(number: int) -> str:
 
 
 def _send(
-    cluster: Cluster, number: int, rows: tuple[BatchRow, ...], held: Held
-) -> tuple[tuple[Outcome, ...], Held]:
-    """Send what the cluster does not hold yet; the outcomes, and what it held when last asked."""
+    cluster: Cluster, number: int, rows: tuple[BatchRow, ...], stored: Stored
+) -> tuple[tuple[Outcome, ...], Stored]:
+    """Send what the cluster does not hold yet; the outcomes, and what it stored when last asked."""
     already, stale, to_send = [], [], []
     for row in rows:
-        now = held.get((row.entity, row.key))
+        now = stored.get((row.entity, row.key))
         if now == row.after:
             already.append(row)
         elif is_as_planned(row.before, row.after, now):
@@ -139,10 +139,10 @@ def _send(
             stale.append(row)
     outcomes = (
         *all_of(number, already, Status.ALREADY, None),
-        *_stale(number, stale, held),
+        *_stale(number, stale, stored),
     )
     if not to_send:
-        return outcomes, held
+        return outcomes, stored
     try:
         sent = answered(number, to_send, cluster.apply, cluster.validate)
     except NoAnswer as error:
@@ -152,16 +152,16 @@ def _send(
         from quota_ops.stages.settle import settle  # noqa: PLC0415 - tenacity, rarely needed
 
         unsettled = [row for row in to_send if row.entity in unknown]
-        settled, held = settle(cluster, number, unsettled, held)
+        settled, stored = settle(cluster, number, unsettled, stored)
         sent = (*(one for one in sent if one.entity not in unknown), *settled)
-    return (*outcomes, *sent), held
+    return (*outcomes, *sent), stored
 
 
-def _stale(number: int, rows: Sequence[BatchRow], held: Held) -> Iterator[Outcome]:
+def _stale(number: int, rows: Sequence[BatchRow], stored: Stored) -> Iterator[Outcome]:
     """What becomes of rows that somebody moved since the plan: each with what it holds now."""
     found: dict[str, list[str]] = {}
     for row in rows:
-        value = format_limit(row.key, held.get((row.entity, row.key)))
+        value = format_limit(row.key, stored.get((row.entity, row.key)))
         found.setdefault(row.entity, []).append(f"{row.key} is {value} by now")
     for one in all_of(number, rows, Status.STALE, None):
         yield one._replace(message=", ".join(found[one.entity]))

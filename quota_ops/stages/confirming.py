@@ -13,57 +13,59 @@ from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.quota import same
 from quota_ops.model.rows import StoredQuota
 from quota_ops.snapshot import Snapshot
-from quota_ops.stages.held import Held, held_by
+from quota_ops.stages.stored import Stored, stored_of
 
 PATIENCE = 5.0
 """Seconds in which two answers must come to agree."""
 LIMIT = 2.0
 """Seconds that one broker is given to answer."""
 
-Stored = tuple[StoredQuota, ...]
+Described = tuple[StoredQuota, ...]
 Moved = frozenset[tuple[str, str, str]]
-"""Rows that are not as they were verified: entity, key and what is held now."""
+"""Rows that are not as they were verified: entity, key and what is stored now."""
 
 
 def confirmed(
     cluster: Cluster | Snapshot, ledger: pa.Table
-) -> tuple[Stored, tuple[tuple[int, int], ...]]:
+) -> tuple[Described, tuple[tuple[int, int], ...]]:
     """What the cluster holds, as two answers running say of the rows that moved.
 
     A broker may answer from an old image, with error 0. So the second answer is another broker's,
     where there is one, and who answers otherwise is named, with how many rows. Where no two agree
     in time, the answer is taken in which the fewest rows have moved.
     """
-    stored = cluster.describe()
+    described = cluster.describe()
     verified = _verified(ledger)
-    held = held_by(stored) if verified else {}
-    moved = first = _moved(held, verified)
+    stored = stored_of(described) if verified else {}
+    moved = first = _moved(stored, verified)
     if not moved or isinstance(cluster, Snapshot):
-        return stored, ()
+        return described, ()
     until = monotonic() + PATIENCE
-    answers: dict[int, tuple[Moved, Held]] = {cluster.last_asked: (moved, held)}
+    answers: dict[int, tuple[Moved, Stored]] = {cluster.last_asked: (moved, stored)}
     others = [one.id for one in cluster.asked if one.id != cluster.last_asked]
     agreed = False
     for broker in cycle([*others, cluster.last_asked]):
         if agreed or monotonic() > until:
             break
         try:
-            held = cluster.held(broker, LIMIT)
+            stored = cluster.stored(broker, LIMIT)
         except ClusterTrouble:
             continue
-        now = _moved(held, verified)
+        now = _moved(stored, verified)
         agreed, moved = now == moved, now
-        answers[broker] = now, held
+        answers[broker] = now, stored
         sleep(0 if agreed else 0.02)
     if not agreed:
-        moved, held = min(answers.values(), key=lambda one: len(one[0]))
+        moved, stored = min(answers.values(), key=lambda one: len(one[0]))
     differs = {broker: len(one ^ moved) for broker, (one, _) in answers.items()}
     disagree = tuple((broker, rows) for broker, rows in sorted(differs.items()) if rows)
-    return stored if moved == first else _rows(held), disagree
+    return described if moved == first else _rows(stored), disagree
 
 
-def _rows(held: Held) -> Stored:
-    return tuple(StoredQuota(Entity.parse(text), key, value) for (text, key), value in held.items())
+def _rows(stored: Stored) -> Described:
+    return tuple(
+        StoredQuota(Entity.parse(text), key, value) for (text, key), value in stored.items()
+    )
 
 
 def _verified(ledger: pa.Table) -> dict[tuple[str, str], float | None]:
@@ -75,8 +77,8 @@ def _verified(ledger: pa.Table) -> dict[tuple[str, str], float | None]:
     }
 
 
-def _moved(held: Held, verified: Mapping[tuple[str, str], float | None]) -> Moved:
-    others = verified.items() - held.items()  # NaN, which equals nothing, is among them
+def _moved(stored: Stored, verified: Mapping[tuple[str, str], float | None]) -> Moved:
+    others = verified.items() - stored.items()  # NaN, which equals nothing, is among them
     return frozenset(
-        (*row, str(held.get(row))) for row, value in others if not same(held.get(row), value)
+        (*row, str(stored.get(row))) for row, value in others if not same(stored.get(row), value)
     )

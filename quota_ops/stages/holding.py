@@ -12,8 +12,8 @@ from quota_ops.model.quota import same
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.run_folder import RunFolder
-from quota_ops.stages.held import Held
 from quota_ops.stages.outcomes import all_of
+from quota_ops.stages.stored import Stored
 
 
 def holds_now(folder: Path) -> tuple[Hold, ...]:
@@ -36,7 +36,7 @@ def held_entities(
 
 
 def without_held(
-    number: int, rows: Sequence[BatchRow], stored: Held, folder: Path
+    number: int, rows: Sequence[BatchRow], stored: Stored, folder: Path
 ) -> tuple[tuple[BatchRow, ...], tuple[Outcome, ...]]:
     """The rows of a batch that nobody holds now, and the outcomes of those that somebody does.
 

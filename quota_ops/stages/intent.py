@@ -13,13 +13,13 @@ from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import LEDGER
 from quota_ops.parquet import to_rows
 from quota_ops.run_folder import RunFolder
-from quota_ops.stages.held import Held
+from quota_ops.stages.stored import Stored
 
 Keys = frozenset[tuple[str, str]]
 """Rows by (entity, key)."""
 
 
-def intend(folder: RunFolder, plan: Plan, held: Held, ledger_folder: Path) -> Keys:
+def intend(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Path) -> Keys:
     """Note every write of the plan whose row is still as planned.
 
     Returns the rows of which nothing had been noted before: of the others an earlier attempt,
@@ -41,14 +41,14 @@ def intend(folder: RunFolder, plan: Plan, held: Held, ledger_folder: Path) -> Ke
             now,
         )
         for row in plan.writes
-        if is_as_planned(row.before, row.target, held.get((row.entity, row.key)))
+        if is_as_planned(row.before, row.target, stored.get((row.entity, row.key)))
     ]
     noted: set[tuple[str, str]] = set()
 
     def edit(rows: dict[ledger.LedgerKey, LedgerRow]) -> None:
         noted.clear()
         noted.update((entity, key) for entity, key, state in rows if state == ledger.INTENDED)
-        ledger.intend(rows, intents, held)
+        ledger.intend(rows, intents, stored)
 
     ledger.change(ledger_folder, edit)
     return frozenset({(row.entity, row.key) for row in intents} - noted)

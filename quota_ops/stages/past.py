@@ -34,13 +34,13 @@ def _owners(folder: RunFolder, table: pa.Table) -> Iterable[str | None]:
     if INTENDED not in table["state"].to_pylist():
         return list(table["owner"].to_pylist())
     known = [LedgerRow._make(row) for row in to_rows(table)]
-    stored = map(ActualRow._make, to_rows(folder.read_table(ACTUAL)))
-    held: dict[tuple[str, str], float | None] = {(row.entity, row.key): row.value for row in stored}
+    actual = map(ActualRow._make, to_rows(folder.read_table(ACTUAL)))
+    stored = {(row.entity, row.key): row.value for row in actual}
     verified = {(row.entity, row.key): row.owner for row in known if row.state == VERIFIED}
     arrived = {
         (row.entity, row.key): row.owner
         for row in known
         if row.state == INTENDED and row.value is not None
-        if row.value == held.get((row.entity, row.key))
+        if row.value == stored.get((row.entity, row.key))
     }
     return (verified | arrived).values()

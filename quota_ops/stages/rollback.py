@@ -68,11 +68,11 @@ def compare(folder: RunFolder, engine: str) -> None:
 
     The three sides are joined as ever; every row that is not this rollback's is then left out.
     """
-    stored = map(ActualRow._make, to_rows(folder.read_table(ACTUAL)))
+    actual = map(ActualRow._make, to_rows(folder.read_table(ACTUAL)))
     known = map(LedgerRow._make, to_rows(folder.read_table(LEDGER)))
     policy = folder.policy()
     rollback = folder.read_as(ROLLBACK, Rollback.from_json).met(
-        {(row.entity, row.key): row.value for row in stored},
+        {(row.entity, row.key): row.value for row in actual},
         {(row.entity, row.key): row for row in known if row.state == ledger.VERIFIED},
     )
     folder.write_table(DESIRED, list(_desired(policy.cluster_id, rollback)))

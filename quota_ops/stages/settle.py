@@ -10,16 +10,16 @@ from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.stages.halving import WHOLE, answered
-from quota_ops.stages.held import Held
 from quota_ops.stages.outcomes import SETTLED, UNSETTLED, all_of
+from quota_ops.stages.stored import Stored
 
 PATIENCE = 15.0
 """Seconds that a cluster is given to answer again."""
 
 
 def settle(
-    cluster: Cluster, batch: int, rows: Sequence[BatchRow], held: Held
-) -> tuple[tuple[Outcome, ...], Held]:
+    cluster: Cluster, batch: int, rows: Sequence[BatchRow], stored: Stored
+) -> tuple[tuple[Outcome, ...], Stored]:
     """Find out what became of rows whose write got no answer; what did not arrive is sent again.
 
     Sending again is safe: an alteration says what shall be, not by how much. Rows that stay
@@ -30,7 +30,7 @@ def settle(
         left = _missing(rows, seen)
         answers = answered(batch, left, cluster.apply, cluster.validate) if left else ()
     except ClusterTrouble as error:
-        return all_of(batch, rows, Status.UNKNOWN, error.message), held
+        return all_of(batch, rows, Status.UNKNOWN, error.message), stored
     again = {one.entity: one for one in answers}
     arrived = all_of(batch, rows, Status.ACCEPTED, SETTLED)
     return (
@@ -49,11 +49,11 @@ def _named(one: Outcome) -> Outcome:
     return one._replace(status=Status.UNKNOWN)
 
 
-def _missing(rows: Iterable[BatchRow], held: Held) -> list[BatchRow]:
-    return [row for row in rows if held.get((row.entity, row.key)) != row.after]
+def _missing(rows: Iterable[BatchRow], stored: Stored) -> list[BatchRow]:
+    return [row for row in rows if stored.get((row.entity, row.key)) != row.after]
 
 
-def _describe(cluster: Cluster) -> Held:
+def _describe(cluster: Cluster) -> Stored:
     for attempt in Retrying(
         retry=retry_if_exception_type(ClusterTrouble),
         wait=wait_longer_each_time(multiplier=0.2, max=2),
@@ -61,5 +61,5 @@ def _describe(cluster: Cluster) -> Held:
         reraise=True,
     ):
         with attempt:
-            return cluster.held()
+            return cluster.stored()
     raise AssertionError

@@ -50,10 +50,10 @@ def run(
     }
     targets = _targets(folder, desired, differences)
     metadata = cluster.metadata_aside()
-    held, brokers = ask(cluster, targets, deadline(len(targets)), progress, _last_written(folder))
-    wrongs = tuple(verdicts(targets, held))
+    stored, brokers = ask(cluster, targets, deadline(len(targets)), progress, _last_written(folder))
+    wrongs = tuple(verdicts(targets, stored))
     wrong = {(one.entity, one.key) for one in wrongs}
-    if folder.has(APPLIED) and held:
+    if folder.has(APPLIED) and stored:
         verified = {row: value for row, value in targets.items() if row not in wrong}
         _record(folder, ledger_folder, verified, desired, differences)
     count = len(targets) - len(wrongs)

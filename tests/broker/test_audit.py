@@ -94,7 +94,7 @@ def test_a_topic_that_is_out_of_reach(
 
         run = lab.run("reconcile")
 
-    assert lab.held() == lab.known() == {"user=a": {KEY: 1.0}}
+    assert lab.stored() == lab.known() == {"user=a": {KEY: 1.0}}
     assert run.read_json(END)["answer"]["word"] == "Yes"
     report = run.read_json("report.json")
     [said] = report["warnings"]

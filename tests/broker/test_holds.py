@@ -43,7 +43,7 @@ def test_a_night_on_call(lab: Lab) -> None:
     reconciled = lab.cli("reconcile", "demo")
 
     assert held.returncode == reconciled.returncode == 0, reconciled.stderr
-    assert lab.held() == {"user=alice": {KEY: 15.0}, **BOB}
+    assert lab.stored() == {"user=alice": {KEY: 15.0}, **BOB}
     assert lab.known() == {**ALICE, **BOB}
     (word,) = holds.read(lab.store.holds(lab.cluster.cluster_id))
     assert held.stdout.startswith(
@@ -63,7 +63,7 @@ def test_a_night_on_call(lab: Lab) -> None:
     history = json.loads(lab.cli("holds", "demo", "--all", "--format", "json").stdout)["holds"]
     assert [(one["by"], one["reason"]) for one in history] == [("anna", "INC-31"), ("bert", "")]
     lab.run("reconcile", allow={})
-    assert lab.held() == {**ALICE, **BOB}
+    assert lab.stored() == {**ALICE, **BOB}
 
 
 def test_alter_says_who_keeps_it(lab: Lab) -> None:
@@ -86,7 +86,7 @@ def test_it_comes_back_by_itself(lab: Lab) -> None:
 
     lab.run("reconcile")
 
-    assert lab.held() == ALICE
+    assert lab.stored() == ALICE
 
 
 def test_every_report_tells_of_it(lab: Lab) -> None:
@@ -118,7 +118,7 @@ def test_held_after_the_plan_was_approved(lab: Lab) -> None:
     run_stages(run, RESUMED)
 
     assert outcomes(run.folder) == {"user=alice": Status.HELD, "user=bob": Status.ACCEPTED}
-    assert lab.held() == lab.known() == BOB
+    assert lab.stored() == lab.known() == BOB
     assert lab.known("intended") == {}
     assert word.text in (run.folder.path / "report.txt").read_text()
 
@@ -168,7 +168,7 @@ def test_guards_do_not_speak_of_what_is_held(lab: Lab) -> None:
 
     lab.run("reconcile", allow={})
 
-    assert lab.held() == {"user=alice": {KEY: 99.0}}
+    assert lab.stored() == {"user=alice": {KEY: 99.0}}
 
 
 def test_verify_does_not_ask_for_what_is_held(lab: Lab) -> None:
@@ -194,7 +194,7 @@ def test_a_damaged_hold_stops_every_write(lab: Lab) -> None:
 
     assert error.message.startswith(f"0 of 1 entities done: {damaged} is no hold")
     assert before.message.startswith(f"{damaged} is no hold")
-    assert lab.held() == {}
+    assert lab.stored() == {}
 
 
 @pytest.mark.parametrize(

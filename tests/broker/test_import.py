@@ -56,12 +56,12 @@ def store(cluster: Cluster, rows: Rows) -> None:
     answers = cluster.apply([Alteration(one, tuple(keys.items())) for one, keys in changes.items()])
     assert {answer.code for answer in answers} <= {0}
     wanted, deadline = as_texts(rows), time.monotonic() + 10
-    while held(cluster) != wanted and time.monotonic() < deadline:
+    while stored(cluster) != wanted and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert held(cluster) == wanted
+    assert stored(cluster) == wanted
 
 
-def held(cluster: Cluster) -> set[tuple[Entity, str, str]]:
+def stored(cluster: Cluster) -> set[tuple[Entity, str, str]]:
     """What the cluster holds."""
     return as_texts({(row.entity, row.key): row.value for row in cluster.describe()})
 
@@ -120,7 +120,7 @@ def test_after_one_run_everything_is_owned(cluster: Cluster) -> None:
     plan = run("plan", "demo", "--format", "json")
 
     assert [(one["entity"], one["kind"]) for one in plan["rows"]] == [("user=bob", "unmanaged")]
-    assert held(cluster) == as_texts(rows)
+    assert stored(cluster) == as_texts(rows)
     (Path("desired_state/demo/alice.yaml")).unlink()
     removed = CliRunner().invoke(main, ["diff", "demo", "--format", "json"])
     assert {(one["key"], one["kind"]) for one in json.loads(removed.stdout)["rows"]} == {

@@ -44,7 +44,7 @@ def plan(lab: Lab) -> dict[str, tuple[str, str]]:
 def test_a_lost_ledger_is_rebuilt(lab: Lab) -> None:
     """--all takes what Git describes, nothing else; a row that Git dropped has to be named."""
     begin(lab)
-    held = lab.held()
+    stored = lab.stored()
     where = f"demo ({lab.cluster.cluster_id})"
 
     assert plan(lab)["user=moved"] == ("takeover", "set")
@@ -72,9 +72,9 @@ def test_a_lost_ledger_is_rebuilt(lab: Lab) -> None:
         "user=old": ("removed", "clear"),
         "user=theirs": unmanaged,
     }
-    assert lab.held() == held
+    assert lab.stored() == stored
     lab.run("reconcile")
-    assert lab.held() == {**SAME, **MOVED, **THEIRS}
+    assert lab.stored() == {**SAME, **MOVED, **THEIRS}
     assert lab.known() == {**SAME, **MOVED}
 
 
@@ -120,9 +120,9 @@ def test_released_rows_are_left_alone(lab: Lab) -> None:
         "user=same  producer_byte_rate  1 B/s  verified  "
         "team.yaml:4 describes it: a reconcile makes it ours again"
     )
-    assert (lab.held(), lab.known()) == ({**SAME, **OLD}, {})
+    assert (lab.stored(), lab.known()) == ({**SAME, **OLD}, {})
     lab.run("reconcile")
-    assert (lab.held(), lab.known()) == ({**SAME, **OLD}, SAME)
+    assert (lab.stored(), lab.known()) == ({**SAME, **OLD}, SAME)
 
 
 def test_adopting_is_no_verified_run(lab: Lab) -> None:
@@ -132,10 +132,10 @@ def test_adopting_is_no_verified_run(lab: Lab) -> None:
 
     first = lab.run("reconcile", allow={"cut": "a test"})
 
-    assert {**OLD, **THEIRS}.items() <= lab.held().items()
+    assert {**OLD, **THEIRS}.items() <= lab.stored().items()
     assert [one["guard"] for one in first.read_json(PLAN)["guards"]] == ["cut"]
     lab.run("reconcile")
-    assert lab.held() == {**SAME, **MOVED}
+    assert lab.stored() == {**SAME, **MOVED}
 
 
 def test_everybody_at_once(lab: Lab) -> None:

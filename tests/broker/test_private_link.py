@@ -94,7 +94,7 @@ def test_a_run_over_a_private_link(lab: Lab, link: Broker, out_of_reach: socket.
         "10 of 10 quotas hold at the bootstrap address.\n"
     )
     assert came(out_of_reach) == 0
-    assert lab.held() == lab.known() == TEN
+    assert lab.stored() == lab.known() == TEN
     folder = reports(lab)[0].path
     for name in ("report.txt", "report.md", "report.html"):
         assert said in (folder / name).read_text("utf-8")

@@ -64,7 +64,7 @@ def test_a_run_is_taken_back(lab: Lab) -> None:
         "user=gone": "pending",
     }
     done = write(lab, planned)
-    assert lab.held() == {
+    assert lab.stored() == {
         "user=raised": {KEY: 1000.0, OTHER: 5.0},
         "user=gone": {KEY: 5.0},
         "user=moved": {KEY: 30.0},
@@ -88,7 +88,7 @@ def test_what_the_next_run_makes_of_it(lab: Lab) -> None:
     reconcile(lab, BEFORE, "c1")
     run = reconcile(lab, AFTER, "c2")
     write(lab, plan_back(lab, run))
-    assert lab.held() == lab.known() == BEFORE
+    assert lab.stored() == lab.known() == BEFORE
 
     lab.desire(AFTER)
     assert guards(run_at(lab, "c2", "plan"))["went_back"] == (
@@ -101,7 +101,7 @@ def test_what_the_next_run_makes_of_it(lab: Lab) -> None:
         "user=new": "pending", "user=gone": "removed",
     }  # fmt: skip
     assert kinds(reconcile(lab, BEFORE, "c4")) == {}
-    assert lab.held() == lab.known() == BEFORE
+    assert lab.stored() == lab.known() == BEFORE
 
 
 def test_a_rollback_is_taken_back(lab: Lab) -> None:
@@ -112,7 +112,7 @@ def test_a_rollback_is_taken_back(lab: Lab) -> None:
 
     write(lab, plan_back(lab, back))
 
-    assert lab.held() == lab.known() == AFTER
+    assert lab.stored() == lab.known() == AFTER
     assert kinds(reconcile(lab, AFTER, "c2")) == {}
 
 
@@ -124,9 +124,9 @@ def test_guards_judge_the_way_back(lab: Lab) -> None:
 
     refused = plan_back(lab, run, allow={})
     assert list(guards(refused)) == ["cut"]
-    assert lab.held() == {"user=a": {KEY: 5000.0}}
+    assert lab.stored() == {"user=a": {KEY: 5000.0}}
     write(lab, plan_back(lab, run, allow={"cut": "a test"}))
-    assert lab.held() == {"user=a": {KEY: 1000.0}}
+    assert lab.stored() == {"user=a": {KEY: 1000.0}}
 
 
 def test_without_a_ledger_nothing_is_cleared(lab: Lab) -> None:
@@ -155,9 +155,9 @@ def test_an_approval_does_not_outlive_a_rollback(lab: Lab) -> None:
 
     with pytest.raises(Refused, match="nobody has approved plan"):
         run_at(lab, "c3")
-    assert lab.held() == {"user=a": {KEY: 1.0}}
+    assert lab.stored() == {"user=a": {KEY: 1.0}}
     run_at(lab, "c3", **agreed)
-    assert lab.held() == {"user=a": {KEY: 2.0}}
+    assert lab.stored() == {"user=a": {KEY: 2.0}}
 
 
 def _approves(lab: Lab, plan: Plan) -> Decision:
@@ -228,4 +228,4 @@ def test_an_operator_at_night(lab: Lab) -> None:
     assert last == f"next: quota-ops reconcile --run {back.path} --approve {digest}"
     done = lab.cli(*last.split()[2:])
     assert (done.returncode, done.stderr) == (0, "")
-    assert lab.held() == {"user=a": {KEY: 1000.0}, "user=b": {KEY: 3.0}}
+    assert lab.stored() == {"user=a": {KEY: 1000.0}, "user=b": {KEY: 3.0}}

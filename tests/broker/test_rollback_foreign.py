@@ -31,7 +31,7 @@ def test_what_was_taken_over_is_given_back(
     run = reconcile(lab, state, "c2", **policy)
     write(lab, plan_back(lab, run))
 
-    assert lab.held() == {"user=bob": {KEY: 1.0}, "user=alice": {KEY: 5.0}}
+    assert lab.stored() == {"user=bob": {KEY: 1.0}, "user=alice": {KEY: 5.0}}
     assert lab.known() == {"user=bob": {KEY: 1.0}}
     lab.desire(first)
     assert kinds(run_at(lab, "c3", "plan")) == {"user=alice": reverted}

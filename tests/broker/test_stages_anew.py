@@ -35,7 +35,7 @@ def test_an_old_run_that_is_cleared(lab: Lab) -> None:
     assert error.message == (
         "guards ask for a person: went_back: commit c1 was applied before, c2 came after it"
     )
-    assert lab.held() == SECOND
+    assert lab.stored() == SECOND
     assert ledger.read(lab.ledger_folder) == before
     assert [one for one in (APPLIED, VERIFIED) if old.has(one)] == []
     said = (old.path / "report.txt").read_text()

@@ -35,7 +35,7 @@ def test_run_twice(lab: Lab) -> None:
 
     second = lab.run("reconcile")
 
-    assert lab.held() == lab.known() == state
+    assert lab.stored() == lab.known() == state
     assert lab.known(INTENDED) == {}
     assert set(outcomes(first).values()) == {Status.ACCEPTED}
     assert outcomes(second) == {}
@@ -53,7 +53,7 @@ def test_the_same_run_twice(lab: Lab) -> None:
     run_stages(run, RESUMED)
 
     assert outcomes(run.folder) == before == dict.fromkeys(TEN, Status.ACCEPTED)
-    assert lab.held() == lab.known() == TEN
+    assert lab.stored() == lab.known() == TEN
 
 
 def test_a_stale_row_is_left_alone(lab: Lab) -> None:
@@ -71,7 +71,7 @@ def test_a_stale_row_is_left_alone(lab: Lab) -> None:
     )
     assert error.exit_code == 1
     rest = {entity: limits for entity, limits in TEN.items() if entity != "user=u3"}
-    assert lab.held() == rest | {"user=u3": {KEY: 7.0}}
+    assert lab.stored() == rest | {"user=u3": {KEY: 7.0}}
     assert outcomes(run.folder) == {
         **dict.fromkeys(TEN, Status.ACCEPTED),
         "user=u3": Status.STALE,
@@ -95,7 +95,7 @@ def test_after_a_pause_the_cluster_is_looked_at_again(
 
     assert f"{second}  stale: producer_byte_rate is 7 B/s by now" in error.message
     assert told.batches == [2] * 5
-    assert lab.held() == TEN | {second: {KEY: 7.0}}
+    assert lab.stored() == TEN | {second: {KEY: 7.0}}
     assert lab.known(INTENDED) == {}
 
 
@@ -132,7 +132,7 @@ def test_an_entity_that_the_broker_refuses_at_last(lab: Lab) -> None:
         f"1 of 11 entities did not end as planned:\n  ip=example.invalid  refused: {words}"
     )
     assert error.exit_code == 1
-    assert lab.held() == lab.known() == TEN
+    assert lab.stored() == lab.known() == TEN
     assert lab.known(INTENDED) == {}
 
 
@@ -151,7 +151,7 @@ def test_nothing_is_written_when_one_entity_is_refused(lab: Lab) -> None:
         "  team.yaml:4  user=u1  INVALID_REQUEST: Invalid configuration key nope\n"
         "  Nothing was written. Mend the YAML lines above."
     )
-    assert lab.held() == {}
+    assert lab.stored() == {}
     assert not lab.ledger_folder.exists()
     assert (run.folder.path / "report.html").exists()
 
@@ -170,4 +170,4 @@ def test_what_is_not_a_number_is_replaced_and_cleared(lab: Lab) -> None:
     lab.run("reconcile")
 
     assert "cut: user=a request_percentage and 1 more would fall by more than 50 %" in guards
-    assert lab.held() == lab.known() == {entity: {"request_percentage": 50.0} for entity in odd}
+    assert lab.stored() == lab.known() == {entity: {"request_percentage": 50.0} for entity in odd}

@@ -39,7 +39,7 @@ class Ended:
     """What a lab came to: the plan, then the cluster, the ledger and the plan after it."""
 
     planned: Mapping[Key, tuple[str, str]]
-    held: Rows
+    stored: Rows
     verified: Rows
     intended: Rows
     planned_then: Mapping[Key, tuple[str, str]]
@@ -85,7 +85,7 @@ def end(lab: Lab, policy: tuple[str, bool], group: list[Case]) -> Ended:
     protect = {own(case, row.entity) for case, row in rows if row.hands_off}
     outside = {own(case, row.entity) for case, row in rows if not row.in_scope}
     desired = merged([seed, *(state_of(case, case.desired) for case in group)])
-    everybody = {*desired, *lab.held()}
+    everybody = {*desired, *lab.stored()}
     lab.desire(
         desired,
         drift=policy[0],
@@ -103,7 +103,7 @@ def end(lab: Lab, policy: tuple[str, bool], group: list[Case]) -> Ended:
     lab.run("reconcile")
     return Ended(
         planned,
-        rows_of(lab.held()),
+        rows_of(lab.stored()),
         rows_of(lab.known()),
         rows_of(lab.known(INTENDED)),
         decisions(lab.run("plan")),
@@ -149,7 +149,7 @@ def test_case(case: Case, ended: Mapping[tuple[str, bool], Ended]) -> None:
     decided = {
         (own(case, entity), key): (kind, action) for entity, key, kind, action in case.expected
     }
-    desired, held = (rows_of(state_of(case, side)) for side in (case.desired, case.actual))
+    desired, actual = (rows_of(state_of(case, side)) for side in (case.desired, case.actual))
     verified, intended = (
         rows_of(state_of(case, tuple(row for row in case.ledger if row.state == word)))
         for word in (VERIFIED, INTENDED)
@@ -159,14 +159,14 @@ def test_case(case: Case, ended: Mapping[tuple[str, bool], Ended]) -> None:
     asked = {row: desired[row] for row in touched if row in desired}
 
     def mine(rows: Mapping[Key, Any]) -> dict[Key, Any]:
-        known = {*decided, *desired, *held, *verified, *intended}
+        known = {*decided, *desired, *actual, *verified, *intended}
         return {row: value for row, value in rows.items() if row in known}
 
     def without(rows: Rows, gone: set[Key]) -> dict[Key, str]:
         return {row: value for row, value in rows.items() if row not in gone}
 
     assert mine(end.planned) == decided
-    assert mine(end.held) == without(held, written) | asked
+    assert mine(end.stored) == without(actual, written) | asked
     assert mine(end.verified) == without(verified, touched) | asked
     assert mine(end.intended) == without(intended, set(decided))
     assert mine(end.planned_then) == {
@@ -223,9 +223,9 @@ def test_after_a_run_nothing_is_left_to_do(sides: tuple[State, ...], broker: Run
         lab.run("reconcile")
 
         wanted = rows_of(desired)
-        held = rows_of(lab.held())
-        assert {row: value for row, value in held.items() if row in wanted} == wanted
-        assert held.keys() - wanted.keys() <= rows_of(actual).keys()
+        stored = rows_of(lab.stored())
+        assert {row: value for row, value in stored.items() if row in wanted} == wanted
+        assert stored.keys() - wanted.keys() <= rows_of(actual).keys()
         assert rows_of(lab.known()) == wanted
         left = lab.run("plan").differences()
         assert {(row.kind.value, row.action.value) for row in left} <= {("unmanaged", "report")}

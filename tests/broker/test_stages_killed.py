@@ -59,10 +59,10 @@ class Play:
         self.lab.note(self.verified)
         self.lab.desire(self.desired)
 
-    def held(self) -> State:
+    def stored(self) -> State:
         """What the cluster holds of this play."""
         mine = f"user={self.name}-"
-        return {one: limits for one, limits in self.lab.held().items() if mine in one}
+        return {one: limits for one, limits in self.lab.stored().items() if mine in one}
 
     def kill(self, die: Callable[..., None], arguments: Sequence[str]) -> bool:
         """Run a command that dies; whether it did, before it had come to its end."""
@@ -75,7 +75,7 @@ class Play:
     def check_what_is_ours(self) -> None:
         """Whatever the killed run changed on the cluster, the ledger knows."""
         verified, intended = rows(self.lab.known()), rows(self.lab.known(INTENDED))
-        before, now = rows(self.before), rows(self.held())
+        before, now = rows(self.before), rows(self.stored())
         for row in before.keys() | now.keys():
             if now.get(row) != before.get(row):
                 noted = [known[row] for known in (verified, intended) if row in known]
@@ -83,7 +83,7 @@ class Play:
 
     def check_the_end(self) -> None:
         """Cluster and ledger are as after an undisturbed run."""
-        assert self.held() == {**self.desired, **self.state(unmanaged=8.0)}
+        assert self.stored() == {**self.desired, **self.state(unmanaged=8.0)}
         assert self.lab.known() == self.desired
         assert self.lab.known(INTENDED) == {}
 

@@ -57,13 +57,13 @@ def test_a_ledger_that_does_not_parse(damage: Callable[[Path], bytes], lab: Lab)
     assert error.remedy == (
         "Nothing was changed. Move the damaged file aside to go on from the file before it."
     )
-    assert lab.held() == {**OURS, **OLD, **THEIRS}
+    assert lab.stored() == {**OURS, **OLD, **THEIRS}
     assert not folder.has(APPLIED)
     assert (folder.path / "report.html").exists()
 
     damaged.unlink()
     lab.run("reconcile")
-    assert lab.held() == lab.known() == OURS
+    assert lab.stored() == lab.known() == OURS
 
 
 def test_no_ledger_clears_nothing(lab: Lab) -> None:
@@ -75,11 +75,11 @@ def test_no_ledger_clears_nothing(lab: Lab) -> None:
 
     first = lab.run("reconcile", allow={})
 
-    assert lab.held() == {**OURS, **OLD, **THEIRS}
+    assert lab.stored() == {**OURS, **OLD, **THEIRS}
     assert first.read_json(PLAN)["ledger"] is None
     assert lab.known() == OURS
     lab.run("reconcile")
-    assert lab.held() == lab.known() == OURS
+    assert lab.stored() == lab.known() == OURS
 
 
 def test_a_ledger_of_another_cluster(lab: Lab) -> None:
@@ -115,11 +115,11 @@ def test_drift_that_asks(lab: Lab) -> None:
         "guards ask for a person: "
         "drift: user=ours producer_byte_rate changed on the cluster, and the policy says ask"
     )
-    assert lab.held() == {"user=ours": {KEY: 2.0}}
+    assert lab.stored() == {"user=ours": {KEY: 2.0}}
     assert outcomes(folder, VALIDATED) == {"user=ours": Status.ACCEPTED}
     assert not folder.has(APPLIED)
     lab.run("reconcile", allow={"drift": "agreed"})
-    assert lab.held() == OURS
+    assert lab.stored() == OURS
 
 
 def test_drift_that_is_only_reported(lab: Lab) -> None:
@@ -131,7 +131,7 @@ def test_drift_that_is_only_reported(lab: Lab) -> None:
 
     lab.run("reconcile", allow={})
 
-    assert lab.held() == {"user=ours": {KEY: 9.0}, **OLD}
+    assert lab.stored() == {"user=ours": {KEY: 9.0}, **OLD}
     assert lab.known() == {**OURS, **OLD}
 
 
@@ -156,7 +156,7 @@ def test_a_commit_that_was_passed_and_a_policy_that_changed(lab: Lab) -> None:
     lab.desire({**OURS, **OLD, **THEIRS}, drift="report", schedule="@daily")
     changed = reconcile("3" * 40, {})
     assert "policy_changed: cluster.yaml changed since it was applied: drift, schedule" in changed
-    assert lab.held() == {**OURS, **OLD}
+    assert lab.stored() == {**OURS, **OLD}
 
 
 def test_a_row_that_moves_to_another_file(lab: Lab) -> None:
@@ -180,4 +180,4 @@ def test_two_folders_of_one_cluster(lab: Lab) -> None:
 
     assert isinstance(error, InvalidDesiredState)
     assert "is already the cluster of" in error.message
-    assert lab.held() == {}
+    assert lab.stored() == {}

@@ -31,13 +31,13 @@ def test_what_was_released_since_is_not_cleared(lab: Lab) -> None:
         "guards ask for a person: old_ledger: user=released producer_byte_rate would go by an "
         "older copy of the ledger: it was at 00000003.parquet"
     )
-    assert lab.held() == {**OURS, **RELEASED}
+    assert lab.stored() == {**OURS, **RELEASED}
     assert [one["guard"] for one in folder.read_json(PLAN)["guards"]] == ["old_ledger"]
 
     let_go(lab, "user=released")
     lab.run("reconcile", allow={})
 
-    assert lab.held() == {**OURS, **RELEASED}
+    assert lab.stored() == {**OURS, **RELEASED}
     assert lab.known() == OURS
 
 
@@ -64,4 +64,4 @@ def test_what_one_was_told_of_does_not_speak_for_the_others(lab: Lab) -> None:
     folder, _ = lab.refused("reconcile", allow={"owner_removed": "a test"})
 
     assert [one["guard"] for one in folder.read_json(PLAN)["guards"]] == ["old_ledger"]
-    assert lab.held() == {**OURS, **RELEASED, **others}
+    assert lab.stored() == {**OURS, **RELEASED, **others}

@@ -42,7 +42,7 @@ def test_what_was_left_unknown_is_settled_by_resuming(lab: Lab) -> None:
     settled = {one.entity for one in run.folder.outcomes(APPLIED) if one.message}
     assert settled == set(HALF)
     write(lab, plan_back(lab, run.folder))
-    assert lab.held() == lab.known() == {"user=u0": {KEY: 1.0}}
+    assert lab.stored() == lab.known() == {"user=u0": {KEY: 1.0}}
 
 
 @pytest.mark.usefixtures("small_batches")

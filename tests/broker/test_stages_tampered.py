@@ -151,7 +151,7 @@ def test_a_tampered_plan_is_not_written(
 
     assert type(error) is kind
     assert words in error.message
-    assert lab.held() == {}
+    assert lab.stored() == {}
     assert not lab.ledger_folder.exists()
     assert not run.folder.has(APPLIED)
     assert (run.folder.path / "report.html").exists()
@@ -171,7 +171,7 @@ def test_the_approval_is_of_another_plan(lab: Lab) -> None:
         "  Nothing was written. Look at the plan again, then approve its digest."
     )
     assert error_of(lab.resume(run.folder, approve=rewritten[:7]), RESUMED).exit_code == 1
-    assert lab.held() == {}
+    assert lab.stored() == {}
 
 
 @pytest.mark.parametrize("table", [DESIRED, ACTUAL, LEDGER], ids=lambda one: one.name)
@@ -190,7 +190,7 @@ def test_a_table_of_another_cluster_is_not_compared(table: Table, lab: Lab) -> N
     assert error.message.startswith(
         f"{run.folder.path / table.file} is of another cluster: another"
     )
-    assert lab.held() == {"user=alice": {KEY: 5.0}}
+    assert lab.stored() == {"user=alice": {KEY: 5.0}}
 
 
 JUNK: tuple[Any, ...] = (None, 1, "x", [], {}, [None], [1], {"x": 1})

@@ -38,7 +38,7 @@ def test_an_approval_that_waited_does_not_undo_a_newer_commit(lab: Lab) -> None:
 
     assert isinstance(error, Refused)
     assert error.message == "commit c2 was applied since this plan was made"
-    assert lab.held() == lab.known() == NEW
+    assert lab.stored() == lab.known() == NEW
 
 
 def test_a_plan_may_wait_while_nothing_else_is_applied(lab: Lab) -> None:
@@ -51,7 +51,7 @@ def test_a_plan_may_wait_while_nothing_else_is_applied(lab: Lab) -> None:
     run_stages(lab.resume(waiting.folder, approve=approved), RESUMED)
     run_stages(lab.resume(waiting.folder, approve=approved), RESUMED)
 
-    assert lab.held() == lab.known() == OLD
+    assert lab.stored() == lab.known() == OLD
 
 
 @pytest.mark.parametrize("commit", ["c1", None])
@@ -78,7 +78,7 @@ def test_a_plan_whose_ledger_is_gone(lab: Lab, commit: str | None, left: str | N
         "the ledger that this plan was made from, 00000002.parquet, is gone from "
         f"{lab.ledger_folder}"
     )
-    assert lab.held() == OLD
+    assert lab.stored() == OLD
 
 
 def test_git_goes_on_to_another_cluster_while_it_is_read(lab: Lab) -> None:
@@ -90,7 +90,7 @@ def test_git_goes_on_to_another_cluster_while_it_is_read(lab: Lab) -> None:
     assert isinstance(error, InvalidInput)
     assert error.message == "cluster.yaml changed while it was read"
     assert not folder.has(ACTUAL.file)
-    assert lab.held() == {}
+    assert lab.stored() == {}
 
 
 def test_a_run_that_slept_while_another_commit_was_applied(
@@ -110,7 +110,7 @@ def test_a_run_that_slept_while_another_commit_was_applied(
 
     assert isinstance(error, Refused)
     assert error.message == "1 of 2 entities done: commit c2 was applied since this plan was made"
-    assert lab.held() == lab.known() == OLD
+    assert lab.stored() == lab.known() == OLD
     assert lab.known(INTENDED) == {}
 
 

@@ -45,13 +45,13 @@ def test_paused(lab: Lab) -> None:
     assert (planned.returncode, planned.stderr) == (0, "")
     assert f"\n{why}. Nothing is written; reports go on.\n" in planned.stdout
     assert (reconciled.returncode, reconciled.stderr.splitlines()[0]) == (1, why)
-    assert lab.held() == lab.known() == {}
+    assert lab.stored() == lab.known() == {}
     (folder,) = (lab.store.root / "runs" / "demo").glob("*/report.html")
     assert all(why in text for text in pages(folder.parent).values())
 
     lab.desire(ALICE)
     lab.run("reconcile", allow={})
-    assert lab.held() == ALICE
+    assert lab.stored() == ALICE
 
 
 def test_frozen(lab: Lab) -> None:
@@ -67,7 +67,7 @@ def test_frozen(lab: Lab) -> None:
     assert isinstance(error, Refused)
     assert error.message.startswith("demo is frozen until ")
     assert error.message.endswith(" UTC: the weekend")
-    assert lab.held() == ALICE
+    assert lab.stored() == ALICE
     assert folder.read_json(PLAN)["guards"] == []
     assert folder.read_json("report.json")["plan"]["standstill"] in error.message
     assert not folder.has(APPLIED)
@@ -81,10 +81,10 @@ def test_a_plan_that_waited_into_a_freeze(lab: Lab, monkeypatch: pytest.MonkeyPa
     with monkeypatch.context() as patch:
         patch.setattr(standstill, "datetime", Later)
         assert error_of(run, RESUMED).message.startswith("demo is frozen until ")
-    assert lab.held() == {}
+    assert lab.stored() == {}
 
     run_stages(run, RESUMED)
-    assert lab.held() == ALICE
+    assert lab.stored() == ALICE
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -100,7 +100,7 @@ def test_a_freeze_that_begins_between_two_batches(
 
     assert error.message.startswith("4 of 10 entities done: demo is frozen until ")
     assert sorted(outcomes(run.folder).values()) == [Status.ACCEPTED] * 4 + [Status.NOT_SENT] * 6
-    assert len(lab.held()) == 4
-    assert lab.known() == lab.held()
+    assert len(lab.stored()) == 4
+    assert lab.known() == lab.stored()
     lab.run("reconcile", allow={})
-    assert lab.held() == TEN
+    assert lab.stored() == TEN

@@ -158,7 +158,7 @@ def test_the_whole_loop(kafka: RunningBroker, tmp_path: Path) -> None:
             lab.desire(desired)
             folder = lab.run("reconcile")
             assert set(outcomes(folder).values()) == {Status.ACCEPTED}
-            assert lab.held() == {**desired, **foreign}
+            assert lab.stored() == {**desired, **foreign}
             assert lab.known() == desired
             left = lab.run("plan").read_json(PLAN)["differences"]
             assert [row["entity"] for row in left] == list(foreign)

@@ -39,32 +39,32 @@ def test_in_a_pipe(lab: Lab) -> None:
     refused = lab.cli("reconcile", "demo")
     assert refused.returncode == 1
     assert "cluster.yaml says approval: always, and nobody has approved plan" in refused.stderr
-    assert lab.held() == {}
+    assert lab.stored() == {}
 
     command = refused.stderr.partition("quota-ops ")[2].split()
     unexplained = lab.cli(*command[: command.index("--reason")])
-    assert (unexplained.returncode, lab.held()) == (1, {})
+    assert (unexplained.returncode, lab.stored()) == (1, {})
     command[-1] = "agreed in PLAT-12"
     said(lab, *command)
-    assert lab.held() == STATE
+    assert lab.stored() == STATE
     (kept,) = last_decisions(lab)
     assert (kept.said, kept.by, kept.reason) == (Said.APPROVED, getuser(), "agreed in PLAT-12")
 
     lab.put({"user=alice": {KEY: None}, "user=bob": {KEY: None}})
     assert "agreed in PLAT-12" in said(lab, "reconcile", "demo", "--format", "json")
-    assert lab.held() == STATE
+    assert lab.stored() == STATE
 
 
 def test_at_a_terminal(lab: Lab) -> None:
     """The plan is shown with its digest; a reason approves it, Enter alone does not."""
     code, shown = on_a_terminal(lab, "reconcile", "demo", typed="\n")
-    assert (code, lab.held()) == (1, {})
+    assert (code, lab.stored()) == (1, {})
     digest = last_decisions(lab)[0].digest[:8]
     assert f"Why may plan {digest} be applied?" in shown
     assert f"{getuser()} rejected plan {digest}" in shown
 
     code, shown = on_a_terminal(lab, "reconcile", "demo", typed="agreed in PLAT-12\n")
-    assert (code, lab.held()) == (0, STATE)
+    assert (code, lab.stored()) == (0, STATE)
     assert last_decisions(lab)[0].reason == "agreed in PLAT-12"
 
 
@@ -72,12 +72,12 @@ def test_what_a_guard_refuses(lab: Lab) -> None:
     """With `on_breach` a guard's word is asked for; with `never` nobody is asked."""
     lab.desire(EVERYONE, approval="never")
     code, shown = on_a_terminal(lab, "reconcile", "demo", typed="agreed in PLAT-12\n")
-    assert (code, "Why may" in shown, lab.held()) == (1, False, {})
+    assert (code, "Why may" in shown, lab.stored()) == (1, False, {})
 
     lab.desire(EVERYONE)
     assert "--reason TEXT\n" in said(lab, "plan", "demo", exit_code=1)
     code, shown = on_a_terminal(lab, "reconcile", "demo", typed="agreed in PLAT-12\n")
-    assert (code, lab.held()) == (0, EVERYONE)
+    assert (code, lab.stored()) == (0, EVERYONE)
     assert last_decisions(lab)[0].guards == ("default_touched",)
 
 
@@ -86,7 +86,7 @@ def test_an_approval_of_another_plan(lab: Lab) -> None:
     refused = lab.cli("reconcile", "demo", "--approve", "0" * 8, "--reason", "because")
     assert refused.returncode == 1
     assert refused.stderr.startswith("the approval is for 00000000, this plan is ")
-    assert (lab.held(), last_decisions(lab)) == ({}, ())
+    assert (lab.stored(), last_decisions(lab)) == ({}, ())
 
 
 def test_an_approval_that_names_guards(lab: Lab) -> None:
@@ -105,11 +105,11 @@ def test_an_approval_that_names_guards(lab: Lab) -> None:
 
     shown = said(lab, "reconcile", "demo", *options, exit_code=1)
     assert "They pass with --allow takeover --allow default_touched --reason TEXT" in shown
-    assert (lab.held(), last_decisions(lab)) == (before, ())
+    assert (lab.stored(), last_decisions(lab)) == (before, ())
     for command in (("demo",), ("--run", str(run.path))):
         shown = said(lab, "reconcile", *command, *options, *one, exit_code=1)
         assert "It passes with --allow takeover --reason TEXT" in shown
-        assert (lab.held(), last_decisions(lab)) == (before, ())
+        assert (lab.stored(), last_decisions(lab)) == (before, ())
 
     said(lab, "reconcile", "--run", str(run.path), *options, *one, *other)
-    assert lab.held() == after
+    assert lab.stored() == after

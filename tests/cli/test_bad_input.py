@@ -93,5 +93,5 @@ def test_bad_input(case: Any, lab: Lab, places: dict[str, str]) -> None:
     assert time.monotonic() - began < SECONDS
     assert (ended.returncode, ended.stderr) == (case["exit"], filled(case["says"], places))
     assert filled(case.get("shows", ""), places) in ended.stdout
-    assert lab.held() == {}
+    assert lab.stored() == {}
     assert not lab.ledger_folder.exists()

@@ -51,7 +51,7 @@ def test_from_yaml_to_the_broker(lab: Lab) -> None:
         ended = lab.cli(command, "demo")
         assert (ended.returncode, ended.stderr) == (0, "")
         assert is_harmless(ended.stdout)
-    assert lab.held() == lab.known() == STATE
+    assert lab.stored() == lab.known() == STATE
     described = json.loads(lab.cli("describe", "demo", "--format", "json").stdout)
     assert {row["entity"]["user"] for row in described} == set(NAMES)
 

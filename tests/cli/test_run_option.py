@@ -34,10 +34,10 @@ def test_a_run_keeps_to_its_store(lab: Lab) -> None:
     refused = lab.cli(*approved, "--run-store", elsewhere[ENVIRONMENT])
     assert refused.returncode == 2
     assert refused.stderr.startswith(f"{run.path} lies in the run store {lab.store.root}, and ")
-    assert lab.held() == {}
+    assert lab.stored() == {}
 
     lab.cli(*approved, environment=elsewhere)
-    assert lab.held() == lab.known() == {"user=bob": {KEY: 10.0}}
+    assert lab.stored() == lab.known() == {"user=bob": {KEY: 10.0}}
     lab.cli("rollback", str(run.path), "--reason", "INC-31", environment=elsewhere)
     assert len(lab.store.runs("demo")) == len(("plan", "rollback"))
     assert not (lab.root / "elsewhere").exists()
@@ -58,4 +58,4 @@ def test_a_copy_of_a_run_is_only_read(lab: Lab) -> None:
         refused = lab.cli(*command)
         assert refused.returncode == 2
         assert refused.stderr.startswith(f"{copy} lies in no run store, ")
-    assert lab.held() == {}
+    assert lab.stored() == {}

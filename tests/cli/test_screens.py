@@ -75,7 +75,7 @@ def test_a_story(lab: Lab) -> None:
     )
     assert said(lab, "verify", "demo") == ("broker 1 agrees\n2 of 2 quotas hold on every broker.\n")
     said(lab, "plan", "demo", "--detailed-exitcode")
-    assert lab.held() == lab.known() == STATE
+    assert lab.stored() == lab.known() == STATE
 
 
 def test_a_guard_refuses(lab: Lab) -> None:
@@ -91,9 +91,9 @@ def test_a_guard_refuses(lab: Lab) -> None:
         "(in Airflow, approve the plan).\n"
         "nothing applied in TIME; report: ROOT/store/runs/demo/RUN/report.html\n"
     )
-    assert lab.held() == {}
+    assert lab.stored() == {}
     said(lab, "reconcile", "demo", "--allow", "default_touched", "--reason", "agreed")
-    assert lab.held() == {"user=<default>": {KEY: 10.0}}
+    assert lab.stored() == {"user=<default>": {KEY: 10.0}}
 
 
 def test_json(lab: Lab) -> None:
@@ -161,7 +161,7 @@ def test_on_a_terminal(lab: Lab) -> None:
     assert code == 0
     assert f"{ESCAPE}[" in shown
     assert "apply" in shown
-    assert lab.held() == STATE
+    assert lab.stored() == STATE
 
     code, shown = on_a_terminal(lab, "plan", "nowhere")
     assert code == 2
@@ -212,4 +212,4 @@ def test_a_closed_pipe(command: str, lab: Lab) -> None:
     )
     os.close(its)
     assert ended.stderr == ""
-    assert lab.held() == (STATE if command == "reconcile" else {})
+    assert lab.stored() == (STATE if command == "reconcile" else {})

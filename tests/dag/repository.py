@@ -152,7 +152,7 @@ class Quotas:
                 answers = cluster.apply([Alteration(Entity.parse(entity), ((key, value),))])
                 assert [answer.code for answer in answers] == [0]
 
-    def held(self) -> dict[str, float]:
+    def stored(self) -> dict[str, float]:
         """Everything that the broker holds."""
         with open_cluster(self._connection, cluster_id=None) as cluster:
             return {f"{one.entity} {one.key}": one.value for one in cluster.describe()}

@@ -37,13 +37,13 @@ def test_approved(taken: Repository, quotas: Quotas) -> None:
     shown: list[str] = []
 
     def answer(waiting: Any) -> None:
-        assert quotas.held() == TAKEN_OVER
+        assert quotas.stored() == TAKEN_OVER
         shown.extend(question(waiting))
         approve("agreed in PLAT-12", by="olga")(waiting)
 
     run = taken.run(RECONCILE, answer)
     assert (run.state, run.tasks) == ("success", DONE)
-    assert quotas.held() == ALICE_HAS_1000
+    assert quotas.stored() == ALICE_HAS_1000
     kept = decision(run)
     name = run.folder().path.name
     assert kept == Decision(
@@ -66,7 +66,7 @@ def test_an_answer_that_airflow_lost(taken: Repository, quotas: Quotas) -> None:
     run = taken.run(RECONCILE, answer)
     assert (run.state, run.tasks, run.tries["approve"]) == ("success", DONE, 2)
     assert decision(run).reason == "I am a robot"
-    assert quotas.held() == ALICE_HAS_1000
+    assert quotas.stored() == ALICE_HAS_1000
 
 
 def test_rejected(taken: Repository, quotas: Quotas) -> None:
@@ -76,7 +76,7 @@ def test_rejected(taken: Repository, quotas: Quotas) -> None:
     assert f"olga rejected plan {decision(run).digest}: not on a Friday" in said(run, "apply")
     assert (decision(run).said, decision(run).by) == (Said.REJECTED, "olga")
     assert "not on a Friday" in (run.folder().path / "report.txt").read_text()
-    assert quotas.held() == TAKEN_OVER
+    assert quotas.stored() == TAKEN_OVER
 
     assert taken.run(RECONCILE, approve()).state == "success", "a rejected plan is asked again"
 
@@ -87,7 +87,7 @@ def test_nobody_answers(taken: Repository, quotas: Quotas) -> None:
     assert (run.state, run.tasks, run.tries["approve"]) == ("failed", NOT_APPROVED, 1)
     assert "nobody answered in time" in said(run, "apply")
     assert (decision(run).said, decision(run).by) == (Said.NOTHING, None)
-    assert quotas.held() == TAKEN_OVER
+    assert quotas.stored() == TAKEN_OVER
 
 
 @pytest.mark.parametrize("reason", [None, " \n", 7, {"because": "I can"}])
@@ -98,7 +98,7 @@ def test_approved_without_a_reason(taken: Repository, quotas: Quotas, reason: ob
     assert "a robot approved plan" in said(run, "apply")
     assert "without a reason" in said(run, "apply")
     assert decisions(run.folder()) == ()
-    assert quotas.held() == TAKEN_OVER
+    assert quotas.stored() == TAKEN_OVER
 
 
 def test_approved_after_the_cluster_moved(taken: Repository, quotas: Quotas) -> None:
@@ -113,7 +113,7 @@ def test_approved_after_the_cluster_moved(taken: Repository, quotas: Quotas) -> 
     run = taken.run(RECONCILE, answer)
     assert (run.state, run.tasks) == ("failed", DONE | {"apply": "failed", "report": "failed"})
     assert "user=bob  stale" in said(run, "apply")
-    assert quotas.held() == ALICE_HAS_1000 | {"user=bob producer_byte_rate": 5.0}
+    assert quotas.stored() == ALICE_HAS_1000 | {"user=bob producer_byte_rate": 5.0}
 
 
 def test_approved_after_another_commit(
@@ -129,7 +129,7 @@ def test_approved_after_another_commit(
     run = taken.run(RECONCILE, answer)
     assert (run.state, run.tasks) == ("failed", DONE | {"apply": "failed"} | _UNVERIFIED)
     assert "commit c2 was applied since this plan was made" in said(run, "apply")
-    assert quotas.held() == TAKEN_OVER
+    assert quotas.stored() == TAKEN_OVER
 
 
 _UNVERIFIED = {"verify": "skipped", "report": "failed"}
@@ -149,7 +149,7 @@ def test_always(demo: Repository, quotas: Quotas) -> None:
     quotas.set({"user=alice producer_byte_rate": None})
     again = demo.run(RECONCILE)
     assert (again.state, again.tasks) == ("success", DONE)
-    assert quotas.held() == ALICE_HAS_1000
+    assert quotas.stored() == ALICE_HAS_1000
 
 
 def test_another_run_while_one_waits(taken: Repository, quotas: Quotas) -> None:
@@ -160,4 +160,4 @@ def test_another_run_while_one_waits(taken: Repository, quotas: Quotas) -> None:
         approve()(waiting)
 
     assert taken.run(RECONCILE, answer).state == "success"
-    assert quotas.held() == ALICE_HAS_1000
+    assert quotas.stored() == ALICE_HAS_1000

@@ -67,4 +67,4 @@ def test_a_run_that_failed_and_was_overtaken(
     assert (run.state, run.tasks["approve"]) == ("failed", "failed")
     (guard,) = run.folder().read_json(PLAN)["guards"]
     assert guard["message"] == f"later was applied after this run of commit {mine[:7]} began"
-    assert quotas.held() == {}
+    assert quotas.stored() == {}

@@ -49,7 +49,7 @@ def test_some_clusters_cannot_be_looked_at(
     connect(monkeypatch, "gone", "127.0.0.1", 1)
     demo.cluster("gone", cluster_id="AAAAAAAAAAAAAAAAAAAAAA", payments=ALICE)
     demo.cluster("broken", cluster_id="BBBBBBBBBBBBBBBBBBBBBB", payments="owner: payments\n")
-    held = quotas.held()
+    stored = quotas.stored()
 
     run = demo.run("drift")
 
@@ -73,7 +73,7 @@ def test_some_clusters_cannot_be_looked_at(
     ends = {name: run.folder(name).stage_result("diff").status for name in ("demo", "second")}
     assert ends == {"demo": StageStatus.DONE, "second": StageStatus.DONE}
     assert all(run.folder(name).has("report.html") for name in ("demo", "second", "gone", "broken"))
-    assert quotas.held() == held
+    assert quotas.stored() == stored
     assert not (demo.store / "ledger").exists()
 
 
@@ -87,7 +87,7 @@ def test_drift_alone_leaves_the_run_green(demo: Repository, quotas: Quotas) -> N
     assert run.folder().stage_result("plan").status is StageStatus.REFUSED
     assert run.folder().stage_result("apply").status is StageStatus.NOT_RUN
     assert "takeover" in (run.folder().path / "report.txt").read_text()
-    assert quotas.held() == {"user=alice producer_byte_rate": 7.0}
+    assert quotas.stored() == {"user=alice producer_byte_rate": 7.0}
 
 
 def test_no_cluster_answers(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ def test_done(demo: Repository, quotas: Quotas) -> None:
     """A run brings the broker to what Git says, its diff a real spark-submit."""
     run = demo.run("reconcile_demo")
     assert (run.state, run.tasks) == ("success", DONE)
-    assert quotas.held() == ALICE_HAS_1000
+    assert quotas.stored() == ALICE_HAS_1000
     assert list((demo.store / "ledger").iterdir())
 
 
@@ -59,11 +59,11 @@ def test_refused_by_a_guard(
     assert "guards ask for a person: takeover" in caplog.text
     assert "Task exited" in (log := capfd.readouterr().out)
     assert "Traceback" not in log
-    assert quotas.held() == {"user=alice producer_byte_rate": 900.0}
+    assert quotas.stored() == {"user=alice producer_byte_rate": 900.0}
 
     run = demo.run("reconcile_demo", allow=["takeover"], reason="agreed with payments")
     assert (run.state, run.tasks) == ("success", DONE)
-    assert quotas.held() == ALICE_HAS_1000
+    assert quotas.stored() == ALICE_HAS_1000
 
 
 @pytest.mark.usefixtures("embedded")
@@ -93,7 +93,7 @@ def test_refused_by_the_broker(
     )
     assert "not a valid IP or resolvable host" in said(run, "validate")
     assert run.tries["validate"] == 1
-    assert quotas.held() == {}
+    assert quotas.stored() == {}
 
 
 @pytest.mark.usefixtures("embedded")
@@ -112,7 +112,7 @@ def test_stale_row(demo: Repository, quotas: Quotas, monkeypatch: pytest.MonkeyP
     run = demo.run("reconcile_demo")
     assert (run.state, run.tasks) == ("failed", DONE | {"apply": "failed", "report": "failed"})
     assert "user=bob  stale" in said(run, "apply")
-    assert quotas.held() == ALICE_HAS_1000 | {"user=bob producer_byte_rate": 5.0}
+    assert quotas.stored() == ALICE_HAS_1000 | {"user=bob producer_byte_rate": 5.0}
     assert run.folder().read_json("verification.json")["verified"] == 1
 
 

@@ -122,9 +122,9 @@ def test_what_goes_on_while_a_plan_waits(company: Company, api: AirflowApi, quot
     assert [api.state(RECONCILE, one) for one in (waiting, following)] == ["running", "queued"]
 
     assert answered(api, waiting, "Reject") == "failed"
-    assert quotas.held() == {"user=alice producer_byte_rate": 900.0}
+    assert quotas.stored() == {"user=alice producer_byte_rate": 900.0}
     assert answered(api, following, "Approve") == "success"
-    assert quotas.held() == {"user=alice producer_byte_rate": 1000.0}
+    assert quotas.stored() == {"user=alice producer_byte_rate": 1000.0}
     last = max((company.store / "runs" / "demo").iterdir())
     assert RunFolder(last).about()["commit"] == company.git("rev-parse", "HEAD")
     submitted = api.task_log(RECONCILE, following, "diff")

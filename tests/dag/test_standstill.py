@@ -35,7 +35,7 @@ def test_nothing_is_written(line: str, why: str, demo: Repository, quotas: Quota
     ends = {"apply": "failed", "verify": "skipped", "report": "failed"}
     assert (run.state, run.tasks, run.tries["apply"]) == ("failed", DONE | ends, 1)
     assert said(run, "apply").startswith(why)
-    assert quotas.held() == {}
+    assert quotas.stored() == {}
     assert demo.run("drift").state == "success"
 
 
@@ -49,5 +49,5 @@ def test_what_is_held_is_left(demo: Repository, quotas: Quotas, broker: RunningB
     run = demo.run("reconcile_demo")
 
     assert (run.state, run.tasks) == ("success", DONE)
-    assert quotas.held() == {}
+    assert quotas.stored() == {}
     assert hold.text in (run.folder().path / "report.txt").read_text()

@@ -33,8 +33,8 @@ def one_spoils_all(scene: Scene) -> Seen:
     gateway = Gateway(connection, preflight(connection, None), 30.0)
     said = scene.reconcile(connect=lambda: gateway)
     gateway.close()
-    held = scene.lab.held()
+    stored = scene.lab.stored()
     expected = {one: limits for one, limits in AFTER.items() if one != POISONED}
-    assert held == expected
+    assert stored == expected
     assert POISONED not in BEFORE
     return Seen(scene.holds(), said, scene.next_run())

@@ -110,19 +110,19 @@ class Scene:
 
     def holds(self, others: State | None = None) -> str:
         """How many changes are on the cluster; an assertion that nobody asked for nothing else."""
-        held = self.lab.held()
+        stored = self.lab.stored()
         theirs = others or {}
-        for entity in {*held, *BEFORE, *AFTER} - theirs.keys():
-            assert held.get(entity) in (BEFORE.get(entity), AFTER.get(entity))
-        assert {one: held.get(one) for one in theirs} == theirs
+        for entity in {*stored, *BEFORE, *AFTER} - theirs.keys():
+            assert stored.get(entity) in (BEFORE.get(entity), AFTER.get(entity))
+        assert {one: stored.get(one) for one in theirs} == theirs
         ours = [one for one in CHANGED if one not in theirs]
-        done = sum(held.get(one) == AFTER.get(one) for one in ours)
+        done = sum(stored.get(one) == AFTER.get(one) for one in ours)
         return f"{done} of {len(ours)} changes" + (", and theirs" if theirs else "")
 
     def next_run(self) -> str:
         """Run again; an assertion that cluster and ledger are then as Git says."""
         folder = self.lab.run("reconcile")
-        assert self.lab.held() == self.lab.known() == AFTER
+        assert self.lab.stored() == self.lab.known() == AFTER
         assert self.lab.known(INTENDED) == {}
         sent = folder.outcomes(APPLIED)
         assert {one.status for one in sent} <= DONE

@@ -118,20 +118,20 @@ def sentence() -> str:
 def play(scene: Scene, run: int) -> None:
     """One run in the weather of its number, then one without, which ends the work."""
     strike, draw = drawn(run)
-    lab, before = scene.lab, scene.lab.held()
+    lab, before = scene.lab, scene.lab.stored()
     desired = _moved(before, draw)
     lab.desire(desired)
     with pytest.MonkeyPatch.context() as patch, scene.machine.healed():
         said = STRIKES[strike](Weather(replace(scene, patch=patch), draw, desired))
-    held = lab.held()
+    stored = lab.stored()
     for user in USERS:
-        assert held.get(user) in (before.get(user), desired.get(user), THEIRS[user])
+        assert stored.get(user) in (before.get(user), desired.get(user), THEIRS[user])
     assert said is None or said.startswith("exit ")
-    assert held == desired or said != "exit 0"
+    assert stored == desired or said != "exit 0"
 
     lab.run("reconcile")
 
-    assert lab.held() == lab.known() == desired
+    assert lab.stored() == lab.known() == desired
     assert lab.known(INTENDED) == {}
 
 

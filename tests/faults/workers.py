@@ -58,7 +58,7 @@ def killed_during_request(scene: Scene) -> Seen:
         killed(scene, partial(die_in_silence, pid))
     finally:
         os.kill(pid, signal.SIGCONT)
-    arrived = dict(scene.lab.held()) | {
+    arrived = dict(scene.lab.stored()) | {
         one: AFTER[one] for one in ("user=u2", "user=u3", "user=u4")
     }
     scene.lab.wait_for(arrived)

@@ -71,7 +71,7 @@ def by_kafka_configs(scene: Scene) -> None:
     """Set their row with Kafka's own command, and wait until the broker shows it."""
     add = ("--alter", "--add-config", f"{KEY}=7")
     kafka_configs(scene.machine.broker, *add, "--entity-type", "users", "--entity-name", "u7")
-    scene.lab.wait_for({**scene.lab.held(), **THEIRS})
+    scene.lab.wait_for({**scene.lab.stored(), **THEIRS})
 
 
 def reported(run: Run) -> str:

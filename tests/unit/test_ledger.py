@@ -175,7 +175,7 @@ def test_an_intent_stands_beside_what_was_verified() -> None:
 
 
 @pytest.mark.parametrize(
-    ("held", "verified"),
+    ("stored", "verified"),
     [
         ({("user=a", KEY): 2.0}, [row("user=a", 2.0, run="run-2")]),
         ({("user=a", KEY): 1.0}, [row("user=a", 1.0)]),
@@ -183,12 +183,12 @@ def test_an_intent_stands_beside_what_was_verified() -> None:
     ],
 )
 def test_an_intent_that_arrived_is_kept(
-    held: dict[tuple[str, str], float], verified: list[LedgerRow]
+    stored: dict[tuple[str, str], float], verified: list[LedgerRow]
 ) -> None:
     """Before another takes its place, an intent that the cluster holds counts as read back."""
     known = rows(row("user=a", 1.0), row("user=a", 2.0, INTENDED, run="run-2"))
 
-    ledger.intend(known, [row("user=a", 3.0, INTENDED)], held)
+    ledger.intend(known, [row("user=a", 3.0, INTENDED)], stored)
 
     assert known == rows(*verified, row("user=a", 3.0, INTENDED))
 

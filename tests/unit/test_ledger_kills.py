@@ -94,14 +94,14 @@ class Killed(RuleBasedStateMachine):
         ]
 
     def _apply(self, plan: list[Write], *, sends: int) -> None:
-        held = {(entity, KEY): value for entity, value in self.cluster.items()}
+        stored = {(entity, KEY): value for entity, value in self.cluster.items()}
         now = [
             one
             for one in plan
             if is_as_planned(one.before, one.after, self.cluster.get(one.entity))
         ]
         ledger.intend(
-            self.ledger, [_row(one.entity, one.after, ledger.INTENDED) for one in now], held
+            self.ledger, [_row(one.entity, one.after, ledger.INTENDED) for one in now], stored
         )
         for one in now[:sends]:
             _set(self.cluster, one.entity, one.after)

@@ -94,10 +94,10 @@ def test_what_a_broker_is_behind() -> None:
         ("d", "k"): None,
         ("e", "k"): 5.0,
     }
-    held = {("a", "k"): 1.0, ("b", "k"): 3.0, ("c", "k"): 4.0, ("x", "k"): 9.0}
+    stored = {("a", "k"): 1.0, ("b", "k"): 3.0, ("c", "k"): 4.0, ("x", "k"): 9.0}
 
-    assert behind(targets, held) == (("b", "k"), ("c", "k"), ("e", "k"))
-    assert behind({("a", "k"): 1.0}, held) == ()
+    assert behind(targets, stored) == (("b", "k"), ("c", "k"), ("e", "k"))
+    assert behind({("a", "k"): 1.0}, stored) == ()
 
 
 @pytest.mark.parametrize(("lag", "agrees"), [(0, True), (3, False), (None, False)])

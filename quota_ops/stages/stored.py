@@ -5,17 +5,17 @@ from collections.abc import Iterable, Mapping
 from quota_ops.model.entity import Entity
 from quota_ops.model.rows import StoredQuota
 
-Held = Mapping[tuple[str, str], float]
+Stored = Mapping[tuple[str, str], float]
 """What a cluster holds, by (entity, key)."""
 
 
-def held_by(stored: Iterable[StoredQuota]) -> Held:
+def stored_of(described: Iterable[StoredQuota]) -> Stored:
     """Described rows by the text of their entity, and their key."""
-    held: dict[tuple[str, str], float] = {}
+    stored: dict[tuple[str, str], float] = {}
     last: Entity | None = None
     text = ""
-    for entity, key, value in stored:
+    for entity, key, value in described:
         if entity is not last:  # an entity's keys come one after the other
             last, text = entity, entity.text
-        held[text, key] = value
-    return held
+        stored[text, key] = value
+    return stored
