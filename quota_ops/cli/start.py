@@ -30,16 +30,16 @@ Examples:
 @click.option("--cluster", default="main", show_default=True, help="The cluster's name.")
 @click.option(
     "--cluster-id",
-    default="REPLACE-WITH-THE-CLUSTER-ID",
     help="Kafka's own id of the cluster, as `kafka-cluster.sh cluster-id` prints it.",
 )
-def init(folder: Path, cluster: str, cluster_id: str) -> None:
+def init(folder: Path, cluster: str, cluster_id: str | None) -> None:
     """Write a repository of your own to start from.
 
     Desired state of one cluster, a DAG file and first steps. Writes nothing when one of its files
     is there already.
     """
-    values = {"cluster": cluster, "cluster_id": cluster_id, "folder": folder.name}
+    stated = cluster_id or "REPLACE-WITH-THE-CLUSTER-ID"
+    values = {"cluster": cluster, "cluster_id": stated, "folder": folder.name}
     texts = {
         folder / Template(path).substitute(values): Template(
             files("quota_ops.cli").joinpath("starter", template).read_text(encoding="utf-8")
@@ -52,9 +52,8 @@ def init(folder: Path, cluster: str, cluster_id: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         click.echo(f"  {path}")
-    click.echo(
-        f"\nNext: cd {folder}, put your cluster's id into cluster.yaml, then quota-ops check"
-    )
+    first = "" if cluster_id else "put your cluster's id into cluster.yaml, "
+    click.echo(f"\nNext: cd {folder}, {first}then quota-ops check")
 
 
 @click.command(
