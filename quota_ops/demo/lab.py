@@ -20,8 +20,6 @@ from quota_ops.run_folder import RunFolder
 from quota_ops.sandbox.airflow import RunningAirflow
 from quota_ops.stages.read_report import read_report
 
-_QUOTA_OPS = "from quota_ops.cli import main; main(prog_name='quota-ops')"
-
 
 class NotAsTold(Refused):
     """A step of the demo did not end as the story has it."""
@@ -55,7 +53,7 @@ class Lab:
         """Run `quota-ops ARGUMENTS` in the repository; NotAsTold for another exit code."""
         self.tell.say(f"$ quota-ops {shlex.join(arguments)}", Tone.STRONG)
         ended = subprocess.run(
-            [sys.executable, "-c", _QUOTA_OPS, *arguments],
+            [sys.executable, "-m", "quota_ops", *arguments],
             cwd=self.home.repository.root,
             env=_without_the_users_own() | self.home.environment,
             stdout=None if shown else subprocess.DEVNULL,

@@ -15,7 +15,7 @@ import pytest
 from quota_ops.sandbox.airflow_api import AirflowApi
 from quota_ops.sandbox.ready import listens
 
-QUOTA_OPS = (sys.executable, "-c", "from quota_ops.cli import main; main()")
+QUOTA_OPS = (sys.executable, "-m", "quota_ops")
 KINDS = {
     "pending": "user=alice",
     "drifted": "user=<default>",

@@ -47,7 +47,7 @@ class Shell:
         for folder in ("desired_state", "docs/examples"):
             shutil.copytree(ROOT / folder, self.place / folder)
         (self.home / "ca.pem").touch()
-        self._program("quota-ops", "-c", "from quota_ops.cli import main; main()")
+        self._program("quota-ops", "-m", "quota_ops")
         self._program("python")
         self._program("kafka-acls.sh", "-m", "tests.docs.kafka_acls")
         java = " ".join((find_java(), *QUICK_START, "-cp", f"'{kafka_jars()}/*'"))
