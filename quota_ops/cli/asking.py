@@ -15,7 +15,7 @@ from quota_ops.report.screens import plan_screen
 from quota_ops.run_folder import RunFolder
 from quota_ops.stages.approval import refuse_unless_approves
 from quota_ops.stages.asking import answered
-from quota_ops.stages.plan import refuse_unless_passed
+from quota_ops.stages.plan import refuse_unless_guards_pass
 from quota_ops.stages.read_report import read_report
 
 
@@ -36,7 +36,7 @@ def person(
     def by_options(plan: Plan) -> Decision:
         refuse_unless_approves(approve or "", plan)
         if judged_now:
-            refuse_unless_passed(plan)
+            refuse_unless_guards_pass(plan)
         return answered(folder, plan, Said.APPROVED, login(), reason or "")
 
     def at_the_terminal(plan: Plan) -> Decision:

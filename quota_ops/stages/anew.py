@@ -4,14 +4,10 @@ from itertools import count
 from pathlib import Path
 
 from quota_ops import artefact
-from quota_ops.ledger import applied, last
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import DESIRED, DIFFERENCES
 from quota_ops.run_folder import ABOUT, CHECKED, POLICY, ROLLBACK, RunFolder
-from quota_ops.run_json import typed
-
-BEGAN = "began.json"
-"""A run's commit, and which was the last applied one when the run first began at it."""
+from quota_ops.stages.overtaken import BEGAN, note_beginning
 
 _STARTED = frozenset({ABOUT, BEGAN, ROLLBACK})
 _KEPT = {
@@ -43,29 +39,9 @@ def set_aside(folder: RunFolder, stage: str) -> None:
 
 
 def begin(folder: RunFolder, ledger_folder: Path) -> None:
-    """Set aside as describe does, and leave began.json, unless the run began at its commit before.
+    """Set aside as describe does, and note the beginning as `note_beginning` does.
 
     Raises InvalidInput as `ledger.last` does.
     """
     set_aside(folder, "describe")
-    commit = folder.about()["commit"]
-    if _began(folder)[0] != commit:
-        _, commits = applied(last(ledger_folder).table)
-        folder.write_json(BEGAN, {"commit": commit, "after": commits[-1] if commits else None})
-
-
-def overtaken_by(folder: RunFolder, commits: tuple[str, ...]) -> str | None:
-    """The commit that was applied last, if that was after the run first began at its own."""
-    commit, after = _began(folder)
-    if commit is None or not commits or commits[-1] in {commit, after}:
-        return None
-    return commits[-1]
-
-
-def _began(folder: RunFolder) -> tuple[str | None, str | None]:
-    if not folder.has(BEGAN):
-        return None, None
-    return folder.read_as(
-        BEGAN,
-        lambda told: (typed(told["commit"], str | None), typed(told["after"], str | None)),
-    )
+    note_beginning(folder, ledger_folder)

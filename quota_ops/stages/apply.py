@@ -16,7 +16,7 @@ from quota_ops.stages.halving import answered
 from quota_ops.stages.holding import without_held
 from quota_ops.stages.intent import intend, is_as_planned, withdraw
 from quota_ops.stages.outcomes import SETTLED, UNSETTLED, all_of, listed
-from quota_ops.stages.passed import passed_by
+from quota_ops.stages.overtaken import why_overtaken
 from quota_ops.stages.standstill import refuse_at_standstill
 from quota_ops.stages.stored import Stored
 
@@ -43,7 +43,7 @@ def run(
     lost.
     """
     plan, batches = approved_plan(folder, approved)
-    _refuse_if_passed(folder, ledger_folder)
+    _refuse_if_overtaken(folder, ledger_folder)
     if plan.writes:
         refuse_at_standstill(plan.policy)
     stored = cluster.stored()
@@ -63,9 +63,9 @@ def run(
     return outcomes
 
 
-def _refuse_if_passed(folder: RunFolder, ledger_folder: Path) -> None:
+def _refuse_if_overtaken(folder: RunFolder, ledger_folder: Path) -> None:
     """Refuse a plan that waited while another commit was applied: it would undo that one."""
-    if (why := passed_by(folder, ledger_folder)) is not None:
+    if (why := why_overtaken(folder, ledger_folder)) is not None:
         raise Refused(why, "Nothing was written. Make a new plan.")
 
 
@@ -90,7 +90,7 @@ def _send_all(
             continue
         try:
             if monotonic() - heard > PAUSE:
-                _refuse_if_passed(folder, ledger_folder)
+                _refuse_if_overtaken(folder, ledger_folder)
                 stored = cluster.stored()
             refuse_at_standstill(folder.policy())
             free, on_hold = without_held(number, rows, stored, holds_folder)

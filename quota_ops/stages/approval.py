@@ -10,7 +10,7 @@ from quota_ops.model.quota import same
 from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import PLAN, VALIDATED, RunFolder
 from quota_ops.stages.outcomes import keys_by_entity
-from quota_ops.stages.plan import findings, refuse_unless_passed
+from quota_ops.stages.plan import guard_findings, refuse_unless_guards_pass
 
 Batches = Mapping[int, tuple[BatchRow, ...]]
 Row = tuple[str, str]
@@ -30,7 +30,7 @@ def approved_plan(folder: RunFolder, approved: str) -> tuple[Plan, Batches]:
     refuse_unless_approves(approved, plan)
     batches = folder.batches()
     _hold_against_plan(folder, plan, batches)
-    refuse_unless_passed(plan)
+    refuse_unless_guards_pass(plan)
     _refuse_unless_validated(folder, batches)
     return plan, batches
 
@@ -64,7 +64,7 @@ def _hold_against_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
             f"{folder.path}: differences.parquet does not hold the rows of the plan", _NEW_PLAN
         )
     allowed = {one.guard: one.allowed for one in plan.guards if one.allowed is not None}
-    if findings(folder, plan, allowed) != plan.guards:
+    if guard_findings(folder, plan, allowed) != plan.guards:
         raise Refused(f"{folder.path / PLAN} does not say what the guards say", _NEW_PLAN)
     planned = {(row.entity, row.key): (row.cluster, row.before, row.target) for row in plan.writes}
     sent = {(row.entity, row.key): (row.cluster, row.before, row.after) for row in _rows(batches)}

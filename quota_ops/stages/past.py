@@ -11,7 +11,7 @@ from quota_ops.model.rows import ActualRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, LEDGER
 from quota_ops.parquet import to_rows
 from quota_ops.run_folder import RunFolder
-from quota_ops.stages.anew import overtaken_by
+from quota_ops.stages.overtaken import overtaken_by
 
 
 def past_of(folder: RunFolder) -> Past:

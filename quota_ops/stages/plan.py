@@ -30,14 +30,14 @@ def run(
     _check_names(allowed)
     plan = unjudged(folder)
     plan = replace(plan, standstill=standstill(plan.policy, datetime.now(UTC)))
-    plan = plan.judged(findings(folder, plan, allowed))
+    plan = plan.judged(guard_findings(folder, plan, allowed))
     if beside is None or folder.kept is None or plan.refused:
         folder.leave_plan(plan)
     else:
         folder.keep_plan(plan)
         beside.enter_context(forked(partial(folder.leave_plan, plan)))
     leave_findings(folder, plan)
-    refuse_unless_passed(plan)
+    refuse_unless_guards_pass(plan)
     return plan
 
 
@@ -57,7 +57,9 @@ def unjudged(folder: RunFolder) -> Plan:
     )
 
 
-def findings(folder: RunFolder, plan: Plan, allowed: Mapping[str, str]) -> tuple[GuardFinding, ...]:
+def guard_findings(
+    folder: RunFolder, plan: Plan, allowed: Mapping[str, str]
+) -> tuple[GuardFinding, ...]:
     """What the guards say of a plan that was made from a run's tables."""
     return judge(
         plan.writes,
@@ -69,7 +71,7 @@ def findings(folder: RunFolder, plan: Plan, allowed: Mapping[str, str]) -> tuple
     )
 
 
-def refuse_unless_passed(plan: Plan) -> None:
+def refuse_unless_guards_pass(plan: Plan) -> None:
     """Raise GuardsRefused when a guard spoke that nobody let pass."""
     if plan.refused:
         said = "; ".join(f"{one.guard}: {one.message}" for one in plan.refused)

@@ -19,7 +19,7 @@ from quota_ops.run_folder import APPLIED, METADATA, ROLLBACK, VERIFIED, RunFolde
 from quota_ops.run_json import verification_json
 from quota_ops.stages.answers import Targets, ask, verdicts
 from quota_ops.stages.intent import astray
-from quota_ops.stages.passed import passed_by
+from quota_ops.stages.overtaken import why_overtaken
 from quota_ops.stages.read_back import read_back
 
 _UNTOUCHED = frozenset({Action.REPORT, Action.HELD})
@@ -122,16 +122,16 @@ def _record(
         if (row.entity, row.key) not in seen
     ]
     lost = astray(folder, differences)
-    passed = passed_by(folder, ledger_folder) is not None
+    overtaken = why_overtaken(folder, ledger_folder) is not None
 
     def edit(known: dict[ledger.LedgerKey, LedgerRow]) -> None:
         ledger.confirm(known, rows)
         still = lost.intersection(known.values())
         ledger.withdraw(known, ((row.entity, row.key) for row in still))
-        if not passed:
+        if not overtaken:
             ledger.follow(known, desired)
 
-    if passed:
+    if overtaken:
         ledger.change(ledger_folder, edit)
     else:
         ledger.change(ledger_folder, edit, policy=policy, commit=commit)

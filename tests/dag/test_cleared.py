@@ -9,7 +9,8 @@ from quota_ops import ledger
 from quota_ops.run_folder import PLAN, RunFolder
 from quota_ops.run_store import RunStore
 from quota_ops.sandbox.broker import RunningBroker
-from quota_ops.stages.anew import BEGAN, begin
+from quota_ops.stages.anew import begin
+from quota_ops.stages.overtaken import BEGAN
 from tests.dag.answering import reject
 from tests.dag.repository import Quotas, Repository
 
