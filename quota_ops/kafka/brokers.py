@@ -10,6 +10,9 @@ from quota_ops.kafka.description import Broker
 from quota_ops.model.errors import NoAnswer, Unreachable
 
 _SHORTEST_TRY = 0.5
+"""Seconds that the last try of a read is left."""
+_LONGEST_WAIT = 0.25
+"""Seconds between two tries, and so what a read may give up early at most."""
 
 
 class Brokers:
@@ -57,7 +60,7 @@ class Brokers:
             client.close()
 
     def _patiently(self, request: Any) -> Any:
-        """Ask for what writes nothing, again and again; the last try leaves it half a second."""
+        """Ask for what writes nothing, again and again until the timeout."""
         deadline = time.monotonic() + self._timeout
 
         def ask() -> Any:
@@ -67,16 +70,15 @@ class Brokers:
         try:
             return ask()
         except Unreachable:
-            last_start = deadline - _SHORTEST_TRY
-            if time.monotonic() >= last_start:
+            left = deadline - time.monotonic() - _SHORTEST_TRY
+            if left <= 0:
                 raise
             import tenacity  # noqa: PLC0415 - takes longer to import than a broker to answer
 
-            backoff = tenacity.wait_random_exponential(multiplier=0.1, max=2)
             return tenacity.Retrying(
                 retry=tenacity.retry_if_exception_type(Unreachable),
-                wait=lambda state: max(0.0, min(backoff(state), last_start - time.monotonic())),
-                stop=lambda _: time.monotonic() >= last_start,
+                wait=tenacity.wait_exponential(multiplier=0.1, max=_LONGEST_WAIT),
+                stop=tenacity.stop_before_delay(left),
                 reraise=True,
             )(ask)
 

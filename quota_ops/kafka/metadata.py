@@ -1,5 +1,6 @@
 """What the controllers say of the brokers, asked through every broker at once."""
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -23,9 +24,11 @@ def read_metadata(connection: Connection, brokers: Sequence[Broker], timeout: fl
     """Ask through every broker; the login needs DESCRIBE on the resource Cluster.
 
     A broker answers DescribeCluster by itself and passes DescribeQuorum on to the controller, so
-    where the first alone is answered within `timeout` seconds there is no controller.
+    where the first alone is answered, and the other had half of `timeout` (seconds) since, there
+    is no controller.
     """
     deadline = time.monotonic() + timeout
+    first_answer = math.inf
     client = net_client(connection, brokers, timeout)
     try:
         nodes = nodes_of(client, brokers)
@@ -33,6 +36,9 @@ def read_metadata(connection: Connection, brokers: Sequence[Broker], timeout: fl
         quorums = [client.send(nodes[one.id], _quorum()) for one in brokers]
         while not _told(clusters.values(), quorums) and time.monotonic() < deadline:
             client.poll(timeout_ms=20)
+            if any(one.succeeded() for one in clusters.values()):
+                first_answer = min(first_answer, time.monotonic())
+        waited = time.monotonic() - first_answer
     finally:
         client.close()
     answers = {broker: one.value for broker, one in clusters.items() if one.succeeded()}
@@ -42,7 +48,8 @@ def read_metadata(connection: Connection, brokers: Sequence[Broker], timeout: fl
         may_not_know = any(one.error_code in _NOT_TOLD for one in said) or any(
             isinstance(one.exception, IncompatibleBrokerVersion) for one in quorums
         )
-        return Metadata(led=None if may_not_know or not answers else False)
+        unled = answers and (said or waited >= timeout / 2) and not may_not_know
+        return Metadata(led=False if unled else None)
     known = Metadata(led=True, seconds=tuple(_seconds(led)))
     newest = next((one for broker, one in answers.items() if broker not in known.old), None)
     fenced = [one.broker_id for one in newest.brokers if one.is_fenced] if newest else []
@@ -59,7 +66,8 @@ def _quorum() -> Any:
 
 def _told(clusters: Iterable[Any], quorums: Iterable[Any]) -> bool:
     """Whether one broker has passed on what the controller says, and each has spoken for itself."""
-    return any(one.is_done for one in quorums) and all(one.is_done for one in clusters)
+    passed_on = any(one.succeeded() for one in quorums) or all(one.is_done for one in quorums)
+    return passed_on and all(one.is_done for one in clusters)
 
 
 def _partition(answer: Any) -> Any:
