@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from quota_ops.sandbox.broker import RunningBroker, start_broker
 from quota_ops.sandbox.config import BrokerConfig
@@ -14,7 +14,11 @@ from quota_ops.sandbox.pins import DEFAULT_VERSION
 from tests.broker.rights import secured
 from tests.workers import ByPlace
 
-settings.register_profile("suite", deadline=None)  # a busy machine is no failure
+# A busy machine is no failure, and what fails must fail again.
+settings.register_profile(
+    "suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("search", settings.get_profile("suite"), derandomize=False)
 settings.load_profile("suite")
 
 

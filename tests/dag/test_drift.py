@@ -13,7 +13,6 @@ from tests.broker.rights import rights
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
 
 KEY = "producer_byte_rate"
-pytestmark = pytest.mark.timeout(120)
 
 
 def overview(run: DagRun) -> str:

@@ -13,15 +13,12 @@ from quota_ops.model.guards import Guard
 from tests.dag.repository import ALICE, Repository
 
 PARSE = """
-import sys, time
+import sys
 from pathlib import Path
 from quota_ops.airflow import build_dags
-build_dags(Path(sys.argv[1]))
-began = time.process_time()
 dags = build_dags(Path(sys.argv[1]))
-seconds = time.process_time() - began
 heavy = {"pyspark", "pyarrow", "duckdb", "kafka", "confluent_kafka"} & sys.modules.keys()
-print(len(dags), seconds, *heavy)
+print(len(dags), *heavy)
 """
 
 
@@ -127,8 +124,8 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
         build_dags(tmp_path / "desired-state")
 
 
-def test_a_dag_file_parses_in_milliseconds(tmp_path: Path) -> None:
-    """Some 3 for each cluster (here a limit of 20), however many quotas; no heavy import."""
+def test_a_dag_file_is_parsed_without_its_quotas(tmp_path: Path) -> None:
+    """Airflow parses it again and again: no quota file is read, and nothing heavy imported."""
     repository = Repository(tmp_path)
     for number in range(20):
         repository.cluster(f"c{number}", cluster_id=f"{number:022}", payments="not read: here")
@@ -138,9 +135,7 @@ def test_a_dag_file_parses_in_milliseconds(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    dags, seconds, *heavy = parsed.stdout.split()
-    assert (dags, heavy) == ("21", [])
-    assert float(seconds) < 0.4
+    assert parsed.stdout.split() == ["21"]
 
 
 def test_our_own_dags() -> None:

@@ -20,6 +20,7 @@ from tests.dag.repository import ALICE, Quotas
 
 ROOT = Path(__file__).parents[2]
 RECONCILE = "reconcile_demo"
+pytestmark = pytest.mark.timeout(600)  # an Airflow of its own, and three runs with Spark
 
 
 @dataclass(frozen=True)
