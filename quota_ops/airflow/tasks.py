@@ -29,11 +29,7 @@ def check(cluster_folder: str, run_store: str | None) -> str:
 @plainly()
 def describe(cluster_folder: str, run_store: str | None) -> None:
     """Read everything that the cluster holds, and what the ledger knows of it."""
-    from quota_ops.stages.anew import begin
-
     with this_run(cluster_folder, run_store) as run:
-        with run.folder.stage("describe"):
-            begin(run.folder, run.ledger)
         run_stage("describe", run)
 
 
@@ -42,6 +38,7 @@ def describe(cluster_folder: str, run_store: str | None) -> None:
 def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | None = None) -> str:
     """Judge the differences; gives the digest, also when a guard asks and a person may answer."""
     from quota_ops.stages.asking import plan_of
+    from quota_ops.stages.run import STAGES
 
     allow, reason = (params or {})["allow"] or [], (params or {})["reason"] or ""
     allowed = dict.fromkeys(allow, reason)
@@ -52,7 +49,7 @@ def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | No
                 "Trigger the DAG again and say why: it is recorded. Nothing was written.",
             )
         try:
-            run_stage("plan", run)
+            STAGES["plan"](run)
         except GuardsRefused as refused:
             if run.folder.policy().approval is ApprovalPolicy.NEVER:
                 raise Refused(

@@ -16,7 +16,7 @@ from quota_ops.run_folder import ROLLBACK, RunFolder
 from quota_ops.run_store import RunStore
 from quota_ops.snapshot import Snapshot
 from quota_ops.stages import check, diff, plan
-from quota_ops.stages.anew import set_aside
+from quota_ops.stages.anew import begin
 from quota_ops.stages.asking import decide, earlier, plan_of
 
 if TYPE_CHECKING:  # Kafka's clients are loaded while another process reads YAML
@@ -69,7 +69,7 @@ def _check(run: Run) -> None:
 def _describe(run: Run) -> None:
     from quota_ops.stages import describe  # noqa: PLC0415 - Kafka's clients
 
-    set_aside(run.folder, "describe")
+    begin(run.folder, run.ledger)
     describe.leave(run.folder, asked(run, run.folder.policy()))
 
 

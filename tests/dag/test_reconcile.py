@@ -9,6 +9,7 @@ import pytest
 
 from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.run_folder import RunFolder
 from quota_ops.sandbox.broker import RunningBroker
 from quota_ops.stages import check
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
@@ -34,12 +35,24 @@ def test_done(demo: Repository, quotas: Quotas) -> None:
 
 
 @pytest.mark.usefixtures("embedded")
-def test_nothing_to_do(demo: Repository, quotas: Quotas) -> None:
-    """A run that finds nothing to write still verifies and reports, and succeeds."""
+def test_nothing_to_do(demo: Repository, quotas: Quotas, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that finds nothing to write still verifies and reports; each stage tells its end once.
+
+    Told before it has ended, a worker that is killed then would leave a stage that was not done.
+    """
+    told: list[str] = []
+    write = RunFolder.write_json
+
+    def write_json(folder: RunFolder, name: str, values: dict[str, Any]) -> None:
+        told.extend([name] if name.startswith("stage-") else [])
+        write(folder, name, values)
+
+    monkeypatch.setattr(RunFolder, "write_json", write_json)
     quotas.set(ALICE_HAS_1000)
     run = demo.run("reconcile_demo")
     assert (run.state, run.tasks) == ("success", DONE)
     assert run.folder().batches() == {}
+    assert told == [f"stage-{stage}.json" for stage in STAGES]
     assert run.folder().read_json("verification.json")["verified"] == 1
 
 
