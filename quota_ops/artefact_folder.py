@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 import pyarrow as pa
 
 from quota_ops import artefact, parquet
-from quota_ops.json_text import json_text
+from quota_ops.json_text import head, json_text
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import Table
 
@@ -70,19 +70,24 @@ class ArtefactFolder:
         """Leave a JSON artefact that people can read: a field a line, a list's item a line."""
         self.write_text(name, json_text(value))
 
-    def read_json(self, name: str) -> dict[str, Any]:
-        """A JSON artefact that an earlier stage left; InvalidInput when not, or damaged."""
+    def read_json(self, name: str, before: str | None = None) -> dict[str, Any]:
+        """A JSON artefact that an earlier stage left; InvalidInput when not, or damaged.
+
+        The fields `before` a list alone are read at once, however long that is.
+        """
         try:
-            value = json.loads(self._read(name))
+            value = json.loads(self._read(name, before))
         except ValueError as error:
             raise InvalidInput(f"{self.path / name} is not JSON: {error}") from error
         if not isinstance(value, dict):
             raise InvalidInput(f"{self.path / name} holds no JSON object")
         return value
 
-    def read_as(self, name: str, parse: Callable[[dict[str, Any]], Parsed]) -> Parsed:
-        """A JSON artefact as what it stands for; InvalidInput when it does not."""
-        value = self.read_json(name)
+    def read_as(
+        self, name: str, parse: Callable[[dict[str, Any]], Parsed], before: str | None = None
+    ) -> Parsed:
+        """A JSON artefact, as `read_json` reads it, as what it stands for; InvalidInput if not."""
+        value = self.read_json(name, before)
         try:
             return parse(value)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -100,10 +105,15 @@ class ArtefactFolder:
         if self.kept is not None:
             self.kept.pop(what, None)
 
-    def _read(self, name: str) -> bytes:
+    def _read(self, name: str, before: str | None = None) -> bytes:
         try:
-            return artefact.read(str(self.path / name))
+            if before is None:
+                return artefact.read(str(self.path / name))
+            with (self.path / name).open("rb") as file:
+                return head(file, before)
         except FileNotFoundError:
             raise InvalidInput(
                 f"{self.path / name} is missing: the stage that leaves it has not run"
             ) from None
+        except OSError as error:
+            raise InvalidInput(f"{self.path / name} cannot be read: {error.strerror}") from error

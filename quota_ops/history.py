@@ -1,7 +1,6 @@
 """The runs of a run store, told from a few small files of each; none is too damaged to be named."""
 
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -9,31 +8,40 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from quota_ops.model.approval import Decision
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history import PastRun
 from quota_ops.model.outcome import Status
-from quota_ops.model.report import STAGES, StageResult, StageStatus
+from quota_ops.model.report import STAGES, StageStatus
 from quota_ops.model.tables import DIFFERENCES
-from quota_ops.run_folder import ABOUT, APPLIED, APPROVAL, PLAN, REPORT, RunFolder
-from quota_ops.run_json import outcomes_from_json, typed
+from quota_ops.run_folder import (
+    ABOUT,
+    ADOPTED,
+    ALTER,
+    APPLIED,
+    APPROVAL,
+    PLAN,
+    RELEASED,
+    REPORT,
+    RunFolder,
+    batch_file,
+    stage_file,
+)
+from quota_ops.run_json import typed
 from quota_ops.run_store import RunStore
 
 LAST = "last"
 
 _ENDS = (
-    (("adopted.json",), "adopted"),
-    (("released.json",), "released"),
-    (("alter.json", APPLIED), "altered"),
-    (("alter.json",), "only asked"),
+    ((ADOPTED,), "adopted"),
+    ((RELEASED,), "released"),
+    ((ALTER, APPLIED), "altered"),
+    ((ALTER,), "only asked"),
     ((APPLIED,), "not read back"),
-    (("batch-0001.json",), "unfinished"),
+    ((batch_file(1),), "unfinished"),
     ((PLAN,), "planned"),
     ((DIFFERENCES.file,), "compared"),
 )
 """What a run without a report has come to, by the first of these artefacts that it has."""
-
-_ERRORS = (AttributeError, KeyError, OSError, TypeError, ValueError)
 
 Told = TypeVar("Told")
 
@@ -88,19 +96,20 @@ def finished(folder: RunFolder) -> str:
 
 def past_run(path: Path) -> PastRun:
     """What a run's folder tells at a glance; what cannot be read is its `trouble`."""
-    parts = _Parts(path)
-    nothing: tuple[str, str | None] = path.parent.name, None
-    cluster, commit = parts.tell(ABOUT, _about, nothing)
-    end = parts.tell(REPORT, _reported, None, rows="rows") or _without_report(parts)
-    if not parts.has(ABOUT):
+    folder = RunFolder(path)
+    parts = _Parts(folder)
+    about = parts.tell(ABOUT, folder.about) or {"cluster": path.parent.name, "commit": None}
+    read = partial(folder.read_as, REPORT, _reported, before="rows")
+    end = parts.tell(REPORT, read) or _without_report(parts)
+    if not folder.has(ABOUT):
         parts.troubles.append(f"{ABOUT} is missing")
     return PastRun(
-        cluster=cluster,
+        cluster=about["cluster"],
         run=path.name,
         path=str(path),
         started=_started(path),
-        commit=commit,
-        decisions=parts.tell(APPROVAL, _decisions, ()),
+        commit=about["commit"],
+        decisions=parts.tell(APPROVAL, folder.decisions) or (),
         trouble="; ".join(parts.troubles) or None,
         **end._asdict(),
     )
@@ -115,44 +124,20 @@ class _End(NamedTuple):
 
 @dataclass
 class _Parts:
-    """Reads a run's files, and remembers what could not be read."""
+    """Reads a run's artefacts, and remembers which could not be read."""
 
-    path: Path
+    folder: RunFolder
     troubles: list[str] = field(default_factory=list)
 
-    def tell(
-        self,
-        name: str,
-        parse: Callable[[dict[str, Any]], Told],
-        otherwise: Told,
-        rows: str | None = None,
-    ) -> Told:
-        """What a JSON artefact says, `rows` and the fields after it left unread.
-
-        `otherwise` where it is missing or damaged.
-        """
+    def tell(self, name: str, read: Callable[[], Told]) -> Told | None:
+        """What an artefact says; None where it is missing or damaged."""
+        if not self.folder.has(name):
+            return None
         try:
-            with (self.path / name).open(encoding="utf-8") as file:
-                return parse(json.loads(file.read() if rows is None else _head(file, rows)))
-        except FileNotFoundError:
-            return otherwise
-        except _ERRORS:
+            return read()
+        except InvalidInput:
             self.troubles.append(f"{name} is damaged")
-            return otherwise
-
-    def has(self, name: str) -> bool:
-        """Whether the artefact is there."""
-        return (self.path / name).exists()
-
-
-def _head(lines: Iterable[str], rows: str) -> str:
-    """The object before its field of rows: an artefact is written with a field a line."""
-    head: list[str] = []
-    for line in lines:
-        if line.lstrip().startswith(f'"{rows}": ['):
-            return "".join(head).rstrip().removesuffix(",") + "}"
-        head.append(line)
-    return "".join(head)
+            return None
 
 
 def _latest_first(paths: Sequence[Path]) -> list[Path]:
@@ -167,10 +152,10 @@ def _begun(path: Path) -> int:
 
 
 def _started(path: Path) -> str:
-    with suppress(*_ERRORS):
-        started = json.loads((path / ABOUT).read_bytes())["started"]
+    with suppress(InvalidInput, ValueError):
+        started = str(RunFolder(path).about()["started"])
         datetime.fromisoformat(started)
-        return str(started)
+        return started
     return _moment(path.stat().st_mtime)
 
 
@@ -178,8 +163,8 @@ def _moment(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _about(values: dict[str, Any]) -> tuple[str, str | None]:
-    return typed(values["cluster"], str), typed(values["commit"], str | None)
+def _digest(plan: dict[str, Any]) -> str:
+    return str(typed(plan["digest"], str))
 
 
 def _reported(values: dict[str, Any]) -> _End:
@@ -187,30 +172,20 @@ def _reported(values: dict[str, Any]) -> _End:
     return _End(
         typed(answer["word"], str),
         typed(answer["sentence"], str),
-        plan and typed(plan["digest"], str),
+        plan and _digest(plan),
         typed(values["counts"]["changed"], int),
     )
 
 
 def _without_report(parts: _Parts) -> _End:
-    digest = parts.tell(PLAN, lambda plan: typed(plan["digest"], str), None, rows="differences")
-    changes = parts.tell(APPLIED, _accepted, 0)
+    folder = parts.folder
+    read = partial(folder.read_as, PLAN, _digest, before="differences")
+    digest = parts.tell(PLAN, read)
+    outcomes = parts.tell(APPLIED, partial(folder.outcomes, APPLIED)) or ()
+    changes = sum(len(one.keys) for one in outcomes if one.status is Status.ACCEPTED)
     for stage in (*STAGES, "adopt", "release"):
-        ended = parts.tell(f"stage-{stage}.json", partial(_ended, stage), None)
+        ended = parts.tell(stage_file(stage), partial(folder.stage_result, stage))
         if ended and ended.status in {StageStatus.REFUSED, StageStatus.FAILED}:
             return _End(f"{stage} {ended.status}", ended.message, digest, changes)
-    came_to = next((word for names, word in _ENDS if all(map(parts.has, names))), "unfinished")
+    came_to = next((word for names, word in _ENDS if all(map(folder.has, names))), "unfinished")
     return _End(came_to, None, digest, changes)
-
-
-def _ended(stage: str, values: dict[str, Any]) -> StageResult | None:
-    return StageResult(stage, StageStatus(values["status"]), message=values["message"])
-
-
-def _accepted(applied: dict[str, Any]) -> int:
-    outcomes = outcomes_from_json(applied)
-    return sum(len(one.keys) for one in outcomes if one.status is Status.ACCEPTED)
-
-
-def _decisions(approval: dict[str, Any]) -> tuple[Decision, ...]:
-    return tuple(map(Decision.from_json, approval["decisions"]))

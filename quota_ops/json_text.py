@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -43,6 +43,19 @@ def _parts(value: Mapping[str, Any]) -> Iterator[str]:
             yield line(one)
         before = ",\n"
     yield "\n}\n" if value else "{}\n"
+
+
+def head(written: Iterable[bytes], field: str) -> bytes:
+    """What `json_text` wrote, line by line, without the list of a field and what follows it.
+
+    All of it when there is no such field.
+    """
+    start, kept = f'"{field}": ['.encode(), list[bytes]()
+    for one in written:
+        if one.lstrip().startswith(start):
+            return b"".join(kept).rstrip().removesuffix(b",") + b"}"
+        kept.append(one)
+    return b"".join(kept)
 
 
 def in_ascii(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from quota_ops import parquet
 from quota_ops.artefact_folder import ArtefactFolder
+from quota_ops.model.approval import Decision
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
@@ -42,11 +43,26 @@ FINDINGS = "findings.json"
 PLAN = "plan.json"
 ROLLBACK = "rollback.json"
 AUDITED = "audit.json"
+ALTER = "alter.json"
+"""Who asked, and for what: entity, key, value before and value after (null: deleted)."""
+ADOPTED = "adopted.json"
+RELEASED = "released.json"
+"""Who asked and why, and each row that went into the ledger, or out of it."""
 VALIDATED = "validated.json"
 APPROVAL = "approval.json"
 APPLIED = "applied.json"
 VERIFIED = "verification.json"
 REPORT = "report.json"
+
+
+def stage_file(stage: str) -> str:
+    """The artefact that says how a stage ended."""
+    return f"stage-{stage}.json"
+
+
+def batch_file(number: int) -> str:
+    """The artefact that says what became of a batch, from 1 on."""
+    return f"batch-{number:04d}.json"
 
 
 _KINDS, _ACTIONS = ({one.value: one for one in words} for words in (Kind, Action))
@@ -143,6 +159,10 @@ class RunFolder(ArtefactFolder):
         self.write_json(name, outcomes_json(outcomes))
         self.once(name, lambda: outcomes)
 
+    def decisions(self) -> tuple[Decision, ...]:
+        """What was said of this run's plan, in order."""
+        return self.read_as(APPROVAL, _decisions) if self.has(APPROVAL) else ()
+
     def differences(self) -> tuple[Difference, ...]:
         """The rows of DIFFERENCES."""
         return self.once(DIFFERENCES.file, self._differences)
@@ -185,14 +205,14 @@ class RunFolder(ArtefactFolder):
             raise
         finally:
             result = StageResult(stage, status, round(monotonic() - began, 3), message)
-            self.write_json(f"stage-{stage}.json", result._asdict())
+            self.write_json(stage_file(stage), result._asdict())
 
     def stage_result(self, stage: str) -> StageResult:
         """How a stage of this run ended; NOT_RUN when it did not begin."""
-        if not self.has(f"stage-{stage}.json"):
+        if not self.has(stage_file(stage)):
             return StageResult(stage, StageStatus.NOT_RUN)
         return self.read_as(
-            f"stage-{stage}.json",
+            stage_file(stage),
             lambda kept: StageResult(
                 stage,
                 StageStatus(kept["status"]),
@@ -200,6 +220,10 @@ class RunFolder(ArtefactFolder):
                 typed(kept["message"], str | None),
             ),
         )
+
+
+def _decisions(told: dict[str, Any]) -> tuple[Decision, ...]:
+    return tuple(map(Decision.from_json, told["decisions"]))
 
 
 def _ledger_end(told: dict[str, Any]) -> str | None:

@@ -11,9 +11,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.report.history import record_screen
 from quota_ops.report.screen import Line, Screen, Table, Tone, line
 from quota_ops.report.text import report_screen
-from quota_ops.run_folder import RunFolder
-from quota_ops.stages.alter import ALTER
-from quota_ops.stages.ownership import ADOPTED, RELEASED
+from quota_ops.run_folder import ADOPTED, ALTER, RELEASED, RunFolder
 from quota_ops.stages.read_report import read_report
 
 _RECORDS = {ALTER: "Altered", ADOPTED: "Adopted", RELEASED: "Released"}

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
-from quota_ops.json_text import in_ascii, line, lines
+from quota_ops.json_text import in_ascii, json_text
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.report import Report
@@ -41,11 +41,8 @@ def as_json(report: Report) -> str:
     Numbers are in the key's own unit; NaN, inf and -inf are written as strings.
     """
     rows = report_rows(report)
-    head = _head(report)
     ordered = sorted(rows, key=lambda row: (row.difference.entity, row.difference.key))
-    fields = [f" {line(name)}: {line(value)},\n" for name, value in head.items()]
-    listed = lines([_row(row) for row in ordered], "  ")
-    return in_ascii("".join(["{\n", *fields, ' "rows": [\n  ', listed, " ]\n}\n"]))
+    return in_ascii(json_text(_head(report) | {"rows": list(map(_row, ordered))}))
 
 
 def number(value: float | None) -> float | str | None:

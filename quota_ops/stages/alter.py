@@ -14,12 +14,9 @@ from quota_ops.model.errors import ClusterTrouble, NoAnswer, Refused
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow
-from quota_ops.run_folder import APPLIED, VALIDATED, RunFolder
+from quota_ops.run_folder import ALTER, APPLIED, VALIDATED, RunFolder
 from quota_ops.run_json import number
 from quota_ops.stages.outcomes import UNSETTLED, all_of, outcomes_of
-
-ALTER = "alter.json"
-"""Who asked, and for what: entity, key, value before and value after (null: deleted)."""
 
 Batch = tuple[BatchRow, ...]
 

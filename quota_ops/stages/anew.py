@@ -6,13 +6,13 @@ from pathlib import Path
 from quota_ops import artefact
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import DESIRED, DIFFERENCES
-from quota_ops.run_folder import ABOUT, CHECKED, POLICY, ROLLBACK, RunFolder
+from quota_ops.run_folder import ABOUT, CHECKED, POLICY, ROLLBACK, RunFolder, stage_file
 from quota_ops.stages.overtaken import BEGAN, note_beginning
 
 _STARTED = frozenset({ABOUT, BEGAN, ROLLBACK})
 _KEPT = {
     "check": _STARTED,
-    "describe": _STARTED | {POLICY, CHECKED, DESIRED.file, "stage-check.json"},
+    "describe": _STARTED | {POLICY, CHECKED, DESIRED.file, stage_file("check")},
 }
 """What each stage that may begin anew finds in the folder, and needs."""
 

@@ -10,7 +10,7 @@ from quota_ops.model.outcome import MEANT, Outcome, Status
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import BatchRow
-from quota_ops.run_folder import APPLIED, RunFolder
+from quota_ops.run_folder import APPLIED, RunFolder, batch_file
 from quota_ops.stages.approval import approved_plan
 from quota_ops.stages.halving import answered
 from quota_ops.stages.holding import without_held
@@ -111,17 +111,13 @@ def _send_all(
 def _keep(folder: RunFolder, number: int, batch: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
     """Leave a batch's outcomes, with what earlier attempts of this run came to."""
     batch = _recalled(folder, number, batch)
-    folder.leave_outcomes(_file(number), batch)
+    folder.leave_outcomes(batch_file(number), batch)
     return batch
 
 
 def _recalled(folder: RunFolder, number: int, batch: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
-    earlier = {(one.entity, one.keys): one for one in folder.outcomes(_file(number))}
+    earlier = {(one.entity, one.keys): one for one in folder.outcomes(batch_file(number))}
     return tuple(_after(earlier.get((one.entity, one.keys)), one) for one in batch)
-
-
-def _file(number: int) -> str:
-    return f"batch-{number:04d}.json"
 
 
 def _send(

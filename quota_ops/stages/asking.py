@@ -4,7 +4,6 @@ import json
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from quota_ops import artefact
 from quota_ops.model.approval import Decision, Said
@@ -77,11 +76,6 @@ def decide(folder: RunFolder, approvals: Path, decision: Decision) -> None:
             judging.run(folder, {one.guard: one.allowed or decision.reason for one in plan.guards})
 
 
-def decisions(folder: RunFolder) -> tuple[Decision, ...]:
-    """What was said of a run's plan, in order."""
-    return folder.read_as(APPROVAL, _listed) if folder.has(APPROVAL) else ()
-
-
 def remember(approvals: Path, decision: Decision) -> None:
     """Keep a decision where every run finds it, as the last word on its digest."""
     content = json.dumps(decision.as_json(), indent=1).encode()
@@ -93,7 +87,7 @@ def remember(approvals: Path, decision: Decision) -> None:
 
 def _keep(folder: RunFolder, approvals: Path, decision: Decision) -> None:
     """Add to what the run has; and, if somebody said it of this run, to what every run finds."""
-    before = decisions(folder)
+    before = folder.decisions()
     if decision in before:
         return
     said_now = decision.said is not Said.NOTHING and decision.run == folder.about()["run"]
@@ -109,7 +103,3 @@ def _read(file: Path) -> Decision:
         raise InvalidInput(
             f"{file} is damaged: {error!r}", "Move it aside: the plan is then asked about again."
         ) from error
-
-
-def _listed(values: dict[str, Any]) -> tuple[Decision, ...]:
-    return tuple(map(Decision.from_json, values["decisions"]))

@@ -7,10 +7,8 @@ from functools import partial
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.report import StageStatus
 from quota_ops.report.audit_verb import Verb, VerbEnd, verb_record
-from quota_ops.run_folder import APPLIED, RunFolder
+from quota_ops.run_folder import ADOPTED, ALTER, APPLIED, RELEASED, RunFolder
 from quota_ops.stages import audit
-from quota_ops.stages.alter import ALTER
-from quota_ops.stages.ownership import ADOPTED, RELEASED
 
 _LEFT = {
     Verb.ALTER: (ALTER, ("validate", "apply")),

@@ -12,12 +12,8 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.ownership import Adoption, adoptions
 from quota_ops.model.rows import LedgerRow
-from quota_ops.run_folder import RunFolder
+from quota_ops.run_folder import ADOPTED, RELEASED, RunFolder
 from quota_ops.run_json import number
-
-ADOPTED = "adopted.json"
-RELEASED = "released.json"
-"""Who asked and why, and each row that went into the ledger, or out of it."""
 
 
 class Word(NamedTuple):

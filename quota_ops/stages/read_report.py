@@ -22,9 +22,9 @@ from quota_ops.run_folder import (
     VALIDATED,
     VERIFIED,
     RunFolder,
+    stage_file,
 )
 from quota_ops.run_json import verification_from_json
-from quota_ops.stages.asking import decisions
 from quota_ops.stages.plan import unjudged
 
 Part = TypeVar("Part")
@@ -66,7 +66,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         audit=parts.read("report", AUDITED, lambda: folder.read_json(AUDITED)["failure"]),
         metadata=parts.read("describe", METADATA, folder.metadata),
         rollback=parts.read("diff", ROLLBACK, lambda: folder.read_as(ROLLBACK, Rollback.from_json)),
-        decisions=parts.read("apply", APPROVAL, lambda: decisions(folder)) or (),
+        decisions=parts.read("apply", APPROVAL, folder.decisions) or (),
         findings=parts.read("plan", FINDINGS, folder.findings) or (),
     )
 
@@ -94,7 +94,7 @@ class _Parts:
 
     def stage(self, stage: str) -> StageResult:
         """How a stage ended."""
-        result = self.read(stage, f"stage-{stage}.json", lambda: self._folder.stage_result(stage))
+        result = self.read(stage, stage_file(stage), lambda: self._folder.stage_result(stage))
         if stage in self._damaged:
             return StageResult(stage, StageStatus.FAILED, None, self._damaged[stage])
         return result or StageResult(stage, StageStatus.NOT_RUN)

@@ -8,8 +8,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from quota_ops import ledger
-from quota_ops.run_folder import PLAN, RunFolder
-from quota_ops.stages.ownership import ADOPTED, RELEASED
+from quota_ops.run_folder import ADOPTED, PLAN, RELEASED, RunFolder
 from tests.lab import Lab, State
 
 KEY = "producer_byte_rate"

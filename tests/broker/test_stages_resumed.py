@@ -5,7 +5,7 @@ import pytest
 from quota_ops import artefact
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Status
-from quota_ops.run_folder import APPLIED
+from quota_ops.run_folder import APPLIED, batch_file
 from quota_ops.run_json import outcomes_json
 from quota_ops.stages.chain import RESUMED, run_stages
 from quota_ops.stages.outcomes import all_of
@@ -26,7 +26,7 @@ def begun(lab: Lab, status: Status) -> Run:
     for number, rows in run.folder.batches().items():
         if rows[0].entity in HALF:
             said = all_of(number, rows, status, "no answer")
-            run.folder.write_json(f"batch-{number:04d}.json", outcomes_json(said))
+            run.folder.write_json(batch_file(number), outcomes_json(said))
     lab.put(HALF)
     return run
 

@@ -9,7 +9,6 @@ import pytest
 from quota_ops.model.approval import Decision, Said
 from quota_ops.run_folder import PLAN, RunFolder
 from quota_ops.sandbox.broker import RunningBroker
-from quota_ops.stages.asking import decisions
 from tests.cli.test_screens import KEY, STATE, on_a_terminal, said
 from tests.lab import Lab, State, open_lab
 
@@ -31,7 +30,7 @@ def last_run(lab: Lab) -> RunFolder:
 
 def last_decisions(lab: Lab) -> tuple[Decision, ...]:
     """What was said of the plan of the last run."""
-    return decisions(last_run(lab))
+    return last_run(lab).decisions()
 
 
 def test_in_a_pipe(lab: Lab) -> None:

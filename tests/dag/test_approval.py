@@ -8,7 +8,6 @@ import pytest
 from quota_ops import ledger
 from quota_ops.model.approval import Decision, Said
 from quota_ops.sandbox.broker import RunningBroker
-from quota_ops.stages.asking import decisions
 from tests.dag.answering import approve, lost, nobody, question, reject
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
 from tests.dag.test_reconcile import ALICE_HAS_1000, DONE, NOT_APPLIED, said
@@ -28,7 +27,7 @@ def taken(demo: Repository, quotas: Quotas) -> Repository:
 
 def decision(run: DagRun) -> Decision:
     """The only decision about a run's plan; who decided did it in this test."""
-    (kept,) = decisions(run.folder())
+    (kept,) = run.folder().decisions()
     return replace(kept, at="", digest=kept.digest[:8])
 
 
@@ -97,7 +96,7 @@ def test_approved_without_a_reason(taken: Repository, quotas: Quotas, reason: ob
     assert (run.state, run.tasks) == ("failed", NOT_APPROVED)
     assert "a robot approved plan" in said(run, "apply")
     assert "without a reason" in said(run, "apply")
-    assert decisions(run.folder()) == ()
+    assert run.folder().decisions() == ()
     assert quotas.stored() == TAKEN_OVER
 
 

@@ -101,6 +101,14 @@ def test_what_is_damaged_is_named(content: bytes, said: str, folder: RunFolder) 
         assert refused.value.message.startswith(f"{folder.path / name} {said}")
 
 
+def test_what_cannot_be_read_is_named(folder: RunFolder) -> None:
+    """Whatever keeps the operating system from reading an artefact is said."""
+    (folder.path / ABOUT).mkdir()
+    with pytest.raises(InvalidInput) as refused:
+        folder.about()
+    assert refused.value.message == f"{folder.path / ABOUT} cannot be read: Is a directory"
+
+
 def test_policy_and_outcomes_come_back(folder: RunFolder) -> None:
     """What check and apply leave is what later stages read."""
     policy = Policy("demo", "id", "demo")
