@@ -3,9 +3,11 @@
 import ast
 import inspect
 import textwrap
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import click
@@ -27,6 +29,7 @@ from quota_ops.model.outcome import Status
 from quota_ops.model.policy import GuardLimits
 from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.sandbox.pins import DEFAULT_VERSION, pinned_versions
+from tests.docs.markdown import ROOT
 from tests.faults.every import EVERY
 from tests.faults.table import on_the_page, section
 from tests.faults.weather import sentence
@@ -144,6 +147,28 @@ def _kafka_versions() -> str:
     )
 
 
+def _rooms() -> str:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    (layers,) = (one["layers"] for one in contracts if one["type"] == "layers")
+    return table(
+        ("layer", "room", "what is in it"),
+        (
+            (str(number), *_room(ROOT / "quota_ops" / name))
+            for number, layer in enumerate(layers, start=1)
+            for name in layer.split(" | ")
+        ),
+    )
+
+
+def _room(path: Path) -> tuple[str, str]:
+    """The name of a package or module as people write it, and the first line of its docstring."""
+    source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    name = f"{path.name}/" if path.is_dir() else source.name
+    docstring = str(ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))))
+    return f"`{name}`", docstring.partition("\n")[0]
+
+
 SECTIONS: dict[str, Callable[[], str]] = {
     "cli": _cli,
     "cluster-file": lambda: _fields(CLUSTER_FILE),
@@ -161,6 +186,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "quota": lambda: _fields(QUOTA),
     "quotas-file": lambda: _fields(QUOTAS_FILE),
     "freeze": lambda: _fields(FREEZE),
+    "rooms": _rooms,
     "silence": lambda: _fields(SILENCE),
     "weather": sentence,
 }

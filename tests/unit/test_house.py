@@ -1,5 +1,6 @@
 """House rules that no linter knows, and the directions that import-linter holds."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -26,6 +27,20 @@ def test_imports_run_one_way() -> None:
     )
 
     assert (ran.returncode, "0 broken" in ran.stdout) == (0, True), ran.stdout
+
+
+def test_the_model_stands_on_the_standard_library() -> None:
+    """What a quota is needs no other package, wherever in a module it would be imported."""
+    nodes = [
+        node
+        for path in (ROOT / "quota_ops" / "model").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+    ]
+    modules = [one.name for node in nodes if isinstance(node, ast.Import) for one in node.names]
+    modules += [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
+
+    packages = {module.partition(".")[0] for module in modules}
+    assert packages - sys.stdlib_module_names == {"quota_ops"}
 
 
 def test_modules_are_short() -> None:
