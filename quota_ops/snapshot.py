@@ -21,13 +21,7 @@ class Snapshot:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read a file; InvalidInput with the line that is no row, or why it cannot be read."""
-        try:
-            text = path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise InvalidInput(f"{path} cannot be read: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise InvalidInput(f"{path} is not UTF-8") from None
-        return cls(str(path), read_snapshot(text.split("\n"), str(path)))
+        return cls(str(path), read_snapshot(read_lines(path), str(path)))
 
     def describe(self, broker: int | None = None) -> tuple[StoredQuota, ...]:
         """Give the rows, as a cluster would."""
@@ -41,3 +35,13 @@ class Snapshot:
     def metadata_aside(self) -> Callable[[], None]:
         """Know nothing of controllers."""
         return lambda: None
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a file that a person named; InvalidInput when it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8").split("\n")
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{path} is not UTF-8") from None

@@ -16,7 +16,8 @@ def main(folders: list[str]) -> None:
     try:
         diff_runs(SparkEngine(spark), [Path(folder) for folder in folders])
     except QuotaOpsError as error:
-        sys.exit(f"{error}")
+        sys.stderr.write(f"{error}\n")
+        sys.exit(error.exit_code)
     finally:
         spark.stop()
 

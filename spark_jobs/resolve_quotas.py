@@ -1,6 +1,7 @@
 """Resolve many clients on Spark: `spark-submit resolve_quotas.py SNAPSHOT CLIENTS OUTPUT`."""
 
 import sys
+from argparse import ArgumentParser
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -8,21 +9,25 @@ from pyspark.sql import SparkSession
 from quota_ops.frames.resolve import resolve_clients
 from quota_ops.frames.spark import SparkEngine
 from quota_ops.model.errors import QuotaOpsError
-from quota_ops.model.snapshot import read_snapshot
+from quota_ops.snapshot import Snapshot
 
 
-def main(snapshot: str, clients: str, output: str) -> None:
+def main(snapshot: Path, clients: Path, output: Path) -> None:
     """Write what holds for each client; master and memory are spark-submit's."""
+    stored = Snapshot.read(snapshot).rows
     spark = SparkSession.builder.appName("quota-ops resolve").getOrCreate()
     try:
-        lines = Path(snapshot).read_text(encoding="utf-8").split("\n")
-        stored = read_snapshot(lines, snapshot)
-        resolve_clients(SparkEngine(spark), stored, Path(clients), Path(output))
-    except QuotaOpsError as error:
-        sys.exit(f"{error}")
+        resolve_clients(SparkEngine(spark), stored, clients, output)
     finally:
         spark.stop()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    parser = ArgumentParser(description="Write which quota holds for each client of a file.")
+    for name in ("snapshot", "clients", "output"):
+        parser.add_argument(name, type=Path)
+    try:
+        main(**vars(parser.parse_args()))
+    except QuotaOpsError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(error.exit_code)

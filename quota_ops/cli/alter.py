@@ -53,11 +53,12 @@ def alter(
     The broker validates all of it before any of it is sent. Entities under `protect` are refused;
     a run folder keeps what was asked and what became of each entity.
     """
-    from quota_ops.cli.altering import Asking, alter_cluster, read_source
+    from quota_ops.cli.altering import Asking, alter_cluster
     from quota_ops.model.alteration import Alteration
     from quota_ops.model.errors import InvalidInput
-    from quota_ops.model.one_off import parse_changes
+    from quota_ops.model.one_off import parse_changes, read_changes
     from quota_ops.model.specification import parse_entity
+    from quota_ops.snapshot import read_lines
 
     if source is None:
         asked: tuple[Alteration, ...] = (
@@ -66,7 +67,7 @@ def alter(
     elif names or defaults or add or delete:
         raise InvalidInput("--from says who and what", "Leave out --names, --add and the others.")
     else:
-        asked = read_source(source)
+        asked = read_changes(read_lines(source), str(source))
     asking = Asking(
         folder=options.find_cluster(cluster, desired_state),
         connection_file=connection_file,

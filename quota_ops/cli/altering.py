@@ -18,7 +18,6 @@ from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import InvalidInput, Refused
-from quota_ops.model.one_off import read_changes
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import format_limit
@@ -44,17 +43,6 @@ class Asking:
     run_store: str | None
     output: str
     validate_only: bool
-
-
-def read_source(path: Path) -> tuple[Alteration, ...]:
-    """The alterations that a file asks for."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{path} is not UTF-8") from None
-    return read_changes(text.split("\n"), str(path))
 
 
 def alter_cluster(asking: Asking, asked: Sequence[Alteration]) -> None:

@@ -35,7 +35,8 @@ def resolve_clients(
     """Write what holds for each client of a file, a row for each key, in the order of no one.
 
     Memory does not grow with the clients. DuckDB leaves a file and Spark a folder of parts.
-    Raises InvalidInput when a file is of another format, or is not what its name says.
+    Raises InvalidInput when a file cannot be read, is of another format, or is not what its name
+    says.
     """
     check_destination(destination)
     _check_clients(clients)
@@ -64,6 +65,8 @@ def _check_clients(clients: Path) -> None:
         columns = column_names(clients)
     except (UnicodeDecodeError, ValueError, AttributeError):
         raise InvalidInput(f"{clients} is not a {clients.suffix} file that can be read.") from None
+    except FileNotFoundError:
+        raise InvalidInput(f"{clients} does not exist.") from None
     if missing := [name for name in CLIENTS.names if name not in columns]:
         raise InvalidInput(
             f"{clients} has no column {' and no '.join(missing)}.",

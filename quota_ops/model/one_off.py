@@ -10,11 +10,9 @@ from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quota import MAX_EXACT, QUOTA_KEYS, UNLIMITED, parse_limit
+from quota_ops.model.snapshot import EXAMPLE
 from quota_ops.model.specification import require_text
 
-EXAMPLE = (
-    '{"entity": {"user": "alice", "client-id": null}, "key": "request_percentage", "value": 5}'
-)
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -168,6 +168,28 @@ def test_what_spark_submit_runs(tmp_path: Path) -> None:
     assert sorted(parquet.to_rows(rows)) == expected(stored, [("a", "b")])
 
 
+def test_a_snapshot_that_is_not_there(tmp_path: Path) -> None:
+    """The Spark job says so and ends as an invalid input does, without a traceback."""
+    missing = tmp_path / "snapshot.jsonl"
+    ended = subprocess.run(
+        [sys.executable, "-m", "spark_jobs.resolve_quotas", missing, "clients.csv", "limits.csv"],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = f"{missing} cannot be read: No such file or directory\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", said)
+
+
+@pytest.mark.parametrize("name", ["clients.csv", "clients.parquet"])
+def test_clients_that_are_not_there(name: str, tmp_path: Path) -> None:
+    """A file of clients that does not exist is refused by its name."""
+    with pytest.raises(InvalidInput) as error:
+        resolved_rows(EmbeddedEngine(), [], tmp_path / name)
+    assert error.value.message == f"{tmp_path / name} does not exist."
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

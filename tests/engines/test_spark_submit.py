@@ -55,7 +55,7 @@ def test_a_run_that_is_none(tmp_path: Path) -> None:
     refusal, noise = broken.communicate()
 
     assert (broken.returncode, refusal) == (
-        1,
+        2,
         f"{tmp_path}/missing/desired.parquet is missing: the stage that leaves it has not run\n",
     )
     assert "Traceback" not in noise
