@@ -59,7 +59,7 @@ def alter_cluster(asking: Asking, asked: Sequence[Alteration]) -> None:
         sent = accepted and not asking.validate_only
         if sent:
             outcomes = alter.send(run, cluster, batches)
-    rows = tuple(row for batch in batches for row in batch)
+    rows = tuple(row for batch in batches.values() for row in batch)
     try:
         _show(asking, policy, run, rows, {one.entity: one for one in outcomes}, sent=sent)
     finally:

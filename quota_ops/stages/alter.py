@@ -4,21 +4,23 @@ It is no part of what Git says: the ledger does not learn of it, and a plan sees
 behind Git's back.
 """
 
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 
 from quota_ops.frames.text import MAX_BYTES, MAX_KEYS
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.alteration import Alteration, alterations
-from quota_ops.model.errors import ClusterTrouble, NoAnswer, Refused
+from quota_ops.model.alteration import Alteration
+from quota_ops.model.errors import ClusterTrouble, Refused
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import ALTER, APPLIED, VALIDATED, RunFolder
 from quota_ops.run_json import number
-from quota_ops.stages.outcomes import UNSETTLED, all_of, outcomes_of
+from quota_ops.stages import validate
+from quota_ops.stages.outcomes import all_of
+from quota_ops.stages.settle import sent
+from quota_ops.stages.stored import Stored
 
-Batch = tuple[BatchRow, ...]
+Batches = Mapping[int, Sequence[BatchRow]]
 
 
 def refuse_protected(asked: Iterable[Alteration], protect: Iterable[EntityFilter]) -> None:
@@ -35,79 +37,56 @@ def refuse_protected(asked: Iterable[Alteration], protect: Iterable[EntityFilter
 
 def ask(
     folder: RunFolder, cluster: Cluster, asked: Iterable[Alteration], by: str
-) -> tuple[tuple[Batch, ...], tuple[Outcome, ...]]:
+) -> tuple[Batches, tuple[Outcome, ...]]:
     """Leave alter.json and validated.json; the rows in batches, and what the broker would say."""
     with folder.stage("validate"):
-        stored = cluster.stored()
-        batches = tuple(
-            tuple(
-                BatchRow(cluster.cluster_id, at, entity, key, stored.get((entity, key)), value)
-                for entity, changes in sorted((one.entity.text, one.changes) for one in batch)
-                for key, value in changes
-            )
-            for at, batch in enumerate(_cut(asked), start=1)
-        )
-        folder.write_json(
-            ALTER, {"by": by, "changes": [_row_json(row) for one in batches for row in one]}
-        )
-        outcomes = tuple(
-            outcome
-            for at, rows in enumerate(batches, start=1)
-            for outcome in outcomes_of(at, rows, cluster.validate(alterations(rows)))
-        )
+        batches = numbered(cluster.cluster_id, asked, cluster.stored())
+        changes = [_row_json(row) for rows in batches.values() for row in rows]
+        folder.write_json(ALTER, {"by": by, "changes": changes})
+        outcomes = validate.ask(cluster, batches)
         folder.leave_outcomes(VALIDATED, outcomes)
         return batches, outcomes
 
 
-def send(folder: RunFolder, cluster: Cluster, batches: Sequence[Batch]) -> tuple[Outcome, ...]:
+def send(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple[Outcome, ...]:
     """Leave applied.json; what became of each entity. After an unknown one nothing more is sent."""
     with folder.stage("apply"):
         outcomes: list[Outcome] = []
         trouble: str | None = None
-        for at, rows in enumerate(batches, start=1):
+        for number, rows in batches.items():
             if trouble is not None:
-                outcomes += all_of(at, rows, Status.NOT_SENT, trouble)
+                outcomes += all_of(number, rows, Status.NOT_SENT, trouble)
                 continue
-            answered = _send(cluster, at, rows)
-            outcomes += answered
-            left = [one for one in answered if one.status in {Status.UNKNOWN, Status.NOT_SENT}]
-            trouble = left[0].message if left else None
+            try:
+                answers, _ = sent(cluster, number, rows, {})
+            except ClusterTrouble as error:
+                answers = all_of(number, rows, Status.NOT_SENT, error.message)
+            outcomes += answers
+            left = [one for one in answers if one.status in {Status.UNKNOWN, Status.NOT_SENT}]
+            trouble = (left[0].message or "an earlier batch was left unknown") if left else None
         folder.leave_outcomes(APPLIED, tuple(outcomes))
         return tuple(outcomes)
 
 
-def _send(cluster: Cluster, at: int, rows: Batch) -> tuple[Outcome, ...]:
-    told = partial(all_of, at, rows)
-    try:
-        answered = outcomes_of(at, rows, cluster.apply(alterations(rows)))
-    except NoAnswer as error:
-        answered = told(Status.UNKNOWN, error.message)
-    except ClusterTrouble as error:
-        return told(Status.NOT_SENT, error.message)
-    open_ones = {
-        one.entity for one in answered if one.status is Status.UNKNOWN or one.error in UNSETTLED
-    }
-    if not open_ones:
-        return answered
-    from quota_ops.stages.settle import settle  # noqa: PLC0415 - tenacity, rarely needed
-
-    unsettled = [row for row in rows if row.entity in open_ones]
-    settled, _ = settle(cluster, at, unsettled, {})
-    return (*(one for one in answered if one.entity not in open_ones), *settled)
+def numbered(cluster_id: str, asked: Iterable[Alteration], stored: Stored) -> Batches:
+    """What is asked for in batches, cut as batches.sql does it, without starting an engine."""
+    batches: dict[int, list[BatchRow]] = {}
+    share = 0
+    for one in sorted(asked, key=_clears_last):
+        number = 1 + share // (MAX_KEYS * MAX_BYTES)
+        text = one.entity.text
+        rows = [
+            BatchRow(cluster_id, number, text, key, stored.get((text, key)), value)
+            for key, value in one.changes
+        ]
+        batches.setdefault(number, []).extend(rows)
+        size = sum(len(f"{text}{row.key}".encode()) + 64 for row in rows)
+        share += max(len(rows) * MAX_BYTES, size * MAX_KEYS)
+    return batches
 
 
-def _cut(asked: Iterable[Alteration]) -> Iterable[list[Alteration]]:
-    """The alterations in lists that a broker takes at once, an entity in exactly one."""
-    batch: list[Alteration] = []
-    keys = size = 0
-    for one in asked:
-        more = sum(len(one.entity.text.encode()) + len(key) + 64 for key, _ in one.changes)
-        if batch and (keys + len(one.changes) > MAX_KEYS or size + more > MAX_BYTES):
-            yield batch
-            batch, keys, size = [], 0, 0
-        batch.append(one)
-        keys, size = keys + len(one.changes), size + more
-    yield batch
+def _clears_last(one: Alteration) -> tuple[bool, str]:
+    return all(value is None for _, value in one.changes), one.entity.text
 
 
 def _row_json(row: BatchRow) -> dict[str, object]:

@@ -12,11 +12,11 @@ from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import APPLIED, RunFolder, batch_file
 from quota_ops.stages.approval import approved_plan
-from quota_ops.stages.halving import answered
 from quota_ops.stages.holding import without_held
 from quota_ops.stages.intent import intend, is_as_planned, withdraw
-from quota_ops.stages.outcomes import SETTLED, UNSETTLED, all_of, listed
+from quota_ops.stages.outcomes import SETTLED, all_of, listed
 from quota_ops.stages.overtaken import why_overtaken
+from quota_ops.stages.settle import sent
 from quota_ops.stages.standstill import refuse_at_standstill
 from quota_ops.stages.stored import Stored
 
@@ -139,18 +139,8 @@ def _send(
     )
     if not to_send:
         return outcomes, stored
-    try:
-        sent = answered(number, to_send, cluster.apply, cluster.validate)
-    except NoAnswer as error:
-        sent = all_of(number, to_send, Status.UNKNOWN, error.message)
-    unknown = {o.entity for o in sent if o.status is Status.UNKNOWN or o.error in UNSETTLED}
-    if unknown:
-        from quota_ops.stages.settle import settle  # noqa: PLC0415 - tenacity, rarely needed
-
-        unsettled = [row for row in to_send if row.entity in unknown]
-        settled, stored = settle(cluster, number, unsettled, stored)
-        sent = (*(one for one in sent if one.entity not in unknown), *settled)
-    return (*outcomes, *sent), stored
+    answers, stored = sent(cluster, number, to_send, stored)
+    return (*outcomes, *answers), stored
 
 
 def _stale(number: int, rows: Sequence[BatchRow], stored: Stored) -> Iterator[Outcome]:

@@ -1,12 +1,9 @@
-"""Settling what is unknown: a write without an answer is asked about, then sent once more."""
+"""Sending rows: a write without an answer is asked about, then sent once more."""
 
 from collections.abc import Iterable, Sequence
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay
-from tenacity import wait_exponential as wait_longer_each_time
-
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.errors import ClusterTrouble
+from quota_ops.model.errors import ClusterTrouble, NoAnswer
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.stages.halving import WHOLE, answered
@@ -17,7 +14,28 @@ PATIENCE = 15.0
 """Seconds that a cluster is given to answer again."""
 
 
-def settle(
+def sent(
+    cluster: Cluster, batch: int, rows: Sequence[BatchRow], stored: Stored
+) -> tuple[tuple[Outcome, ...], Stored]:
+    """What became of the rows of a batch, and what the cluster stored when last asked.
+
+    Raises ClusterTrouble when nothing was sent.
+    """
+    try:
+        answers = answered(batch, rows, cluster.apply, cluster.validate)
+    except NoAnswer as error:
+        answers = all_of(batch, rows, Status.UNKNOWN, error.message)
+    unknown = {
+        one.entity for one in answers if one.status is Status.UNKNOWN or one.error in UNSETTLED
+    }
+    if not unknown:
+        return answers, stored
+    unsettled = [row for row in rows if row.entity in unknown]
+    settled, stored = _settle(cluster, batch, unsettled, stored)
+    return (*(one for one in answers if one.entity not in unknown), *settled), stored
+
+
+def _settle(
     cluster: Cluster, batch: int, rows: Sequence[BatchRow], stored: Stored
 ) -> tuple[tuple[Outcome, ...], Stored]:
     """Find out what became of rows whose write got no answer; what did not arrive is sent again.
@@ -54,9 +72,16 @@ def _missing(rows: Iterable[BatchRow], stored: Stored) -> list[BatchRow]:
 
 
 def _describe(cluster: Cluster) -> Stored:
+    from tenacity import (  # noqa: PLC0415 - rarely needed
+        Retrying,
+        retry_if_exception_type,
+        stop_after_delay,
+        wait_exponential,
+    )
+
     for attempt in Retrying(
         retry=retry_if_exception_type(ClusterTrouble),
-        wait=wait_longer_each_time(multiplier=0.2, max=2),
+        wait=wait_exponential(multiplier=0.2, max=2),
         stop=stop_after_delay(PATIENCE),
         reraise=True,
     ):

@@ -1,11 +1,12 @@
 """validate: every batch asked of the broker with validate-only, before the first write."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import NotAuthorized, Refused
 from quota_ops.model.outcome import EntityAnswer, Outcome, Status
+from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import VALIDATED, RunFolder
 from quota_ops.stages.halving import answered
 from quota_ops.stages.outcomes import listed
@@ -22,11 +23,7 @@ def run(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
     Raises NotAuthorized for a login that may only describe.
     """
     try:
-        outcomes = tuple(
-            outcome
-            for number, rows in folder.batches().items()
-            for outcome in answered(number, rows, cluster.validate, _at_once)
-        )
+        outcomes = ask(cluster, folder.batches())
     except NotAuthorized as error:
         raise NotAuthorized(f"{_UNASKED}\n{error.message}", error.remedy) from None
     folder.leave_outcomes(VALIDATED, outcomes)
@@ -38,6 +35,15 @@ def run(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
             "Nothing was written. Mend the YAML lines above.",
         )
     return outcomes
+
+
+def ask(cluster: Cluster, batches: Mapping[int, Sequence[BatchRow]]) -> tuple[Outcome, ...]:
+    """What would become of each entity of these batches; nothing is written."""
+    return tuple(
+        outcome
+        for number, rows in batches.items()
+        for outcome in answered(number, rows, cluster.validate, _at_once)
+    )
 
 
 def _at_once(_alterations: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:

@@ -1,13 +1,18 @@
 """Requests that a real broker cannot do as a whole, and what becomes of each entity in them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration, alterations
+from quota_ops.model.entity import Entity
 from quota_ops.model.outcome import EntityAnswer, Outcome, Status
 from quota_ops.model.rows import BatchRow
-from quota_ops.stages import halving
+from quota_ops.run_folder import APPLIED, RunFolder
+from quota_ops.stages import alter, halving
 from tests.broker.stage_runs import KEY
 from tests.lab import Lab
 
@@ -42,6 +47,17 @@ def cleared(lab: Lab, written: Sequence[BatchRow], at_once: int) -> Iterator[Cou
         gone = [row._replace(after=None) for row in written[start : start + at_once]]
         assert {one.code for one in lab.cluster.apply(alterations(gone))} == {0}
     lab.wait_for({})
+
+
+def gateway(bad: Collection[str], apply: halving.Ask) -> halving.Ask:
+    """A gateway before a cluster that refuses every request with one of these entities, whole."""
+
+    def ask(some: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
+        if any(one.entity.text in bad for one in some):
+            return tuple(EntityAnswer(one.entity, 44, "POLICY_VIOLATION", "no") for one in some)
+        return apply(some)
+
+    return ask
 
 
 def test_more_records_than_a_controller_takes(lab: Lab) -> None:
@@ -80,13 +96,7 @@ def test_entities_that_spoil_every_request(lab: Lab) -> None:
     asked = rows([f"u{number:02}" for number in range(16)])
     bad = {asked[3].entity, asked[12].entity}
     with cleared(lab, asked, 100) as counted:
-
-        def gateway(some: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
-            if any(one.entity.text in bad for one in some):
-                return tuple(EntityAnswer(one.entity, 44, "POLICY_VIOLATION", "no") for one in some)
-            return counted.apply(some)
-
-        outcomes = halving.answered(1, asked, gateway, lab.cluster.validate)
+        outcomes = halving.answered(1, asked, gateway(bad, counted.apply), lab.cluster.validate)
 
         assert {one.entity for one in outcomes if one.status is not Status.ACCEPTED} == bad
         assert outcomes[3] == Outcome(
@@ -94,3 +104,20 @@ def test_entities_that_spoil_every_request(lab: Lab) -> None:
         )
         assert [count for count, _ in counted.requests] == [2, 1, 4, 4, 1, 2]
         lab.wait_for({row.entity: {KEY: 1.0} for row in asked if row.entity not in bad})
+
+
+def test_one_bad_entity_of_a_one_off(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Alter finds it as apply does, and writes the others."""
+    names = [f"u{number}" for number in range(4)]
+    asked = [Alteration(Entity.of({"user": name}), ((KEY, 1.0),)) for name in names]
+    batches = alter.numbered(lab.cluster.cluster_id, asked, {})
+    monkeypatch.setattr(lab.cluster, "apply", gateway({"user=u2"}, lab.cluster.apply))
+
+    outcomes = alter.send(RunFolder(tmp_path), lab.cluster, batches)
+
+    monkeypatch.undo()
+    assert {one.entity for one in outcomes if one.status is not Status.ACCEPTED} == {"user=u2"}
+    assert RunFolder(tmp_path).outcomes(APPLIED) == outcomes
+    lab.wait_for({f"user={name}": {KEY: 1.0} for name in names if name != "u2"})
