@@ -22,7 +22,6 @@ def forked(work: Callable[[], object]) -> Iterator[Callable[[], bool]]:
         work()
         yield lambda: False
         return
-    done = False
     try:
         yield lambda: _goes_on(child)
     finally:

@@ -24,14 +24,6 @@ class Verdict(StrEnum):
     """No broker answered at all."""
 
 
-class Target(NamedTuple):
-    """A value that the cluster is to hold; None for a key that is to be absent."""
-
-    entity: str
-    key: str
-    value: float | None
-
-
 class RowVerdict(NamedTuple):
     """The verdict on one row; `seen` is what the named brokers hold instead."""
 

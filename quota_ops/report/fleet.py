@@ -44,11 +44,6 @@ class FleetCluster:
         return [f"{self.count[one]:,}" if self.count else "" for one in COUNTED]
 
 
-def fleet_sentence(fleet: Fleet) -> str:
-    """How many clusters are as agreed: one sentence for people."""
-    return _sentence(_clusters(fleet))
-
-
 def as_text(fleet: Fleet) -> str:
     """The overview as plain text."""
     clusters = _clusters(fleet)

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from time import monotonic
 
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.verification import BrokerAnswer
@@ -39,15 +38,3 @@ class WordedProgress:
         if agree < len(brokers):
             words.append(f"{int(seconds_left) // 60:02}:{int(seconds_left) % 60:02} left")
         self._say("verify", GAP.join(words), agree, len(brokers))
-
-
-def in_lines(write: Callable[[str], object], *, every: float = 10.0) -> WordedProgress:
-    """Progress for a log: a line when a stage begins and ends, and each `every` seconds between."""
-    last = {"apply": float("-inf"), "verify": float("-inf")}
-
-    def say(stage: str, text: str, done: int, total: int) -> None:
-        if done == total or monotonic() - last[stage] >= every:
-            last[stage] = monotonic()
-            write(f"{stage:8} {text}")
-
-    return WordedProgress(say)

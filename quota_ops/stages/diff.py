@@ -7,7 +7,6 @@ from quota_ops.run_folder import RunFolder
 
 EMBEDDED = "embedded"
 SPARK = "spark"
-ENGINES = (EMBEDDED, SPARK)
 
 
 def run(folders: Sequence[RunFolder], engine: str = EMBEDDED) -> None:

@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 
 from quota_ops.model.outcome import Status
-from quota_ops.report.progress import in_lines
+from quota_ops.report.progress import WordedProgress
 from quota_ops.report.screen import Span, Tone, plain
 from quota_ops.report.screens import plan_screen
 from quota_ops.report.terminal import fitted, progress, show
@@ -98,10 +98,10 @@ def test_progress_on_a_terminal(terminal: Terminal) -> None:
     assert lines[-1].endswith("\x1b[2K")
 
 
-def test_progress_in_a_log() -> None:
-    """A log has the first and the last word of a stage, and not every step between."""
-    lines: list[str] = []
-    told = in_lines(lines.append)
+def test_progress_in_words() -> None:
+    """Each step is told in words, and how many of how many are done."""
+    said: list[tuple[str, str, int, int]] = []
+    told = WordedProgress(lambda *words: said.append(words))
 
     told.applied(1, 3, answered(Status.ACCEPTED, *DIFFERENCES[:3]))
     told.applied(2, 3, answered(Status.STALE, DIFFERENCES[3]))
@@ -109,9 +109,11 @@ def test_progress_in_a_log() -> None:
     told.asked(TROUBLED.brokers[:3], 72.0)
     told.asked(tuple(replace(one, behind=0) for one in TROUBLED.brokers[:3]), 71.0)
 
-    assert lines == [
-        "apply    batch 1 of 3  accepted 3  refused 0  unknown 0",
-        "apply    batch 3 of 3  accepted 3  refused 1  unknown 1",
-        "verify   2 of 3 brokers agree  broker 3 is 1 key behind (asked 6 times)  01:12 left",
-        "verify   3 of 3 brokers agree",
+    behind = "2 of 3 brokers agree  broker 3 is 1 key behind (asked 6 times)  01:12 left"
+    assert said == [
+        ("apply", "batch 1 of 3  accepted 3  refused 0  unknown 0", 1, 3),
+        ("apply", "batch 2 of 3  accepted 3  refused 1  unknown 0", 2, 3),
+        ("apply", "batch 3 of 3  accepted 3  refused 1  unknown 1", 3, 3),
+        ("verify", behind, 2, 3),
+        ("verify", "3 of 3 brokers agree", 3, 3),
     ]
