@@ -24,12 +24,15 @@ print(len(dags), *heavy)
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
-    """A repository of two clusters, one of which does not parse."""
+    """A repository of three clusters, two of which do not parse."""
     repository = Repository(tmp_path)
     repository.cluster("demo", cluster_id="AAAAAAAAAAAAAAAAAAAAAA", payments=ALICE)
     with (tmp_path / "desired_state" / "demo" / "cluster.yaml").open("a") as file:
         file.write('schedule: "*/30 * * * *"\n')
     repository.cluster("odd one", cluster_id="[")
+    repository.cluster("never", cluster_id="BBBBBBBBBBBBBBBBBBBBBB")
+    with (tmp_path / "desired_state" / "never" / "cluster.yaml").open("a") as file:
+        file.write('schedule: "0 0 * * mon-foo"\n')
     return repository
 
 
@@ -48,6 +51,7 @@ def test_the_dags_of_a_repository(repository: Repository) -> None:
     assert schedules == {
         "reconcile_demo": "*/30 * * * *",
         "reconcile_odd_one": None,
+        "reconcile_never": None,
         "drift": "0 * * * *",
     }
     assert all(dag.max_active_runs == 1 and not dag.catchup for dag in dags.values())
