@@ -25,7 +25,13 @@ def run() -> None:
 
 def _end(ended: list[object]) -> None:
     """End at once: to free every object takes longer than to plan, and what is open is closed."""
-    code = ended[0] if ended and isinstance(ended[0], int) else int(ended != [None])
+    match ended:
+        case [int() as status]:
+            code = status
+        case [None]:
+            code = 0
+        case _:  # an error that Python has told
+            code = 1
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -1,6 +1,7 @@
 """A row of ours that seems to have moved is asked for a second time before anyone is told."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import cycle
 from time import monotonic, sleep
 
@@ -40,26 +41,29 @@ def confirmed(
     moved = first = _moved(stored, verified)
     if not moved or isinstance(cluster, Snapshot):
         return described, ()
-    until = monotonic() + PATIENCE
     answers: dict[int, tuple[Moved, Stored]] = {cluster.last_asked: (moved, stored)}
-    others = [one.id for one in cluster.asked if one.id != cluster.last_asked]
-    agreed = False
-    for broker in cycle([*others, cluster.last_asked]):
-        if agreed or monotonic() > until:
+    for broker, stored in _asked_in_turn(cluster):
+        before, moved = moved, _moved(stored, verified)
+        answers[broker] = moved, stored
+        if moved == before:
             break
-        try:
-            stored = cluster.stored(broker, LIMIT)
-        except ClusterTrouble:
-            continue
-        now = _moved(stored, verified)
-        agreed, moved = now == moved, now
-        answers[broker] = now, stored
-        sleep(0 if agreed else 0.02)
-    if not agreed:
+    else:
         moved, stored = min(answers.values(), key=lambda one: len(one[0]))
     differs = {broker: len(one ^ moved) for broker, (one, _) in answers.items()}
     disagree = tuple((broker, rows) for broker, rows in sorted(differs.items()) if rows)
     return described if moved == first else _rows(stored), disagree
+
+
+def _asked_in_turn(cluster: Cluster) -> Iterator[tuple[int, Stored]]:
+    """What each broker that answers holds, who answered last at the end, until time is over."""
+    until = monotonic() + PATIENCE
+    others = [one.id for one in cluster.asked if one.id != cluster.last_asked]
+    for broker in cycle([*others, cluster.last_asked]):
+        with suppress(ClusterTrouble):
+            yield broker, cluster.stored(broker, LIMIT)
+        if monotonic() > until:
+            return
+        sleep(0.02)
 
 
 def _rows(stored: Stored) -> Described:
