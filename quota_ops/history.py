@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history import PastRun
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Status
 from quota_ops.model.report import STAGES, StageStatus
 from quota_ops.model.tables import DIFFERENCES
@@ -91,7 +92,7 @@ def find_run(store: RunStore, wanted: str) -> RunFolder:
 def finished(folder: RunFolder) -> str:
     """When a run wrote its last artefact, as ISO 8601 in UTC."""
     last = max(one.stat().st_mtime for one in (folder.path, *folder.path.iterdir()))
-    return _moment(last)
+    return iso_utc(datetime.fromtimestamp(last, UTC))
 
 
 def past_run(path: Path) -> PastRun:
@@ -156,11 +157,7 @@ def _started(path: Path) -> str:
         started = str(RunFolder(path).about()["started"])
         datetime.fromisoformat(started)
         return started
-    return _moment(path.stat().st_mtime)
-
-
-def _moment(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return iso_utc(datetime.fromtimestamp(path.stat().st_mtime, UTC))
 
 
 def _digest(plan: dict[str, Any]) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 from typing import Any, Self
@@ -17,6 +16,7 @@ from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.finding import Finding, Silence
 from quota_ops.model.hold import Hold
 from quota_ops.model.metadata import Metadata
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
@@ -83,7 +83,7 @@ class RunFolder(ArtefactFolder):
                     "run": path.name,
                     "cluster": cluster,
                     "commit": commit,
-                    "started": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+                    "started": iso_utc(),
                 },
             )
         return folder

@@ -140,6 +140,7 @@ class Approve(ApprovalOperator):
 def _decision(event: Mapping[str, Any], asked: Mapping[str, Any]) -> "Decision":
     """What was asked, with the answer; a reason is whatever text the API was given as one."""
     from quota_ops.model.approval import Decision, Said
+    from quota_ops.model.moment import iso_utc
 
     said = Said.APPROVED if event["chosen_options"] == [Approve.APPROVE] else Said.REJECTED
     by, reason = event["responded_by_user"], event["params_input"].get("why")
@@ -147,6 +148,6 @@ def _decision(event: Mapping[str, Any], asked: Mapping[str, Any]) -> "Decision":
         Decision.from_json(asked),
         said=Said.NOTHING if event.get("timedout") else said,
         by=None if by is None else str(by["name"]),
-        at=f"{event['responded_at']:%Y-%m-%dT%H:%M:%SZ}",
+        at=iso_utc(event["responded_at"]),
         reason=reason.strip() if isinstance(reason, str) else "",
     )

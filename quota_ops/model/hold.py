@@ -7,9 +7,8 @@ from typing import Any, Self
 
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import EntityFilter
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import filter_from_json, filter_json
-
-_MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +35,10 @@ class Hold:
         """The word as JSON values; moments in UTC, to the second."""
         return {
             "who": filter_json(self.who),
-            "until": self.until.strftime(_MOMENT),
+            "until": iso_utc(self.until),
             "by": self.by,
             "reason": self.reason,
-            "at": self.at.strftime(_MOMENT),
+            "at": iso_utc(self.at),
         }
 
     @classmethod

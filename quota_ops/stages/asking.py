@@ -1,13 +1,13 @@
 """A person's word on a plan: found again by its digest, kept for ever, and put into effect."""
 
 import json
-from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
 from quota_ops import artefact
 from quota_ops.model.approval import Decision, Said
 from quota_ops.model.errors import InvalidInput, Refused
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.run_folder import APPROVAL, RunFolder
 from quota_ops.stages import plan as judging
@@ -27,7 +27,7 @@ def answered(folder: RunFolder, plan: Plan, said: Said, by: str | None, reason: 
         digest=plan.digest,
         guards=tuple(sorted({one.guard for one in plan.guards})),
         by=by,
-        at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        at=iso_utc(),
         reason=reason.strip(),
         run=folder.about()["run"],
     )

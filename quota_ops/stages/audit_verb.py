@@ -1,10 +1,10 @@
 """The end of what is done without a plan, kept and sent as the end of a run is."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
 
 from quota_ops.kafka.connection import Connection, find_connection
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.report import StageStatus
 from quota_ops.report.audit_verb import Verb, VerbEnd, verb_record
 from quota_ops.run_folder import ADOPTED, ALTER, APPLIED, RELEASED, RunFolder
@@ -28,7 +28,7 @@ def run(
         verb,
         folder.about(),
         folder.policy().cluster_id,
-        f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        iso_utc(),
         tuple(one for one in results if one.status is not StageStatus.NOT_RUN),
         folder.read_json(name),
         folder.outcomes(APPLIED),

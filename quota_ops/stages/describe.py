@@ -13,6 +13,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.hold import Hold
 from quota_ops.model.metadata import Metadata
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import unalterable
 from quota_ops.model.rows import ActualRow, StoredQuota
@@ -76,7 +77,7 @@ def leave(folder: RunFolder, described: Described) -> None:
     folder.write_json(
         DESCRIBED,
         {
-            "at": f"{described.at:%Y-%m-%dT%H:%M:%SZ}",
+            "at": iso_utc(described.at),
             "snapshot": source.place if isinstance(source, Snapshot) else None,
             "brokers": [f"{one.id} {one.host}:{one.port}" for one in source.brokers],
             "ledger": known.name,

@@ -1,11 +1,11 @@
 """What apply notes in the ledger before it sends, and what is taken back unwritten."""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 
 from quota_ops import ledger
 from quota_ops.model.difference import Action, Difference
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.plan import Plan
 from quota_ops.model.quota import same
@@ -26,7 +26,7 @@ def intend(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Path) -
     killed before it could say, may have written or still be writing.
     """
     about = folder.about()
-    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    now = iso_utc()
     intents = [
         LedgerRow(
             row.cluster,

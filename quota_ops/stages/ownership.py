@@ -1,7 +1,6 @@
 """adopt and release: rows into the ledger and out of it; the cluster is never written."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ from quota_ops.desired.read import Desired
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import EntityFilter
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.ownership import Adoption, adoptions
 from quota_ops.model.rows import LedgerRow
 from quota_ops.run_folder import ADOPTED, RELEASED, RunFolder
@@ -81,7 +81,7 @@ def _noted(folder: RunFolder, cluster_id: str, one: Adoption) -> LedgerRow:
         asked and asked.file,
         about["commit"],
         about["run"],
-        f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        iso_utc(),
     )
 
 

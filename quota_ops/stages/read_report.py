@@ -1,10 +1,10 @@
 """A run's artefacts as a report; what is missing is left out, what is damaged is said."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import TypeVar
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.report import STAGES, Report, StageResult, StageStatus
 from quota_ops.model.rollback import Rollback
@@ -52,7 +52,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         run=about["run"],
         commit=about["commit"],
         started=about["started"],
-        finished=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        finished=iso_utc(),
         stages=tuple(parts.stage(stage) for stage in STAGES[:-1]),
         plan=plan,
         validated=validated,

@@ -1,13 +1,13 @@
 """verify: read back until every broker agrees or a deadline passes; write the ledger."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from quota_ops import ledger
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.difference import Action, Difference
 from quota_ops.model.errors import Refused, Unreachable
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import DONE, Status
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.rollback import Rollback
@@ -145,7 +145,7 @@ def _rows(
     differences: Iterable[Difference],
 ) -> Iterable[LedgerRow]:
     about, foreign = folder.about(), _foreign(folder)
-    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    now = iso_utc()
     for difference in differences:
         key = (difference.entity, difference.key)
         if key in verified:

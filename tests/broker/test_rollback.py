@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from quota_ops.model.approval import Decision, Said
 from quota_ops.model.errors import InvalidInput, Refused
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import Plan
 from quota_ops.run_folder import APPLIED, PLAN, ROLLBACK, VERIFIED, RunFolder
 from quota_ops.stages.chain import run_stages
@@ -162,7 +162,7 @@ def test_an_approval_does_not_outlive_a_rollback(lab: Lab) -> None:
 
 def _approves(lab: Lab, plan: Plan) -> Decision:
     guards = tuple(sorted({one.guard for one in plan.guards}))
-    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    now = iso_utc()
     newest = max((lab.store.root / "runs" / "demo").iterdir(), key=lambda one: one.stat().st_mtime)
     return Decision(Said.APPROVED, plan.digest, guards, "anna", now, "agreed", newest.name)
 
