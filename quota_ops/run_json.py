@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
-from math import isfinite
 from types import UnionType
 from typing import Any
 
@@ -14,14 +13,10 @@ from quota_ops.model.hold import Hold
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.plan import GuardFinding, Plan
 from quota_ops.model.policy import Policy
+from quota_ops.model.quota import json_number
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
 
 Json = dict[str, Any]
-
-
-def number(value: float | None) -> float | str | None:
-    """A number that JSON can hold; what is not finite becomes its name."""
-    return value if value is None or isfinite(value) else str(value)
 
 
 def _float(value: float | str | None) -> float | None:
@@ -56,7 +51,7 @@ def difference_json(row: Difference) -> Json:
     """A differing row as plan.json holds it."""
     values = row._asdict()
     for name in ("before", "after", "verified"):
-        values[name] = number(values[name])
+        values[name] = json_number(values[name])
     return values
 
 
@@ -112,8 +107,8 @@ def verification_json(
         "verdicts": [
             row._asdict()
             | {
-                "expected": number(row.expected),
-                "seen": [[broker, number(value)] for broker, value in row.seen],
+                "expected": json_number(row.expected),
+                "seen": [[broker, json_number(value)] for broker, value in row.seen],
             }
             for row in verdicts
         ],

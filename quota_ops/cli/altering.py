@@ -20,14 +20,13 @@ from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.policy import Policy
-from quota_ops.model.quota import format_limit
+from quota_ops.model.quota import format_limit, json_number
 from quota_ops.model.rows import BatchRow
 from quota_ops.report.audit_verb import Verb
 from quota_ops.report.cells import outcome_words
 from quota_ops.report.remarks import altered_at_standstill
 from quota_ops.report.screen import Row, Span, Table, Tone, line
 from quota_ops.run_folder import POLICY, RunFolder
-from quota_ops.run_json import number
 from quota_ops.run_store import find_run_store
 from quota_ops.stages import alter
 from quota_ops.stages.holding import holds_now
@@ -91,8 +90,8 @@ def _show(
         {
             "entity": row.entity,
             "key": row.key,
-            "before": number(row.before),
-            "after": number(row.after),
+            "before": json_number(row.before),
+            "after": json_number(row.after),
             "status": str(outcomes[row.entity].status),
             "code": outcomes[row.entity].code,
             "error": outcomes[row.entity].error,

@@ -16,6 +16,7 @@ from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.ownership import Adoption
+from quota_ops.model.quota import json_number
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.specification import parse_exactly
 from quota_ops.report.audit_verb import Verb
@@ -27,7 +28,6 @@ from quota_ops.report.ownership import (
 )
 from quota_ops.report.screen import Screen, Tone, line
 from quota_ops.run_folder import POLICY, RunFolder
-from quota_ops.run_json import number
 from quota_ops.run_store import find_run_store
 from quota_ops.stages import ownership
 from quota_ops.stages.ownership import Word
@@ -124,7 +124,7 @@ def _adoption(one: Adoption) -> dict[str, Any]:
     return {
         "entity": one.entity,
         "key": one.key,
-        "value": number(one.value),
+        "value": json_number(one.value),
         "adopted": one.refusal is None,
         "git": one.asked and one.asked.value,
         "owner": one.asked and one.asked.owner,
@@ -133,5 +133,5 @@ def _adoption(one: Adoption) -> dict[str, Any]:
 
 
 def _release(row: LedgerRow, fate: str) -> dict[str, Any]:
-    values = {"entity": row.entity, "key": row.key, "value": number(row.value)}
+    values = {"entity": row.entity, "key": row.key, "value": json_number(row.value)}
     return {**values, "state": row.state, "owner": row.owner, "next": fate}

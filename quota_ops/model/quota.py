@@ -159,6 +159,11 @@ def format_number(value: float) -> str:
     return repr(value)
 
 
+def json_number(value: float | None) -> float | str | None:
+    """A number that JSON can hold; what is not finite becomes its name."""
+    return value if value is None or isfinite(value) else str(value)
+
+
 def same(one: float | None, other: float | None) -> bool:
     """Whether two stored values are one value; NaN, which Kafka before 4.4 stores, is itself."""
     if one is None or other is None:

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from math import isfinite
 from typing import Any, NamedTuple, Self
 
 from quota_ops.model.commit import named
 from quota_ops.model.difference import WRITES, Difference, Kind
-from quota_ops.model.quota import same
+from quota_ops.model.quota import json_number, same
 from quota_ops.model.rows import LedgerRow
 
 NOT_READ_BACK = "that run did not read it back"
@@ -97,11 +96,7 @@ _NUMBERS = ("before", "after", "now")
 
 
 def _row_json(row: Undone) -> dict[str, Any]:
-    return row._asdict() | {name: _number(getattr(row, name)) for name in _NUMBERS}
-
-
-def _number(value: float | None) -> float | str | None:
-    return value if value is None or isfinite(value) else str(value)
+    return row._asdict() | {name: json_number(getattr(row, name)) for name in _NUMBERS}
 
 
 def _row(values: Mapping[str, Any]) -> Undone:

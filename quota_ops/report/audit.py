@@ -7,9 +7,9 @@ from typing import Any
 
 from quota_ops.model.difference import WRITES
 from quota_ops.model.outcome import DONE, Status
+from quota_ops.model.quota import json_number
 from quota_ops.model.report import STAGES, Report, StageStatus
 from quota_ops.model.verification import Verdict
-from quota_ops.report.data import number
 from quota_ops.report.standing import ReportRow, report_rows
 from quota_ops.report.summary import Word, answer
 
@@ -63,8 +63,8 @@ def _change(row: ReportRow, report: Report) -> Json:
         "entity": difference.entity,
         "key": difference.key,
         "kind": difference.kind,
-        "before": number(difference.before),
-        "after": number(difference.target),
+        "before": json_number(difference.before),
+        "after": json_number(difference.target),
         "owner": difference.owner,
         "reason": difference.reason,
         "source": difference.source,
@@ -72,7 +72,7 @@ def _change(row: ReportRow, report: Report) -> Json:
         "error": applied and applied.error,
         "message": applied and applied.message,
         "verdict": verdict,
-        "seen": [[broker, number(value)] for broker, value in row.verdict.seen]
+        "seen": [[broker, json_number(value)] for broker, value in row.verdict.seen]
         if row.verdict
         else [],
     }

@@ -1,12 +1,12 @@
 """A report as JSON, for programs."""
 
 from dataclasses import asdict
-from math import isfinite
 from typing import Any
 
 from quota_ops.json_text import in_ascii, json_text
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
+from quota_ops.model.quota import json_number
 from quota_ops.model.report import Report
 from quota_ops.report.findings import findings_json
 from quota_ops.report.remarks import warnings
@@ -43,11 +43,6 @@ def as_json(report: Report) -> str:
     rows = report_rows(report)
     ordered = sorted(rows, key=lambda row: (row.difference.entity, row.difference.key))
     return in_ascii(json_text(_head(report) | {"rows": list(map(_row, ordered))}))
-
-
-def number(value: float | None) -> float | str | None:
-    """A number that JSON can hold; what is not finite becomes its name."""
-    return value if value is None or isfinite(value) else str(value)
 
 
 def _head(report: Report) -> dict[str, Any]:
@@ -93,16 +88,16 @@ def _plan(plan: Plan) -> dict[str, Any]:
 def _row(row: ReportRow) -> dict[str, Any]:
     difference, verdict = row.difference, row.verdict
     return difference._asdict() | {
-        "before": number(difference.before),
-        "after": number(difference.after),
-        "verified": number(difference.verified),
-        "target": number(difference.target),
+        "before": json_number(difference.before),
+        "after": json_number(difference.after),
+        "verified": json_number(difference.verified),
+        "target": json_number(difference.target),
         "standing": row.standing.name.lower(),
         "guarded": row.guarded,
         "validated": _outcome(row.validated),
         "applied": _outcome(row.applied),
         "verdict": verdict and verdict.verdict,
-        "seen": [[broker, number(value)] for broker, value in verdict.seen] if verdict else [],
+        "seen": [[broker, json_number(value)] for broker, value in verdict.seen] if verdict else [],
     }
 
 

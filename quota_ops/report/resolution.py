@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Any
 
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
-from quota_ops.model.quota import UNLIMITED, format_limit
+from quota_ops.model.quota import UNLIMITED, format_limit, json_number
 from quota_ops.model.resolution import CLIENT_KEYS, Resolution, Rung
 from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
 from quota_ops.report.wording import counted
@@ -180,7 +180,7 @@ def _said(rung: Rung | None) -> dict[str, Any]:
     if rung is None or rung.value is None:
         return {"value": None, "level": None, "rank": None, "entity": None}
     return {
-        "value": rung.value if isfinite(rung.value) else str(rung.value),
+        "value": json_number(rung.value),
         "level": rung.level.name,
         "rank": rung.level.rank,
         "entity": rung.entity.as_dict(),

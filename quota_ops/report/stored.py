@@ -3,11 +3,10 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from math import isfinite
 from typing import Any
 
 from quota_ops.model.entity import Entity
-from quota_ops.model.quota import QUOTA_KEYS, UNLIMITED, format_limit
+from quota_ops.model.quota import QUOTA_KEYS, UNLIMITED, format_limit, json_number
 from quota_ops.model.rows import StoredQuota
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
 
@@ -53,7 +52,7 @@ def stored_objects(stored: Iterable[StoredQuota]) -> list[dict[str, Any]]:
         {
             "entity": dict(one.entity.user_first),
             "key": one.key,
-            "value": one.value if isfinite(one.value) else str(one.value),
+            "value": json_number(one.value),
         }
         for one in stored
     ]

@@ -12,9 +12,9 @@ from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import ClusterTrouble, Refused
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.quota import json_number
 from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import ALTER, APPLIED, VALIDATED, RunFolder
-from quota_ops.run_json import number
 from quota_ops.stages import validate
 from quota_ops.stages.outcomes import all_of
 from quota_ops.stages.settle import sent
@@ -93,6 +93,6 @@ def _row_json(row: BatchRow) -> dict[str, object]:
     return {
         "entity": row.entity,
         "key": row.key,
-        "before": number(row.before),
-        "after": number(row.after),
+        "before": json_number(row.before),
+        "after": json_number(row.after),
     }

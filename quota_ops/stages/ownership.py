@@ -11,9 +11,9 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.ownership import Adoption, adoptions
+from quota_ops.model.quota import json_number
 from quota_ops.model.rows import LedgerRow
 from quota_ops.run_folder import ADOPTED, RELEASED, RunFolder
-from quota_ops.run_json import number
 
 
 class Word(NamedTuple):
@@ -90,4 +90,4 @@ def _record(word: Word, file: str | None) -> dict[str, Any]:
 
 
 def _json(row: LedgerRow) -> Mapping[str, Any]:
-    return row._asdict() | {"value": number(row.value)}
+    return row._asdict() | {"value": json_number(row.value)}

@@ -13,9 +13,9 @@ from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.plan import GuardFinding, Plan
 from quota_ops.model.policy import Policy
+from quota_ops.model.quota import json_number
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
 from quota_ops.run_json import (
-    number,
     outcomes_from_json,
     outcomes_json,
     plan_from_json,
@@ -119,7 +119,7 @@ def test_a_verification_comes_back(
 @given(numbers)
 def test_every_number_has_a_place_in_json(value: float | None) -> None:
     """JSON has no infinities and no NaN, so they are written by their names."""
-    written = json.loads(json.dumps(number(value), allow_nan=False))
+    written = json.loads(json.dumps(json_number(value), allow_nan=False))
 
     assert comparable(None if written is None else float(written)) == comparable(value)
 
