@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from quota_ops.model.borders import Borders
 from quota_ops.model.entity import Entity
-from quota_ops.model.filter import EntityFilter, any_accepts
+from quota_ops.model.filter import EntityFilter
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import unalterable
 from quota_ops.model.rows import DesiredRow, StoredQuota
@@ -31,16 +32,18 @@ def adoptions(
     A row that Git does not describe is cleared once it is ours, so it has to be named.
     """
     asked = {(row.entity, row.key): row for row in desired}
+    scope, protect = Borders(policy.scope), Borders(policy.protect)
     for entity, key, value in stored:
         described = asked.get((entity.text, key))
         if described is not None if wanted is None else wanted.accepts(entity):
-            yield Adoption(entity.text, key, value, described, _refusal(entity, key, policy))
+            refusal = _refusal(entity, key, scope, protect)
+            yield Adoption(entity.text, key, value, described, refusal)
 
 
-def _refusal(entity: Entity, key: str, policy: Policy) -> str | None:
+def _refusal(entity: Entity, key: str, scope: Borders, protect: Borders) -> str | None:
     """Why no plan could write the row, so that it cannot be ours; None when one could."""
-    if any_accepts(policy.protect, entity):
+    if protect.meets(entity) is not None:
         return "protected"
-    if not any_accepts(policy.scope, entity):
+    if scope.meets(entity) is None:
         return "outside the scope"
     return unalterable(entity.types, key)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from quota_ops.frames.text import MAX_BYTES, MAX_KEYS
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration
+from quota_ops.model.borders import Borders
 from quota_ops.model.errors import ClusterTrouble, Refused
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.outcome import Outcome, Status
@@ -25,9 +26,9 @@ Batches = Mapping[int, Sequence[BatchRow]]
 
 def refuse_protected(asked: Iterable[Alteration], protect: Iterable[EntityFilter]) -> None:
     """Raise Refused when an entity is one that cluster.yaml protects."""
-    filters = tuple(protect)
+    protected = Borders(protect)
     for one in asked:
-        if (met := next((each for each in filters if each.accepts(one.entity)), None)) is not None:
+        if (met := protected.meets(one.entity)) is not None:
             raise Refused(
                 f"{one.entity} is protected: cluster.yaml says that {met.text} is never set and "
                 "never cleared",

@@ -6,13 +6,14 @@ from pathlib import Path
 from quota_ops import ledger
 from quota_ops.model.difference import Action, Difference
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.outcome import DONE, Outcome, Status
+from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.quota import same
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import LEDGER
 from quota_ops.parquet import to_rows
 from quota_ops.run_folder import RunFolder
+from quota_ops.stages.outcomes import unwritten
 from quota_ops.stages.stored import Stored
 
 Keys = frozenset[tuple[str, str]]
@@ -62,12 +63,7 @@ def withdraw(
     What another run has noted of them since is left.
     """
     run = folder.about()["run"]
-    left = noted & {
-        (one.entity, key)
-        for one in outcomes
-        if one.status not in {*DONE, Status.UNKNOWN}
-        for key in one.keys
-    }
+    left = noted & unwritten(outcomes)
 
     def edit(rows: dict[ledger.LedgerKey, LedgerRow]) -> None:
         ours = (row for row in rows.values() if (row.run, row.state) == (run, ledger.INTENDED))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from quota_ops.model.outcome import EntityAnswer, Outcome, Status
+from quota_ops.model.outcome import DONE, EntityAnswer, Outcome, Status
 from quota_ops.model.rows import BatchRow
 
 UNSETTLED = frozenset({"REQUEST_TIMED_OUT", "NOT_CONTROLLER", "UNKNOWN_SERVER_ERROR"})
@@ -55,6 +55,12 @@ def keys_by_entity(rows: Iterable[BatchRow]) -> dict[str, tuple[str, ...]]:
     for row in rows:
         keys.setdefault(row.entity, []).append(row.key)
     return {entity: tuple(names) for entity, names in keys.items()}
+
+
+def unwritten(outcomes: Iterable[Outcome]) -> set[tuple[str, str]]:
+    """Entity and key of the rows that were surely not written."""
+    written = DONE | {Status.UNKNOWN}
+    return {(one.entity, key) for one in outcomes if one.status not in written for key in one.keys}
 
 
 def listed(lines: Sequence[str], artefact: str) -> str:

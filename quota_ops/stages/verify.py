@@ -8,7 +8,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.difference import Action, Difference
 from quota_ops.model.errors import Refused, Unreachable
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.outcome import DONE, Status
+from quota_ops.model.outcome import Status
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, LedgerRow
@@ -19,6 +19,7 @@ from quota_ops.run_folder import APPLIED, METADATA, ROLLBACK, VERIFIED, RunFolde
 from quota_ops.run_json import verification_json
 from quota_ops.stages.answers import Targets, ask, verdicts
 from quota_ops.stages.intent import astray
+from quota_ops.stages.outcomes import unwritten
 from quota_ops.stages.overtaken import why_overtaken
 from quota_ops.stages.read_back import read_back
 
@@ -77,7 +78,7 @@ def _targets(
     targets: dict[tuple[str, str], float | None] = {
         key: row.value for key, row in desired.items() if row.entity not in held
     }
-    left = _left_alone(folder)
+    left = unwritten(folder.outcomes(APPLIED))
     for row in differences:
         key = (row.entity, row.key)
         if row.action in _UNTOUCHED or key in left:
@@ -91,15 +92,6 @@ def _last_written(folder: RunFolder) -> str | None:
     """An entity of the last batch of which something was written."""
     outcomes = reversed(folder.outcomes(APPLIED))
     return next((one.entity for one in outcomes if one.status is Status.ACCEPTED), None)
-
-
-def _left_alone(folder: RunFolder) -> set[tuple[str, str]]:
-    return {
-        (one.entity, key)
-        for one in folder.outcomes(APPLIED)
-        if one.status not in {*DONE, Status.UNKNOWN}
-        for key in one.keys
-    }
 
 
 def _record(
