@@ -53,6 +53,7 @@ APPROVAL = "approval.json"
 APPLIED = "applied.json"
 VERIFIED = "verification.json"
 REPORT = "report.json"
+PAGE = "report.html"
 
 
 def stage_file(stage: str) -> str:

@@ -60,6 +60,10 @@ class RunStore:
             )
         return found
 
+    def overview(self, run: str) -> Path:
+        """The folder of a drift run's overview of all clusters; `run` as `new_run` takes it."""
+        return self.root / "fleet" / _safe(run)
+
     def ledger(self, cluster_id: str) -> Path:
         """The folder of a cluster's ledger."""
         return self.root / "ledger" / _safe(cluster_id)

@@ -79,12 +79,14 @@ def describe(cluster_folder: str, run_store: str | None) -> str:
 @plainly()
 def report(cluster_folder: str, run_store: str | None) -> str:
     """Write the cluster's report, also when it could not be looked at; gives the page's path."""
+    from quota_ops.run_folder import PAGE
+
     with this_run(cluster_folder, run_store) as run:
         if run.folder.stage_result("diff").status is StageStatus.DONE:
             with suppress(GuardsRefused):  # a reconcile would meet it: the report says so
                 run_stage("plan", run)
         run_stage("report", run)
-        return str(run.folder.path / "report.html")
+        return str(run.folder.path / PAGE)
 
 
 @task
@@ -92,14 +94,14 @@ def report(cluster_folder: str, run_store: str | None) -> str:
 def overview(cluster_folders: Sequence[str], run_store: str | None) -> str:
     """Write one page over all clusters, then fail if one could not be looked at."""
     from quota_ops.report import fleet as pages
-    from quota_ops.run_folder import RunFolder
+    from quota_ops.run_folder import PAGE, RunFolder
 
     fleet = [(Path(one).name, _looked_at(one, run_store)) for one in cluster_folders]
-    folder = RunFolder(store_of(run_store).root / "fleet" / run_name(get_current_context()))
-    folder.write_text("report.html", pages.as_html(fleet))
+    folder = RunFolder(store_of(run_store).overview(run_name(get_current_context())))
+    folder.write_text(PAGE, pages.as_html(fleet))
     folder.write_text("report.md", pages.as_markdown(fleet))
     folder.write_text("report.txt", pages.as_text(fleet))
-    page = folder.path / "report.html"
+    page = folder.path / PAGE
     if unseen := [name for name, report in fleet if isinstance(report, str)]:
         raise ClusterTrouble(
             f"{len(unseen)} of {len(fleet)} clusters could not be looked at: {', '.join(unseen)}",

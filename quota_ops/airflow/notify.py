@@ -115,8 +115,9 @@ def _red(path: Path, cluster: str) -> News:
 
 def _news(event: str, report: "Report", path: Path) -> News:
     from quota_ops.report.summary import summary_sentence
+    from quota_ops.run_folder import PAGE
 
-    return News(event, report.cluster, summary_sentence(report), str(path / "report.html"))
+    return News(event, report.cluster, summary_sentence(report), str(path / PAGE))
 
 
 def _read(path: Path) -> "Report":

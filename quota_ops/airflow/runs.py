@@ -41,8 +41,8 @@ def store_of(run_store: str | None) -> RunStore:
 
 
 def run_name(context: "Context") -> str:
-    """The name of a DAG run in the run store, of DAG and run id."""
-    return re.sub(r"[^A-Za-z0-9_.+-]", "_", f"{context['dag'].dag_id}__{context['run_id']}")
+    """The name of a DAG run for the run store, of DAG and run id."""
+    return f"{context['dag'].dag_id}__{context['run_id']}"
 
 
 def run_folder(cluster_folder: str, run_store: str | None, *, anew: bool = False) -> "RunFolder":

@@ -95,9 +95,11 @@ def verify(cluster_folder: str, run_store: str | None) -> None:
 @plainly()
 def report(cluster_folder: str, run_store: str | None) -> str:
     """Write the report whatever the run came to, then fail if a task before it did."""
+    from quota_ops.run_folder import PAGE
+
     with this_run(cluster_folder, run_store) as run:
         run_stage("report", run)
-        page = run.folder.path / "report.html"
+        page = run.folder.path / PAGE
     refuse_unless_done(page)
     return str(page)
 

@@ -11,7 +11,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.report.history import record_screen
 from quota_ops.report.screen import Line, Screen, Table, Tone, line
 from quota_ops.report.text import report_screen
-from quota_ops.run_folder import ADOPTED, ALTER, RELEASED, RunFolder
+from quota_ops.run_folder import ADOPTED, ALTER, PAGE, RELEASED, RunFolder
 from quota_ops.stages.read_report import read_report
 
 _RECORDS = {ALTER: "Altered", ADOPTED: "Adopted", RELEASED: "Released"}
@@ -45,6 +45,6 @@ def _records(folder: RunFolder) -> Screen:
 
 
 def _place(folder: RunFolder) -> Screen:
-    page = folder.path / "report.html"
+    page = folder.path / PAGE
     last = f"report: {page}" if page.exists() else f"run: {folder.path}"
     return (line(), line(last, Tone.CONTEXT))

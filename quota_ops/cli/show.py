@@ -16,7 +16,7 @@ from quota_ops.report import screens
 from quota_ops.report.remarks import is_accepted
 from quota_ops.report.rollback import afterwards, rollback_screen
 from quota_ops.report.screen import Screen, Tone, line
-from quota_ops.run_folder import REPORT, RunFolder
+from quota_ops.run_folder import PAGE, REPORT, RunFolder
 from quota_ops.stages.read_report import read_report
 
 MOST = 200
@@ -48,7 +48,7 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
         if command == "verify":
             last = (*screens.warning_lines(report), screens.verified_line(report))
         show((*screens.verify_screen(report), *last))
-    page = folder.path / "report.html"
+    page = folder.path / PAGE
     if command == "verify":
         return report
     if page.exists():

@@ -14,6 +14,7 @@ from quota_ops.demo.story import STEPS
 from quota_ops.demo.telling import Telling
 from quota_ops.model.errors import InvalidInput
 from quota_ops.report.screen import Span, Tone, line
+from quota_ops.run_folder import PAGE
 from quota_ops.sandbox.broker import RunningBroker
 
 INTRODUCTION = (
@@ -42,7 +43,7 @@ def run_demo(keep: Path | None = None) -> None:
     tell.times()
     if keep:
         tell.say("Report pages:", Tone.STRONG)
-        pages = (keep / "store").rglob("report.html")
+        pages = (keep / "store").rglob(PAGE)
         for page in sorted(pages, key=lambda one: one.stat().st_mtime):
             tell.say(str(page))
     following = NEXT[1:] if keep else NEXT
@@ -101,5 +102,5 @@ def _signals_that_end() -> Iterator[None]:
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, kept in before.items():
+            signal.signal(number, kept)

@@ -15,11 +15,10 @@ from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
 from quota_ops.report.summary import answer
 from quota_ops.report.text import as_text
-from quota_ops.run_folder import REPORT, RunFolder
+from quota_ops.run_folder import PAGE, REPORT, RunFolder
 from quota_ops.stages import audit
 from quota_ops.stages.read_report import read_report
 
-PAGE = "report.html"
 FORMS = {
     REPORT: as_json,
     "report.md": as_markdown,
