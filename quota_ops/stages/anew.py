@@ -22,20 +22,24 @@ def set_aside(folder: RunFolder, stage: str) -> None:
 
     Its outcomes would be told as those of the attempt that begins. Nothing is moved of one that
     compared nothing, nor the records of how the run ended (`end-0001.json`), which count on.
+    Raises InvalidInput when a file cannot be moved.
     """
     if not folder.has(DIFFERENCES.file):
         return
     places = (folder.path / f"attempt-{number:04d}" for number in count(1))
-    aside = next(place for place in places if not (place / DIFFERENCES.file).exists())
-    left = [one for one in folder.path.iterdir() if one.is_file() and one.name not in _KEPT[stage]]
     try:
+        aside = next(place for place in places if not (place / DIFFERENCES.file).exists())
+        files = [one for one in folder.path.iterdir() if one.is_file()]
+        left = [one for one in files if one.name not in _KEPT[stage]]
         artefact.make_folder(aside)
         # Killed on the way, the next attempt goes on: the file that it looks for is moved last.
         for file in sorted(left, key=lambda one: one.name == DIFFERENCES.file):
             if not file.name.startswith("end-"):
                 file.rename(aside / file.name)
     except OSError as error:
-        raise InvalidInput(f"{aside} cannot be written: {error.strerror}") from error
+        raise InvalidInput(
+            f"what an earlier attempt left in {folder.path} cannot be set aside: {error.strerror}"
+        ) from error
 
 
 def begin(folder: RunFolder, ledger_folder: Path) -> None:
