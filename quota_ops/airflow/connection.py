@@ -48,10 +48,16 @@ def _properties(found: Connection) -> Iterator[tuple[str, str]]:
     mechanism = str(extra.get("sasl.mechanism") or extra.get("sasl.mechanisms")).upper()
     login, password = _LOGIN_FIELDS.get(mechanism, ("sasl.username", "sasl.password"))
     fields = {
-        "bootstrap.servers": f"{found.host}:{found.port}" if found.port else found.host,
+        "bootstrap.servers": _servers(found.host or "", found.port),
         login: found.login,
         password: found.password,
     }
     for key, value in (fields | extra).items():
         if value not in {None, ""}:
             yield key, value if isinstance(value, str) else json.dumps(value)
+
+
+def _servers(host: str, port: int | None) -> str:
+    if host.count(":") > 1 and not {"[", ","} & set(host):  # Airflow takes brackets off an URI
+        host = f"[{host}]"
+    return f"{host}:{port}" if port else host

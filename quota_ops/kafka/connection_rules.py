@@ -1,5 +1,6 @@
 """Which settings of a connection need each other, and which would have no effect."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from quota_ops.kafka.connection_file import Line
@@ -14,6 +15,16 @@ _BY_TOKEN = (
     "sasl.oauthbearer.client.secret",
 )
 
+_LABEL = r"[A-Za-z0-9_-]{1,63}"
+_SERVER = re.compile(
+    r" *(?:(?P<protocol>[A-Za-z_]+)://)?"
+    rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\])"
+    r"(?::(?P<port>[0-9]{1,5}) *)?",
+    re.ASCII,
+)
+"""What librdkafka and kafka-python read in the same way, and no name that IDNA cannot encode."""
+_PORTS = range(1, 1 << 16)
+
 
 def check_together(lines: Mapping[str, Line], source: str) -> None:
     """Raises InvalidInput where settings do not make a connection together."""
@@ -27,6 +38,7 @@ def check_together(lines: Mapping[str, Line], source: str) -> None:
         raise InvalidInput(f"{source}: bootstrap.servers is missing.")
     written = lines.get("security.protocol")
     protocol = written.value if written else DEFAULTS["security.protocol"]
+    _check_servers(lines["bootstrap.servers"], protocol)
     by_token = "sasl.mechanism" in lines and lines["sasl.mechanism"].value == OAUTHBEARER
     _refuse_idle(lines, protocol, by_token=by_token)
     if by_token:
@@ -41,6 +53,23 @@ def check_together(lines: Mapping[str, Line], source: str) -> None:
         need(("ssl.key.location",), f"{forms['certificate']} needs it")
     if not forms["certificate"] and (forms["key"] or "ssl.key.password" in lines):
         need(("ssl.certificate.location",), "the key is of no use without it")
+
+
+def _check_servers(line: Line, protocol: str) -> None:
+    servers = line.value.split(",")
+    for number, server in enumerate(servers, start=1):
+        read = _SERVER.fullmatch(server)
+        if (
+            read is None
+            or (read["protocol"] or protocol).lower() != protocol
+            or int(read["port"] or _PORTS[-1]) not in _PORTS
+        ):
+            raise InvalidInput(
+                f"{line.place}: address {number} of {len(servers)} in bootstrap.servers is not "
+                "host:port.",
+                "Write host:port, the port from 1 to 65535, an IPv6 address as [::1]:9092, and a "
+                "comma between two.",
+            )
 
 
 def _refuse_idle(lines: Mapping[str, Line], protocol: str, *, by_token: bool) -> None:

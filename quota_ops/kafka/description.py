@@ -22,7 +22,7 @@ class Broker(NamedTuple):
         """The address that one of bootstrap.servers names, read as librdkafka does."""
         address = server.rpartition("://")[2].strip()
         host, _, port = address.rpartition(":")
-        if not port.isdecimal() or (":" in host and not host.endswith("]")):
+        if not (host and port.isdecimal()):
             host, port = address, _PORT
         return cls(BOOTSTRAP, host.strip("[]"), int(port))
 

@@ -89,6 +89,16 @@ def test_javas_names_in_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
 
+@pytest.mark.parametrize("host", ["::1", "[::1]"])
+def test_an_ipv6_address_keeps_its_port(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Airflow takes the brackets off an address that is given as an URI; they are put back."""
+    from quota_ops.airflow.connection import find_connection
+
+    conn = {"conn_type": "kafka", "host": host, "port": 9094}
+    monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_DEMO", json.dumps(conn))
+    assert find_connection("demo").lines["bootstrap.servers"].value == "[::1]:9094"
+
+
 def test_a_mistake_in_a_connection_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error says which Airflow connection it is, and not what is secret in it."""
     from quota_ops.airflow.connection import find_connection

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.description import Broker
 from quota_ops.kafka.jaas import parse_jaas
 from quota_ops.kafka.java_properties import read_java
 from quota_ops.kafka.settings import ALIASES, SETTINGS
@@ -20,6 +21,7 @@ PIECES = [
 NAMES = st.sampled_from([*SETTINGS, *ALIASES, *JAVA, "acks", ""])
 VALUES = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=6).map("".join)
 LINES = st.lists(st.builds("{}={}".format, NAMES, VALUES), max_size=8)
+SERVERS = ["kafka-1", ".", ":", "9092", "[", "]", "::1", ",", " ", "ssl://", "ä", "0", "99999"]
 PRINTABLE = st.text(st.characters(min_codepoint=1, max_codepoint=255), max_size=20)
 
 
@@ -44,3 +46,16 @@ def test_a_quoted_password_is_read_as_it_was_meant(password: str) -> None:
     (entry,) = read_java(f"sasl.jaas.config={escaped}", source="-")
     assert entry.value == jaas
     assert parse_jaas(entry.value, "-").options == {"password": password}
+
+
+@given(st.lists(st.sampled_from(SERVERS) | st.text(max_size=3), max_size=6).map("".join))
+def test_an_address_that_is_taken_can_be_looked_up(server: str) -> None:
+    """Whatever stands there is refused with its line, or is a host and a port that exists."""
+    try:
+        Connection.of({"bootstrap.servers": server}, name="demo", source="demo.properties")
+    except InvalidInput as error:
+        assert str(error).startswith("demo.properties: ")  # noqa: PT017 - half of the promise
+        return
+    for at in map(Broker.at, server.split(",")):
+        assert at.host.encode("idna")
+        assert 0 < at.port < 65536
