@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from quota_ops.cli.interrupt import heard
 from quota_ops.model.errors import InvalidDesiredState, QuotaOpsError
 
 INTERRUPTED = 130
@@ -83,7 +84,8 @@ class Commands(click.Group):
             if isinstance(stream, TextIOWrapper):  # a name may have what a terminal cannot show
                 stream.reconfigure(errors="backslashreplace")
         try:
-            return super().invoke(ctx)
+            with heard():
+                return super().invoke(ctx)
         except QuotaOpsError as error:
             tell(error)
             ctx.exit(error.exit_code)

@@ -10,6 +10,7 @@ import click
 
 from quota_ops.cli import INTERRUPTED, options
 from quota_ops.cli.asking import person
+from quota_ops.cli.interrupt import heard
 from quota_ops.cli.layout import TEXT
 from quota_ops.cli.show import progress, report_of, show_run
 from quota_ops.commit import find_commit
@@ -85,7 +86,8 @@ def run_command(
             actual=actual,
         )
         try:
-            run_stages(run, stages)
+            with heard():
+                run_stages(run, stages)
         except QuotaOpsError as raised:
             error = raised
         except KeyboardInterrupt:

@@ -1,0 +1,113 @@
+"""Ctrl-C leaves the block that hears it, whatever stands in its way."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import pytest
+
+from quota_ops.cli.interrupt import heard
+
+
+@pytest.fixture(autouse=True)
+def _as_in_a_terminal() -> Iterator[None]:
+    """The signal as Python takes it: a suite in the background may ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def interrupt() -> None:
+    """Ctrl-C, and a while in which nothing else happens."""
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(5)
+
+
+def swallowed() -> None:
+    """As an event loop does, to whom it is the failure of one task."""
+    for _ in range(3):
+        with suppress(KeyboardInterrupt):
+            interrupt()
+    time.sleep(5)
+
+
+def said_otherwise() -> None:
+    """As a database does."""
+    try:
+        interrupt()
+    except KeyboardInterrupt:
+        raise RuntimeError("query interrupted") from None
+
+
+def in_a_finalizer() -> None:
+    """Python itself drops what a finalizer raises."""
+
+    class Open:
+        def __del__(self) -> None:
+            interrupt()
+
+    Open()
+    time.sleep(5)
+
+
+@pytest.mark.parametrize("work", [interrupt, swallowed, said_otherwise, in_a_finalizer])
+def test_it_is_heard(work: Callable[[], None], capfd: pytest.CaptureFixture[str]) -> None:
+    """At once, as an interrupt and as nothing else."""
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), heard():
+        work()
+    assert time.monotonic() - began < 2
+    assert capfd.readouterr() == ("", "")
+
+
+def test_cleaning_up_is_left_in_peace() -> None:
+    """What is closed on the way out is closed, through errors of its own too."""
+    done = []
+
+    def work() -> None:
+        try:
+            interrupt()
+        finally:
+            try:
+                int("")
+            except ValueError:
+                time.sleep(0.1)
+                done.append("closed")
+
+    with pytest.raises(KeyboardInterrupt), heard():
+        work()
+    assert done == ["closed"]
+
+
+def test_nothing_is_left_behind() -> None:
+    """After the block the signal means what it meant before, and no other comes."""
+    with suppress(KeyboardInterrupt), heard():
+        interrupt()
+    time.sleep(0.1)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize("meant", [signal.SIG_IGN, signal.SIG_DFL])
+def test_what_the_signal_means_already(meant: signal.Handlers) -> None:
+    """In the background of a shell it is ignored, and a command of ours does not change that."""
+    signal.signal(signal.SIGINT, meant)
+    with heard():
+        assert signal.getsignal(signal.SIGINT) is meant
+
+
+def test_another_thread() -> None:
+    """Signals are the main thread's alone; elsewhere nothing is promised, and nothing fails."""
+    ran: list[bool] = []
+
+    def work() -> None:
+        with heard():
+            ran.append(True)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert ran == [True]
