@@ -14,6 +14,7 @@ from airflow.sdk import DAG
 from quota_ops.airflow.drift import drift_dag
 from quota_ops.airflow.notify import Notify, checked
 from quota_ops.airflow.reconcile import reconcile_dag
+from quota_ops.desired.files import cluster_folders
 from quota_ops.model.errors import InvalidInput
 
 
@@ -26,20 +27,20 @@ def build_dags(
 ) -> dict[str, DAG]:
     """One reconcile DAG for each cluster, one drift DAG for all, by their ids.
 
-    A cluster is a folder of `desired_state` with a cluster.yaml, which is all that is read here: a
-    DAG file parses in milliseconds however many quotas there are. One that does not parse still
-    gives its DAG, unscheduled, whose check says what is wrong. `run_store` is where runs and
-    ledgers live, the environment's QUOTA_OPS_RUN_STORE when it is None; `drift_schedule` is cron,
-    in UTC; a plan waits `approval_timeout` for a person, then it is given up; `notify` says who is
-    told of what. Raises InvalidInput, which Airflow shows as the file's import error, when there
-    is no such folder, or `notify` names what does not happen.
+    A cluster is a folder of `desired_state` with YAML in it; only its cluster.yaml is read here: a
+    DAG file parses in milliseconds however many quotas there are. One that is missing or does not
+    parse still gives its DAG, unscheduled, whose check says what is wrong. `run_store` is where
+    runs and ledgers live, the environment's QUOTA_OPS_RUN_STORE when it is None; `drift_schedule`
+    is cron, in UTC; a plan waits `approval_timeout` for a person, then it is given up; `notify`
+    says who is told of what. Raises InvalidInput, which Airflow shows as the file's import error,
+    when there is no such folder, or `notify` names what does not happen.
     """
     if not desired_state.is_dir():
         raise InvalidInput(
             f"{desired_state} is not a folder",
             "Give build_dags the folder whose sub-folders are clusters.",
         )
-    folders = sorted(one.parent for one in desired_state.resolve().glob("*/cluster.yaml"))
+    folders = cluster_folders(desired_state.resolve())
     told = checked(notify)
     dags = [reconcile_dag(folder, run_store, approval_timeout, told) for folder in folders]
     if folders:

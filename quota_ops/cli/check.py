@@ -11,7 +11,7 @@ import click
 
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import find_cluster
-from quota_ops.desired.read import Desired, find_clusters, read_cluster
+from quota_ops.desired.read import Desired, find_clusters, read_cluster, refuse_strays
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.silence import spoken
 from quota_ops.report.findings import finding_lines, findings_json
@@ -28,6 +28,8 @@ def check_clusters(
     `strict` takes findings that nobody silenced for problems.
     """
     folders = [find_cluster(name, desired_state) for name in clusters]
+    if not folders:
+        refuse_strays(desired_state)
     for desired in {folder.parent for folder in folders} or {desired_state}:
         found = find_clusters(desired)
     if not folders and not (folders := list(found)):

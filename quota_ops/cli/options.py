@@ -120,7 +120,9 @@ def find_cluster(cluster: str, desired_state: Path) -> Path:
     for folder in (desired_state / cluster, Path(cluster)):
         if folder.is_dir():
             return folder
-    there = sorted(one.parent.name for one in desired_state.glob("*/cluster.y*ml"))
+    from quota_ops.desired.files import cluster_folders
+
+    there = [one.name for one in cluster_folders(desired_state)]
     raise InvalidInput(
         f"there is no cluster {cluster!r} in {desired_state}",
         f"The clusters there: {', '.join(there)}."

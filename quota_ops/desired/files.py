@@ -1,4 +1,4 @@
-"""The files of a cluster's folder: YAML is read, Markdown is left alone, the rest is refused."""
+"""Which folders are clusters, and the files of each: YAML is read, Markdown left alone."""
 
 import os
 from collections.abc import Iterator
@@ -12,6 +12,32 @@ _YAML = (".yaml", ".yml")
 _MARKDOWN = ".md"
 _GIT = ".git"
 """Git's own files (.gitkeep, .gitattributes) say nothing about quotas."""
+
+
+def cluster_folders(desired_state: Path) -> tuple[Path, ...]:
+    """The clusters' folders in order of their names: those with YAML in them, at any depth.
+
+    One without its cluster.yaml, one that cannot be read and a link that leads nowhere count too:
+    skipped, their quotas would be forgotten in silence. A hidden one needs a cluster.yaml.
+    """
+    return tuple(sorted(filter(_is_cluster, desired_state.glob("*"))))
+
+
+def stray_files(desired_state: Path) -> tuple[Path, ...]:
+    """The YAML files beside the clusters' folders, which no cluster would read."""
+    return tuple(
+        path
+        for path in sorted(desired_state.glob("*"))
+        if path.suffix in _YAML and path.is_file() and not path.name.startswith(".")
+    )
+
+
+def _is_cluster(path: Path) -> bool:
+    if path.name.startswith("."):
+        return os.access(path / CLUSTER_YAML, os.F_OK)
+    if not path.is_dir():
+        return not path.exists()
+    return not os.access(path, os.R_OK | os.X_OK) or any(path.rglob("*.y*ml"))
 
 
 def list_quotas_files(folder: Path, problems: list[Problem]) -> tuple[Path, ...]:

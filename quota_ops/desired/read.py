@@ -1,12 +1,13 @@
 """A cluster's desired state: its policy and one row for each limit, or every problem at once."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML, ClusterFile, read_cluster_file
-from quota_ops.desired.files import list_quotas_files
+from quota_ops.desired.files import cluster_folders, list_quotas_files, stray_files
 from quota_ops.desired.findings import find
 from quota_ops.desired.nodes import garbage_collector_off, read_document
 from quota_ops.desired.quotas_file import Quota, read_quotas
@@ -22,10 +23,8 @@ from quota_ops.model.problem import Problem
 from quota_ops.model.rows import DesiredRow
 from quota_ops.model.silence import idle_silences, silenced
 
-_LEAST = f"""At the least {CLUSTER_YAML} says
-    cluster_id: {CLUSTER_FILE.fields["cluster_id"].example}
-    connection: {CLUSTER_FILE.fields["connection"].example}"""
-
+_EXAMPLES = ", ".join(f"{one}: {CLUSTER_FILE.fields[one].example}" for one in CLUSTER_FILE.required)
+_LEAST = f"At the least it says {{{_EXAMPLES}}}."
 
 _BY_FILES = frozenset(one.code for one in CODES.values() if one.decided_by is DecidedBy.FILES)
 
@@ -51,8 +50,8 @@ def read_cluster(folder: Path) -> Desired:
     cluster, because a vanished file must not read as "remove that team's quotas". InvalidInput
     when there is no such folder.
     """
-    if not folder.is_dir():
-        beside = ", ".join(path.name for path in _clusters_in(folder.parent))
+    if not (folder.is_dir() or folder.is_symlink()):
+        beside = ", ".join(path.name for path in cluster_folders(folder.parent))
         remedy = f"The clusters beside it: {beside}." if beside else None
         raise InvalidInput(f"{folder} is not a folder.", remedy)
     problems: list[Problem] = []
@@ -85,7 +84,7 @@ def read_policy(folder: Path) -> Policy:
 
 
 def find_clusters(desired_state: Path) -> tuple[Path, ...]:
-    """The clusters' folders, in order of their names: those that hold a cluster.yaml.
+    """The clusters' folders, in order of their names.
 
     Raises InvalidDesiredState when two of them are one cluster; what is wrong inside a folder is
     left for its own check to say. InvalidInput when there is no such folder.
@@ -93,7 +92,7 @@ def find_clusters(desired_state: Path) -> tuple[Path, ...]:
     if not desired_state.is_dir():
         remedy = "Name one with --desired-state; quota-ops init writes one."
         raise InvalidInput(f"{desired_state} is not a folder.", remedy)
-    folders = _clusters_in(desired_state)
+    folders = cluster_folders(desired_state)
     problems: list[Problem] = []
     first: dict[str, ClusterFile] = {}
     for folder in folders:
@@ -112,15 +111,23 @@ def find_clusters(desired_state: Path) -> tuple[Path, ...]:
     return folders
 
 
-def _clusters_in(desired_state: Path) -> tuple[Path, ...]:
-    return tuple(sorted(path.parent for path in desired_state.glob(f"*/{CLUSTER_YAML}")))
+def refuse_strays(desired_state: Path) -> None:
+    """Raise InvalidDesiredState with the YAML files that are in no cluster's folder."""
+    remedy = "Move it into one, or out of here."
+    strays = [
+        unread(str(path), "The file is in no cluster's folder.", remedy)
+        for path in stray_files(desired_state)
+    ]
+    if strays:
+        raise InvalidDesiredState(strays, files=len(strays), quotas=0)
 
 
 def _read_cluster_file(folder: Path, problems: list[Problem]) -> ClusterFile | None:
     path = folder / CLUSTER_YAML
-    if not path.exists():
-        problems.append(unread(str(path), "The file is missing.", _LEAST))
-        return None
+    with suppress(PermissionError):  # read_document says it
+        if not path.exists():
+            problems.append(unread(str(path), "The file is missing.", _LEAST))
+            return None
     document = read_document(path, CLUSTER_YAML, problems)
     return None if document is None else read_cluster_file(*document, folder.resolve().name)
 

@@ -24,7 +24,7 @@ print(len(dags), *heavy)
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
-    """A repository of three clusters, two of which do not parse."""
+    """A repository of four clusters: two do not parse, one has lost its cluster.yaml."""
     repository = Repository(tmp_path)
     repository.cluster("demo", cluster_id="AAAAAAAAAAAAAAAAAAAAAA", payments=ALICE)
     with (tmp_path / "desired_state" / "demo" / "cluster.yaml").open("a") as file:
@@ -33,6 +33,8 @@ def repository(tmp_path: Path) -> Repository:
     repository.cluster("never", cluster_id="BBBBBBBBBBBBBBBBBBBBBB")
     with (tmp_path / "desired_state" / "never" / "cluster.yaml").open("a") as file:
         file.write('schedule: "0 0 * * mon-foo"\n')
+    repository.cluster("lost", cluster_id="x", payments=ALICE)
+    (tmp_path / "desired_state" / "lost" / "cluster.yaml").unlink()
     return repository
 
 
@@ -45,13 +47,14 @@ def shape(dag: Any) -> dict[str, tuple[str, list[str]]]:
 
 
 def test_the_dags_of_a_repository(repository: Repository) -> None:
-    """A reconcile DAG per cluster, also for one that does not parse, and one drift DAG."""
+    """A reconcile DAG per cluster, also for those that do not parse, and one drift DAG."""
     dags = repository.dags()
     schedules: dict[str, Any] = {name: dag.schedule for name, dag in dags.items()}
     assert schedules == {
         "reconcile_demo": "*/30 * * * *",
         "reconcile_odd_one": None,
         "reconcile_never": None,
+        "reconcile_lost": None,
         "drift": "0 * * * *",
     }
     assert all(dag.max_active_runs == 1 and not dag.catchup for dag in dags.values())

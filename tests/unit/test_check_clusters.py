@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.desired.read import find_clusters, read_cluster
+from quota_ops.desired.read import find_clusters, read_cluster, refuse_strays
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 
 CLUSTER_YAML = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
@@ -34,16 +34,59 @@ def test_a_cluster_that_is_not_there_is_answered_with_those_that_are(tmp_path: P
     assert f"{tmp_path}/none/demo is not a folder." == str(alone.value)
 
 
-def test_clusters_are_the_folders_with_a_cluster_yaml(tmp_path: Path) -> None:
+def test_clusters_are_the_folders_with_yaml(tmp_path: Path) -> None:
     """Clusters come in order of their names; a broken one is still found, other folders are not."""
     new_cluster(tmp_path, "prod", "cluster_id: prod\nconnection: prod\n")
     new_cluster(tmp_path, "broken", "cluster_id: [\n")
     new_cluster(tmp_path, "demo")
+    (new_cluster(tmp_path, "misnamed") / "cluster.yaml").rename(tmp_path / "misnamed/cluster.yml")
+    (tmp_path / "deep" / "teams").mkdir(parents=True)
+    (tmp_path / "deep" / "teams" / "payments.yaml").touch()
+    (tmp_path / "nowhere").symlink_to(tmp_path / "nothing")
+    (tmp_path / "round").symlink_to(tmp_path / "round")
     (tmp_path / "schema").mkdir()
+    (tmp_path / "schema" / "quotas.json").touch()
+    (tmp_path / "README.md").touch()
+    (tmp_path / ".github" / "workflows").mkdir(parents=True)
+    (tmp_path / ".github" / "workflows" / "check.yaml").touch()
 
     found = [folder.name for folder in find_clusters(tmp_path)]
 
-    assert found == ["broken", "demo", "prod"]
+    assert found == ["broken", "deep", "demo", "misnamed", "nowhere", "prod", "round"]
+
+
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [("nothing", "No such file or directory"), ("prod", "Too many levels of symbolic links")],
+)
+def test_a_link_that_leads_nowhere_is_a_cluster_that_cannot_be_read(
+    tmp_path: Path, target: str, why: str
+) -> None:
+    """What a link hides may be quotas, so it is a problem and no absent cluster."""
+    (tmp_path / "prod").symlink_to(tmp_path / target)
+
+    with pytest.raises(InvalidDesiredState) as caught:
+        read_cluster(tmp_path / "prod")
+
+    assert str(caught.value).replace(f"{tmp_path}/", "") == (
+        f"prod:1:1  The folder cannot be read: {why}.\nprod/cluster.yaml:1:1  The file is missing."
+        " At the least it says {cluster_id: MkU3OEVBNTcwNTJENDM2Qg, connection: demo}."
+    )
+
+
+def test_yaml_beside_the_clusters_is_refused(tmp_path: Path) -> None:
+    """A quotas file in no cluster's folder would be read by nobody; what is hidden may stand."""
+    new_cluster(tmp_path, "demo")
+    for name in ("payments.yaml", "search.yml", ".yamllint.yaml", "README.md"):
+        (tmp_path / name).touch()
+
+    with pytest.raises(InvalidDesiredState) as caught:
+        refuse_strays(tmp_path)
+
+    assert str(caught.value).replace(f"{tmp_path}/", "") == "\n".join(
+        f"{name}:1:1  The file is in no cluster's folder. Move it into one, or out of here."
+        for name in ("payments.yaml", "search.yml")
+    )
 
 
 def test_two_folders_of_one_cluster_are_refused(tmp_path: Path) -> None:
