@@ -79,7 +79,7 @@ def this_run(
 ) -> Iterator["Run"]:
     """This DAG run as the stages take it; the cluster is connected to when a stage asks for it."""
     from quota_ops.airflow.connection import find_connection
-    from quota_ops.kafka.cluster import open_cluster
+    from quota_ops.kafka.cluster import open_policy
     from quota_ops.stages.run import Run
 
     folder = run_folder(cluster_folder, run_store, anew=anew)
@@ -87,10 +87,7 @@ def this_run(
 
         def connect() -> "Cluster":
             policy = folder.policy()
-            connection = find_connection(policy.connection)
-            return stack.enter_context(
-                open_cluster(connection, cluster_id=policy.cluster_id, verify=policy.verify)
-            )
+            return stack.enter_context(open_policy(policy, find_connection(policy.connection)))
 
         yield Run(
             folder=folder,

@@ -14,7 +14,7 @@ from quota_ops.cli.options import login
 from quota_ops.commit import find_commit
 from quota_ops.desired.one_off import OneOff
 from quota_ops.desired.read import read_cluster, read_policy
-from quota_ops.kafka.cluster import open_cluster
+from quota_ops.kafka.cluster import open_policy
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import InvalidInput, Refused
@@ -52,7 +52,7 @@ def alter_cluster(asking: Asking, asked: Sequence[Alteration]) -> None:
     path = find_run_store(asking.run_store).new_run(policy.cluster)
     run = RunFolder.start(path, cluster=policy.cluster, commit=find_commit(asking.folder))
     run.write_json(POLICY, policy.as_json())
-    with open_cluster(found, cluster_id=policy.cluster_id, verify=policy.verify) as cluster:
+    with open_policy(policy, found) as cluster:
         batches, outcomes = alter.ask(run, cluster, asked, login())
         accepted = all(one.status is Status.ACCEPTED for one in outcomes)
         sent = accepted and not asking.validate_only

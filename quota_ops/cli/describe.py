@@ -60,12 +60,13 @@ def describe(
     the cluster's id, and no other file. With --run all that the cluster holds is left in the run's
     folder too, where `diff --run` finds it.
     """
-    from quota_ops.cli.stored import describe_run, read_stored
+    from quota_ops.cli.stored import describe_run, open_source
     from quota_ops.model.specification import parse_filter
 
     wanted = parse_filter(**flags)
     if run_folder is None:
-        stored, place = read_stored(cluster, actual, desired_state, connection_file)
+        with open_source(cluster, actual, desired_state, connection_file) as (source, place):
+            stored = source.describe()
     elif cluster or actual:
         raise InvalidInput("--run names the cluster already", "Leave out CLUSTER and --actual.")
     else:

@@ -84,12 +84,12 @@ def wanted(
 
 def adopt_rows(asking: Asking, connection_file: Path | None, who: EntityFilter | None) -> None:
     """Adopt what the cluster holds of these entities, and say what the next run makes of it."""
-    from quota_ops.kafka.cluster import open_cluster
+    from quota_ops.kafka.cluster import open_policy
     from quota_ops.kafka.connection import find_connection
 
     policy = asking.desired.policy
     found = find_connection(policy.connection, file=connection_file)
-    with open_cluster(found, cluster_id=policy.cluster_id, verify=policy.verify) as cluster:
+    with open_policy(policy, found) as cluster:
         rows = ownership.adopt(
             asking.run, cluster, asking.ledger, asking.desired, wanted=who, word=asking.word
         )

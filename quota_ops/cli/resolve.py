@@ -9,11 +9,9 @@ import click
 
 from quota_ops.cli import options, specification
 from quota_ops.model.address import address
-from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.resolution import CLIENT_KEYS, IP_KEYS, Limits, Resolution
-from quota_ops.model.rows import StoredQuota
 from quota_ops.model.specification import parse_names, require_text
 from quota_ops.report.remarks import callback_words
 
@@ -73,13 +71,17 @@ def resolve(
     through the eight levels of users and client ids; the first that has a limit holds, even if a
     later one is lower. Read-only.
     """
+    from quota_ops.cli.stored import open_source
+
     names = _names(asked)
     if clients is None:
         keys = _keys(names, asked["key"])
     elif names:
         raise InvalidInput("--clients takes the names from the file: leave out --user and others.")
-    stored, brokers, facts = _stored(cluster, desired_state, connection_file, actual)
-    warning = callback_words(facts)
+    with open_source(cluster, actual, desired_state, connection_file) as (source, _):
+        facts = source.facts_aside()
+        stored, brokers = source.describe(), len(source.brokers) or None
+        warning = callback_words(facts())
     if clients is not None:
         from quota_ops.cli.resolve_clients import resolve_file
 
@@ -135,27 +137,6 @@ def _resolve(limits: Limits, key: str, names: dict[str, str]) -> Resolution:
     if key in IP_KEYS:
         return limits.resolve_address(key, ip=names[IP])
     return limits.resolve(key, user=names.get(USER), client_id=names.get(CLIENT_ID))
-
-
-def _stored(
-    cluster: str | None, desired_state: Path, connection_file: Path | None, actual: Path | None
-) -> tuple[Sequence[StoredQuota], int | None, ClusterFacts | None]:
-    """What is stored, how many brokers there are, and what they say besides; a snapshot: None."""
-    if actual is not None:
-        from quota_ops.snapshot import Snapshot
-
-        return Snapshot.read(actual).rows, None, None
-    if cluster is None:
-        raise InvalidInput("no cluster is named", "Name a CLUSTER, or a snapshot by --actual FILE.")
-    from quota_ops.desired.read import read_policy
-    from quota_ops.kafka.cluster import open_cluster
-    from quota_ops.kafka.connection import find_connection
-
-    policy = read_policy(options.find_cluster(cluster, desired_state))
-    found = find_connection(policy.connection, file=connection_file)
-    with open_cluster(found, cluster_id=policy.cluster_id, verify=policy.verify) as opened:
-        facts = opened.facts_aside()
-        return opened.describe(), len(opened.brokers), facts()
 
 
 def _show(

@@ -157,12 +157,10 @@ def connection(
 
         @cache
         def connect() -> "Cluster":
-            from quota_ops.kafka.cluster import open_cluster
+            from quota_ops.kafka.cluster import open_policy
 
             asked = policy()
             found = find_connection(asked.connection, file=connection_file)
-            return stack.enter_context(
-                open_cluster(found, cluster_id=asked.cluster_id, verify=asked.verify)
-            )
+            return stack.enter_context(open_policy(asked, found))
 
         yield connect

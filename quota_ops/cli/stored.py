@@ -1,33 +1,42 @@
 """What a cluster holds: asked of its brokers, or read from a snapshot that was taken of it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quota_ops.cli import options
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import StoredQuota
 
+if TYPE_CHECKING:
+    from quota_ops.kafka.cluster import Cluster
+    from quota_ops.snapshot import Snapshot
 
-def read_stored(
+
+@contextmanager
+def open_source(
     cluster: str | None, actual: Path | None, desired_state: Path, connection_file: Path | None
-) -> tuple[tuple[StoredQuota, ...], str]:
-    """The stored quotas, in no order, and the words for where they are.
+) -> Iterator[tuple["Cluster | Snapshot", str]]:
+    """What can be asked for the stored quotas, and the words for where they are.
 
     With `actual` the cluster is not asked, and need not be named.
     """
     if actual is not None:
         from quota_ops.snapshot import Snapshot
 
-        return Snapshot.read(actual).rows, str(actual)
+        yield Snapshot.read(actual), str(actual)
+        return
     if cluster is None:
         raise InvalidInput("no cluster is named", "Name a CLUSTER, or a snapshot by --actual FILE.")
     from quota_ops.desired.read import read_policy
-    from quota_ops.kafka.cluster import open_cluster
+    from quota_ops.kafka.cluster import open_policy
     from quota_ops.kafka.connection import find_connection
 
     policy = read_policy(options.find_cluster(cluster, desired_state))
     found = find_connection(policy.connection, file=connection_file)
-    with open_cluster(found, cluster_id=policy.cluster_id, verify=policy.verify) as opened:
-        return opened.describe(), f"{policy.cluster} ({policy.cluster_id})"
+    with open_policy(policy, found) as opened:
+        yield opened, f"{policy.cluster} ({policy.cluster_id})"
 
 
 def describe_run(

@@ -1,7 +1,7 @@
 """One cluster, and the three calls that quota-ops makes: describe, validate and apply."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 from quota_ops.kafka.acl import (
@@ -33,7 +33,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import EntityAnswer
-from quota_ops.model.policy import VerifyPolicy
+from quota_ops.model.policy import Policy, VerifyPolicy
 from quota_ops.model.rows import StoredQuota
 from quota_ops.model.verification import BOOTSTRAP
 
@@ -58,6 +58,11 @@ def open_cluster(
         yield cluster
     finally:
         cluster.close()
+
+
+def open_policy(policy: Policy, connection: Connection) -> AbstractContextManager["Cluster"]:
+    """Connect to the cluster that a policy names, and ask whom it says; as `open_cluster`."""
+    return open_cluster(connection, cluster_id=policy.cluster_id, verify=policy.verify)
 
 
 class Cluster:
