@@ -11,7 +11,8 @@ from quota_ops.model.problem import Problem
 _YAML = (".yaml", ".yml")
 _MARKDOWN = ".md"
 _GIT = ".git"
-"""Git's own files (.gitkeep, .gitattributes) say nothing about quotas."""
+_GITS_FILES = frozenset({".gitattributes", ".gitignore", ".gitkeep"})
+"""Git's own, which say nothing about quotas."""
 
 
 def cluster_folders(desired_state: Path) -> tuple[Path, ...]:
@@ -57,7 +58,7 @@ def _walk(folder: Path, problems: list[Problem]) -> Iterator[Path]:
         problems.append(unread(str(folder), f"The folder cannot be read: {error.strerror}."))
         return
     for entry in entries:
-        if entry.name.startswith(_GIT):
+        if entry.name == _GIT or (entry.name in _GITS_FILES and entry.is_file()):
             continue
         path = folder / entry.name
         if entry.is_dir(follow_symlinks=False):

@@ -133,7 +133,7 @@ def test_a_place_far_to_the_right_has_no_excerpt(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["quotas.txt", "payments.yaml.bak", ".DS_Store", "a.YAML", "LICENSE"]
+    "name", ["quotas.txt", "payments.yaml.bak", ".DS_Store", "a.YAML", "LICENSE", ".gitlab"]
 )
 def test_any_other_file_is_an_error_that_names_it(folder: Path, name: str) -> None:
     """A file that is neither YAML nor Markdown may be a misnamed team, so it is refused."""
@@ -148,9 +148,10 @@ def test_any_other_file_is_an_error_that_names_it(folder: Path, name: str) -> No
 
 
 def test_markdown_and_files_of_git_are_left_alone(folder: Path) -> None:
-    """Markdown, Git's own files and folders say nothing about quotas."""
+    """Markdown, Git's own files and folder say nothing about quotas."""
     (folder / "README.md").write_bytes(b"\xff")
-    (folder / ".gitkeep").touch()
+    for name in (".gitattributes", ".gitignore", ".gitkeep"):
+        (folder / name).touch()
     (folder / ".git").mkdir()
     (folder / ".git" / "HEAD").touch()
 
