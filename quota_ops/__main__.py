@@ -5,8 +5,9 @@ import os
 import sys
 
 from quota_ops.cli import main
+from quota_ops.cli.streams import Printed, open_streams
 
-_FLUSH_FAILED = 120
+_UNPRINTED = 120
 """What Python itself exits with when its last words cannot be written."""
 
 
@@ -15,7 +16,7 @@ def run() -> None:
     # The allocator that Arrow brings is not used, and its thread would keep us from forking.
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
     ended: list[object] = []
-    atexit.register(_end, ended)  # called last, because it is registered first
+    atexit.register(_end, ended, open_streams())  # called last, because it is registered first
     try:
         main(prog_name="quota-ops")
     except SystemExit as error:
@@ -23,7 +24,7 @@ def run() -> None:
         raise
 
 
-def _end(ended: list[object]) -> None:
+def _end(ended: list[object], printed: Printed) -> None:
     """End at once: to free every object takes longer than to plan, and what is open is closed."""
     match ended:
         case [int() as status]:
@@ -32,11 +33,11 @@ def _end(ended: list[object]) -> None:
             code = 0
         case _:  # an error that Python has told
             code = 1
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            code = code or _FLUSH_FAILED
+    sys.stdout.flush()
+    if printed.failure:
+        sys.stderr.write(f"quota-ops: cannot print: {printed.failure.strerror}\n")
+        code = code or _UNPRINTED
+    sys.stderr.flush()
     os._exit(code)
 
 

@@ -182,7 +182,11 @@ def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
         "apply demo --allow takeover --allow conflict --reason INC-7",
     ):
         call = ["sh", "-c", f"{sys.executable} -m quota_ops {command} > /dev/full"]
-        subprocess.run(call, env=lab.environment, cwd=lab.root, capture_output=True, check=False)
+        ended = subprocess.run(
+            call, env=lab.environment, cwd=lab.root, stderr=subprocess.PIPE, check=False
+        )
+        said = (ended.returncode, ended.stderr)
+        assert said == (120, b"quota-ops: cannot print: No space left on device\n")
     hold.parent.mkdir(parents=True)
     hold.write_text("{")
     altered = lab.cli("alter", "demo", "--names", "user=a", "--add", f"{KEY}=3")

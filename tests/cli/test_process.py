@@ -22,16 +22,43 @@ def test_a_process_ends_with_its_commands_exit_code(arguments: list[str], code: 
         assert said.rstrip().endswith("}")
 
 
-def test_a_reader_that_leaves_early_sees_no_traceback() -> None:
-    """`quota-ops schema quotas | head -1` is quiet."""
-    piped = subprocess.run(
-        ["/bin/sh", "-c", f"{' '.join(QUOTA_OPS)} schema quotas | head -1"],
+FULL = "quota-ops: cannot print: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "stderr"),
+    [
+        ("schema quotas > /dev/full", 120, FULL),
+        ("--help > /dev/full", 120, FULL),
+        ("schema quotas >&-", 0, ""),
+        ("schema quotas <&- >&- 2>&-", 0, ""),
+        ("check --desired-state /nowhere 2> /dev/full", 2, ""),
+        ("check --desired-state /nowhere 2>&-", 2, ""),
+        ("--nothing > /dev/full 2>&1", 2, ""),
+    ],
+)
+def test_what_a_command_did_decides_its_exit_code(command: str, code: int, stderr: str) -> None:
+    """Where nobody can read it, too: only what was lost without a word before is told, by 120."""
+    ended = subprocess.run(
+        ["/bin/sh", "-c", f"{' '.join(QUOTA_OPS)} {command}"],
         capture_output=True,
         text=True,
         check=False,
     )
 
-    assert (piped.stdout, piped.stderr) == ("{\n", "")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, "", stderr)
+
+
+def test_a_reader_that_leaves_early_sees_no_traceback() -> None:
+    """`quota-ops schema quotas | head -1` is quiet and no failure; this one reads nothing."""
+    piped = subprocess.run(
+        ["/bin/sh", "-c", f"({' '.join(QUOTA_OPS)} schema quotas; echo $? >&2) | :"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (piped.stdout, piped.stderr) == ("", "0\n")
 
 
 def test_a_programming_error_still_ends_as_one() -> None:
