@@ -38,8 +38,15 @@ def init(folder: Path, cluster: str, cluster_id: str | None) -> None:
     Desired state of one cluster, a DAG file and first steps. Writes nothing when one of its files
     is there already.
     """
-    stated = cluster_id or "REPLACE-WITH-THE-CLUSTER-ID"
-    values = {"cluster": cluster, "cluster_id": stated, "folder": folder.name}
+    from quota_ops.desired.spelling import spell_text
+
+    _refuse_what_check_would(cluster, cluster_id)
+    values = {
+        "cluster": cluster,
+        "connection": spell_text(cluster),
+        "cluster_id": spell_text(cluster_id or "REPLACE-WITH-THE-CLUSTER-ID"),
+        "folder": folder.name,
+    }
     texts = {
         folder / Template(path).substitute(values): Template(
             files("quota_ops.cli").joinpath("starter", template).read_text(encoding="utf-8")
@@ -54,6 +61,21 @@ def init(folder: Path, cluster: str, cluster_id: str | None) -> None:
         click.echo(f"  {path}")
     first = "" if cluster_id else "put your cluster's id into cluster.yaml, "
     click.echo(f"\nNext: cd {folder}, {first}then quota-ops check")
+
+
+def _refuse_what_check_would(cluster: str, cluster_id: str | None) -> None:
+    from quota_ops.desired.cluster_file import CONNECTION, is_cluster_id
+
+    if not CONNECTION.fullmatch(cluster) or cluster.startswith((".", "-")):
+        raise InvalidInput(
+            f"--cluster {cluster!r} cannot be the name of a cluster",
+            "It is a folder's and a connection's too: letters, digits, '.', '_' and '-'.",
+        )
+    if cluster_id is not None and not is_cluster_id(cluster_id):
+        raise InvalidInput(
+            f"--cluster-id {cluster_id!r} is no cluster id",
+            "kafka-cluster.sh cluster-id prints it.",
+        )
 
 
 @click.command(

@@ -66,9 +66,14 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
 
 def _read_cluster_id(field: str, node: yaml.Node) -> str:
     text = read_text(field, node)
-    if not text.isprintable() or " " in text:
+    if not is_cluster_id(text):
         raise Misread(f"{show(text)} is no cluster id.", "kafka-cluster.sh cluster-id prints it.")
     return text
+
+
+def is_cluster_id(text: str) -> bool:
+    """Whether a text can be a cluster's id: one word that can be shown."""
+    return text != "" and text.isprintable() and " " not in text
 
 
 def _read_connection(field: str, node: yaml.Node) -> str:
