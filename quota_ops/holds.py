@@ -1,12 +1,14 @@
 """The holds of a cluster, kept in the run store: a numbered file for each word of a person."""
 
 import json
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
 from quota_ops import artefact
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.hold import Hold
+from quota_ops.model.filter import EntityFilter
+from quota_ops.model.hold import Hold, in_force
 from quota_ops.numbered import file_name, numbers
 
 _KIND = "json"
@@ -27,6 +29,18 @@ def add(folder: Path, hold: Hold) -> None:
     for number in count(next_number):
         if artefact.create(str(folder / file_name(number, _KIND)), content):
             return
+
+
+def release(folder: Path, who: EntityFilter, *, by: str, reason: str) -> Hold:
+    """End a hold early; InvalidInput when there is none on exactly these entities."""
+    now = datetime.now(UTC).replace(microsecond=0)
+    lasting = in_force(read(folder), now)
+    if who not in {one.who for one in lasting}:
+        held = "; ".join(f"{one.who.text}, {one.text}" for one in lasting)
+        raise InvalidInput(f"{who.text} is not held", f"Held now: {held or 'nobody'}.")
+    word = Hold(who, now, by, reason, now)
+    add(folder, word)
+    return word
 
 
 def _read(file: Path) -> Hold:

@@ -1,4 +1,4 @@
-"""The command line: one command per stage, and the few beside them; no logic."""
+"""The command line: one command per stage, and the few beside them. It asks, calls and shows."""
 
 import gc
 import json

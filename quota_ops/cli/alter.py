@@ -53,7 +53,7 @@ def alter(
     The broker validates all of it before any of it is sent. Entities under `protect` are refused;
     a run folder keeps what was asked and what became of each entity.
     """
-    from quota_ops.cli.altering import Asking, alter_cluster
+    from quota_ops.cli.altering import alter_cluster
     from quota_ops.model.alteration import Alteration
     from quota_ops.model.errors import InvalidInput
     from quota_ops.model.one_off import parse_changes, read_changes
@@ -68,11 +68,11 @@ def alter(
         raise InvalidInput("--from says who and what", "Leave out --names, --add and the others.")
     else:
         asked = read_changes(read_lines(source), str(source))
-    asking = Asking(
-        folder=options.find_cluster(cluster, desired_state),
+    alter_cluster(
+        options.find_cluster(cluster, desired_state),
+        asked,
         connection_file=connection_file,
         run_store=run_store,
         output=output,
         validate_only=validate_only,
     )
-    alter_cluster(asking, asked)

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,41 +25,33 @@ from quota_ops.report.audit_verb import Verb
 from quota_ops.report.cells import outcome_words
 from quota_ops.report.remarks import altered_at_standstill
 from quota_ops.report.screen import Row, Span, Table, Tone, line
-from quota_ops.run_folder import POLICY, RunFolder
+from quota_ops.run_folder import RunFolder
 from quota_ops.run_store import find_run_store
-from quota_ops.stages import alter
+from quota_ops.stages import alter, audit_verb
 from quota_ops.stages.holding import holds_now
 from quota_ops.stages.standstill import standstill
 
 
-@dataclass(frozen=True)
-class Asking:
-    """The cluster's folder, and how it is to be altered."""
-
-    folder: Path
-    connection_file: Path | None
-    run_store: str | None
-    output: str
-    validate_only: bool
-
-
-def alter_cluster(asking: Asking, asked: Sequence[Alteration]) -> None:
+def alter_cluster(
+    folder: Path,
+    asked: Sequence[Alteration],
+    *,
+    connection_file: Path | None,
+    run_store: str | None,
+    output: str,
+    validate_only: bool,
+) -> None:
     """Alter, show what became of it, and raise Refused when an entity did not end as asked."""
-    policy = read_policy(asking.folder)
+    policy, store = read_policy(folder), find_run_store(run_store)
     alter.refuse_protected(asked, policy.protect)
-    found = find_connection(policy.connection, file=asking.connection_file)
-    path = find_run_store(asking.run_store).new_run(policy.cluster)
-    run = RunFolder.start(path, cluster=policy.cluster, commit=find_commit(asking.folder))
-    run.write_json(POLICY, policy.as_json())
+    found = find_connection(policy.connection, file=connection_file)
+    run = audit_verb.start(store, policy, find_commit(folder))
     with open_policy(policy, found) as cluster:
-        batches, outcomes = alter.ask(run, cluster, asked, login())
-        accepted = all(one.status is Status.ACCEPTED for one in outcomes)
-        sent = accepted and not asking.validate_only
-        if sent:
-            outcomes = alter.send(run, cluster, batches)
-    rows = tuple(row for batch in batches.values() for row in batch)
+        rows, outcomes, sent = alter.run(run, cluster, asked, login(), validate_only=validate_only)
+    show_it = _show_text if output == TEXT else _show_json
     try:
-        _show(asking, policy, run, rows, {one.entity: one for one in outcomes}, sent=sent)
+        git = _git(folder, store.holds(policy.cluster_id))
+        show_it(policy, run, rows, {one.entity: one for one in outcomes}, git, sent=sent)
     finally:
         if sent:
             keep_verb(run, Verb.ALTER)
@@ -72,20 +63,16 @@ def alter_cluster(asking: Asking, asked: Sequence[Alteration]) -> None:
         )
 
 
-def _show(
-    asking: Asking,
+def _show_json(
     policy: Policy,
     run: RunFolder,
     rows: Sequence[BatchRow],
     outcomes: Mapping[str, Outcome],
+    git: OneOff | None,
     *,
     sent: bool,
 ) -> None:
-    git = _git(asking.folder, find_run_store(asking.run_store).holds(policy.cluster_id))
     stopped = standstill(policy, datetime.now(UTC))
-    if asking.output == TEXT:
-        _show_text(policy, run, rows, outcomes, git, stopped=stopped, sent=sent)
-        return
     changes = [
         {
             "entity": row.entity,
@@ -111,7 +98,6 @@ def _show_text(
     outcomes: Mapping[str, Outcome],
     git: OneOff | None,
     *,
-    stopped: str | None,
     sent: bool,
 ) -> None:
     verb = "altered" if sent else "asked, nothing written"
@@ -121,7 +107,7 @@ def _show_text(
         tuple(_row(row, outcomes[row.entity], git, sent=sent) for row in rows),
     )
     show((heading, line(), table, line()))
-    if stopped is not None:
+    if (stopped := standstill(policy, datetime.now(UTC))) is not None:
         show((line(altered_at_standstill(policy.cluster, stopped), Tone.CHANGE), line()))
     show((line(f"run: {run.path}", Tone.CONTEXT),))
     if git is None:

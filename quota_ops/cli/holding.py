@@ -70,17 +70,8 @@ def hold_entities(cluster: Cluster, who: EntityFilter, until: str, *, by: str, r
 
 def release_entities(cluster: Cluster, who: EntityFilter, *, by: str, reason: str | None) -> None:
     """End a hold early; InvalidInput when there is none on exactly these entities."""
-    now = _now()
-    lasting = in_force(holds.read(cluster.holds), now)
-    if who not in {one.who for one in lasting}:
-        held = "; ".join(f"{one.who.text}, {one.text}" for one in lasting)
-        raise InvalidInput(
-            f"{who.text} is not held",
-            f"On {cluster.policy.cluster}: {held or 'nobody is held'}.",
-        )
-    hold = Hold(who, now, by, reason or "", now)
-    holds.add(cluster.holds, hold)
-    cluster.tell(hold, "is held no longer", "The next run writes what Git says.")
+    word = holds.release(cluster.holds, who, by=by, reason=reason or "")
+    cluster.tell(word, "is held no longer", "The next run writes what Git says.")
 
 
 def list_holds(cluster: Cluster, *, everything: bool) -> None:

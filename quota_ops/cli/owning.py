@@ -27,9 +27,9 @@ from quota_ops.report.ownership import (
     released_screen,
 )
 from quota_ops.report.screen import Screen, Tone, line
-from quota_ops.run_folder import POLICY, RunFolder
+from quota_ops.run_folder import RunFolder
 from quota_ops.run_store import find_run_store
-from quota_ops.stages import ownership
+from quota_ops.stages import audit_verb, ownership
 from quota_ops.stages.ownership import Word
 
 
@@ -60,9 +60,7 @@ class Asking:
         folder = find_cluster(cluster, desired_state)
         desired = read_cluster(folder)
         policy, store = desired.policy, find_run_store(run_store)
-        path = store.new_run(policy.cluster)
-        run = RunFolder.start(path, cluster=policy.cluster, commit=find_commit(folder))
-        run.write_json(POLICY, policy.as_json())
+        run = audit_verb.start(store, policy, find_commit(folder))
         return cls(desired, run, store.ledger(policy.cluster_id), Word(by, reason or ""), output)
 
     @property

@@ -36,6 +36,24 @@ def refuse_protected(asked: Iterable[Alteration], protect: Iterable[EntityFilter
             )
 
 
+def run(
+    folder: RunFolder,
+    cluster: Cluster,
+    asked: Iterable[Alteration],
+    by: str,
+    *,
+    validate_only: bool,
+) -> tuple[tuple[BatchRow, ...], tuple[Outcome, ...], bool]:
+    """Ask, and unless `validate_only` send, when the broker would accept all of it.
+
+    Returns the rows, what became of each entity, and whether anything was sent.
+    """
+    batches, outcomes = ask(folder, cluster, asked, by)
+    sends = not validate_only and all(one.status is Status.ACCEPTED for one in outcomes)
+    rows = tuple(row for batch in batches.values() for row in batch)
+    return rows, send(folder, cluster, batches) if sends else outcomes, sends
+
+
 def ask(
     folder: RunFolder, cluster: Cluster, asked: Iterable[Alteration], by: str
 ) -> tuple[Batches, tuple[Outcome, ...]]:

@@ -1,13 +1,15 @@
-"""The end of what is done without a plan, kept and sent as the end of a run is."""
+"""What is done without a plan: its run begins, and its end is kept and sent as any run's is."""
 
 from collections.abc import Callable
 from functools import partial
 
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.moment import iso_utc
+from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageStatus
 from quota_ops.report.audit_verb import Verb, VerbEnd, verb_record
-from quota_ops.run_folder import ADOPTED, ALTER, APPLIED, RELEASED, RunFolder
+from quota_ops.run_folder import ADOPTED, ALTER, APPLIED, POLICY, RELEASED, RunFolder
+from quota_ops.run_store import RunStore
 from quota_ops.stages import audit
 
 _LEFT = {
@@ -16,6 +18,14 @@ _LEFT = {
     Verb.RELEASE: (RELEASED, ("release",)),
 }
 """The artefact and the stages of each."""
+
+
+def start(store: RunStore, policy: Policy, commit: str | None) -> RunFolder:
+    """A new run with the policy that holds for it."""
+    path = store.new_run(policy.cluster)
+    folder = RunFolder.start(path, cluster=policy.cluster, commit=commit)
+    folder.write_json(POLICY, policy.as_json())
+    return folder
 
 
 def run(
