@@ -3,6 +3,8 @@
 import gc
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
@@ -13,7 +15,7 @@ from typing import Any
 import click
 
 from quota_ops.cli.interrupt import heard
-from quota_ops.model.errors import InvalidDesiredState, QuotaOpsError
+from quota_ops.model.errors import InvalidDesiredState, InvalidInput, QuotaOpsError
 
 INTERRUPTED = 130
 
@@ -78,13 +80,18 @@ class Commands(click.Group):
             ctx.fail(f"there is no command {args[0]!r}.{meant}")
         return super().resolve_command(ctx, args)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read what stands before the command's name."""
+        with _usage_told():
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; what a person can mend is told without a traceback."""
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):  # a name may have what a terminal cannot show
                 stream.reconfigure(errors="backslashreplace")
         try:
-            with heard():
+            with heard(), _usage_told():
                 return super().invoke(ctx)
         except QuotaOpsError as error:
             tell(error)
@@ -109,6 +116,19 @@ def tell(error: QuotaOpsError) -> None:
         return
     first, *rest = str(error).split("\n")
     show((line(first, Tone.REFUSAL), *map(line, rest)), sys.stderr)
+
+
+@contextmanager
+def _usage_told() -> Iterator[None]:
+    """Let click tell of arguments that are none, but to machines as other errors are told."""
+    try:
+        yield
+    except click.UsageError as error:
+        if not _wants_json():
+            raise
+        where = error.ctx.command_path if error.ctx else "quota-ops"
+        tell(InvalidInput(error.format_message(), f"See {where} --help."))
+        raise click.exceptions.Exit(InvalidInput.exit_code) from None
 
 
 def _wants_json() -> bool:
