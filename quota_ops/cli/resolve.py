@@ -12,7 +12,7 @@ from quota_ops.model.address import address
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.resolution import CLIENT_KEYS, IP_KEYS, Limits, Resolution
-from quota_ops.model.specification import parse_names, require_text
+from quota_ops.model.specification import parse_names, require_carried, require_text
 from quota_ops.report.remarks import callback_words
 
 
@@ -103,6 +103,7 @@ def _names(asked: dict[str, Any]) -> dict[str, str]:
     }
     for kind, name in names.items():
         require_text(f"--{kind}", name)
+        require_carried(f"--{kind}", name)
     for kind, name in parse_names(asked["names"]):
         if kind not in ENTITY_TYPES:
             raise InvalidInput(f"--names {kind}=: brokers limit by {', '.join(ENTITY_TYPES)}.")

@@ -69,7 +69,7 @@ def _refuse_what_check_would(cluster: str, cluster_id: str | None) -> None:
     if not CONNECTION.fullmatch(cluster) or cluster.startswith((".", "-")):
         raise InvalidInput(
             f"--cluster {cluster!r} cannot be the name of a cluster",
-            "It is a folder's and a connection's too: letters, digits, '.', '_' and '-'.",
+            "It names a folder and a connection: letters, digits and '_', then also '.' and '-'.",
         )
     if cluster_id is not None and not is_cluster_id(cluster_id):
         raise InvalidInput(

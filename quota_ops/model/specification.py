@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-from quota_ops.model.entity import ENTITY_TYPES, IP, Entity
+from quota_ops.model.entity import ENTITY_TYPES, IP, MAX_NAME_BYTES, Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
 
@@ -34,7 +34,8 @@ def parse_exactly(
     """The entities of exactly the types that the flags name, as an entry of `protect` has them.
 
     So `user=alice` is the entity that `alter` would alter, and not a client of alice's. Raises
-    InvalidInput as `parse_filter` does, and when nobody is named.
+    InvalidInput as `parse_filter` does, when nobody is named, and for an empty name, which brokers
+    describe as nobody and never store.
     """
     wanted = parse_filter(names, defaults, anyone, strict=True)
     if not wanted.parts:
@@ -42,6 +43,12 @@ def parse_exactly(
             "nobody is named",
             "Add --names user=alice, --defaults user for the default, --any user for all users.",
         )
+    for part in wanted.parts:
+        if part.name == "":
+            raise InvalidInput(
+                f"--names {part.type}= is empty",
+                f"No cluster stores such a name; for the default write --defaults {part.type}.",
+            )
     return wanted
 
 
@@ -79,6 +86,7 @@ def _parse_name(text: str) -> tuple[str, str]:
     kind, equals, name = text.partition("=")
     if not equals:
         raise InvalidInput(f"--names {text!r} has no type", "Write TYPE=NAME, such as user=alice.")
+    require_carried("--names", name)
     return kind, name
 
 
@@ -91,6 +99,15 @@ def require_text(option: str, given: str) -> None:
             f"{option} {given!r} is not UTF-8",
             "Kafka's names are: type it in a terminal, or a file, whose encoding is UTF-8.",
         ) from None
+
+
+def require_carried(option: str, name: str) -> None:
+    """Raise InvalidInput for a name that is longer than the protocol carries."""
+    if (size := len(name.encode())) > MAX_NAME_BYTES:
+        raise InvalidInput(
+            f"{option} {name[:40]!r}… has {size:,} bytes",
+            f"Kafka's protocol carries {MAX_NAME_BYTES:,} of a name.",
+        )
 
 
 def _refuse_misspelt_type(text: str) -> None:

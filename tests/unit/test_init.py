@@ -40,7 +40,7 @@ def test_what_is_no_name_of_a_cluster_is_refused(name: str, root: Path) -> None:
     assert ended.exit_code == 2
     assert ended.stderr == (
         f"--cluster {name!r} cannot be the name of a cluster\n"
-        "  It is a folder's and a connection's too: letters, digits, '.', '_' and '-'.\n"
+        "  It names a folder and a connection: letters, digits and '_', then also '.' and '-'.\n"
     )
     assert list(root.iterdir()) == []
 

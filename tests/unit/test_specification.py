@@ -102,6 +102,28 @@ def test_flags_that_mean_exactly_somebody() -> None:
     assert not wanted.accepts(Entity.of({"user": "alice"}))
     with pytest.raises(InvalidInput, match="nobody is named"):
         parse_exactly([], [], [])
+    with pytest.raises(InvalidInput) as error:
+        parse_exactly(["user=alice", "client-id="], [], [])
+    assert str(error.value) == (
+        "--names client-id= is empty\n"
+        "  No cluster stores such a name; for the default write --defaults client-id."
+    )
+
+
+def test_a_name_that_no_cluster_can_store() -> None:
+    """A name has as many bytes as the protocol carries at most, and is not shown whole."""
+    longest = "é" * 16_383 + "x"
+    assert parse_exactly([f"user={longest}"], [], []).parts[0].name == longest
+    for parse in (
+        lambda names: parse_exactly(names, [], []),
+        lambda names: parse_entity(names, []),
+        lambda names: parse_filter(names, [], [], strict=False),
+    ):
+        with pytest.raises(InvalidInput) as error:
+            parse([f"user={longest}x"])
+        assert str(error.value) == (
+            f"--names {'é' * 40!r}… has 32,768 bytes\n  Kafka's protocol carries 32,767 of a name."
+        )
 
 
 def test_a_name_that_is_no_text() -> None:
