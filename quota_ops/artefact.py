@@ -13,12 +13,7 @@ from uuid import uuid4
 from quota_ops.model.errors import InvalidInput
 
 
-def read(place: str) -> bytes:
-    """The bytes of a place; FileNotFoundError when there is nothing."""
-    return Path(place).read_bytes()
-
-
-def write(place: str, content: bytes) -> None:
+def write(place: Path, content: bytes) -> None:
     """Put bytes in a place, over what was there; a reader sees the old or the new, never a part.
 
     Raises InvalidInput when the place cannot be written (disk full, no permission).
@@ -27,7 +22,7 @@ def write(place: str, content: bytes) -> None:
         draft.replace(place)
 
 
-def create(place: str, content: bytes) -> bool:
+def create(place: Path, content: bytes) -> bool:
     """Put bytes in a place where nothing was; False, and nothing done, when something is there.
 
     They are on the disk when this returns: not even a power cut takes them back. Raises
@@ -36,7 +31,7 @@ def create(place: str, content: bytes) -> bool:
     with _draft(place, content) as draft:
         _sync(draft)
         try:
-            Path(place).hardlink_to(draft)
+            place.hardlink_to(draft)
         except FileExistsError:
             return False
         _sync(draft.parent)
@@ -62,7 +57,7 @@ def _sync(path: Path) -> None:
 
 
 @contextmanager
-def _draft(place: str, content: bytes) -> Iterator[Path]:
+def _draft(place: Path, content: bytes) -> Iterator[Path]:
     """The bytes in a file beside the place that is gone at the end, unless it became the place.
 
     From its first byte on nobody else may read it: runs say who may do how much.

@@ -98,7 +98,7 @@ class ArtefactFolder:
         self._write(name, text.encode("utf-8", "backslashreplace"))
 
     def _write(self, name: str, content: bytes) -> None:
-        artefact.write(str(self.path / name), content)
+        artefact.write(self.path / name, content)
         self._forget(name)
 
     def _forget(self, what: str | Table) -> None:
@@ -108,7 +108,7 @@ class ArtefactFolder:
     def _read(self, name: str, before: str | None = None) -> bytes:
         try:
             if before is None:
-                return artefact.read(str(self.path / name))
+                return (self.path / name).read_bytes()
             with (self.path / name).open("rb") as file:
                 return head(file, before)
         except FileNotFoundError:

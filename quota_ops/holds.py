@@ -27,7 +27,7 @@ def add(folder: Path, hold: Hold) -> None:
     content = json.dumps(hold.as_json(), ensure_ascii=False, indent=1).encode()
     next_number = max(numbers(folder, _KIND), default=0) + 1
     for number in count(next_number):
-        if artefact.create(str(folder / file_name(number, _KIND)), content):
+        if artefact.create(folder / file_name(number, _KIND), content):
             return
 
 
@@ -45,7 +45,7 @@ def release(folder: Path, who: EntityFilter, *, by: str, reason: str) -> Hold:
 
 def _read(file: Path) -> Hold:
     try:
-        return Hold.from_json(json.loads(artefact.read(str(file))))
+        return Hold.from_json(json.loads(file.read_bytes()))
     except (AttributeError, KeyError, OSError, TypeError, ValueError) as error:
         raise InvalidInput(
             f"{file} is no hold: {error}",

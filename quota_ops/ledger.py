@@ -68,7 +68,7 @@ def last(folder: Path) -> LedgerFile:
         return LedgerFile(None, parquet.from_rows(LEDGER, ()))
     place = folder / file_name(there[-1], _KIND)
     try:
-        return LedgerFile(place.name, *_said(artefact.read(str(place)), place))
+        return LedgerFile(place.name, *_said(place.read_bytes(), place))
     except InvalidInput as error:
         why = error.message
     except (OSError, ValueError) as error:
@@ -143,12 +143,12 @@ def change(
         notes = _notes(after)
         table = parquet.from_rows(LEDGER, after.rows).replace_schema_metadata(notes)
         content = parquet.to_bytes(LEDGER, table, notes)
-        if artefact.create(str(folder / name), content):
+        if artefact.create(folder / name, content):
             _remember(content, _Content(table, after.rows))
             # Of an older copy one row may be put right, and another not: only a run settles it.
             if before.file is None or policy is not None or (end(folder) or "") < name:
                 with suppress(InvalidInput):  # the change is made: no full disk may undo it
-                    artefact.write(str(_end(folder)), name.encode())
+                    artefact.write(_end(folder), name.encode())
             return name
 
 
@@ -159,7 +159,7 @@ def end(folder: Path) -> str | None:
     written after each change, it is never ahead of a whole one.
     """
     with suppress(OSError, UnicodeDecodeError):
-        name = artefact.read(str(_end(folder))).decode("ascii")
+        name = _end(folder).read_bytes().decode("ascii")
         return name if is_file_name(name, _KIND) else None
     return None
 

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -112,7 +113,7 @@ def check_columns(table: Table, found: Mapping[str, str], place: str = "") -> No
         )
 
 
-def columns(place: str) -> dict[str, str]:
+def columns(place: Path) -> dict[str, str]:
     """Column names and Arrow type names of a Parquet file, without reading its rows.
 
     Raises FileNotFoundError, or InvalidInput when it is no Parquet file.
@@ -126,7 +127,7 @@ def columns(place: str) -> dict[str, str]:
     return {field.name: str(field.type) for field in schema}
 
 
-def check_cluster(place: str, cluster: str) -> None:
+def check_cluster(place: Path, cluster: str) -> None:
     """Raise InvalidInput when a Parquet file of one of our tables has rows of another cluster.
 
     They would read as if everything were gone from this one.

@@ -47,7 +47,7 @@ def diff_runs(engine: Engine, folders: Sequence[Path]) -> None:
         conformed = parquet.conform(table, rows, table.name)
         for folder, cluster in zip(folders, clusters, strict=True):
             own = conformed if len(folders) == 1 else _of(cluster, conformed)
-            artefact.write(str(folder / table.file), parquet.to_bytes(table, own))
+            artefact.write(folder / table.file, parquet.to_bytes(table, own))
 
 
 def _of(cluster: str, rows: pa.Table) -> pa.Table:
@@ -59,19 +59,19 @@ def _of(cluster: str, rows: pa.Table) -> pa.Table:
 def _cluster(folder: Path) -> str:
     """The cluster id of a run folder, its sides held against their schema and it on the way."""
     for table in SIDES:
-        place = str(folder / table.file)
+        place = folder / table.file
         try:
             found = parquet.columns(place)
         except FileNotFoundError:
             raise InvalidInput(
                 f"{place} is missing: the stage that leaves it has not run"
             ) from None
-        parquet.check_columns(table, found, place)
-    place = str(folder / CLUSTERS.file)
-    rows = parquet.from_bytes(CLUSTERS, artefact.read(place), place)
+        parquet.check_columns(table, found, str(place))
+    place = folder / CLUSTERS.file
+    rows = parquet.from_bytes(CLUSTERS, place.read_bytes(), str(place))
     if rows.num_rows != 1:
         raise InvalidInput(f"{place} must hold one cluster, it holds {rows.num_rows}")
     cluster = str(rows["cluster"][0].as_py())
     for table in SIDES:
-        parquet.check_cluster(str(folder / table.file), cluster)
+        parquet.check_cluster(folder / table.file, cluster)
     return cluster

@@ -77,7 +77,7 @@ def _check_clients(clients: Path) -> None:
 def column_names(clients: Path) -> Iterable[str]:
     """The columns of a file of clients, read from its beginning."""
     if clients.suffix == ".parquet":
-        return parquet.columns(str(clients))
+        return parquet.columns(clients)
     if clients.suffix not in CLIENT_FILES:
         raise InvalidInput(f"{clients} must end in one of {', '.join(CLIENT_FILES)}.")
     with clients.open(encoding="utf-8", newline="") as lines:

@@ -81,7 +81,7 @@ def remember(approvals: Path, decision: Decision) -> None:
     content = json.dumps(decision.as_json(), indent=1).encode()
     for number in count(1):
         place = approvals / f"{decision.digest}-{number:04d}.json"
-        if artefact.create(str(place), content):
+        if artefact.create(place, content):
             break
 
 
@@ -98,7 +98,7 @@ def _keep(folder: RunFolder, approvals: Path, decision: Decision) -> None:
 
 def _read(file: Path) -> Decision:
     try:
-        return Decision.from_json(json.loads(artefact.read(str(file))))
+        return Decision.from_json(json.loads(file.read_bytes()))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(
             f"{file} is damaged: {error!r}", "Move it aside: the plan is then asked about again."

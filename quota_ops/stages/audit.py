@@ -44,6 +44,6 @@ def _kept(folder: RunFolder, record_of: Callable[[int], Json], end: int) -> Json
     """The record, when it is the first of its number."""
     place = folder.path / f"end-{end:04d}.json"
     record = record_of(end)
-    if place.exists() or not artefact.create(str(place), json_text(record).encode()):
+    if place.exists() or not artefact.create(place, json_text(record).encode()):
         return None
     return record

@@ -105,7 +105,7 @@ def _sides(folder: Path, rows: int) -> None:
     no_holds: list[tuple[str, str, str]] = []
     for table, values in (*sides, (HOLDS, no_holds), (CLUSTERS, [("bench", "repair", False)])):
         content = parquet.to_bytes(table, parquet.from_rows(table, values))
-        artefact.write(str(folder / table.file), content)
+        artefact.write(folder / table.file, content)
 
 
 def peak_pss(command: Sequence[str], environment: Mapping[str, str]) -> float:

@@ -39,7 +39,7 @@ def kill_at_step(step: int, environment: Mapping[str, str], arguments: Sequence[
 
 def die_in_file(name: str, environment: Mapping[str, str], arguments: Sequence[str]) -> None:
     """Run a command; die when a file of this name is written, but does not bear its name yet."""
-    _in_every_file(lambda place: die_if(Path(place).name == name))
+    _in_every_file(lambda place: die_if(place.name == name))
     run(environment, arguments)
 
 
@@ -93,12 +93,12 @@ def die_if(now: bool) -> None:  # noqa: FBT001 - what it asks is its name
         die()
 
 
-def _in_every_file(act: Callable[[str], None]) -> None:
+def _in_every_file(act: Callable[[Path], None]) -> None:
     """Act whenever a file is written whole, and does not bear its name yet."""
     draft = artefact._draft  # noqa: SLF001
 
     @contextmanager
-    def acting(place: str, content: bytes) -> Iterator[Any]:
+    def acting(place: Path, content: bytes) -> Iterator[Any]:
         with draft(place, content) as drafted:
             act(place)
             yield drafted

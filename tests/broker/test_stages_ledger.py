@@ -48,7 +48,7 @@ def test_a_ledger_that_does_not_parse(damage: Callable[[Path], bytes], lab: Lab)
     begin(lab)
     lab.note({**OURS, **OLD})
     damaged = lab.ledger_folder / "00000002.parquet"
-    artefact.write(str(damaged), damage(lab.ledger_folder / "00000001.parquet"))
+    artefact.write(damaged, damage(lab.ledger_folder / "00000001.parquet"))
 
     folder, error = lab.refused("reconcile")
 

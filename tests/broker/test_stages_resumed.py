@@ -54,7 +54,7 @@ def test_a_resumed_run_that_is_stopped_forgets_nothing(status: Status, lab: Lab)
     stopped = lab.resume(
         run.folder,
         approve=run.approve,
-        progress=After(1, lambda: artefact.write(str(hold), b"{")),
+        progress=After(1, lambda: artefact.write(hold, b"{")),
     )
 
     error = error_of(stopped, ("apply",))

@@ -33,8 +33,8 @@ def fill_at(
 
 
 def _filling(keep: Any, name: str) -> Any:
-    def keep_or_fill(place: str, content: bytes) -> Any:
-        if Path(place).name == name:
+    def keep_or_fill(place: Path, content: bytes) -> Any:
+        if place.name == name:
             _limit(0)
         return keep(place, content)
 

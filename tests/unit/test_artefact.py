@@ -16,66 +16,61 @@ FILE_LIMIT = 4096
 
 def test_a_place_holds_what_was_written_last(tmp_path: Path) -> None:
     """Folders are made on the way, and the last write is what is read."""
-    place = str(tmp_path / "a" / "b" / "c.json")
+    place = tmp_path / "a" / "b" / "c.json"
 
     artefact.write(place, b"first")
     artefact.write(place, b"second")
 
-    assert artefact.read(place) == b"second"
-    assert [path.name for path in Path(place).parent.iterdir()] == ["c.json"]
+    assert place.read_bytes() == b"second"
+    assert [path.name for path in place.parent.iterdir()] == ["c.json"]
 
 
 def test_a_place_is_created_once(tmp_path: Path) -> None:
     """Who comes second changes nothing, and is told."""
-    place = str(tmp_path / "1.parquet")
+    place = tmp_path / "1.parquet"
 
     assert (artefact.create(place, b"first"), artefact.create(place, b"second")) == (True, False)
-    assert artefact.read(place) == b"first"
+    assert place.read_bytes() == b"first"
     assert [path.name for path in tmp_path.iterdir()] == ["1.parquet"]
 
 
 def test_of_many_creators_one_wins(tmp_path: Path) -> None:
     """However many come at once, one creates the place, and it holds that one's bytes."""
-    place = str(tmp_path / "1.parquet")
+    place = tmp_path / "1.parquet"
     contents = [bytes([number]) * 50_000 for number in range(16)]
 
     with ThreadPoolExecutor(16) as writers:
         won = list(writers.map(lambda content: artefact.create(place, content), contents))
 
     assert won.count(True) == 1
-    assert artefact.read(place) == contents[won.index(True)]
+    assert place.read_bytes() == contents[won.index(True)]
     assert len(list(tmp_path.iterdir())) == 1
-
-
-def test_a_place_that_is_not_there(tmp_path: Path) -> None:
-    """Reading nothing is the error that Python has for it."""
-    with pytest.raises(FileNotFoundError):
-        artefact.read(str(tmp_path / "missing"))
 
 
 def test_a_place_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A place is a path, from the root or from here."""
     monkeypatch.chdir(tmp_path)
-    artefact.write("below/a", b"content")
+    artefact.write(Path("below/a"), b"content")
 
-    assert artefact.read(str(tmp_path / "below" / "a")) == b"content"
+    assert (tmp_path / "below" / "a").read_bytes() == b"content"
 
 
 @pytest.mark.parametrize("how", ["write", "create"])
 def test_a_full_disk_leaves_nothing_half_written(how: str, tmp_path: Path) -> None:
     """What was there stays, nothing half-written is beside it, and the error says what to do."""
-    old, new = str(tmp_path / "old"), str(tmp_path / "new")
+    old, new = tmp_path / "old", tmp_path / "new"
     artefact.write(old, b"old")
     place = old if how == "write" else new
     script = f"""
 import resource, signal, sys
+from pathlib import Path
 from quota_ops import artefact
 from quota_ops.model.errors import InvalidInput
-artefact.write({str(tmp_path / "warm")!r}, b"")
+artefact.write(Path({str(tmp_path / "warm")!r}), b"")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, ({FILE_LIMIT}, {FILE_LIMIT}))
 try:
-    artefact.{how}({place!r}, bytes({2 * FILE_LIMIT}))
+    artefact.{how}(Path({str(place)!r}), bytes({2 * FILE_LIMIT}))
 except InvalidInput as error:
     sys.exit(str(error))
 """
@@ -97,7 +92,7 @@ except InvalidInput as error:
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     """A folder where a file must be is an error with the place and what to do."""
     (tmp_path / "file").write_bytes(b"")
-    place = str(tmp_path / "file" / "below")
+    place = tmp_path / "file" / "below"
 
     with pytest.raises(InvalidInput) as refused:
         artefact.write(place, b"content")

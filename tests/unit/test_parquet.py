@@ -97,7 +97,7 @@ def test_what_is_no_parquet_is_refused(content: bytes, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"^place is not a Parquet file that can be read: "):
         parquet.from_bytes(ACTUAL, content, "place")
     with pytest.raises(InvalidInput, match=f"^{place} is not a Parquet file that can be read: "):
-        parquet.columns(str(place))
+        parquet.columns(place)
 
 
 def test_columns_without_rows(tmp_path: Path) -> None:
@@ -105,6 +105,6 @@ def test_columns_without_rows(tmp_path: Path) -> None:
     place = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": ["x", "y", "x"], "b": [1.0, 2.0, 3.0]}), place)
 
-    assert parquet.columns(str(place)) == {"a": "string", "b": "double"}
+    assert parquet.columns(place) == {"a": "string", "b": "double"}
     with pytest.raises(FileNotFoundError):
-        parquet.columns(str(tmp_path / "missing"))
+        parquet.columns(tmp_path / "missing")

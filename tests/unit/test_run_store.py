@@ -24,15 +24,15 @@ def test_a_store_is_private(first: str, tmp_path: Path) -> None:
     store = RunStore(root)
     place = store.holds("id") / "1.json"
     writes: dict[str, Callable[[], object]] = {
-        "run": lambda: artefact.write(str(store.new_run("demo") / "run.json"), b"1"),
-        "hold": lambda: artefact.create(str(place), b"1"),
-        "ledger": lambda: artefact.write(str(store.ledger("id") / "1.parquet"), b"1"),
+        "run": lambda: artefact.write(store.new_run("demo") / "run.json", b"1"),
+        "hold": lambda: artefact.create(place, b"1"),
+        "ledger": lambda: artefact.write(store.ledger("id") / "1.parquet", b"1"),
     }
     before = os.umask(0)
     try:
         writes[first]()
         store.new_run("other")
-        artefact.write(str(place), b"2")
+        artefact.write(place, b"2")
     finally:
         os.umask(before)
 
