@@ -11,7 +11,15 @@ from quota_ops.desired.cron import read_schedule
 from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_value
 from quota_ops.desired.freezes import read_freezes
 from quota_ops.desired.names import read_filter_part
-from quota_ops.desired.scalars import Misread, read_flag, read_percent, read_text, read_whole, show
+from quota_ops.desired.scalars import (
+    Misread,
+    read_flag,
+    read_note,
+    read_percent,
+    read_text,
+    read_whole,
+    show,
+)
 from quota_ops.desired.shapes import CLUSTER_FILE, FILTER, GUARDS
 from quota_ops.desired.silences import read_silences
 from quota_ops.desired.source import Source
@@ -107,7 +115,7 @@ _READERS = {
     "approval": _one_of(ApprovalPolicy),
     "verify": _one_of(VerifyPolicy),
     "clear_unmanaged": read_flag,
-    "paused": read_text,
+    "paused": read_note,
 }
 
 

@@ -6,7 +6,7 @@ import yaml
 
 from quota_ops.desired.cron import read_cron
 from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_value
-from quota_ops.desired.scalars import Misread, read_text
+from quota_ops.desired.scalars import Misread, read_note, read_text
 from quota_ops.desired.shapes import FREEZE
 from quota_ops.desired.source import Source
 from quota_ops.model.moment import find_zone, parse_duration
@@ -47,5 +47,5 @@ _READERS = {
     "cron": read_cron,
     "zone": _read_zone,
     "duration": _read_duration,
-    "reason": read_text,
+    "reason": read_note,
 }

@@ -8,7 +8,7 @@ import yaml
 
 from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_value
 from quota_ops.desired.names import read_part
-from quota_ops.desired.scalars import Misread, read_text, says_nothing, show
+from quota_ops.desired.scalars import Misread, read_note, says_nothing, show
 from quota_ops.desired.shapes import LIMITS, QUOTA, QUOTAS_FILE
 from quota_ops.desired.silences import read_silences
 from quota_ops.desired.source import Source
@@ -50,7 +50,7 @@ def read_quotas(source: Source, root: yaml.Node) -> Iterator[Quota]:
     fields = read_fields(source, root, QUOTAS_FILE)
     if fields is None:
         return
-    owner = read_value(source, fields.get("owner"), _read_note)
+    owner = read_value(source, fields.get("owner"), read_note)
     if "quotas" in fields:
         for item in read_items(source, fields["quotas"]):
             quota = _read_quota(source, item, owner)
@@ -64,7 +64,7 @@ def _read_quota(source: Source, node: yaml.Node, owner: str | None) -> Quota | N
         return None
     types = [kind for kind in ENTITY_TYPES if kind in fields]
     limits = _read_limits(source, fields["limits"], types) if "limits" in fields else ()
-    reason = read_value(source, fields.get("reason"), _read_note)
+    reason = read_value(source, fields.get("reason"), read_note)
     if not types and len(fields) == len(node.value):
         remedy = "Add user, client-id or ip, such as user: alice or user: {default: true}."
         source.refuse(node, "This quota names nobody.", remedy)
@@ -73,10 +73,6 @@ def _read_quota(source: Source, node: yaml.Node, owner: str | None) -> Quota | N
     if entity is None:
         return None
     return Quota(source, fields[types[0]].name, entity, limits, owner, reason, silence)
-
-
-def _read_note(field: str, node: yaml.Node) -> str:
-    return read_text(field, node).strip()
 
 
 def _read_entity(source: Source, fields: list[FieldNodes]) -> Entity | None:

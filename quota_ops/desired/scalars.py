@@ -68,6 +68,14 @@ def read_text(field: str, node: yaml.Node) -> str:
     return text
 
 
+def read_note(field: str, node: yaml.Node) -> str:
+    """A text for people, without the space around it; Misread as well when it is all space."""
+    text = read_text(field, node).strip()
+    if not text:
+        raise Misread(f"{field} is empty.")
+    return text
+
+
 def read_flag(field: str, node: yaml.Node) -> bool:
     """`true` or `false`, without quotes; Misread for anything else."""
     if is_plain(node) and node.value in _FLAGS:

@@ -31,6 +31,7 @@ Schema = dict[str, Any]
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _TEXT = {"type": "string", "minLength": 1}
+_NOTE = {"type": "string", "pattern": r"\S"}
 _DURATION = "".join(f"([0-9]{{1,4}}{unit})?" for unit in "dhms")
 _DEFAULT_PART = {
     "type": "object",
@@ -47,7 +48,7 @@ def quotas_schema() -> Schema:
     return {
         "$schema": _DRAFT,
         "title": "Kafka client quotas of one team",
-        **_object(QUOTAS_FILE, {"owner": _TEXT, "quotas": {"type": "array", "items": _quota()}}),
+        **_object(QUOTAS_FILE, {"owner": _NOTE, "quotas": {"type": "array", "items": _quota()}}),
     }
 
 
@@ -62,7 +63,7 @@ def cluster_schema() -> Schema:
     guards = {"removals": {"type": "integer", "minimum": 0}}
     guards |= {"removals_share": percent, "cut_share": percent}
     limits = GuardLimits()
-    freeze: dict[str, Schema] = dict.fromkeys(FREEZE.fields, _TEXT)
+    freeze: dict[str, Schema] = dict.fromkeys(FREEZE.fields, _NOTE)
     freeze["cron"] = {"type": "string", "pattern": r"^\S+(\s+\S+){4}$"}
     freeze["duration"] = {"type": "string", "pattern": rf"^(?=[0-9]){_DURATION}$"}
     types: dict[str, Schema] = {
@@ -79,7 +80,7 @@ def cluster_schema() -> Schema:
             GUARDS,
             {name: schema | {"default": getattr(limits, name)} for name, schema in guards.items()},
         ),
-        "paused": _TEXT,
+        "paused": _NOTE,
         "freeze": {"type": "array", "items": _object(FREEZE, freeze)},
         "silence": _silence(),
     }
@@ -106,7 +107,7 @@ def _quota() -> Schema:
         CLIENT_ID: _NAME,
         IP: _ADDRESS,
         "limits": limits | {"minProperties": 1},
-        "reason": _TEXT,
+        "reason": _NOTE,
         "silence": _silence(),
     }
     return _object(QUOTA, types) | {
@@ -118,8 +119,7 @@ def _quota() -> Schema:
 
 
 def _silence() -> Schema:
-    reason = {"type": "string", "pattern": r"\S"}
-    entry = _object(SILENCE, {"finding": {"enum": list(SILENCEABLE)}, "reason": reason})
+    entry = _object(SILENCE, {"finding": {"enum": list(SILENCEABLE)}, "reason": _NOTE})
     return {"type": "array", "items": entry}
 
 

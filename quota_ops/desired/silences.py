@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_value
-from quota_ops.desired.scalars import Misread, read_text, show
+from quota_ops.desired.scalars import Misread, read_note, read_text, show
 from quota_ops.desired.shapes import SILENCE
 from quota_ops.desired.source import Source
 from quota_ops.model.entity import Entity
@@ -23,7 +23,7 @@ def read_silences(source: Source, field: FieldNodes, entity: Entity | None) -> t
     for item in read_items(source, field):
         fields = read_fields(source, item, SILENCE) or {}
         code = read_value(source, fields.get("finding"), _read_code)
-        reason = read_value(source, fields.get("reason"), _read_reason)
+        reason = read_value(source, fields.get("reason"), read_note)
         if code is not None and reason is not None:
             silences.append(
                 Silence(code, reason, whom, place_of(source, fields["finding"].value.start_mark))
@@ -47,10 +47,3 @@ def _read_code(field: str, node: yaml.Node) -> str:
         remedy = f"Did you mean {near[0]}? {_LISTED}" if near else _LISTED
         raise Misread(f"{show(text)} is no finding's code.", remedy)
     return text
-
-
-def _read_reason(field: str, node: yaml.Node) -> str:
-    reason = read_text(field, node).strip()
-    if not reason:
-        raise Misread(f"{field} is empty.", "Say why the finding is as it should be.")
-    return reason
