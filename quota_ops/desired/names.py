@@ -4,7 +4,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 
 import yaml
 
-from quota_ops.desired.scalars import Misread, is_plain, read_text, says_nothing, show
+from quota_ops.desired.scalars import Misread, is_plain, is_text, read_text, says_nothing, show
 from quota_ops.desired.shapes import ANY, DEFAULT
 from quota_ops.model.entity import DEFAULT_TEXT, IP, MAX_NAME_BYTES
 from quota_ops.model.filter import FilterPart, Match
@@ -17,7 +17,12 @@ def read_part(kind: str, node: yaml.Node) -> tuple[str, str | None]:
     if isinstance(node, yaml.MappingNode):
         _read_default(kind, node)
         return kind, None
-    name = _read_text(kind, node)
+    try:
+        name = _read_text(kind, node)
+    except Misread:
+        if kind == IP and is_plain(node) and not (is_text(node.value) or says_nothing(node)):
+            require_canonical(node.value)  # in quotes it would be refused again
+        raise
     if kind == IP:
         require_canonical(name)
     return kind, name
