@@ -7,7 +7,9 @@ from pathlib import Path
 
 import click
 
+from quota_ops.cli import INTERRUPTED
 from quota_ops.cli.ending import keep_verb
+from quota_ops.cli.interrupt import heard
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import login
 from quota_ops.commit import find_commit
@@ -25,7 +27,7 @@ from quota_ops.report.audit_verb import Verb
 from quota_ops.report.cells import outcome_words
 from quota_ops.report.remarks import altered_at_standstill
 from quota_ops.report.screen import Row, Span, Table, Tone, line
-from quota_ops.run_folder import RunFolder
+from quota_ops.run_folder import APPLIED, RunFolder
 from quota_ops.run_store import find_run_store
 from quota_ops.stages import alter, audit_verb
 from quota_ops.stages.holding import holds_now
@@ -46,8 +48,16 @@ def alter_cluster(
     alter.refuse_protected(asked, policy.protect)
     found = find_connection(policy.connection, file=connection_file)
     run = audit_verb.start(store, policy, find_commit(folder))
-    with open_policy(policy, found) as cluster:
-        rows, outcomes, sent = alter.run(run, cluster, asked, login(), validate_only=validate_only)
+    try:
+        with heard(), open_policy(policy, found) as cluster:
+            rows, outcomes, sent = alter.run(
+                run, cluster, asked, login(), validate_only=validate_only
+            )
+    except KeyboardInterrupt:
+        click.echo(f"interrupted; the run is in {run.path}", err=True)
+        if run.has(APPLIED):
+            keep_verb(run, Verb.ALTER)
+        raise click.exceptions.Exit(INTERRUPTED) from None
     show_it = _show_text if output == TEXT else _show_json
     try:
         git = _git(folder, store.holds(policy.cluster_id))

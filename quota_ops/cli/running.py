@@ -92,11 +92,12 @@ def run_command(
             error = raised
         except KeyboardInterrupt:
             click.echo(f"interrupted; the run is in {folder.path}", err=True)
+            _keep_end(stages, folder, reported=False)
             raise click.exceptions.Exit(INTERRUPTED) from None
     try:
         shown = show_run(name, folder, output)
     finally:
-        _keep_end(stages, folder)
+        _keep_end(stages, folder, reported="report" in stages)
     if actual is not None and output == TEXT:
         click.echo(f"offline, against {actual}: no broker was asked whether it would accept this")
     if isinstance(error, GuardsRefused) and output == TEXT:
@@ -107,14 +108,13 @@ def run_command(
         raise click.exceptions.Exit(DIFFERENCES_EXIST)
 
 
-def _keep_end(stages: Sequence[str], folder: RunFolder) -> None:
-    """Keep the end of what writes and makes no report, which would do so itself."""
+def _keep_end(stages: Sequence[str], folder: RunFolder, *, reported: bool) -> None:
+    """Keep the end of what writes, which the stage report does itself."""
     writes = "apply" in stages or ("verify" in stages and folder.has(APPLIED))
-    if "report" in stages or not writes:
-        return
-    from quota_ops.cli.ending import keep_run
+    if writes and not reported:
+        from quota_ops.cli.ending import keep_run
 
-    keep_run(folder, report_of(folder))
+        keep_run(folder, report_of(folder))
 
 
 def _start(store: RunStore, cluster_folder: Path, commit: str | None) -> RunFolder:

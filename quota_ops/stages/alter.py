@@ -4,7 +4,7 @@ It is no part of what Git says: the ledger does not learn of it, and a plan sees
 behind Git's back.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from quota_ops.frames.text import MAX_BYTES, MAX_KEYS
 from quota_ops.kafka.cluster import Cluster
@@ -17,7 +17,7 @@ from quota_ops.model.quota import json_number
 from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import ALTER, APPLIED, VALIDATED, RunFolder
 from quota_ops.stages import validate
-from quota_ops.stages.outcomes import all_of
+from quota_ops.stages.outcomes import all_of, interrupted
 from quota_ops.stages.settle import sent
 from quota_ops.stages.stored import Stored
 
@@ -68,23 +68,36 @@ def ask(
 
 
 def send(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple[Outcome, ...]:
-    """Leave applied.json; what became of each entity. After an unknown one nothing more is sent."""
+    """Leave applied.json; what became of each entity. After an unknown one nothing more is sent.
+
+    Raises KeyboardInterrupt, after applied.json is left as well, when a person stops it.
+    """
+    done: list[Outcome] = []
     with folder.stage("apply"):
-        outcomes: list[Outcome] = []
-        trouble: str | None = None
-        for number, rows in batches.items():
-            if trouble is not None:
-                outcomes += all_of(number, rows, Status.NOT_SENT, trouble)
-                continue
-            try:
-                answers, _ = sent(cluster, number, rows, {})
-            except ClusterTrouble as error:
-                answers = all_of(number, rows, Status.NOT_SENT, error.message)
-            outcomes += answers
-            left = [one for one in answers if one.status in {Status.UNKNOWN, Status.NOT_SENT}]
-            trouble = (left[0].message or "an earlier batch was left unknown") if left else None
-        folder.leave_outcomes(APPLIED, tuple(outcomes))
-        return tuple(outcomes)
+        try:
+            for answers in _sent_in_turn(cluster, batches):
+                done += answers
+        except KeyboardInterrupt:
+            done += interrupted(batches, done)
+            raise
+        finally:
+            folder.leave_outcomes(APPLIED, tuple(done))
+        return tuple(done)
+
+
+def _sent_in_turn(cluster: Cluster, batches: Batches) -> Iterator[tuple[Outcome, ...]]:
+    trouble: str | None = None
+    for number, rows in batches.items():
+        if trouble is not None:
+            yield all_of(number, rows, Status.NOT_SENT, trouble)
+            continue
+        try:
+            answers, _ = sent(cluster, number, rows, {})
+        except ClusterTrouble as error:
+            answers = all_of(number, rows, Status.NOT_SENT, error.message)
+        yield answers
+        left = [one for one in answers if one.status in {Status.UNKNOWN, Status.NOT_SENT}]
+        trouble = (left[0].message or "an earlier batch was left unknown") if left else None
 
 
 def numbered(cluster_id: str, asked: Iterable[Alteration], stored: Stored) -> Batches:

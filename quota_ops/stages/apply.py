@@ -1,6 +1,7 @@
 """apply: look again, note the intent, send batch after batch, keep what became of each entity."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from time import monotonic
 
@@ -13,8 +14,8 @@ from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import APPLIED, RunFolder, batch_file
 from quota_ops.stages.approval import approved_plan
 from quota_ops.stages.holding import without_held
-from quota_ops.stages.intent import intend, is_as_planned, withdraw
-from quota_ops.stages.outcomes import SETTLED, all_of, listed
+from quota_ops.stages.intent import Keys, intend, is_as_planned, withdraw
+from quota_ops.stages.outcomes import SETTLED, all_of, interrupted, listed
 from quota_ops.stages.overtaken import why_overtaken
 from quota_ops.stages.settle import sent
 from quota_ops.stages.standstill import refuse_at_standstill
@@ -40,7 +41,7 @@ def run(
     is left alone, though the plan has it. Raises Refused when the digest does not match, a guard
     was not let pass, the cluster is paused or frozen by now, another commit was applied meanwhile,
     the ledger is gone, or any entity did not end as planned; ClusterTrouble when the cluster was
-    lost.
+    lost; KeyboardInterrupt, after applied.json is left as well, when a person stops it.
     """
     plan, batches = approved_plan(folder, approved)
     _refuse_if_overtaken(folder, ledger_folder)
@@ -48,19 +49,31 @@ def run(
         refuse_at_standstill(plan.policy)
     stored = cluster.stored()
     noted = intend(folder, plan, stored, ledger_folder)
-    outcomes, trouble = _send_all(
-        folder,
-        cluster,
-        batches,
-        stored,
-        progress,
-        ledger_folder=ledger_folder,
-        holds_folder=holds_folder,
-    )
+    done: list[Outcome] = []
+    try:
+        trouble = _send_all(
+            folder,
+            cluster,
+            batches,
+            stored,
+            progress,
+            done=done,
+            ledger_folder=ledger_folder,
+            holds_folder=holds_folder,
+        )
+    except KeyboardInterrupt:
+        for number, batch in groupby(interrupted(batches, done), key=lambda one: one.batch):
+            done += _keep(folder, number, tuple(batch))
+        _end(folder, done, noted, ledger_folder)
+        raise
+    _end(folder, done, noted, ledger_folder)
+    _raise_unless_done(done, trouble)
+    return tuple(done)
+
+
+def _end(folder: RunFolder, outcomes: Sequence[Outcome], noted: Keys, ledger_folder: Path) -> None:
     withdraw(folder, outcomes, noted, ledger_folder)
-    folder.leave_outcomes(APPLIED, outcomes)
-    _raise_unless_done(outcomes, trouble)
-    return outcomes
+    folder.leave_outcomes(APPLIED, tuple(outcomes))
 
 
 def _refuse_if_overtaken(folder: RunFolder, ledger_folder: Path) -> None:
@@ -76,17 +89,17 @@ def _send_all(
     stored: Stored,
     progress: Progress,
     *,
+    done: list[Outcome],
     ledger_folder: Path,
     holds_folder: Path,
-) -> tuple[tuple[Outcome, ...], QuotaOpsError | None]:
-    """Every entity's outcome, and the trouble that ended the sending before its end."""
-    outcomes: list[Outcome] = []
+) -> QuotaOpsError | None:
+    """Add every entity's outcome to those that are done; the trouble that ended the sending."""
     trouble: QuotaOpsError | None = None
     heard = monotonic()
     for number, rows in batches.items():
         if trouble is not None:
             unsent = all_of(number, rows, Status.NOT_SENT, trouble.message)
-            outcomes += _recalled(folder, number, unsent)
+            done += _recalled(folder, number, unsent)
             continue
         try:
             if monotonic() - heard > PAUSE:
@@ -100,12 +113,12 @@ def _send_all(
             trouble = error
             batch = all_of(number, rows, Status.NOT_SENT, error.message)
         batch = _keep(folder, number, batch)
-        outcomes += batch
+        done += batch
         heard = monotonic()
         progress.applied(number, len(batches), batch)
         if any(one.status is Status.UNKNOWN for one in batch):
             trouble = NoAnswer("an earlier batch was left unknown")
-    return tuple(outcomes), trouble
+    return trouble
 
 
 def _keep(folder: RunFolder, number: int, batch: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
@@ -166,7 +179,7 @@ def _after(earlier: Outcome | None, now: Outcome) -> Outcome:
     return earlier if earlier.status in {Status.ACCEPTED, Status.UNKNOWN} else now
 
 
-def _raise_unless_done(outcomes: tuple[Outcome, ...], trouble: QuotaOpsError | None) -> None:
+def _raise_unless_done(outcomes: Sequence[Outcome], trouble: QuotaOpsError | None) -> None:
     left = [one for one in outcomes if one.status not in MEANT]
     if not left:
         return

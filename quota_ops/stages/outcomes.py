@@ -1,6 +1,6 @@
 """Rows and answers matched to outcomes, one per entity."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from quota_ops.model.outcome import DONE, EntityAnswer, Outcome, Status
 from quota_ops.model.rows import BatchRow
@@ -46,6 +46,23 @@ def all_of(
     return tuple(
         Outcome(batch, entity, keys, status, message=message)
         for entity, keys in keys_by_entity(rows).items()
+    )
+
+
+def interrupted(
+    batches: Mapping[int, Sequence[BatchRow]], done: Iterable[Outcome]
+) -> tuple[Outcome, ...]:
+    """The outcomes of the batches after those that are done, where a person stopped the sending.
+
+    What the first of them came to is unknown; the others were not sent.
+    """
+    told = {one.batch for one in done}
+    left = [number for number in batches if number not in told]
+    return tuple(
+        outcome
+        for number in left
+        for status in (Status.UNKNOWN if number == left[0] else Status.NOT_SENT,)
+        for outcome in all_of(number, batches[number], status, "interrupted")
     )
 
 
