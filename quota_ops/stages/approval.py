@@ -38,8 +38,10 @@ def approved_plan(folder: RunFolder, approved: str) -> tuple[Plan, Batches]:
 def refuse_unless_approves(approved: str, plan: Plan) -> None:
     """Raise Refused when the digest that an approver named is not the plan's."""
     if not approves(approved, plan.digest):
+        typed = approved.strip()
+        most = None if typed.lower().startswith(plan.digest[:SHORT]) else SHORT
         raise Refused(
-            f"the approval is for {approved[:SHORT]}, this plan is {plan.digest[:SHORT]}",
+            f"the approval is for {typed[:most]}, this plan is {plan.digest[:most]}",
             "Nothing was written. Look at the plan again, then approve its digest.",
         )
 

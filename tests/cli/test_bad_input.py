@@ -61,6 +61,7 @@ def _places(lab: Lab, secured_broker: RunningBroker) -> Iterator[dict[str, str]]
             "ROOT": str(lab.root),
             "RUN": str(run.path),
             "DIGEST": run.read_json(PLAN)["digest"][:8],
+            "WHOLE_DIGEST": run.read_json(PLAN)["digest"],
             "RUN_OF_ANOTHER": str(other.path),
             "PLAINTEXT": lab.bootstrap,
             "SASL": secured_broker.bootstrap("SASL"),
