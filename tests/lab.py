@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from quota_ops.run_store import RunStore
 from quota_ops.sandbox.broker import RunningBroker
 from quota_ops.stages.chain import CHAINS, run_stages
 from quota_ops.stages.run import Run
+from tests.looking import seen_in_time
 
 Limits = Mapping[str, float | None]
 State = Mapping[str, Limits]
@@ -96,10 +96,8 @@ class Lab:
 
     def wait_for(self, state: State) -> None:
         """Describe until the cluster holds exactly this; an assertion fails after ten seconds."""
-        deadline = time.monotonic() + 10
-        while _exact(stored := self.stored()) != _exact(state) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert _exact(stored) == _exact(state)
+        wanted = _exact(state)
+        assert seen_in_time(lambda: _exact(self.stored()), wanted) == wanted
 
     def note(self, state: State, word: str = ledger.VERIFIED, **columns: Any) -> None:
         """Write rows, and the policy of now if there is one, as an earlier run would have."""

@@ -1,6 +1,5 @@
 """Logins of different rights on the secured broker, and connections as them."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
@@ -21,6 +20,7 @@ from kafka.admin import (
 from quota_ops.kafka.connection import Connection
 from quota_ops.sandbox.broker import RunningBroker
 from quota_ops.sandbox.config import BrokerConfig
+from tests.looking import seen_in_time
 
 SCRAM = "SCRAM-SHA-256"
 SECURED_CLUSTER_ID = "b3JkZXJzLWV1LWNsdXN0ZQ"
@@ -97,10 +97,7 @@ def principals(admin: KafkaAdminClient) -> set[str]:
 
 def wait_for(look: Callable[[], object], expected: object) -> None:
     """Look until it is as expected; an assertion fails after ten seconds."""
-    deadline = time.monotonic() + 10
-    while (found := look()) != expected and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert found == expected
+    assert seen_in_time(look, expected) == expected
 
 
 def properties_of(secured_broker: RunningBroker, user: str, mechanism: str = "PLAIN") -> str:

@@ -1,6 +1,5 @@
 """What a cluster holds, by the text of the entity and by key; None is a key that is cleared."""
 
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import isnan, nan
@@ -10,6 +9,7 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.sandbox.broker import RunningBroker
+from tests.looking import seen_in_time
 
 State = Mapping[str, Mapping[str, float | None]]
 
@@ -48,7 +48,4 @@ def described(cluster: Cluster) -> dict[str, dict[str, float | None]]:
 
 def settled(cluster: Cluster, expected: State) -> State:
     """What the cluster holds as soon as it is as expected, or after ten seconds."""
-    deadline = time.monotonic() + 10
-    while (state := described(cluster)) != expected and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return state
+    return seen_in_time(lambda: described(cluster), expected)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from quota_ops.cli import main
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
+from tests.looking import seen_in_time
 
 P, C = "producer_byte_rate", "consumer_byte_rate"
 
@@ -59,10 +59,7 @@ def stored(cluster: Cluster) -> Rows:
 
 def settled(cluster: Cluster, expected: Rows) -> Rows:
     """What the cluster holds as soon as it is as expected, or after ten seconds."""
-    deadline = time.monotonic() + 10
-    while (rows := stored(cluster)) != expected and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return rows
+    return seen_in_time(lambda: stored(cluster), expected)
 
 
 def test_set_and_delete(cluster: Cluster) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import time
 from collections.abc import Iterator
 from math import nan
 from pathlib import Path
@@ -18,6 +17,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.quota import QUOTA_KEYS
+from tests.looking import seen_in_time
 
 Rows = dict[tuple[Entity, str], float]
 
@@ -55,10 +55,8 @@ def store(cluster: Cluster, rows: Rows) -> None:
         changes.setdefault(entity, {})[key] = value
     answers = cluster.apply([Alteration(one, tuple(keys.items())) for one, keys in changes.items()])
     assert {answer.code for answer in answers} <= {0}
-    wanted, deadline = as_texts(rows), time.monotonic() + 10
-    while stored(cluster) != wanted and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert stored(cluster) == wanted
+    wanted = as_texts(rows)
+    assert seen_in_time(lambda: stored(cluster), wanted) == wanted
 
 
 def stored(cluster: Cluster) -> set[tuple[Entity, str, str]]:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +15,7 @@ from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.sandbox.broker import RunningBroker
 from tests.broker.kafka_configs import kafka_configs
+from tests.looking import seen_in_time
 
 WORDS = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
 TYPES = {"user": "users", "client-id": "clients", "ip": "ips"}
@@ -73,14 +73,14 @@ def _cluster(demo: Cluster) -> Iterator[Cluster]:
 
 def wait_for(cluster: Cluster, expected: Quotas) -> Quotas:
     """What the cluster holds as soon as it is as expected, or after ten seconds."""
-    deadline = time.monotonic() + 10
-    while True:
-        held: dict[Entity, dict[str, float]] = {}
+
+    def look() -> Quotas:
+        quotas: dict[Entity, dict[str, float]] = {}
         for row in cluster.describe():
-            held.setdefault(row.entity, {})[row.key] = row.value
-        if held == expected or time.monotonic() > deadline:
-            return held
-        time.sleep(0.01)
+            quotas.setdefault(row.entity, {})[row.key] = row.value
+        return quotas
+
+    return seen_in_time(look, expected)
 
 
 def in_parallel(broker: RunningBroker, calls: Sequence[Sequence[str]]) -> list[str]:

@@ -21,6 +21,7 @@ from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
 from tests.broker.freezing import frozen
 from tests.broker.wire import Wire
 from tests.faults.machine import Machine
+from tests.looking import seen_in_time
 
 ALICE = Entity.of({"user": "alice"})
 KEY = "producer_byte_rate"
@@ -63,10 +64,7 @@ def demo(servers: str) -> Connection:
 
 def wait_for(cluster: Cluster, stored: tuple[StoredQuota, ...]) -> None:
     """Describe until the cluster holds what it should, ten seconds at most."""
-    deadline = time.monotonic() + 10
-    while (seen := cluster.describe()) != stored and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert seen == stored
+    assert seen_in_time(cluster.describe, stored) == stored
 
 
 def test_an_idle_connection_that_was_closed_is_opened_again(cluster: Cluster, wire: Wire) -> None:
@@ -156,10 +154,7 @@ def test_three_brokers(tmp_path: Path) -> None:
         assert [broker.id for broker in cluster.brokers] == [1, 2, 3]
         assert cluster.apply(LIMIT) == ACCEPTED
         for number in (1, 2, 3):
-            deadline = time.monotonic() + 10
-            while cluster.describe(number) != LIMITED and time.monotonic() < deadline:
-                time.sleep(0.02)
-            assert cluster.describe(number) == LIMITED
+            assert seen_in_time(partial(cluster.describe, number), LIMITED) == LIMITED
         with pytest.raises(Unreachable) as error:
             cluster.describe(4)
         assert str(error.value) == "cluster demo: broker 4 is not among its brokers: 1, 2, 3."

@@ -5,7 +5,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from quota_ops.sandbox.demo_cluster import (
 )
 from quota_ops.sandbox.node import last_known
 from quota_ops.sandbox.ready import describes
+from tests.looking import seen_in_time
 
 PARENT = """\
 import sys, time
@@ -91,10 +91,7 @@ def test_a_killed_parent_leaves_no_orphan(tmp_path: Path) -> None:
     assert node.alive
     parent.kill()
     parent.communicate()
-    deadline = time.monotonic() + 20
-    while node.alive and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not node.alive
+    assert not seen_in_time(lambda: node.alive, expected=False, seconds=20)
 
 
 def test_a_taken_port_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,13 +6,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from quota_ops.sandbox.airflow_api import AirflowApi
+from tests.looking import seen_in_time
 
 QUOTA_OPS = (sys.executable, "-m", "quota_ops")
 KINDS = {
@@ -57,10 +57,7 @@ def processes(folder: Path) -> dict[int, str]:
 
 def none_is_left(folder: Path) -> bool:
     """Whether the processes of a folder are gone, within the grace that they are given."""
-    deadline = time.monotonic() + 30
-    while processes(folder) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return not processes(folder)
+    return seen_in_time(lambda: processes(folder), {}, seconds=30) == {}
 
 
 @pytest.mark.timeout(600)

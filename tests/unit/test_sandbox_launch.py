@@ -11,6 +11,7 @@ import pytest
 
 from quota_ops.sandbox import launch
 from quota_ops.sandbox.node import RunningNode, mark_of
+from tests.looking import seen_in_time
 
 PARENT = """\
 import subprocess, sys, time
@@ -46,10 +47,7 @@ def test_the_process_ends_with_its_parents_group(
     assert node.alive
     os.killpg(parent.pid, signal_number)
     parent.communicate()
-    deadline = time.monotonic() + 10
-    while node.alive and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not node.alive
+    assert not seen_in_time(lambda: node.alive, expected=False)
 
 
 def test_a_detached_process_lives_on(tmp_path: Path) -> None:
