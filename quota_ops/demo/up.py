@@ -1,6 +1,5 @@
 """What `quota-ops up` leaves running in the background: the sandbox, and an Airflow beside it."""
 
-import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from quota_ops.kafka.connection import connections_folder
 from quota_ops.run_store import ENVIRONMENT, find_run_store
 from quota_ops.sandbox.airflow import RunningAirflow, known_airflow, local_bundle, start_airflow
 from quota_ops.sandbox.demo_cluster import sandbox_status, start_sandbox, stop_sandbox
+from quota_ops.sandbox.lock import locked
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,5 @@ def _only_one_at_a_time() -> Iterator[Path]:
     chosen = os.environ.get("QUOTA_OPS_AIRFLOW")
     home = (Path(chosen) if chosen else user_state_path("quota-ops") / "airflow").resolve()
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (home / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(home / ".lock"):
         yield home

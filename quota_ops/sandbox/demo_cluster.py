@@ -1,6 +1,5 @@
 """The sandbox that a person starts and stops: one broker in the background, known as `demo`."""
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from quota_ops.sandbox.connection_file import (
     write_connection,
 )
 from quota_ops.sandbox.jars import Progress
+from quota_ops.sandbox.lock import locked
 from quota_ops.sandbox.node import RunningNode, last_known
 from quota_ops.sandbox.pins import DEFAULT_VERSION
 
@@ -93,7 +93,5 @@ def stop_sandbox() -> bool:
 @contextmanager
 def _only_one_at_a_time() -> Iterator[SandboxStatus]:
     home = sandbox_status().home
-    home.mkdir(parents=True, exist_ok=True)
-    with (home / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(home / ".lock"):
         yield sandbox_status()

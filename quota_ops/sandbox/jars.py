@@ -1,14 +1,12 @@
 """Apache Kafka's jars: fetched once by the Ivy inside pyspark, checked before every use."""
 
-import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from platformdirs import user_cache_path
 
 from quota_ops.model.errors import InvalidInput, MissingTool, QuotaOpsError
 from quota_ops.sandbox.java import QUICK_START, find_java
+from quota_ops.sandbox.lock import locked
 from quota_ops.sandbox.pins import DEFAULT_VERSION, IVY_SETTINGS, Pins, pins_of
 
 _FETCH_SECONDS = 900
@@ -37,7 +36,7 @@ def kafka_jars(
     folder = _cache() / "kafka" / version
     if _wrong_jars(folder, pins):
         try:
-            with _only_one(folder.with_name(".lock")):
+            with locked(folder.with_name(".lock")):
                 if _wrong_jars(folder, pins):  # another process may have been first
                     _replace(folder, pins, progress)
         except OSError as refused:
@@ -64,14 +63,6 @@ def _sha256(file: Path) -> str | None:
         return None
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-@contextmanager
-def _only_one(lock: Path) -> Iterator[None]:
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield
 
 
 def _replace(folder: Path, pins: Pins, progress: Progress) -> None:
