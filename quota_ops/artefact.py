@@ -72,7 +72,7 @@ def _draft(place: Path, content: bytes) -> Iterator[Path]:
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
         raise InvalidInput(
-            f"{place} cannot be written: {why}", "Make room, or give another --run-store."
+            f"{place} cannot be written: {why}", "Free some space, or choose another --run-store."
         ) from error
     finally:
         with suppress(OSError):

@@ -48,6 +48,6 @@ def _read(file: Path) -> Hold:
         return Hold.from_json(json.loads(file.read_bytes()))
     except (AttributeError, KeyError, OSError, TypeError, ValueError) as error:
         raise InvalidInput(
-            f"{file} is no hold: {error}",
+            f"{file} is not a hold: {error}",
             "Nothing was changed. Move the damaged file aside, and hold again what it held.",
         ) from error

@@ -150,7 +150,7 @@ def findings_from_json(values: Mapping[str, Any]) -> tuple[Finding, ...]:
 
 def _finding(values: Json) -> Finding:
     if values["code"] not in CODES:
-        raise ValueError(f"{values['code']!r} is no finding's code")
+        raise ValueError(f"{values['code']!r} is not a finding code")
     texts = {name: typed(values[name], str) for name in ("message", "remedy")}
     names = {name: typed(values[name], str | None) for name in ("entity", "key", "silenced")}
     place = values["place"] and _place(values["place"])

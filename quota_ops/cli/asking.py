@@ -56,7 +56,7 @@ def person(
 def _why(plan: Plan) -> str:
     asks = f"This plan needs a person: cluster.yaml says approval: {plan.policy.approval}."
     show((line(asks, Tone.CHANGE),))
-    question = f"Why may plan {plan.digest[:SHORT]} be applied? (Enter alone: it may not)"
+    question = f"Why may plan {plan.digest[:SHORT]} be applied? (an empty answer refuses it)"
     try:
         return str(click.prompt(question, default="", show_default=False)).strip()
     except click.Abort:

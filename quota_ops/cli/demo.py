@@ -56,8 +56,9 @@ def up() -> None:
   Kafka       {found.kafka}, connection demo
   run store   {found.run_store}
 
-In the browser: Dags, reconcile_demo, Trigger. The first run asks for a person: give default_touched
-as a guard to let pass, and a reason. The last line of the task report's log is the report's path.
+In the browser: Dags, reconcile_demo, Trigger. The first run needs a person's approval: give
+default_touched as a guard to let pass, and a reason. The last line of the task report's log is the
+report's path.
 At a prompt: quota-ops plan demo"""
     )
 

@@ -63,15 +63,15 @@ def hold_entities(cluster: Cluster, who: EntityFilter, until: str, *, by: str, r
     cluster.tell(
         hold,
         f"is {hold.text}",
-        "Runs leave it as it is and report it; then it comes back by itself.",
-        *([] if known else ["Git describes nobody of that name: see that it is spelt right."]),
+        "Until then runs leave it as it is and report it; after that they follow Git again.",
+        *([] if known else ["Git describes no entity of that name: check the spelling."]),
     )
 
 
 def release_entities(cluster: Cluster, who: EntityFilter, *, by: str, reason: str | None) -> None:
     """End a hold early; InvalidInput when there is none on exactly these entities."""
     word = holds.release(cluster.holds, who, by=by, reason=reason or "")
-    cluster.tell(word, "is held no longer", "The next run writes what Git says.")
+    cluster.tell(word, "is no longer held", "The next run writes what Git says.")
 
 
 def list_holds(cluster: Cluster, *, everything: bool) -> None:

@@ -76,7 +76,7 @@ def wanted(
     if not everything:
         return parse_exactly(names, defaults, anyone)
     if names or defaults or anyone:
-        raise InvalidInput("--all names everybody already", "Leave out --names and the others.")
+        raise InvalidInput("--all means every quota already", "Leave out --names and the others.")
     return None
 
 

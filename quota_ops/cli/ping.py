@@ -25,9 +25,9 @@ Exit codes: 0 all is well, 1 a permission is missing, 3 a broker does not answer
 def ping(cluster: str, desired_state: Path, connection_file: Path | None, output: str) -> None:
     """Ask whether a cluster answers, and what we may do there.
 
-    Every broker by itself: its release, and how fast it answers. As whom we come, which quota
-    operations we may do, and the command that grants what is missing. Changes nothing; reads
-    cluster.yaml for the connection and the cluster's id, and no other file.
+    Every broker by itself: its release, and how fast it answers. Which principal we log in as,
+    which quota operations it may perform, and the command that grants what is missing. Changes
+    nothing; reads cluster.yaml for the connection and the cluster's id, and no other file.
     """
     from quota_ops.cli.layout import TEXT, show
     from quota_ops.desired.read import read_policy

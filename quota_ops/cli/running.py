@@ -132,7 +132,7 @@ def find_run(path: Path) -> RunFolder:
     """The run folder at a path; InvalidInput when it is none."""
     folder = RunFolder(path)
     if not folder.has(ABOUT):
-        raise InvalidInput(f"{path} is no run folder: it has no {ABOUT}")
+        raise InvalidInput(f"{path} is not a run folder: it has no {ABOUT}")
     return folder
 
 

@@ -33,7 +33,7 @@ def check(
     """Read the YAML of clusters; say every problem at once.
 
     Needs no broker and no Java. Problems are listed with file, line and column; so are findings,
-    what may be said and hardly anybody means.
+    what is valid, but probably not what was meant.
     """
     from quota_ops.cli.check import check_clusters, check_run
 

@@ -73,7 +73,7 @@ def _refuse_what_check_would(cluster: str, cluster_id: str | None) -> None:
         )
     if cluster_id is not None and not is_cluster_id(cluster_id):
         raise InvalidInput(
-            f"--cluster-id {cluster_id!r} is no cluster id",
+            f"--cluster-id {cluster_id!r} is not a cluster id",
             "kafka-cluster.sh cluster-id prints it.",
         )
 

@@ -38,7 +38,7 @@ def since_then(lab: Lab) -> None:
 
 
 def plan(lab: Lab) -> None:
-    """Show what would change: every kind of difference, and guards that ask for a person."""
+    """Show what would change: every kind of difference, and guards that want a person's word."""
     lab.command("plan", "demo", exit_code=1)
     report = lab.last_run()
     differences = report.plan.differences if report.plan else ()

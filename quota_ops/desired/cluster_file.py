@@ -75,7 +75,9 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
 def _read_cluster_id(field: str, node: yaml.Node) -> str:
     text = read_text(field, node)
     if not is_cluster_id(text):
-        raise Misread(f"{show(text)} is no cluster id.", "kafka-cluster.sh cluster-id prints it.")
+        raise Misread(
+            f"{show(text)} is not a cluster id.", "kafka-cluster.sh cluster-id prints it."
+        )
     return text
 
 
@@ -136,7 +138,11 @@ def _read_filters(source: Source, field: FieldNodes) -> dict[EntityFilter, str]:
         if fields is None:
             continue
         if not item.value:
-            source.refuse(item, "This entry names nobody.", "Such as {user: any}.")
+            source.refuse(
+                item,
+                "This entry names no user, client id or address.",
+                "Write one, such as {user: any}.",
+            )
         if IP in fields and len(fields) > 1:
             remedy = "Kafka stores no such entity: write two entries."
             source.refuse(fields[IP].name, "ip stands beside another type.", remedy)

@@ -71,10 +71,11 @@ def _mixed_units(quotas: Sequence[Quota]) -> Iterator[Finding]:
     families = [[one for one in with_units if one[2] in units] for units in (_DECIMAL, _BINARY)]
     fewer, more = sorted(families, key=len)
     are = "limit of this cluster is" if len(more) == 1 else "limits of this cluster are"
+    family = "binary" if fewer is families[0] else "decimal"
     for quota, limit, unit in fewer:
         entity, key = quota.entity.text, limit.key
-        message = f"{key} of {entity} is in {unit}, and {len(more):,} {are} in {more[0][2]}"
-        message += " or its like."
+        message = f"{key} of {entity} is in {unit}, but {len(more):,} {are} in "
+        message += f"{family} units, such as {more[0][2]}."
         finding = Finding(MIXED_UNITS, entity, key, message, CODES[MIXED_UNITS].remedy)
         yield _at(finding, quota, limit)
 

@@ -67,7 +67,7 @@ def _read_quota(source: Source, node: yaml.Node, owner: str | None) -> Quota | N
     reason = read_value(source, fields.get("reason"), read_note)
     if not types and len(fields) == len(node.value):
         remedy = "Add user, client-id or ip, such as user: alice or user: {default: true}."
-        source.refuse(node, "This quota names nobody.", remedy)
+        source.refuse(node, "This quota names no user, client id or address.", remedy)
     entity = _read_entity(source, [fields[kind] for kind in types])
     silence = read_silences(source, fields["silence"], entity) if "silence" in fields else ()
     if entity is None:

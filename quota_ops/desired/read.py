@@ -33,7 +33,7 @@ _BY_FILES = frozenset(one.code for one in CODES.values() if one.decided_by is De
 class Desired:
     """What a cluster's folder says: the policy, the rows of DESIRED, and how many files it has.
 
-    Beside them what hardly anybody means to say, silenced or not, and every silence.
+    Beside them what was probably not meant, silenced or not, and every silence.
     """
 
     policy: Policy

@@ -56,7 +56,7 @@ def says_nothing(node: yaml.Node) -> bool:
 def read_text(field: str, node: yaml.Node) -> str:
     """A text that is not empty; Misread when some YAML reader would take it for something else."""
     if not isinstance(node, yaml.ScalarNode):
-        raise Misread(f"{field} must be one text, no list and no mapping.")
+        raise Misread(f"{field} must be one text, not a list or a mapping.")
     text: str = node.value
     if not text:
         raise Misread(f"{field} is empty.")

@@ -76,7 +76,7 @@ QUOTA = Shape(
         ),
         "reason": Field("Why, for whoever reads the plan or the report.", "card settlement"),
         "silence": Field(
-            "Findings that are as they should be for this entity, each with a reason.",
+            "Findings that are intended for this entity, each with a reason.",
             "[{finding: QO104, reason: the till counts in MB}]",
         ),
     },
@@ -146,7 +146,9 @@ CLUSTER_FILE = Shape(
             "Windows in which nothing is written. Reports go on.",
             '[{cron: "0 18 * * fri", zone: Europe/Berlin, duration: 62h, reason: the weekend}]',
         ),
-        "guards": Field("The numbers beyond which a plan asks for a person.", "{removals: 20}"),
+        "guards": Field(
+            "The numbers beyond which a plan needs a person's approval.", "{removals: 20}"
+        ),
         "silence": Field(
             "Findings that nobody wants to hear of on the whole cluster, each with a reason.",
             "[{finding: QO202, reason: all our users log in by certificate}]",
@@ -176,7 +178,7 @@ SILENCE = Shape(
             "The code, as check and plan print it; quota-ops findings explains it.",
             "QO104",
         ),
-        "reason": Field("Why it is as it should be.", "the till counts in MB"),
+        "reason": Field("Why it is intended.", "the till counts in MB"),
     },
     required=("finding", "reason"),
 )

@@ -45,5 +45,5 @@ def _read_code(field: str, node: yaml.Node) -> str:
     if text not in CODES:
         near = get_close_matches(text, SILENCEABLE, n=1)
         remedy = f"Did you mean {near[0]}? {_LISTED}" if near else _LISTED
-        raise Misread(f"{show(text)} is no finding's code.", remedy)
+        raise Misread(f"{show(text)} is not a finding code.", remedy)
     return text

@@ -47,7 +47,7 @@ class Decision:
         texts = {name: values[name] for name in ("digest", "at", "reason", "run")}
         by, guards = values["by"], tuple(values["guards"])
         if not all(isinstance(one, str) for one in (*texts.values(), *guards, by or "")):
-            raise TypeError(f"{dict(values)!r} is no decision")
+            raise TypeError(f"{dict(values)!r} is not a decision")
         return cls(Said(values["said"]), guards=guards, by=by, **texts)
 
 

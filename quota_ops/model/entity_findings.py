@@ -42,8 +42,8 @@ def name_findings(entity: Entity) -> Iterator[Finding]:
 def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
     if kind == USER and name.startswith(_PREFIX):
         bare = Entity.of({USER: name.removeprefix(_PREFIX)}).text
-        message = f"{entity} is never met: Kafka looks quotas up by the name without {_PREFIX}."
-        so = f"If {bare} is meant, write the name so."
+        message = f"{entity} never applies: Kafka looks quotas up by the name without {_PREFIX}."
+        so = f"If {bare} is meant, write that name."
         yield PREFIXED_USER, message, so if name != _PREFIX else CODES[PREFIXED_USER].remedy
     if kind != IP and name == DEFAULT_TEXT:
         message = f"{entity} is for a {kind} of this name, not for the default."
@@ -51,18 +51,18 @@ def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, s
     if not is_normalized("NFC", name):
         written, usual = json.dumps(name), json.dumps(normalize("NFC", name))
         message = f"{entity} is {written}, which looks like {usual} and is another {kind} to Kafka."
-        yield NOT_NFC, message, f"Write {usual}, unless clients do bear the other."
+        yield NOT_NFC, message, f"Write {usual}, unless clients do use the other form."
     if kind == IP and (name.startswith("127.") or name == "::1"):
         message = f"{entity} limits the programs on the broker's own machine and nobody else."
         yield LOOPBACK, message, CODES[LOOPBACK].remedy
     if kind == IP and name in {"0.0.0.0", "::"}:  # noqa: S104 - a name in a file
-        message = f"{entity} is met by no connection: it is no client's own address."
+        message = f"{entity} applies to no connection: it is not a client's own address."
         yield NOWHERE, message, CODES[NOWHERE].remedy
 
 
 def starving_finding(entity: Entity, key: str, value: float) -> Finding:
     """What a limit below STARVING_BELOW gives rise to."""
     least = format_limit(key, STARVING_BELOW[key])
-    message = f"{key} of {entity} is {format_limit(key, value)}, under which nothing moves."
-    remedy = f"Was a unit forgotten? Below {least} a single request makes clients wait."
+    message = f"{key} of {entity} is {format_limit(key, value)}, which all but stops a busy client."
+    remedy = f"Was a unit forgotten? Below {least} clients mostly wait."
     return Finding(STARVING, entity.text, key, message, remedy)

@@ -2,7 +2,7 @@
 
 QuotaOpsError
 ├── Refused            1  a guard, a broker or a person said no, or an outcome is unknown
-│   └── GuardsRefused  1  guards ask for a person, and nobody let them pass
+│   └── GuardsRefused  1  guards need a person's approval, and nobody let them pass
 ├── InvalidInput       2  a file, an option or the environment is not as it must be
 │   ├── InvalidDesiredState 2  the YAML has problems; carries them all
 │   └── MissingTool    2  a program that this command needs is not installed
@@ -42,7 +42,7 @@ class Refused(QuotaOpsError):
 
 
 class GuardsRefused(Refused):
-    """Guards ask for a person, and nobody let them pass."""
+    """Guards need a person's approval, and nobody let them pass."""
 
 
 class InvalidInput(QuotaOpsError):

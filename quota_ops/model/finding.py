@@ -1,4 +1,4 @@
-"""A finding: what a desired state may say and hardly anybody means, and who said that it is so."""
+"""A finding: what is valid but probably not what was meant, and who said that it is intended."""
 
 from typing import NamedTuple
 

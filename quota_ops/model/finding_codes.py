@@ -77,7 +77,7 @@ _ALL = (
         _FILES,
         "a user's name with User: before it",
         "Kafka writes principals as User:alice in ACLs, and looks quotas up by the name alone.",
-        "The broker stores the quota and no client ever meets it: the user is not limited.",
+        "The broker stores the quota, but it applies to no client: the user is not limited.",
         """\
 - user: "User:alice"
   limits: {producer_byte_rate: 10 MiB}""",
@@ -89,7 +89,7 @@ _ALL = (
         _FILES,
         "<default> as a name",
         "Kafka's tools print a default as <default>; as text it is a name like any other.",
-        "The limit holds for whoever is called so, and for nobody else.",
+        "The limit holds for a client or user of this very name, and for nobody else.",
         """\
 - client-id: "<default>"
   limits: {consumer_byte_rate: 2 MiB}""",
@@ -101,11 +101,11 @@ _ALL = (
         _FILES,
         "a name that is not in Unicode's usual form (NFC)",
         "A letter such as é can be written as one character or as two; both look the same.",
-        "Kafka compares bytes: a client that writes the other form does not meet the quota.",
+        "Kafka compares bytes: the quota does not apply to a client that writes the other form.",
         """\
 - user: "Rene\\u0301"
   limits: {producer_byte_rate: 10 MiB}""",
-        "Write the name in NFC, as keyboards do; silence it if clients do log in so.",
+        "Write the name in NFC, as keyboards do; silence it if clients do log in that way.",
     ),
     Code(
         MIXED_UNITS,
@@ -143,7 +143,7 @@ _ALL = (
         "a limit for clients without a client id only",
         "A limit for each client id of the same users comes first, and only clients that send no"
         " client id escape that one. Hardly any client sends none.",
-        "The number is seldom what a client of this user meets.",
+        "The number seldom applies to a client of this user.",
         """\
 - user: alice
   limits: {producer_byte_rate: 50 MiB}
@@ -156,9 +156,9 @@ _ALL = (
         STARVING,
         _WARNING,
         _FILES,
-        "a limit under which nothing moves",
+        "a limit that all but stops a busy client",
         "The rate is below one batch of a producer (16 KiB) a second, or the percentage below 0.1.",
-        "A single request makes the client wait for seconds; mostly a unit was forgotten.",
+        "A busy client spends most of its time waiting; mostly a unit was forgotten.",
         """\
 - user: alice
   limits: {producer_byte_rate: 10}""",
@@ -182,7 +182,7 @@ _ALL = (
         _FILES,
         "an address that no connection comes from",
         "0.0.0.0 and :: stand for every address of a listener, and are no client's own.",
-        "The broker stores the limit and no connection ever meets it.",
+        "The broker stores the limit, but it applies to no connection.",
         """\
 - ip: 0.0.0.0
   limits: {connection_creation_rate: 10}""",
@@ -211,7 +211,8 @@ _ALL = (
         """\
 - user: alcie
   limits: {producer_byte_rate: 10 MiB}""",
-        "Mend the name or remove the quota; silence it for who logs in otherwise, without an ACL.",
+        "Correct the name or remove the quota; silence it for a user who logs in another way and"
+        " has no ACL.",
     ),
     Code(
         OURSELVES,

@@ -16,7 +16,7 @@ SHARE_COUNTS_FROM = 5
 
 
 class Guard(StrEnum):
-    """The guards' names, as `--allow` takes them; `meaning` says when each asks for a person."""
+    """The guards' names, as `--allow` takes them; `meaning` says when each asks a person."""
 
     meaning: str
 
@@ -28,7 +28,7 @@ class Guard(StrEnum):
 
     REMOVALS = (
         "removals",
-        "More removals than `guards.removals`, or a larger share of our rows than the policy has.",
+        "More removals than `guards.removals`, or a larger share of our rows than is allowed.",
     )
     OWNER_REMOVED = "owner_removed", "All rows of one owner would be cleared."
     CUT = "cut", "A limit would fall by more than `guards.cut_share` percent."
@@ -102,16 +102,14 @@ Findings = Iterator[tuple[Guard, str]]
 
 
 def _removals(clears: Sequence[Difference], policy: Policy, past: Past) -> Findings:
-    limits = policy.guards
-    share = 100 * len(clears) / past.owned if past.owned else 0.0
-    if len(clears) > limits.removals:
-        plural = "removal" if len(clears) == 1 else "removals"
-        yield Guard.REMOVALS, f"{len(clears)} {plural}, more than {limits.removals}"
-    elif len(clears) >= SHARE_COUNTS_FROM and share > limits.removals_share:
-        yield (
-            Guard.REMOVALS,
-            f"{len(clears)} of our {past.owned} rows would go, over {limits.removals_share:g} %",
-        )
+    limits, removed = policy.guards, len(clears)
+    share = 100 * removed / past.owned if past.owned else 0.0
+    if removed > limits.removals:
+        plural = "removal" if removed == 1 else "removals"
+        yield Guard.REMOVALS, f"{removed} {plural}, more than {limits.removals}"
+    elif removed >= SHARE_COUNTS_FROM and share > limits.removals_share:
+        rows, most = f"{removed} of our {past.owned} rows", f"{limits.removals_share:g} %"
+        yield Guard.REMOVALS, f"{rows} would be removed, more than {most}"
 
 
 def _owners(clears: Sequence[Difference], past: Past) -> Findings:

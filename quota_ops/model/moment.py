@@ -22,10 +22,10 @@ def parse_duration(text: str) -> timedelta:
     """A length of time such as `90m` or `1d12h`; ValueError when it is none, or nothing."""
     parts = _DURATION.fullmatch(text.strip())
     if parts is None:
-        raise ValueError(f"{text!r} is no length of time: 30m, 2h, 1d12h")
+        raise ValueError(f"{text!r} is not a length of time: 30m, 2h, 1d12h")
     length = timedelta(**{unit: int(number or 0) for unit, number in parts.groupdict().items()})
     if not length:
-        raise ValueError(f"{text!r} is no time at all")
+        raise ValueError(f"{text!r} is zero")
     return length
 
 
@@ -66,6 +66,4 @@ def find_zone(name: str) -> "ZoneInfo":
     try:
         return ZoneInfo(name)
     except (KeyError, OSError, ValueError):
-        raise ValueError(
-            f"{name!r} is no time zone; they are called Europe/Berlin or UTC"
-        ) from None
+        raise ValueError(f"{name!r} is not a time zone, such as Europe/Berlin or UTC") from None

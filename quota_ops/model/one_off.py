@@ -98,7 +98,8 @@ def read_changes(lines: Iterable[str], place: str) -> tuple[Alteration, ...]:
         except (TypeError, KeyError, AttributeError, ValueError) as error:
             why = f" {error}" if type(error) is ValueError else ""
             raise InvalidInput(
-                f"{place}:{number}: this is no change.{why}", f"A change is one line like {EXAMPLE}"
+                f"{place}:{number}: this is not a change.{why}",
+                f"A change is one line like {EXAMPLE}",
             ) from None
         if key in found.setdefault(entity, {}):
             raise InvalidInput(f"{place}:{number}: {entity.text} has {key} twice.")
@@ -114,7 +115,7 @@ def _change(said: Mapping[str, Any]) -> tuple[Entity, str, float | None]:
     if not names or isinstance(value, bool) or not all(isinstance(one, str) for one in texts):
         raise TypeError
     if _SURROGATE.search("".join(texts)):
-        raise ValueError("Half a surrogate pair is no text.")
+        raise ValueError("Half a surrogate pair is not text.")
     entity = Entity.of(names)
     if value is None:
         return entity, key, None

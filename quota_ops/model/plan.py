@@ -20,7 +20,7 @@ _ASKED = frozenset({Kind.PENDING, Kind.TAKEOVER})
 
 @dataclass(frozen=True, slots=True)
 class GuardFinding:
-    """A guard that asks for a person: its name, what it saw, and the reason of who let it pass."""
+    """A guard that asks a person: its name, what it saw, and the reason of who let it pass."""
 
     guard: str
     message: str

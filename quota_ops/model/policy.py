@@ -58,7 +58,7 @@ EVERYTHING = (_any(USER), _any(CLIENT_ID), _any(USER, CLIENT_ID), _any(IP))
 
 @dataclass(frozen=True, slots=True)
 class GuardLimits:
-    """Numbers beyond which a guard asks for a person; shares are percent."""
+    """Numbers beyond which a guard needs a person's approval; shares are percent."""
 
     removals: int = 20
     removals_share: float = 10.0
@@ -77,7 +77,7 @@ class Freeze:
     def __post_init__(self) -> None:
         texts = (self.cron, self.zone, self.reason)
         if not (all(isinstance(one, str) for one in texts) and isinstance(self.duration, int)):
-            raise TypeError(f"{self} is no window")
+            raise TypeError(f"{self} is not a window")
 
 
 BESIDE = frozenset({"paused", "freeze", "verify"})

@@ -10,7 +10,7 @@ from quota_ops.model.quota import json_number, same
 from quota_ops.model.rows import LedgerRow
 
 NOT_READ_BACK = "that run did not read it back"
-ALREADY = "it is so already"
+ALREADY = "already as it was before"
 BEHIND = "changed behind Git's back since"
 NOT_OURS = "the ledger does not know it as ours"
 ONLY_REPORTED = "the policy says drift: report"

@@ -34,7 +34,7 @@ def _rows(lines: Iterable[str], place: str) -> Iterator[tuple[int, StoredQuota]]
             yield number, _row(json.loads(line))
         except (ValueError, TypeError, KeyError, AttributeError):
             raise InvalidInput(
-                f"{place}:{number}: this is no row of a snapshot.",
+                f"{place}:{number}: this is not a row of a snapshot.",
                 f"A row is one line like {EXAMPLE}",
             ) from None
 

@@ -34,13 +34,13 @@ def parse_exactly(
     """The entities of exactly the types that the flags name, as an entry of `protect` has them.
 
     So `user=alice` is the entity that `alter` would alter, and not a client of alice's. Raises
-    InvalidInput as `parse_filter` does, when nobody is named, and for an empty name, which brokers
-    describe as nobody and never store.
+    InvalidInput as `parse_filter` does, when no entity is named, and for an empty name, which
+    brokers describe as nobody and never store.
     """
     wanted = parse_filter(names, defaults, anyone, strict=True)
     if not wanted.parts:
         raise InvalidInput(
-            "nobody is named",
+            "no entity is named",
             "Add --names user=alice, --defaults user for the default, --any user for all users.",
         )
     for part in wanted.parts:
@@ -59,7 +59,7 @@ def parse_entity(names: Sequence[str], defaults: Sequence[str]) -> Entity:
     parts = [*parse_names(names), *((kind, None) for kind in parse_types(defaults))]
     if not parts:
         raise InvalidInput(
-            "nobody is named", "Add --names user=alice, or --defaults user for the default."
+            "no entity is named", "Add --names user=alice, or --defaults user for the default."
         )
     for kind in dict(parts):
         if [one for one, _ in parts].count(kind) > 1:
@@ -114,7 +114,7 @@ def _refuse_misspelt_type(text: str) -> None:
     for word in _LIKE_A_TYPE.findall(text):
         if close := get_close_matches(word.lower(), ENTITY_TYPES, n=1):
             raise InvalidInput(
-                f"--names {text!r}: {word} is no entity type",
+                f"--names {text!r}: {word} is not an entity type",
                 f"Did you mean {close[0]}=? If it is a part of the name, say every part by a "
                 "--names of its own.",
             )

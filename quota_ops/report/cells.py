@@ -184,7 +184,7 @@ def trouble_word(row: ReportRow) -> str:
 
 _STATUS = {
     Status.ACCEPTED: "accepted",
-    Status.ALREADY: "was already so",
+    Status.ALREADY: "already as planned",
     Status.REFUSED: "refused",
     Status.STALE: "left alone, changed since the plan",
     Status.UNKNOWN: "unknown: no answer came",

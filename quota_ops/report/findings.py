@@ -92,7 +92,7 @@ def code_screen(code: Code) -> Screen:
 
 
 HOW_TO_SILENCE = (
-    "Where it is as it should be, {} beside the limits, or in cluster.yaml for the whole cluster."
+    "If this is intended, add {} beside the limits, or in cluster.yaml for the whole cluster."
 )
 NOT_SILENCED = "It cannot be silenced."
 

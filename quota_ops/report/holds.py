@@ -13,7 +13,7 @@ HEADINGS = ("who", "until", "by", "since", "why")
 def holds_screen(words: Sequence[Hold], now: datetime) -> Screen:
     """A row for each word, what lasts at `now` apart from what has ended."""
     if not words:
-        return (line("Nobody is held."),)
+        return (line("Nothing is held."),)
     return (Table(HEADINGS, tuple(_row(one, now) for one in words)),)
 
 

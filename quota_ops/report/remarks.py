@@ -12,7 +12,7 @@ from quota_ops.model.report import Report, StageResult
 from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer
 from quota_ops.report.wording import counted, duration, moment, shown
 
-NO_LEDGER = "No ledger of this cluster yet: nothing is cleared before a run was verified."
+NO_LEDGER = "No ledger of this cluster yet: nothing is cleared until a run has been verified."
 MOST_LINES = 8
 
 
@@ -71,9 +71,11 @@ def guards_words(plan: Plan) -> str:
     names = list(dict.fromkeys(guard.guard for guard in plan.refused))
     if not names:
         return ""
-    one = len(names) == 1
-    asks = "guard asks for a person. It passes" if one else "guards ask for a person. They pass"
-    return f"{len(names)} {asks} with {allow(*names)} ({in_airflow(plan)})."
+    need, them = ("needs", "it") if len(names) == 1 else ("need", "them")
+    return (
+        f"{counted(len(names), 'guard')} {need} a person's approval. "
+        f"Let {them} pass with {allow(*names)} ({in_airflow(plan)})."
+    )
 
 
 def in_airflow(plan: Plan) -> str:
@@ -125,15 +127,15 @@ def metadata_words(metadata: Metadata | None) -> Iterator[str]:
         )
     for node, seconds in metadata.old.items():
         yield (
-            f"Broker {node} answers from an old image of the metadata: it had the newest "
+            f"Broker {node} answers from an old image of the metadata: it was up to date "
             f"{duration(seconds)} ago."
         )
     for node in metadata.fenced:
         yield f"Broker {node} is fenced: the controllers do not hear from it."
     for node, rows in metadata.disagree:
         yield (
-            f"Broker {node} holds {counted(rows, 'row')} of ours otherwise than the others: "
-            "only what two answers agree on is told as moved."
+            f"Broker {node} reports {rows:,} of our rows differently from the other brokers: "
+            "only what two answers agree on counts as changed."
         )
 
 

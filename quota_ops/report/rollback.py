@@ -20,7 +20,7 @@ def rollback_words(rollback: Rollback) -> str:
     left = f", {number:,} left as {'it is' if number == 1 else 'they are'}" if number else ""
     why = f": {rollback.reason}" if rollback.reason else ""
     return (
-        f"{rollback.by} takes back {len(rollback.taken):,} of "
+        f"{rollback.by} rolls back {len(rollback.taken):,} of "
         f"{counted(len(rollback.rows), 'change')} of run {rollback.run}{left}{why}"
     )
 
@@ -60,12 +60,12 @@ def afterwards(rollback: Rollback, cluster: str) -> Iterator[str]:
     else:
         yield (
             f"For it to stay, Git must say so too: revert {named(rollback.commit)}. Until then a "
-            "run at a commit that was applied before asks a person (guard went_back); one at a "
-            "new commit sets it again."
+            "run at a commit that was applied before needs a person's approval (guard went_back); "
+            "one at a new commit sets it again."
         )
     alone = [one for one in dict.fromkeys(row.entity for row in rollback.taken) if "<" not in one]
     for entity in alone[:MOST_HELD]:
         yield (
-            f"hold, once it is written: quota-ops hold {quote(cluster)} --names {quote(entity)} "
-            "--until 12h --reason TEXT"
+            f"To keep it, once it is written: quota-ops hold {quote(cluster)} "
+            f"--names {quote(entity)} --until 12h --reason TEXT"
         )

@@ -68,7 +68,7 @@ def answer(report: Report, named: str | None = None) -> Answer:
 def _agreed(report: Report, cluster: str) -> str:
     if report.rollback is None:
         return f"{cluster} holds what Git says"
-    left = "is taken back" if report.applied else "left nothing that can be taken back"
+    left = "has been rolled back" if report.applied else "left nothing to roll back"
     return f"run {shown(report.rollback.run)} {left} on {cluster}"
 
 
@@ -91,7 +91,7 @@ def _details(
     if count[Standing.HELD] and (drifted or unsettled or count[Standing.PENDING]):
         yield f"{count[Standing.HELD]:,} held"
     if report.plan and (guards := len(report.plan.refused)):
-        yield f"{counted(guards, 'guard')} ask{'s' if guards == 1 else ''} for a person"
+        yield f"{counted(guards, 'guard')} need{'s' if guards == 1 else ''} a person's approval"
     if count[Standing.CHANGED]:
         yield f"{counted(count[Standing.CHANGED], 'change')} made by this run"
     agreed = count[Standing.IN_SYNC] + sum(

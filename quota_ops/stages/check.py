@@ -17,7 +17,7 @@ def run(folder: RunFolder, cluster_folder: Path) -> Desired:
     cluster, because each of the two would clear what the other asks for.
     """
     if folder.has(ROLLBACK):
-        raise InvalidInput(f"{folder.path} takes back a run: it asks for nothing that YAML says")
+        raise InvalidInput(f"{folder.path} rolls back a run: it does not go by YAML")
     set_aside(folder, "check")
     find_clusters((cluster_folder if cluster_folder.name else Path.cwd()).parent)
     desired = read_cluster(cluster_folder)

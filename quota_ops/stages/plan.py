@@ -77,7 +77,7 @@ def refuse_unless_guards_pass(plan: Plan) -> None:
         said = "; ".join(f"{one.guard}: {one.message}" for one in plan.refused)
         options = " ".join(f"--allow {one.guard}" for one in plan.refused)
         raise GuardsRefused(
-            f"guards ask for a person: {said}",
+            f"guards need a person's approval: {said}",
             f"To let the plan pass: {options} --reason TEXT. Nothing was written.",
         )
 

@@ -49,7 +49,7 @@ def _changes_of(earlier: RunFolder, by: str, reason: str) -> Rollback:
     about = earlier.about()
     if plan is None or not rows:
         raise Refused(
-            f"run {about['run']} changed nothing by a plan, so there is nothing to take back",
+            f"run {about['run']} changed nothing by a plan, so there is nothing to roll back",
             "The runs and how much each changed are listed by: quota-ops runs",
         )
     if digest != plan.digest:

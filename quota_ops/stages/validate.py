@@ -12,8 +12,8 @@ from quota_ops.stages.halving import answered
 from quota_ops.stages.outcomes import listed
 
 _UNASKED = (
-    "the broker was not asked whether it would accept this plan: Kafka wants the permission to "
-    "alter for validate-only, too."
+    "the broker was not asked whether it would accept this plan: Kafka requires the permission "
+    "to alter even for validate-only."
 )
 
 
@@ -32,7 +32,7 @@ def run(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
         raise Refused(
             f"the broker refuses {len(refusals)} of {len(outcomes)} entities:\n"
             + _lines(folder, refusals),
-            "Nothing was written. Mend the YAML lines above.",
+            "Nothing was written. Fix the YAML lines above.",
         )
     return outcomes
 

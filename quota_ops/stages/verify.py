@@ -166,7 +166,9 @@ def _foreign(folder: RunFolder) -> set[tuple[str, str]]:
 def _raise_unless_agreed(brokers: Sequence[BrokerAnswer], wrongs: tuple[RowVerdict, ...]) -> None:
     silent = [one.error for one in brokers if one.error is not None]
     said = [
-        f"{one.named} holds {one.behind:,} otherwise than Git says" for one in brokers if one.behind
+        f"{one.named} differs from Git in {one.behind:,} key{'' if one.behind == 1 else 's'}"
+        for one in brokers
+        if one.behind
     ]
     if not (silent or said):
         return

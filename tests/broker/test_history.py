@@ -60,7 +60,7 @@ def test_each_run_is_listed(lab: Lab) -> None:
         ("Yes", 1, None),
         ("planned", 0, None),
     ]
-    assert told[2]["sentence"].startswith("Not yet: 2 changes to make on demo; 2 guards ask")
+    assert told[2]["sentence"].startswith("Not yet: 2 changes to make on demo; 2 guards need")
 
 
 def test_a_run_is_shown_as_it_ended(lab: Lab) -> None:
@@ -73,7 +73,7 @@ def test_a_run_is_shown_as_it_ended(lab: Lab) -> None:
         "Yes: demo holds what Git says; 1 change made by this run; 1 of 1 quota in sync; "
         "1 of 1 broker agrees.\n"
         "demo (ID) at unknown commit, plan DIGEST8, run RUN, TIME\n"
-        "No ledger of this cluster yet: nothing is cleared before a run was verified.\n"
+        "No ledger of this cluster yet: nothing is cleared until a run has been verified.\n"
         "\n"
         "Changed (1)\n"
         "  kind     entity      key                 now   then    change  asked by     since  "

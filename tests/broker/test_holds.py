@@ -47,7 +47,7 @@ def test_a_night_on_call(lab: Lab) -> None:
     assert lab.known() == {**ALICE, **BOB}
     (word,) = holds.read(lab.store.holds(lab.cluster.cluster_id))
     assert held.stdout.startswith(
-        f"demo ({lab.cluster.cluster_id}): user=alice is {word.text}\nRuns leave it as it is"
+        f"demo ({lab.cluster.cluster_id}): user=alice is {word.text}\nUntil then runs leave it as"
     )
     assert "1 to change of 2, 0 in sync, 0 unmanaged, 1 held\n" in reconciled.stdout
     assert f"\n     {word.text}\n" in reconciled.stdout
@@ -56,10 +56,10 @@ def test_a_night_on_call(lab: Lab) -> None:
 
     released = lab.cli("release", *WHO, "--by", "bert")
     assert released.stdout.splitlines() == [
-        f"demo ({lab.cluster.cluster_id}): user=alice is held no longer",
+        f"demo ({lab.cluster.cluster_id}): user=alice is no longer held",
         "The next run writes what Git says.",
     ]
-    assert lab.cli("holds", "demo").stdout == "Nobody is held.\n"
+    assert lab.cli("holds", "demo").stdout == "Nothing is held.\n"
     history = json.loads(lab.cli("holds", "demo", "--all", "--format", "json").stdout)["holds"]
     assert [(one["by"], one["reason"]) for one in history] == [("anna", "INC-31"), ("bert", "")]
     lab.run("reconcile", allow={})
@@ -142,7 +142,7 @@ def test_a_name_that_nobody_has(lab: Lab) -> None:
 
     held = lab.cli("hold", "demo", "--names", "user=alcie", "--until", "1h", "--reason", "\udcff")
 
-    assert held.stdout.endswith("Git describes nobody of that name: see that it is spelt right.\n")
+    assert held.stdout.endswith("Git describes no entity of that name: check the spelling.\n")
     assert held.stdout.splitlines()[0].endswith(": \\udcff")
     assert lab.run("plan").differences()[0].action == "set"
 
@@ -178,7 +178,7 @@ def test_verify_does_not_ask_for_what_is_held(lab: Lab) -> None:
     hold(lab, "alice")
     lab.put({"user=alice": {KEY: 99.0}})
 
-    assert lab.cli("verify", "demo").stdout.endswith("1 of 1 quota hold on every broker.\n")
+    assert lab.cli("verify", "demo").stdout.endswith("1 of 1 quota holds on every broker.\n")
 
 
 def test_a_damaged_hold_stops_every_write(lab: Lab) -> None:
@@ -192,8 +192,8 @@ def test_a_damaged_hold_stops_every_write(lab: Lab) -> None:
     error = error_of(run, RESUMED)
     _, before = lab.refused("plan")
 
-    assert error.message.startswith(f"0 of 1 entities done: {damaged} is no hold")
-    assert before.message.startswith(f"{damaged} is no hold")
+    assert error.message.startswith(f"0 of 1 entities done: {damaged} is not a hold")
+    assert before.message.startswith(f"{damaged} is not a hold")
     assert lab.stored() == {}
 
 
@@ -202,7 +202,7 @@ def test_a_damaged_hold_stops_every_write(lab: Lab) -> None:
     [
         (("hold", *WHO, "--until", "noon", "--reason", "x"), "--until 'noon' is neither a length"),
         (("hold", *WHO, "--until", "2h", "--reason", " "), "--reason is empty"),
-        (("hold", "demo", "--until", "2h", "--reason", "x"), "nobody is named"),
+        (("hold", "demo", "--until", "2h", "--reason", "x"), "no entity is named"),
         (("release", *WHO), "user=alice is not held"),
     ],
 )

@@ -89,8 +89,8 @@ def test_a_pull_request_by_who_may_describe(secured_broker: RunningBroker, tmp_p
 
         (run,) = (lab.store.root / "runs" / "demo").iterdir()
     unasked = (
-        "the broker was not asked whether it would accept this plan: Kafka wants the permission to "
-        "alter for validate-only, too."
+        "the broker was not asked whether it would accept this plan: Kafka requires the permission "
+        "to alter even for validate-only."
     )
     refused = (
         "cluster demo: User:reader may not alter client quotas: it needs AlterConfigs on the "

@@ -161,8 +161,8 @@ def test_everybody_at_once(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("adopt", "demo", *WHY), "nobody is named"),
-        (("adopt", "demo", "--all", "--names", "user=a", *WHY), "--all names everybody already"),
+        (("adopt", "demo", *WHY), "no entity is named"),
+        (("adopt", "demo", "--all", "--names", "user=a", *WHY), "--all means every quota already"),
         (("adopt", "demo", "--all", "--reason", " "), "--reason is empty"),
         (("release", "demo", "--all", *WHY), "--all is for --from-ledger"),
     ],

@@ -125,7 +125,7 @@ def test_a_broker_behind_a_private_link_differs(
 
     assert error.message == (
         "the bootstrap address does not hold what it should: "
-        f"the bootstrap address {link.address} (broker 1) holds 1 otherwise than Git says"
+        f"the bootstrap address {link.address} (broker 1) differs from Git in 1 key"
     )
     advertised = cluster.brokers[0].address
     assert facts.brokers == (BrokerFacts(1, advertised, "4.3", "", 3, 8),)

@@ -33,11 +33,11 @@ AFTER: State = {
     "user=stays": {KEY: 1.0},
 }
 WHY = ("--reason", "INC-31", "--by", "anna")
-
-
+HOLD = "quota-ops hold demo --names user=a --until 12h --reason TEXT"
 AHEAD = (
     "For it to stay, Git must say so too: revert commit c2. Until then a run at a commit that "
-    "was applied before asks a person (guard went_back); one at a new commit sets it again."
+    "was applied before needs a person's approval (guard went_back); one at a new commit sets it "
+    "again."
 )
 
 
@@ -75,8 +75,9 @@ def test_a_run_is_taken_back(lab: Lab) -> None:
     report = done.read_json("report.json")
     assert report["answer"] == {
         "word": "Yes",
-        "sentence": f"Yes: run {run.path.name} is taken back on demo; 3 changes made by this run; "
-        "2 of 2 quotas in sync; 2 changes left as they are; 1 of 1 broker agrees.",
+        "sentence": f"Yes: run {run.path.name} has been rolled back on demo; "
+        "3 changes made by this run; 2 of 2 quotas in sync; 2 changes left as they are; "
+        "1 of 1 broker agrees.",
     }
     page = (done.path / "report.html").read_text()
     assert "left as it is: user=moved producer_byte_rate, now 30 B/s" in page
@@ -117,7 +118,7 @@ def test_a_rollback_is_taken_back(lab: Lab) -> None:
 
 
 def test_guards_judge_the_way_back(lab: Lab) -> None:
-    """A cut asks for a person on the way back too, and nothing else of the cluster comes along."""
+    """A cut needs approval on the way back too, and nothing else of the cluster comes along."""
     reconcile(lab, {"user=a": {KEY: 1000.0}}, "c1")
     run = reconcile(lab, {"user=a": {KEY: 5000.0}}, "c2")
     lab.desire({"user=a": {KEY: 5000.0}, "user=b": {KEY: 1.0}})
@@ -192,7 +193,7 @@ def test_a_rollback_run_reads_no_yaml(lab: Lab) -> None:
     planned = plan_back(lab, reconcile(lab, AFTER, "c2"))
     before = kinds(planned)
 
-    with pytest.raises(InvalidInput, match="takes back a run"):
+    with pytest.raises(InvalidInput, match="rolls back a run"):
         run_stages(lab.resume(planned), ("check",))
     run_stages(lab.resume(planned), ("diff",))
     assert kinds(planned) == before
@@ -215,11 +216,11 @@ def test_an_operator_at_night(lab: Lab) -> None:
         "",
         "The broker accepts it (validate-only, 1 batch, TIME).",
         "",
-        f"anna takes back 1 of 2 changes of run {name}, 1 left as it is: INC-31.",
+        f"anna rolls back 1 of 2 changes of run {name}, 1 left as it is: INC-31.",
         "entity  key                 before  that run set  now    left, because",
         f"user=b  {KEY}  1 B/s   2 B/s         3 B/s  changed behind Git's back since",
         AHEAD,
-        "hold, once it is written: quota-ops hold demo --names user=a --until 12h --reason TEXT",
+        f"To keep it, once it is written: {HOLD}",
         "",
     ]
     place, last = ended.stdout.splitlines()[-2:]

@@ -112,7 +112,7 @@ def test_drift_that_asks(lab: Lab) -> None:
 
     assert isinstance(error, GuardsRefused)
     assert error.message == (
-        "guards ask for a person: "
+        "guards need a person's approval: "
         "drift: user=ours producer_byte_rate changed on the cluster, and the policy says ask"
     )
     assert lab.stored() == {"user=ours": {KEY: 2.0}}

@@ -103,11 +103,11 @@ def test_an_approval_that_names_guards(lab: Lab) -> None:
     one, other = ("--allow", "default_touched"), ("--allow", "takeover")
 
     shown = said(lab, "reconcile", "demo", *options, exit_code=1)
-    assert "They pass with --allow takeover --allow default_touched --reason TEXT" in shown
+    assert "Let them pass with --allow takeover --allow default_touched --reason TEXT" in shown
     assert (lab.stored(), last_decisions(lab)) == (before, ())
     for command in (("demo",), ("--run", str(run.path))):
         shown = said(lab, "reconcile", *command, *options, *one, exit_code=1)
-        assert "It passes with --allow takeover --reason TEXT" in shown
+        assert "Let it pass with --allow takeover --reason TEXT" in shown
         assert (lab.stored(), last_decisions(lab)) == (before, ())
 
     said(lab, "reconcile", "--run", str(run.path), *options, *one, *other)

@@ -77,7 +77,7 @@ def test_the_demo_shows_what_it_tells(tmp_path: Path) -> None:
     for kind, entity in KINDS.items():
         assert re.search(rf"^ +{kind}  .*  {re.escape(entity)}  ", said, re.MULTILINE), kind
     sentences = " ".join(said.split())
-    assert "4 guards ask for a person" in sentences
+    assert "4 guards need a person's approval" in sentences
     for task in ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report"):
         assert re.search(rf"^ +{task} +success", said, re.MULTILINE), task
     assert "Yes: demo holds what Git says; 8 changes made by this run" in sentences

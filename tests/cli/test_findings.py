@@ -41,8 +41,8 @@ def quota_ops(folder: Path, *arguments: str) -> tuple[int, str]:
 
 
 PREFIXED = (
-    "desired_state/demo/payments.yaml:3:5  QO101 warning  user=User:alice is never met: Kafka "
-    "looks quotas up by the name without User:. If user=alice is meant, write the name so.\n"
+    "desired_state/demo/payments.yaml:3:5  QO101 warning  user=User:alice never applies: Kafka "
+    "looks quotas up by the name without User:. If user=alice is meant, write that name.\n"
     "quota-ops findings CODE explains a code, and how to silence it.\n"
 )
 
@@ -79,7 +79,7 @@ def test_check_tells_programs_what_is_silenced(folder: Path) -> None:
     (checked,) = json.loads(said)["clusters"]
     prefixed, starving = checked["findings"]
     assert (code, checked["problems"]) == (0, [])
-    assert prefixed.pop("message").startswith("user=User:alice is never met")
+    assert prefixed.pop("message").startswith("user=User:alice never applies")
     assert prefixed == {
         "code": "QO101",
         "severity": "warning",
@@ -88,7 +88,7 @@ def test_check_tells_programs_what_is_silenced(folder: Path) -> None:
         "file": "desired_state/demo/payments.yaml",
         "line": 3,
         "column": 5,
-        "remedy": "If user=alice is meant, write the name so.",
+        "remedy": "If user=alice is meant, write that name.",
         "silenced": None,
     }
     assert (starving["code"], starving["key"], starving["silenced"]) == (
@@ -124,7 +124,7 @@ def test_codes_are_listed_and_explained(folder: Path) -> None:
         "    limits: {connection_creation_rate: 10}\n"
         "\n"
         "Decided by the files.\n"
-        "Where it is as it should be, silence: [{finding: QO108, reason: WHY}] beside the limits, "
+        "If this is intended, add silence: [{finding: QO108, reason: WHY}] beside the limits, "
         "or in cluster.yaml for the whole cluster.\n"
     )
     assert quota_ops(folder, "findings", "QO100")[1].endswith("It cannot be silenced.\n")

@@ -211,7 +211,7 @@ def test_many_clients(lab: Lab) -> None:
             "request_percentage is not limited by address.",
         ),
         (("demo", "--user", "a", "--clients", "snapshot.jsonl"), "--clients takes the names"),
-        (("--actual", "broken.jsonl", "--user", "a"), "broken.jsonl:2: this is no row of"),
+        (("--actual", "broken.jsonl", "--user", "a"), "broken.jsonl:2: this is not a row of"),
         (("--actual", "twice.jsonl", "--user", "a"), "twice.jsonl:2: user=a has k twice."),
     ],
 )

@@ -60,7 +60,7 @@ def test_a_story(lab: Lab) -> None:
         "  pending  user=bob    producer_byte_rate  none  10 B/s  new     team.yaml:7\n"
         "\n"
         "The broker accepts all 2 (validate-only, 1 batch, TIME).\n"
-        "No ledger of this cluster yet: nothing is cleared before a run was verified.\n"
+        "No ledger of this cluster yet: nothing is cleared until a run has been verified.\n"
         "run: ROOT/store/runs/demo/RUN\n"
         "next: quota-ops reconcile --run ROOT/store/runs/demo/RUN --approve DIGEST8\n"
     )
@@ -87,7 +87,7 @@ def test_a_guard_refuses(lab: Lab) -> None:
     assert masked(shown, lab).endswith(
         "default_touched: user=<default> producer_byte_rate would change: "
         "a default holds for many\n"
-        "1 guard asks for a person. It passes with --allow default_touched --reason TEXT "
+        "1 guard needs a person's approval. Let it pass with --allow default_touched --reason TEXT "
         "(in Airflow, approve the plan).\n"
         "nothing applied in TIME; report: ROOT/store/runs/demo/RUN/report.html\n"
     )

@@ -56,8 +56,15 @@ def _steps(block: Block) -> Iterator[Step]:
 
 
 def as_it_went(page: Page, went: Sequence[tuple[Step, Said]]) -> None:
-    """Write into a page what its commands said; not where only times would change."""
-    broken = [(step.command, said.output) for step, said in went if "Traceback" in said.output]
+    """Write into a page what its commands said; not where only times would change.
+
+    A failure is written only where the page says `[exit code ...]` already, and no traceback ever.
+    """
+    broken = [
+        (step.command, said.output)
+        for step, said in went
+        if "Traceback" in said.output or (said.code and "[exit code" not in str(step.said))
+    ]
     assert broken == []
     if all(step.went_as_shown(said) for step, said in went):
         return

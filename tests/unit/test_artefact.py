@@ -81,7 +81,8 @@ except InvalidInput as error:
     )
 
     assert ended.stderr == (
-        f"{place} cannot be written: File too large\n  Make room, or give another --run-store.\n"
+        f"{place} cannot be written: File too large\n"
+        "  Free some space, or choose another --run-store.\n"
     )
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
         "old": b"old",
@@ -98,5 +99,5 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
         artefact.write(place, b"content")
 
     assert str(refused.value) == (
-        f"{place} cannot be written: File exists\n  Make room, or give another --run-store."
+        f"{place} cannot be written: File exists\n  Free some space, or choose another --run-store."
     )

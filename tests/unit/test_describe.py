@@ -142,9 +142,9 @@ def as_text(entity: dict[str, str | None]) -> str:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'{"entity": {"user": "a"}, "key": "k"}', "snapshot.jsonl:1: this is no row"),
-        (b"\nnonsense", "snapshot.jsonl:2: this is no row"),
-        (b'{"entity": {}, "key": "k", "value": 1}', "snapshot.jsonl:1: this is no row"),
+        (b'{"entity": {"user": "a"}, "key": "k"}', "snapshot.jsonl:1: this is not a row"),
+        (b"\nnonsense", "snapshot.jsonl:2: this is not a row"),
+        (b'{"entity": {}, "key": "k", "value": 1}', "snapshot.jsonl:1: this is not a row"),
         (b"\xff", "snapshot.jsonl is not UTF-8"),
         (None, "snapshot.jsonl cannot be read: No such file or directory"),
     ],

@@ -55,5 +55,5 @@ def test_a_damaged_hold_did_not_end(content: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as refused:
         holds.read(tmp_path)
 
-    assert refused.value.message.startswith(f"{damaged} is no hold: ")
+    assert refused.value.message.startswith(f"{damaged} is not a hold: ")
     assert "Move the damaged file aside" in str(refused.value.remedy)

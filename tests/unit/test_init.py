@@ -50,8 +50,7 @@ def test_what_is_no_cluster_id_is_refused(cluster_id: str, root: Path) -> None:
     """An id that check would refuse is not written down; an empty one is not one left out."""
     ended = init("--cluster-id", cluster_id)
 
-    assert (ended.exit_code, ended.stderr) == (
-        2,
-        f"--cluster-id {cluster_id!r} is no cluster id\n  kafka-cluster.sh cluster-id prints it.\n",
-    )
+    said = f"--cluster-id {cluster_id!r} is not a cluster id\n"
+    assert ended.stderr == f"{said}  kafka-cluster.sh cluster-id prints it.\n"
+    assert ended.exit_code == 2
     assert list(root.iterdir()) == []

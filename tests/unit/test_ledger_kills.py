@@ -137,7 +137,7 @@ class KilledAlone(Killed):
 
     @invariant()
     def nobody_is_accused(self) -> None:
-        """No row looks as if somebody else had moved it, and no guard asks for a person."""
+        """No row looks as if somebody else had moved it, and no guard needs a person's approval."""
         assert not ACCUSING & set(self._kinds().values())
 
 

@@ -1,4 +1,4 @@
-"""Findings by cases: what hardly anybody means to say, where it stands, and who silenced it."""
+"""Findings by cases: what was probably not meant, where it stands, and who silenced it."""
 
 from pathlib import Path
 from typing import Any

@@ -60,7 +60,7 @@ def test_a_line_that_is_no_row_is_named(wrong: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         read_snapshot([line({USER: "a"}, "k", 1), wrong], "snapshot.jsonl")
 
-    assert refused.value.message == "snapshot.jsonl:2: this is no row of a snapshot."
+    assert refused.value.message == "snapshot.jsonl:2: this is not a row of a snapshot."
     assert (refused.value.remedy or "").startswith('A row is one line like {"entity": {"user": ')
 
 

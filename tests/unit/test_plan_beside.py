@@ -62,7 +62,7 @@ ALLOWED: dict[str, str] = {"takeover": "a test"}
             {},
             OFFLINE,
             [
-                f"GuardsRefused guards ask for a person: takeover: {SAID}",
+                f"GuardsRefused guards need a person's approval: takeover: {SAID}",
                 "True",
                 "refused False",
                 "here",

@@ -32,7 +32,7 @@ def test_comment_on_a_plan() -> None:
 **quota-ops · No: 1 quota on `demo` was changed behind Git's back** · plan `b998bfb3` · \
 commit `a1b2c3d`
 
-3 pending; 1 guard asks for a person; 409 of 412 quotas in sync; 2 not described in Git.
+3 pending; 1 guard needs a person's approval; 409 of 412 quotas in sync; 2 not described in Git.
 
 | | entity | key | now → then | owner |
 |-|-|-|-|-|
@@ -97,7 +97,7 @@ def test_comment_on_a_refused_plan() -> None:
         "",
         "Not run: apply, verify.",
         "",
-        "No ledger of this cluster yet: nothing is cleared before a run was verified.",
+        "No ledger of this cluster yet: nothing is cleared until a run has been verified.",
         "",
         "The broker does not accept 1 of 4 changes (validate-only, 1 batch, 31 ms).",
     ]

@@ -45,7 +45,7 @@ def test_page_of_a_refused_plan() -> None:
     assert "refused: Not here. (INVALID_REQUEST) [payments.yaml:12]" in page.said("td")
     assert page.said("p")[-2:] == [
         "The broker does not accept 1 of 4 changes (validate-only, 1 batch, 31 ms).",
-        "No ledger of this cluster yet: nothing is cleared before a run was verified.",
+        "No ledger of this cluster yet: nothing is cleared until a run has been verified.",
     ]
 
 

@@ -35,7 +35,7 @@ payments.yaml:8
 
 The broker accepts all 4 (validate-only, 1 batch, 31 ms).
 default_touched: user=<default> request_percentage would change: a default holds for many
-1 guard asks for a person. It passes with --allow default_touched --reason TEXT \
+1 guard needs a person's approval. Let it pass with --allow default_touched --reason TEXT \
 (in Airflow, approve the plan).
 """
 
@@ -60,7 +60,7 @@ def test_a_plan_with_nothing_to_do_says_so() -> None:
     assert plain(plan_screen(nothing)).splitlines()[1:] == [
         "",
         "Nothing to change.",
-        "No ledger of this cluster yet: nothing is cleared before a run was verified.",
+        "No ledger of this cluster yet: nothing is cleared until a run has been verified.",
     ]
 
 

@@ -129,8 +129,8 @@ SILENT = BrokerAnswer(4, "kafka-4:9094", 6, None, "timed out")
         (
             PLANNED,
             (
-                "No: 1 quota on demo was changed behind Git's back; 3 pending; 1 guard asks for a "
-                "person; 409 of 412 quotas in sync; 2 not described in Git."
+                "No: 1 quota on demo was changed behind Git's back; 3 pending; 1 guard needs a "
+                "person's approval; 409 of 412 quotas in sync; 2 not described in Git."
             ),
         ),
         (

@@ -49,7 +49,11 @@ def test_flags_are_an_entity() -> None:
 @pytest.mark.parametrize(
     ("names", "defaults", "message"),
     [
-        ([], [], "nobody is named\n  Add --names user=alice, or --defaults user for the default."),
+        (
+            [],
+            [],
+            "no entity is named\n  Add --names user=alice, or --defaults user for the default.",
+        ),
         (["user=a"], ["user"], "user stands twice; an entity has one of each type"),
     ],
 )
@@ -100,7 +104,7 @@ def test_flags_that_mean_exactly_somebody() -> None:
 
     assert wanted.text == "client-id=<any>,user=alice"
     assert not wanted.accepts(Entity.of({"user": "alice"}))
-    with pytest.raises(InvalidInput, match="nobody is named"):
+    with pytest.raises(InvalidInput, match="no entity is named"):
         parse_exactly([], [], [])
     with pytest.raises(InvalidInput) as error:
         parse_exactly(["user=alice", "client-id="], [], [])
