@@ -77,7 +77,7 @@ class ArtefactFolder:
         """
         try:
             value = json.loads(self._read(name, before))
-        except ValueError as error:
+        except (RecursionError, ValueError) as error:
             raise InvalidInput(f"{self.path / name} is not JSON: {error}") from error
         if not isinstance(value, dict):
             raise InvalidInput(f"{self.path / name} holds no JSON object")
@@ -90,7 +90,7 @@ class ArtefactFolder:
         value = self.read_json(name, before)
         try:
             return parse(value)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise InvalidInput(f"{self.path / name} is damaged: {error!r}") from error
 
     def write_text(self, name: str, text: str) -> None:

@@ -46,7 +46,7 @@ def release(folder: Path, who: EntityFilter, *, by: str, reason: str) -> Hold:
 def _read(file: Path) -> Hold:
     try:
         return Hold.from_json(json.loads(file.read_bytes()))
-    except (AttributeError, KeyError, OSError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         raise InvalidInput(
             f"{file} is not a hold: {error}",
             "Nothing was changed. Move the damaged file aside, and hold again what it held.",

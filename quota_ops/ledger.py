@@ -71,7 +71,7 @@ def last(folder: Path) -> LedgerFile:
         return LedgerFile(place.name, *_said(place.read_bytes(), place))
     except InvalidInput as error:
         why = error.message
-    except (OSError, ValueError) as error:
+    except (OSError, RecursionError, ValueError) as error:
         why = f"{place}: {error}"
     raise InvalidInput(
         f"the ledger does not parse: {why}",

@@ -63,7 +63,7 @@ def check_destination(destination: Path) -> None:
 def _check_clients(clients: Path) -> None:
     try:
         columns = column_names(clients)
-    except (UnicodeDecodeError, ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         raise InvalidInput(f"{clients} is not a {clients.suffix} file that can be read.") from None
     except FileNotFoundError:
         raise InvalidInput(f"{clients} does not exist.") from None

@@ -95,7 +95,7 @@ def read_changes(lines: Iterable[str], place: str) -> tuple[Alteration, ...]:
             continue
         try:
             entity, key, value = _change(json.loads(line))
-        except (TypeError, KeyError, AttributeError, ValueError) as error:
+        except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
             why = f" {error}" if type(error) is ValueError else ""
             raise InvalidInput(
                 f"{place}:{number}: this is not a change.{why}",

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Self
 
+from quota_ops.model.conforming import conforming
 from quota_ops.model.entity import CLIENT_ID, IP, USER
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
 
@@ -126,23 +127,19 @@ class Policy:
     def from_json(cls, values: dict[str, Any]) -> Self:
         """The policy that `as_json` wrote; KeyError, TypeError or ValueError when it is not one."""
         values = YOUNGER | values
-        for name in ("cluster", "cluster_id", "connection"):
-            if not isinstance(values[name], str):
-                raise TypeError(f"{name} is {values[name]!r}")
-        if not isinstance(values["paused"], str | None):
-            raise TypeError(f"paused is {values['paused']!r}")
-        return cls(
+        policy = cls(
             **{name: values[name] for name in (one.name for one in fields(cls))}
             | {
                 "scope": tuple(filter_from_json(one) for one in values["scope"]),
                 "protect": tuple(filter_from_json(one) for one in values["protect"]),
                 "drift": DriftPolicy(values["drift"]),
                 "approval": ApprovalPolicy(values["approval"]),
-                "guards": GuardLimits(**values["guards"]),
+                "guards": conforming([GuardLimits(**values["guards"])])[0],
                 "freeze": tuple(Freeze(**one) for one in values["freeze"]),
                 "verify": VerifyPolicy(values["verify"]),
             }
         )
+        return conforming([policy])[0]
 
 
 def filter_json(entity_filter: EntityFilter) -> dict[str, Any]:
@@ -155,9 +152,8 @@ def filter_json(entity_filter: EntityFilter) -> dict[str, Any]:
 
 def filter_from_json(values: dict[str, Any]) -> EntityFilter:
     """The filter that `filter_json` wrote; KeyError or TypeError when it is none."""
-    return EntityFilter(
-        tuple(
-            FilterPart(kind, Match[part["match"].upper()], part["name"])
-            for kind, part in values.items()
-        )
-    )
+    parts = [
+        FilterPart(kind, Match[part["match"].upper()], part["name"])
+        for kind, part in values.items()
+    ]
+    return EntityFilter(conforming(parts))

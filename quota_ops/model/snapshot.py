@@ -32,7 +32,7 @@ def _rows(lines: Iterable[str], place: str) -> Iterator[tuple[int, StoredQuota]]
             continue
         try:
             yield number, _row(json.loads(line))
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise InvalidInput(
                 f"{place}:{number}: this is not a row of a snapshot.",
                 f"A row is one line like {EXAMPLE}",

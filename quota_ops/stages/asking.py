@@ -99,7 +99,7 @@ def _keep(folder: RunFolder, approvals: Path, decision: Decision) -> None:
 def _read(file: Path) -> Decision:
     try:
         return Decision.from_json(json.loads(file.read_bytes()))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         raise InvalidInput(
             f"{file} is damaged: {error!r}", "Move it aside: the plan is then asked about again."
         ) from error

@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 
 from quota_ops import ledger
 from quota_ops.desired.read import read_cluster
+from quota_ops.history import past_run
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.metadata import Metadata
+from quota_ops.model.one_off import read_changes
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import LedgerRow
+from quota_ops.model.snapshot import read_snapshot
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
 from quota_ops.report.screen import line, plain
 from quota_ops.run_folder import (
@@ -25,6 +28,7 @@ from quota_ops.run_folder import (
     FACTS,
     METADATA,
     PLAN,
+    REPORT,
     VALIDATED,
     VERIFIED,
     RunFolder,
@@ -184,6 +188,30 @@ def _with_any(data: st.DataObject, value: Any) -> Any:
         value[name] = _with_any(data, value[name])
         return value
     return data.draw(ANY_JSON)
+
+
+@pytest.mark.parametrize("depth", [700, 3000])
+def test_artefacts_that_are_nested_deep(run: Run, tmp_path: Path, depth: int) -> None:
+    """Python gives up on them, sooner or later, and the run is told of all the same."""
+    folder = RunFolder(tmp_path / "runs" / "demo" / "run")
+    shutil.copytree(run.folder.path, folder.path)
+    nested = "[" * depth + "]" * depth
+    plan = (folder.path / PLAN).read_text("utf-8")
+    (folder.path / PLAN).write_text(plan.replace('"schedule":null', f'"schedule":{nested}'))
+    for name in (FACTS, REPORT, VALIDATED):
+        (folder.path / name).write_text(nested)
+
+    assert str(past_run(folder.path).trouble).startswith(f"{REPORT} is ")
+    assert outcome(lambda: approved_plan(folder, run.folder.read_json(PLAN)["digest"]))
+    assert report.run(folder).plan is None
+
+
+@pytest.mark.parametrize("read", [read_changes, read_snapshot])
+def test_a_line_that_is_nested_deep(read: Callable[[list[str], str], object]) -> None:
+    """It is no row and no change, as any other line that is none."""
+    error = outcome(lambda: read(["[" * 3000], "file"))
+
+    assert str(error).startswith("file:1: this is not a ")
 
 
 @bounded

@@ -45,7 +45,9 @@ def test_people_lose_nothing_to_each_other(tmp_path: Path) -> None:
     assert kept == {user(f"{writer}-{number}") for writer in range(4) for number in range(10)}
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"who": {}}', '{"who": 1, "by": ""}'])
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{", "[" * 3000, '{"who": {}}', '{"who": 1, "by": ""}']
+)
 def test_a_damaged_hold_did_not_end(content: str, tmp_path: Path) -> None:
     """It is an error that names the file: what it held may not be written by mistake."""
     holds.add(tmp_path, ALICE)
