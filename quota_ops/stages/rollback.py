@@ -56,8 +56,7 @@ def _changes_of(earlier: RunFolder, by: str, reason: str) -> Rollback:
         raise Refused(f"{earlier.path / PLAN} was changed after it was written")
     if not any(row.verified for row in rows):
         raise Refused(
-            f"run {about['run']} did not read back what it wrote, so nobody knows what there is "
-            "to take back",
+            f"run {about['run']} did not read back what it wrote, so what to roll back is unknown",
             f"Read it back first: quota-ops verify --run {earlier.path}",
         )
     return Rollback(about["run"], about["commit"], digest, by, reason, rows)
