@@ -36,7 +36,7 @@ def adopt(
     connection_file: Path | None,
     **given: Any,
 ) -> None:
-    """Call quotas ours that are on the cluster already.
+    """Make quotas that are already on the cluster ours.
 
     They enter the ledger as the cluster holds them, as if a run had put them there; the cluster is
     not touched. No guard asks about a takeover any more.

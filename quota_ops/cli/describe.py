@@ -55,8 +55,8 @@ def describe(
 ) -> None:
     """Show the quotas that a cluster holds. Read-only; unknown types and keys are included.
 
-    Without --names, --defaults and --any: all of them. With: the entities that have each of these
-    types so; --strict leaves out those that have more. Reads cluster.yaml for the connection and
+    Without --names, --defaults and --any: all of them. With these: the entities that match each;
+    --strict leaves out those that have further types. Reads cluster.yaml for the connection and
     the cluster's id, and no other file. With --run all that the cluster holds is left in the run's
     folder too, where `diff --run` finds it.
     """

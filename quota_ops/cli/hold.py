@@ -31,10 +31,10 @@ Examples:
 @options.run_store
 @options.output_format
 def hold(cluster: str, **given: Any) -> None:
-    """Let no run write some entities for a while.
+    """Keep runs from writing some entities for a while.
 
-    Nothing is asked of Git or of the cluster: the hold is kept in the run store. Plans and reports
-    show what is held, and when it comes back by itself. Names mean exactly the entity that they
+    Neither Git nor the cluster is touched: the hold is kept in the run store. Plans and reports
+    show what is held, and until when. Names mean exactly the entity that they
     say; all its keys are held. To hold it longer or shorter, hold it again.
     """
     from quota_ops.cli.holding import Cluster, hold_entities
@@ -60,7 +60,7 @@ Examples:
 def holds(
     *, cluster: str, everything: bool, desired_state: Path, run_store: str | None, output: str
 ) -> None:
-    """List who is held, until when, by whom and why."""
+    """List what is held, until when, by whom and why."""
     from quota_ops.cli.holding import Cluster, list_holds
 
     list_holds(Cluster.of(cluster, desired_state, run_store, output), everything=everything)

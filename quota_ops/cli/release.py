@@ -16,14 +16,14 @@ Examples:
   quota-ops release demo --from-ledger --all --reason 'another repository took over'"""
 )
 @options.cluster_argument
-@click.option("--from-ledger", is_flag=True, help="Not from a hold: let quotas be ours no longer.")
+@click.option("--from-ledger", is_flag=True, help="Not from a hold but from the ledger: they are no longer ours.")
 @specification.names
 @specification.defaults
 @specification.anyone
 @click.option(
     "--all", "everything", is_flag=True, help="With --from-ledger: every quota that it knows."
 )
-@options.reason("Why; it is recorded. With --from-ledger it has to be said.")
+@options.reason("Why; it is recorded. Required with --from-ledger.")
 @options.by
 @options.desired_state
 @options.run_store
@@ -38,7 +38,7 @@ def release(
     everything: bool,
     **given: Any,
 ) -> None:
-    """End a hold early, or let quotas be ours no longer.
+    """End a hold early, or give up quotas that are ours.
 
     A hold is named as it was made: `holds` lists them. The cluster is not touched by either; the
     next run writes what was held. With --from-ledger the ledger forgets quotas, which then read as

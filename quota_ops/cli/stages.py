@@ -84,7 +84,7 @@ diff = _stage_command(
     "diff",
     """List what differs between Git, the cluster and the ledger.
 
-    Each row stands with its kind, which says who moved: Git, the cluster, or both.""",
+    Each row has its kind, which says who moved: Git, the cluster, or both.""",
     "  quota-ops diff demo\n  quota-ops diff demo --engine spark --detailed-exitcode\n"
     "  quota-ops diff demo --actual snapshot.jsonl    without the cluster",
     _COMPARING,
