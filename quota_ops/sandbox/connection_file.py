@@ -15,7 +15,8 @@ def connection_file(name: str) -> Path:
 
 
 def check_ours(file: Path) -> None:
-    """Raise InvalidInput when the file is there and was not written by a sandbox."""
+    """Make the file's folder; raises InvalidInput when it is there and no sandbox wrote it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
     if file.exists() and not _is_ours(file):
         raise InvalidInput(
             f"{file} is a connection of your own; the sandbox does not replace it.",
@@ -26,7 +27,6 @@ def check_ours(file: Path) -> None:
 def write_connection(file: Path, bootstrap: str) -> None:
     """Write a connection to a sandbox broker; raises InvalidInput rather than replace another's."""
     check_ours(file)
-    file.parent.mkdir(parents=True, exist_ok=True)
     written = file.with_name(f".{file.name}.{os.getpid()}")
     written.write_text(f"{_FIRST_LINE}bootstrap.servers={bootstrap}\nsecurity.protocol=PLAINTEXT\n")
     written.replace(file)

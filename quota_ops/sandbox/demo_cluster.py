@@ -61,9 +61,9 @@ def start_sandbox(
     """Start the sandbox in the background and write its connection file; leave it if it runs.
 
     Without a `version` it is DEFAULT_VERSION, or what runs already. Each version's data is kept
-    from one start to the next, by itself. Raises InvalidInput when another version runs, or the
-    connection file is somebody's own, MissingTool without Java or jars, ClusterTrouble when Kafka
-    does not start.
+    from one start to the next, by itself. Raises InvalidInput when another version runs, the
+    connection file is somebody's own, or a folder cannot be written, MissingTool without Java or
+    jars, ClusterTrouble when Kafka does not start.
     """
     with _only_one_at_a_time() as status:
         if status.node and status.running:
@@ -76,7 +76,11 @@ def start_sandbox(
         check_ours(status.connection)
         config = BrokerConfig(cluster_id=cluster_id, version=version or DEFAULT_VERSION)
         broker = start_broker(config, status.home, detached=True, progress=progress)
-        write_connection(status.connection, broker.bootstrap())
+        try:
+            write_connection(status.connection, broker.bootstrap())
+        except BaseException:
+            broker.stop()
+            raise
         return replace(status, node=broker.nodes[0], started=True)
 
 
@@ -93,5 +97,11 @@ def stop_sandbox() -> bool:
 @contextmanager
 def _only_one_at_a_time() -> Iterator[SandboxStatus]:
     home = sandbox_status().home
-    with locked(home / ".lock"):
-        yield sandbox_status()
+    try:
+        with locked(home / ".lock"):
+            yield sandbox_status()
+    except OSError as error:
+        raise InvalidInput(
+            f"the sandbox cannot use {error.filename or home}: {error.strerror}.",
+            "Make room there, or choose folders by QUOTA_OPS_SANDBOX and QUOTA_OPS_CONNECTIONS.",
+        ) from error
