@@ -16,7 +16,11 @@ Examples:
   quota-ops release demo --from-ledger --all --reason 'another repository took over'"""
 )
 @options.cluster_argument
-@click.option("--from-ledger", is_flag=True, help="Not from a hold but from the ledger: they are no longer ours.")
+@click.option(
+    "--from-ledger",
+    is_flag=True,
+    help="Not from a hold but from the ledger: they are no longer ours.",
+)
 @specification.names
 @specification.defaults
 @specification.anyone

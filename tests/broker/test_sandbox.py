@@ -205,35 +205,6 @@ def test_a_connection_of_ones_own_stops_the_start(home: Path) -> None:
     assert connection.read_text() == "bootstrap.servers=kafka-1:9094\n"
 
 
-@pytest.mark.parametrize("name", ["sandbox", "sandbox/node-1", "connections"])
-def test_a_file_where_a_folder_should_be(home: Path, name: str) -> None:
-    """It is named before anything is started, and stays."""
-    file = home.parent / name
-    file.parent.mkdir(exist_ok=True)
-    file.touch()
-
-    with pytest.raises(InvalidInput) as error:
-        start_sandbox()
-
-    assert error.value.message.startswith(f"the sandbox cannot use {file}")
-    assert not sandbox_status().running
-    file.unlink()
-
-
-def test_a_connection_that_cannot_be_written_stops_the_broker(home: Path) -> None:
-    """No broker is left running that nobody can find by its name."""
-    connection = sandbox_status().connection
-    draft = connection.with_name(f".{connection.name}.{os.getpid()}")
-    draft.mkdir(parents=True)
-
-    with pytest.raises(InvalidInput) as error:
-        start_sandbox()
-
-    assert error.value.message == f"the sandbox cannot use {draft}: Is a directory."
-    assert last_known(home / "node-1")
-    assert not sandbox_status().running
-
-
 def test_a_secured_broker_tells_its_logins_apart(secured_broker: RunningBroker) -> None:
     """By its SASL listener admin may describe, and who has no permission may not."""
 
