@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 import yaml
 
 from quota_ops.desired.cron import read_schedule
-from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_value
+from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_name, read_value
 from quota_ops.desired.freezes import read_freezes
 from quota_ops.desired.names import read_filter_part
 from quota_ops.desired.scalars import (
@@ -146,7 +146,7 @@ def _read_filters(source: Source, field: FieldNodes) -> dict[EntityFilter, str]:
         if IP in fields and len(fields) > 1:
             remedy = "Kafka stores no such entity: write two entries."
             source.refuse(fields[IP].name, "ip stands beside another type.", remedy)
-        parts = [read_value(source, part, read_filter_part) for part in fields.values()]
+        parts = [read_name(source, part, read_filter_part) for part in fields.values()]
         known = EntityFilter(tuple(part for part in parts if part is not None))
         filters.setdefault(known, source.place(item))
     return filters

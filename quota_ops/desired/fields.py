@@ -98,3 +98,12 @@ def read_value(
     except Misread as wrong:
         source.refuse(field.place, wrong.message, wrong.remedy)
         return None
+
+
+def read_name(
+    source: Source, field: FieldNodes | None, read: Callable[[str, yaml.Node], T]
+) -> T | None:
+    """As `read_value`; what nobody sees is a problem here too, unless it is an escape."""
+    if source.has_unseen and field is not None and source.refuse_unseen(field.value):
+        return None
+    return read_value(source, field, read)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_value
+from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_name, read_value
 from quota_ops.desired.names import read_part
 from quota_ops.desired.scalars import Misread, read_note, says_nothing, show
 from quota_ops.desired.shapes import LIMITS, QUOTA, QUOTAS_FILE
@@ -50,7 +50,7 @@ def read_quotas(source: Source, root: yaml.Node) -> Iterator[Quota]:
     fields = read_fields(source, root, QUOTAS_FILE)
     if fields is None:
         return
-    owner = read_value(source, fields.get("owner"), read_note)
+    owner = read_name(source, fields.get("owner"), read_note)
     if "quotas" in fields:
         for item in read_items(source, fields["quotas"]):
             quota = _read_quota(source, item, owner)
@@ -76,7 +76,7 @@ def _read_quota(source: Source, node: yaml.Node, owner: str | None) -> Quota | N
 
 
 def _read_entity(source: Source, fields: list[FieldNodes]) -> Entity | None:
-    parts = [read_value(source, field, read_part) for field in fields]
+    parts = [read_name(source, field, read_part) for field in fields]
     together = {field.name.value: field.name for field in fields}
     if IP in together and len(together) > 1:
         remedy = "Kafka limits connections by address alone: make it a quota of its own."

@@ -12,6 +12,7 @@ from quota_ops.model.problem import Problem
 MAX_FILE_BYTES = 64 * 2**20
 """About half a million quotas; a larger file is no desired state."""
 _MAX_EXCERPT = 160
+_FIVE_DIGITS = 0x10000
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _LINE_BREAK = re.compile(r"\r\n|\n|\r")
@@ -19,6 +20,12 @@ _LINE_BREAK = re.compile(r"\r\n|\n|\r")
 # numbers differ from an editor's, and the signs that reverse text, which make a review lie.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
+)
+# What Unicode shows as nothing (Default_Ignorable_Code_Point, interlinear marks) or as a blank.
+UNSEEN = re.compile(
+    "[\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f"
+    "\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 
 
@@ -38,6 +45,11 @@ class Source:
     def lines(self) -> list[str]:
         """The lines, without what ends them."""
         return _LINE_BREAK.split(self.text)
+
+    @cached_property
+    def has_unseen(self) -> bool:
+        """Whether anything stands here that nobody sees."""
+        return not self.text.isascii() and UNSEEN.search(self.text) is not None
 
     def place(self, node: yaml.Node) -> str:
         """The place of a node, `desired_state/demo/payments.yaml:8`."""
@@ -59,6 +71,34 @@ class Source:
         self.problems.append(
             Problem(self.file, line + 1, column + 1, message, remedy, excerpt, underlined)
         )
+
+    def refuse_unseen(self, node: yaml.Node) -> bool:
+        """Add a problem where a node holds what nobody sees, unless it is written as an escape.
+
+        True when there is one. A name that reads as another and is none would pass a review.
+        """
+        start = node.start_mark
+        found = UNSEEN.search(self.text, start.index, node.end_mark.index)
+        return self._refuse_char(found, start.line, start.column)
+
+    def refuse_invisible(self) -> bool:
+        """Add a problem at the first character that no text may hold; true when there is one."""
+        return self._refuse_char(_INVISIBLE.search(self.text))
+
+    def _refuse_char(self, found: re.Match[str] | None, line: int = 0, column: int = 0) -> bool:
+        """Add a problem where a character was found, in a search that began at this place."""
+        if found is None:
+            return False
+        *lines, last = _LINE_BREAK.split(self.text[found.pos : found.start()])
+        code = ord(found[0])
+        escape = f"\\u{code:04x}" if code < _FIVE_DIGITS else f"\\U{code:08x}"
+        self.refuse_at(
+            line + len(lines),
+            len(last) + (0 if lines else column),
+            f"The invisible character U+{code:04X} stands here.",
+            f'Take it out; where a name holds it, write it as "{escape}" in double quotes.',
+        )
+        return True
 
 
 def read_source(path: Path, name: str, problems: list[Problem]) -> Source | None:
@@ -82,7 +122,7 @@ def read_source(path: Path, name: str, problems: list[Problem]) -> Source | None
     except UnicodeDecodeError as error:
         _refuse_byte(Source(file, name, data.decode("utf-8-sig", "replace"), problems), error)
         return None
-    return None if _refuse_invisible(source) else source
+    return None if source.refuse_invisible() else source
 
 
 def unread(file: str, message: str, remedy: str | None = None) -> Problem:
@@ -98,21 +138,6 @@ def _refuse_byte(source: Source, error: UnicodeDecodeError) -> None:
         f"The byte 0x{error.object[error.start]:02x} is not UTF-8.",
         "Save the file as UTF-8.",
     )
-
-
-def _refuse_invisible(source: Source) -> bool:
-    found = _INVISIBLE.search(source.text)
-    if found is None:
-        return False
-    before = _LINE_BREAK.split(source.text[: found.start()])
-    code = ord(found[0])
-    source.refuse_at(
-        len(before) - 1,
-        len(before[-1]),
-        f"The invisible character U+{code:04X} stands here.",
-        f'Take it out; where a name holds it, write it as "\\u{code:04x}" in double quotes.',
-    )
-    return True
 
 
 def _excerpt(line: str, column: int) -> str | None:

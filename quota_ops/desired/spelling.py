@@ -4,6 +4,7 @@ import re
 from decimal import Decimal
 
 from quota_ops.desired.scalars import is_text
+from quota_ops.desired.source import UNSEEN
 from quota_ops.model.entity import Entity
 from quota_ops.model.quota import UNLIMITED, QuotaKey, in_byte_unit, parse_limit
 
@@ -21,7 +22,7 @@ def spell_text(text: str) -> str:
 def _escaped(char: str) -> str:
     if char in '"\\':
         return f"\\{char}"
-    if char.isprintable():
+    if char.isprintable() and not UNSEEN.match(char):
         return char
     code = ord(char)
     if code < _TWO_DIGITS:
