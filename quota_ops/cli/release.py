@@ -19,7 +19,7 @@ Examples:
 @click.option(
     "--from-ledger",
     is_flag=True,
-    help="Not from a hold but from the ledger: they are no longer ours.",
+    help="Give up quotas that are ours, not a hold.",
 )
 @specification.names
 @specification.defaults
