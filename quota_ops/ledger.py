@@ -6,6 +6,7 @@ again. So no writer undoes another's rows, and the way back is the file before.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -61,19 +62,25 @@ class LedgerFile:
 def last(folder: Path) -> LedgerFile:
     """The last file of a cluster's ledger; an empty table when there has never been one.
 
-    Raises InvalidInput when that file does not parse: a damaged ledger is no empty ledger.
+    Raises InvalidInput when that file does not parse, has a row twice or one in a state that does
+    not exist: a damaged ledger is no empty ledger.
     """
-    there = numbers(folder, _KIND)
-    if not there:
-        return LedgerFile(None, parquet.from_rows(LEDGER, ()))
-    place = folder / file_name(there[-1], _KIND)
+    place = folder
     try:
+        there = numbers(folder, _KIND)
+        if not there:
+            return LedgerFile(None, parquet.from_rows(LEDGER, ()))
+        place = folder / file_name(there[-1], _KIND)
         return LedgerFile(place.name, *_said(place.read_bytes(), place))
     except InvalidInput as error:
-        why = error.message
+        raise damaged(error.message) from error
     except (OSError, RecursionError, ValueError) as error:
-        why = f"{place}: {error}"
-    raise InvalidInput(
+        raise damaged(f"{place}: {error}") from error
+
+
+def damaged(why: str) -> InvalidInput:
+    """The error of a ledger that nobody may go on from."""
+    return InvalidInput(
         f"the ledger does not parse: {why}",
         "Nothing was changed. Move the damaged file aside to go on from the file before it.",
     )
@@ -103,8 +110,18 @@ def _said(content: bytes, place: Path) -> _Content:
     if content not in _known:
         table = parquet.from_bytes(LEDGER, content, str(place))
         applied(table)
+        _check(table, place)
         _remember(content, _Content(table))
     return _known[content]
+
+
+def _check(table: pa.Table, place: Path) -> None:
+    columns = [table[name].to_pylist() for name in ("entity", "key", "state")]
+    if len(set(zip(*columns, strict=True))) < table.num_rows:
+        (((entity, key, _), _),) = Counter(zip(*columns, strict=True)).most_common(1)
+        raise InvalidInput(f"{place} has {key} of {entity} twice")
+    if odd := {*columns[2]} - {INTENDED, VERIFIED}:
+        raise InvalidInput(f"{place} has rows in a state that does not exist: {min(odd)!r}")
 
 
 def _remember(content: bytes, said: _Content) -> None:

@@ -6,6 +6,8 @@ Who wants the next number creates it, which fails when another was first; then t
 import re
 from pathlib import Path
 
+from quota_ops.model.errors import InvalidInput
+
 _NAME = re.compile(r"([0-9]{8})\.[a-z]+")
 
 
@@ -22,7 +24,14 @@ def is_file_name(name: str, kind: str) -> bool:
 def numbers(folder: Path, kind: str) -> list[int]:
     """The numbers whose files are there, in order; none where there is no folder.
 
-    A copy that somebody laid beside them under another name does not count.
+    A copy that somebody laid beside them under another name does not count. Raises InvalidInput
+    where something else is in the folder's place, or nobody may list it: that is not nothing.
     """
-    found = (_NAME.fullmatch(one.name) for one in folder.glob(f"*.{kind}"))
+    try:
+        names = [one.name for one in folder.iterdir()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise InvalidInput(f"{folder} cannot be listed: {error.strerror}") from error
+    found = (_NAME.fullmatch(name) for name in names if name.endswith(f".{kind}"))
     return sorted(int(name[1]) for name in found if name)

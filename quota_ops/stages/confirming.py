@@ -1,6 +1,6 @@
 """A row of ours that seems to have moved is asked for a second time before anyone is told."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import cycle
 from time import monotonic, sleep
@@ -8,7 +8,7 @@ from time import monotonic, sleep
 import pyarrow as pa
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.ledger import VERIFIED
+from quota_ops.ledger import VERIFIED, LedgerFile, damaged
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.quota import same
@@ -27,18 +27,21 @@ Moved = frozenset[tuple[str, str, str]]
 
 
 def confirmed(
-    cluster: Cluster | Snapshot, ledger: pa.Table
+    cluster: Cluster | Snapshot, known: LedgerFile
 ) -> tuple[Described, tuple[tuple[int, int], ...]]:
     """What the cluster holds, as two answers running say of the rows that moved.
 
     A broker may answer from an old image, with error 0. So the second answer is another broker's,
     where there is one, and who answers otherwise is named, with how many rows. Where no two agree
     in time, the answer is taken in which the fewest rows have moved.
+
+    Raises InvalidInput where the ledger knows what is no entity: nobody ever stored it.
     """
     described = cluster.describe()
-    verified = _verified(ledger)
+    verified = _verified(known.table)
     stored = stored_of(described) if verified else {}
     moved = first = _moved(stored, verified)
+    _check_entities(known, (text for text, key, _ in moved if (text, key) not in stored))
     if not moved or isinstance(cluster, Snapshot):
         return described, ()
     answers: dict[int, tuple[Moved, Stored]] = {cluster.last_asked: (moved, stored)}
@@ -52,6 +55,14 @@ def confirmed(
     differs = {broker: len(one ^ moved) for broker, (one, _) in answers.items()}
     disagree = tuple((broker, rows) for broker, rows in sorted(differs.items()) if rows)
     return described if moved == first else _rows(stored), disagree
+
+
+def _check_entities(known: LedgerFile, texts: Iterable[str]) -> None:
+    for text in texts:
+        try:
+            Entity.parse(text)
+        except ValueError:
+            raise damaged(f"{known.name} has rows of {text!r}, which is not an entity") from None
 
 
 def _asked_in_turn(cluster: Cluster) -> Iterator[tuple[int, Stored]]:

@@ -50,7 +50,7 @@ def ask(
     end = ledger.end(ledger_folder)
     known, lasting = ledger.last(ledger_folder), holds_now(holds_folder)
     facts, metadata = cluster.facts_aside(), cluster.metadata_aside()
-    stored, disagree = confirmed(cluster, known.table)
+    stored, disagree = confirmed(cluster, known)
     actual, at = tuple(_rows(policy, stored)), datetime.now(UTC)
     told, image = facts(), metadata()
     if disagree:

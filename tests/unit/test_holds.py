@@ -45,6 +45,14 @@ def test_people_lose_nothing_to_each_other(tmp_path: Path) -> None:
     assert kept == {user(f"{writer}-{number}") for writer in range(4) for number in range(10)}
 
 
+def test_a_file_in_the_place_of_all_holds(tmp_path: Path) -> None:
+    """It is an error: nobody knows whom they held."""
+    (tmp_path / "holds").touch()
+
+    with pytest.raises(InvalidInput, match="holds cannot be listed: Not a directory"):
+        holds.read(tmp_path / "holds")
+
+
 @pytest.mark.parametrize(
     "content", ["", "[]", "{", "[" * 3000, '{"who": {}}', '{"who": 1, "by": ""}']
 )
