@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from shutil import which
 from tempfile import TemporaryDirectory
 from types import FrameType
 
@@ -46,9 +47,17 @@ def run_demo(keep: Path | None = None) -> None:
         pages = (keep / "store").rglob(PAGE)
         for page in sorted(pages, key=lambda one: one.stat().st_mtime):
             tell.say(str(page))
-    following = NEXT[1:] if keep else NEXT
+    following = (*_activation(), *(NEXT[1:] if keep else NEXT))
     rows = ((Span(what, Tone.STRONG), Span(why)) for what, why in following)
     tell.table(("what to look at next", ""), rows)
+
+
+def _activation() -> Iterator[tuple[str, str]]:
+    """How a shell finds `quota-ops` that was started by its path in a virtual environment."""
+    script, here = Path(sys.prefix, "bin", "activate"), Path.cwd()
+    if which("quota-ops") is None and script.exists():
+        named = script.relative_to(here) if script.is_relative_to(here) else script
+        yield f". {named}", "then this shell finds quota-ops"
 
 
 def _tell_story(home: Home, tell: Telling) -> None:

@@ -63,7 +63,12 @@ def none_is_left(folder: Path) -> bool:
 @pytest.mark.timeout(600)
 def test_the_demo_shows_what_it_tells(tmp_path: Path) -> None:
     """Every kind of difference, a run of each DAG, drift by name, and a cluster as agreed."""
-    theirs = {"QUOTA_OPS_CONNECTION_DEMO": str(tmp_path / "their.properties")}
+    ours = Path(sys.prefix, "bin")
+    path = [one for one in os.get_exec_path() if Path(one) != ours]
+    theirs = {
+        "QUOTA_OPS_CONNECTION_DEMO": str(tmp_path / "their.properties"),
+        "PATH": os.pathsep.join(path),
+    }
     ended = subprocess.run(
         [*QUOTA_OPS, "demo"],
         cwd=tmp_path,
@@ -84,6 +89,7 @@ def test_the_demo_shows_what_it_tells(tmp_path: Path) -> None:
     assert "No: 1 quota on demo was changed behind Git's back" in sentences
     assert re.search(r"drifted +user=alice +producer_byte_rate +20 MiB/s +15 MiB/s", said)
     assert "All went as told, and nothing is left running." in sentences
+    assert f". {ours}/activate then this shell finds quota-ops" in sentences
 
     assert processes(tmp_path) == {}
     assert list((tmp_path / "tmp").iterdir()) == []
