@@ -11,4 +11,7 @@ def addresses_of(host: str, port: int, seconds: float) -> list[Any]:
 
     Raises OSError: TimeoutError when no name server answers, socket.gaierror when none knows it.
     """
-    return within(seconds, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    try:
+        return within(seconds, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    except UnicodeError:  # a part of it is empty or too long for a name: no name server is asked
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known") from None

@@ -29,7 +29,8 @@ def _check_endpoint(line: Line) -> None:
     """A client's secret is sent there, so nobody else may read it on the way."""
     try:
         url = urlsplit(line.value)
-        usable = bool(url.hostname and url.port != 0) and "@" not in url.netloc
+        named = (url.hostname or "").encode("idna")  # as a lookup does, which else would fail
+        usable = bool(named and url.port != 0) and "@" not in url.netloc
     except ValueError:
         usable = False
     if not usable or re.search(r"[^!-~]|#", line.value):

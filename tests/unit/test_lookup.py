@@ -1,0 +1,14 @@
+"""A host is looked up, or it is said why it is not."""
+
+import socket
+
+import pytest
+
+from quota_ops.kafka.lookup import addresses_of
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 64, "ä" * 64])
+def test_a_host_that_cannot_be_a_name(host: str) -> None:
+    """A broker may advertise anything: what IDNA cannot encode is a host that nobody knows."""
+    with pytest.raises(socket.gaierror, match="Name or service not known"):
+        addresses_of(host, 9092, 1.0)
