@@ -104,6 +104,8 @@ def read_name(
     source: Source, field: FieldNodes | None, read: Callable[[str, yaml.Node], T]
 ) -> T | None:
     """As `read_value`; what nobody sees is a problem here too, unless it is an escape."""
-    if source.has_unseen and field is not None and source.refuse_unseen(field.value):
+    value = None if field is None else field.value
+    # of a default nothing is looked at: its mapping ends only after the comments that follow
+    if source.has_unseen and isinstance(value, yaml.ScalarNode) and source.refuse_unseen(value):
         return None
     return read_value(source, field, read)
