@@ -11,8 +11,19 @@ from quota_ops.model.problem import Problem
 _YAML = (".yaml", ".yml")
 _MARKDOWN = ".md"
 _GIT = ".git"
-_GITS_FILES = frozenset({".gitattributes", ".gitignore", ".gitkeep"})
+_GITS_FILES = frozenset(
+    {
+        ".git-blame-ignore-revs",
+        ".gitattributes",
+        ".gitignore",
+        ".gitkeep",
+        ".gitmodules",
+        ".mailmap",
+    }
+)
 """Git's own, which say nothing about quotas."""
+_FORGES = frozenset({".github", ".gitlab"})
+"""Folders that GitHub and GitLab read, at a repository's root alone: a cluster's may be one."""
 
 
 def cluster_folders(desired_state: Path) -> tuple[Path, ...]:
@@ -47,11 +58,13 @@ def list_quotas_files(folder: Path, problems: list[Problem]) -> tuple[Path, ...]
     What is neither YAML nor Markdown is a problem, because a quota in a misnamed file would read
     as removed.
     """
-    found = _walk(folder, problems)
+    found = _walk(folder, problems, _FORGES)
     return tuple(path for path in sorted(found, key=str) if path != folder / CLUSTER_YAML)
 
 
-def _walk(folder: Path, problems: list[Problem]) -> Iterator[Path]:
+def _walk(
+    folder: Path, problems: list[Problem], without: frozenset[str] = frozenset()
+) -> Iterator[Path]:
     try:
         entries = list(os.scandir(folder))
     except OSError as error:
@@ -62,7 +75,8 @@ def _walk(folder: Path, problems: list[Problem]) -> Iterator[Path]:
             continue
         path = folder / entry.name
         if entry.is_dir(follow_symlinks=False):
-            yield from _walk(path, problems)
+            if entry.name not in without:
+                yield from _walk(path, problems)
         elif (wrong := _what_is_wrong(entry)) is not None:
             problems.append(unread(_shown(path), *wrong))
         elif not entry.name.endswith(_MARKDOWN):

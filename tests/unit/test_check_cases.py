@@ -43,7 +43,7 @@ def write(folder: Path, case: Any) -> None:
     """Write the files of a case as they are, line ends included."""
     for name, text in files_of(case).items():
         path = folder / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode())
 
 
