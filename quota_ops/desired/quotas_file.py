@@ -50,7 +50,7 @@ def read_quotas(source: Source, root: yaml.Node) -> Iterator[Quota]:
     fields = read_fields(source, root, QUOTAS_FILE)
     if fields is None:
         return
-    owner = read_name(source, fields.get("owner"), read_note)
+    owner = read_value(source, fields.get("owner"), read_note)
     if "quotas" in fields:
         for item in read_items(source, fields["quotas"]):
             quota = _read_quota(source, item, owner)
