@@ -201,6 +201,9 @@ class RunFolder(ArtefactFolder):
             status = StageStatus.REFUSED if isinstance(error, Refused) else StageStatus.FAILED
             message = str(error)
             raise
+        except KeyboardInterrupt:
+            status, message = StageStatus.FAILED, "interrupted"
+            raise
         except BaseException as error:
             status, message = StageStatus.FAILED, f"{type(error).__name__}: {error}"
             raise

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
+from ipaddress import IPv6Address
 from typing import Any
 
 from airflow.sdk import BaseHook, Connection
@@ -58,6 +60,6 @@ def _properties(found: Connection) -> Iterator[tuple[str, str]]:
 
 
 def _servers(host: str, port: int | None) -> str:
-    if host.count(":") > 1 and not {"[", ","} & set(host):  # Airflow takes brackets off an URI
-        host = f"[{host}]"
+    with suppress(ValueError):  # Airflow takes the brackets off an address in an URI
+        host = f"[{IPv6Address(host)}]"
     return f"{host}:{port}" if port else host

@@ -14,10 +14,8 @@ from typing import Any
 
 import click
 
-from quota_ops.cli.interrupt import heard
+from quota_ops.cli.interrupt import INTERRUPTED, heard
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput, QuotaOpsError
-
-INTERRUPTED = 130
 
 COMMANDS = {
     "check": "stages",

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import click
 
-from quota_ops.cli import INTERRUPTED
-from quota_ops.cli.ending import keep_verb
-from quota_ops.cli.interrupt import heard
+from quota_ops.cli.ending import keep_verb, stoppable
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import login
 from quota_ops.commit import find_commit
@@ -48,16 +46,8 @@ def alter_cluster(
     alter.refuse_protected(asked, policy.protect)
     found = find_connection(policy.connection, file=connection_file)
     run = audit_verb.start(store, policy, find_commit(folder))
-    try:
-        with heard(), open_policy(policy, found) as cluster:
-            rows, outcomes, sent = alter.run(
-                run, cluster, asked, login(), validate_only=validate_only
-            )
-    except KeyboardInterrupt:
-        click.echo(f"interrupted; the run is in {run.path}", err=True)
-        if run.has(APPLIED):
-            keep_verb(run, Verb.ALTER)
-        raise click.exceptions.Exit(INTERRUPTED) from None
+    with stoppable(run, Verb.ALTER, APPLIED), open_policy(policy, found) as cluster:
+        rows, outcomes, sent = alter.run(run, cluster, asked, login(), validate_only=validate_only)
     show_it = _show_text if output == TEXT else _show_json
     try:
         git = _git(folder, store.holds(policy.cluster_id))

@@ -1,9 +1,11 @@
 """The end of what leaves no report, kept and sent as a report's would be."""
 
+from contextlib import AbstractContextManager
 from functools import partial
 
 import click
 
+from quota_ops.cli.interrupt import naming
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.report import Report
 from quota_ops.report.audit import audit_record
@@ -23,6 +25,16 @@ def keep_run(folder: RunFolder, report: Report) -> None:
 def keep_verb(folder: RunFolder, verb: Verb) -> None:
     """Keep the end of an alter, adopt or release in the same way."""
     _tell(audit_verb.run(folder, verb))
+
+
+def stoppable(folder: RunFolder, verb: Verb, left: str) -> AbstractContextManager[None]:
+    """A block that Ctrl-C may end; where it has left that artefact by then, its end is kept."""
+
+    def keep() -> None:
+        if folder.has(left):
+            keep_verb(folder, verb)
+
+    return naming(folder.path, keep)
 
 
 def _tell(missed: str | None) -> None:

@@ -6,7 +6,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
+
+import click
+
+INTERRUPTED = 130
 
 _AGAIN = 0.02
 """Seconds until an interrupt that nobody heard is raised again."""
@@ -40,6 +45,8 @@ def heard() -> Iterator[None]:
     sys.unraisablehook = partial(_unless_interrupt, tell)
     try:
         yield
+    except click.exceptions.Exit:
+        raise
     except Exception as error:
         if interrupted:
             raise KeyboardInterrupt from error
@@ -50,6 +57,18 @@ def heard() -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, alarm)
         sys.unraisablehook = tell
+
+
+@contextmanager
+def naming(run: Path, keep_end: Callable[[], object]) -> Iterator[None]:
+    """Where Ctrl-C ends the block, name its run, keep how that ended, and exit with 130."""
+    try:
+        with heard():
+            yield
+    except KeyboardInterrupt:
+        click.echo(f"interrupted; the run is in {run}", err=True)
+        keep_end()
+        raise click.exceptions.Exit(INTERRUPTED) from None
 
 
 def _is_handled() -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import click
 
-from quota_ops.cli.ending import keep_verb
+from quota_ops.cli.ending import keep_verb, stoppable
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import find_cluster
 from quota_ops.commit import find_commit
@@ -27,7 +27,7 @@ from quota_ops.report.ownership import (
     released_screen,
 )
 from quota_ops.report.screen import Screen, Tone, line
-from quota_ops.run_folder import RunFolder
+from quota_ops.run_folder import ADOPTED, RELEASED, RunFolder
 from quota_ops.run_store import find_run_store
 from quota_ops.stages import audit_verb, ownership
 from quota_ops.stages.ownership import Word
@@ -87,7 +87,7 @@ def adopt_rows(asking: Asking, connection_file: Path | None, who: EntityFilter |
 
     policy = asking.desired.policy
     found = find_connection(policy.connection, file=connection_file)
-    with open_policy(policy, found) as cluster:
+    with stoppable(asking.run, Verb.ADOPT, ADOPTED), open_policy(policy, found) as cluster:
         rows = ownership.adopt(
             asking.run, cluster, asking.ledger, asking.desired, wanted=who, word=asking.word
         )
@@ -98,10 +98,9 @@ def release_rows(asking: Asking, who: EntityFilter | None) -> None:
     """Release what the ledger knows of these entities, and say what the next run makes of it."""
     asked = {(row.entity, row.key): row for row in asking.desired.rows}
     clears = asking.desired.policy.clear_unmanaged
-    rows = [
-        (row, released_fate(row, asked, clear_unmanaged=clears))
-        for row in ownership.release(asking.run, asking.ledger, who, asking.word)
-    ]
+    with stoppable(asking.run, Verb.RELEASE, RELEASED):
+        released = ownership.release(asking.run, asking.ledger, who, asking.word)
+    rows = [(row, released_fate(row, asked, clear_unmanaged=clears)) for row in released]
     screen = released_screen(asking.where, rows)
     _tell(asking, Verb.RELEASE, screen, [_release(*row) for row in rows])
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quota_ops.cli import INTERRUPTED, options
+from quota_ops.cli import options
 from quota_ops.cli.asking import person
-from quota_ops.cli.interrupt import heard
+from quota_ops.cli.interrupt import naming
 from quota_ops.cli.layout import TEXT
 from quota_ops.cli.show import progress, report_of, show_run
 from quota_ops.commit import find_commit
@@ -86,14 +86,10 @@ def run_command(
             actual=actual,
         )
         try:
-            with heard():
+            with naming(folder.path, partial(_keep_end, stages, folder, reported=False)):
                 run_stages(run, stages)
         except QuotaOpsError as raised:
             error = raised
-        except KeyboardInterrupt:
-            click.echo(f"interrupted; the run is in {folder.path}", err=True)
-            _keep_end(stages, folder, reported=False)
-            raise click.exceptions.Exit(INTERRUPTED) from None
     try:
         shown = show_run(name, folder, output)
     finally:

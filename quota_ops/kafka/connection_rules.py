@@ -59,16 +59,17 @@ def _check_servers(line: Line, protocol: str) -> None:
     servers = line.value.split(",")
     for number, server in enumerate(servers, start=1):
         read = _SERVER.fullmatch(server)
-        if (
-            read is None
-            or (read["protocol"] or protocol).lower() != protocol
-            or int(read["port"] or _PORTS[-1]) not in _PORTS
-        ):
+        told = f"{line.place}: address {number} of {len(servers)} in bootstrap.servers"
+        if read is None or int(read["port"] or _PORTS[-1]) not in _PORTS:
             raise InvalidInput(
-                f"{line.place}: address {number} of {len(servers)} in bootstrap.servers is not "
-                "host:port.",
+                f"{told} is not host:port.",
                 "Write host:port, the port from 1 to 65535, an IPv6 address as [::1]:9092, and a "
                 "comma between two.",
+            )
+        if (read["protocol"] or protocol).lower() != protocol:
+            raise InvalidInput(
+                f"{told} is of another protocol than security.protocol, which is {protocol}.",
+                "Leave out what stands before ://, or mend the one that is wrong.",
             )
 
 

@@ -15,8 +15,7 @@ def connection_file(name: str) -> Path:
 
 
 def check_ours(file: Path) -> None:
-    """Make the file's folder; raises InvalidInput when it is there and no sandbox wrote it."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    """Raise InvalidInput when the file is there and no sandbox wrote it."""
     if file.exists() and not _is_ours(file):
         raise InvalidInput(
             f"{file} is a connection of your own; the sandbox does not replace it.",
@@ -27,6 +26,7 @@ def check_ours(file: Path) -> None:
 def write_connection(file: Path, bootstrap: str) -> None:
     """Write a connection to a sandbox broker; raises InvalidInput rather than replace another's."""
     check_ours(file)
+    file.parent.mkdir(parents=True, exist_ok=True)
     written = file.with_name(f".{file.name}.{os.getpid()}")
     written.write_text(f"{_FIRST_LINE}bootstrap.servers={bootstrap}\nsecurity.protocol=PLAINTEXT\n")
     written.replace(file)

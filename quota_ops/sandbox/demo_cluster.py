@@ -74,6 +74,7 @@ def start_sandbox(
                 )
             return status
         check_ours(status.connection)
+        status.connection.parent.mkdir(parents=True, exist_ok=True)
         config = BrokerConfig(cluster_id=cluster_id, version=version or DEFAULT_VERSION)
         broker = start_broker(config, status.home, detached=True, progress=progress)
         try:
@@ -101,7 +102,9 @@ def _only_one_at_a_time() -> Iterator[SandboxStatus]:
         with locked(home / ".lock"):
             yield sandbox_status()
     except OSError as error:
+        if error.filename is None:
+            raise
         raise InvalidInput(
-            f"the sandbox cannot use {error.filename or home}: {error.strerror}.",
+            f"the sandbox cannot use {error.filename}: {error.strerror}.",
             "Make room there, or choose folders by QUOTA_OPS_SANDBOX and QUOTA_OPS_CONNECTIONS.",
         ) from error

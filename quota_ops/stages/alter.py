@@ -77,11 +77,10 @@ def send(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple[Outcome
         try:
             for answers in _sent_in_turn(cluster, batches):
                 done += answers
-        except KeyboardInterrupt:
-            done += interrupted(batches, done)
-            raise
-        finally:
             folder.leave_outcomes(APPLIED, tuple(done))
+        except BaseException:
+            folder.leave_outcomes(APPLIED, (*done, *interrupted(batches, done)))
+            raise
         return tuple(done)
 
 

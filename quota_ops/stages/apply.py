@@ -41,7 +41,7 @@ def run(
     is left alone, though the plan has it. Raises Refused when the digest does not match, a guard
     was not let pass, the cluster is paused or frozen by now, another commit was applied meanwhile,
     the ledger is gone, or any entity did not end as planned; ClusterTrouble when the cluster was
-    lost; KeyboardInterrupt, after applied.json is left as well, when a person stops it.
+    lost; KeyboardInterrupt when a person stops it, after applied.json is left if anything was sent.
     """
     plan, batches = approved_plan(folder, approved)
     _refuse_if_overtaken(folder, ledger_folder)
@@ -61,12 +61,12 @@ def run(
             ledger_folder=ledger_folder,
             holds_folder=holds_folder,
         )
+        _end(folder, done, noted, ledger_folder)
     except KeyboardInterrupt:
         for number, batch in groupby(interrupted(batches, done), key=lambda one: one.batch):
             done += _keep(folder, number, tuple(batch))
         _end(folder, done, noted, ledger_folder)
         raise
-    _end(folder, done, noted, ledger_folder)
     _raise_unless_done(done, trouble)
     return tuple(done)
 

@@ -3,20 +3,22 @@
 import json
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from quota_ops.cli import INTERRUPTED, main
+from quota_ops.cli import main
+from quota_ops.cli.interrupt import INTERRUPTED
 from quota_ops.frames import text
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
-from quota_ops.model.outcome import EntityAnswer
-from quota_ops.stages import alter
+from quota_ops.stages import alter, apply
 from tests.broker.stage_runs import KEY
 
 NAMES = ("u0", "u1", "u2")
@@ -26,7 +28,7 @@ QUOTAS = [f"{{user: {name}, limits: {{{KEY}: 1}}}}" for name in NAMES]
 
 @pytest.fixture(name="run_store")
 def _run_store(demo: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Three quotas for the shared broker in three requests; Ctrl-C when the second has arrived."""
+    """Three quotas for the shared broker, each in a request of its own."""
     folder = tmp_path / "desired_state" / "demo"
     folder.mkdir(parents=True)
     (folder / "cluster.yaml").write_text(f"cluster_id: {demo.cluster_id}\nconnection: demo\n")
@@ -34,33 +36,64 @@ def _run_store(demo: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "changes.jsonl").write_text("\n".join(ALTER))
     monkeypatch.setattr(alter, "MAX_KEYS", 1)
     monkeypatch.setattr(text, "batches_text", partial(text.batches_text, max_keys=1))
-    write = Cluster.apply
-
-    def interrupted(self: Cluster, asked: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
-        answers = write(self, asked)
-        if asked[0].entity.text == "user=u1":
-            signal.raise_signal(signal.SIGINT)
-        return answers
-
-    monkeypatch.setattr(Cluster, "apply", interrupted)
     # A suite in the background may ignore the signal.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield tmp_path / "store"
     signal.signal(signal.SIGINT, before)
-    write(demo, [Alteration(Entity.of({"user": name}), ((KEY, None),)) for name in NAMES])
+    monkeypatch.undo()
+    demo.apply([Alteration(Entity.of({"user": name}), ((KEY, None),)) for name in NAMES])
     while demo.stored():
         time.sleep(0.01)
+
+
+def ctrl_c_after(owner: object, name: str, monkeypatch: pytest.MonkeyPatch, at: int = 1) -> None:
+    """Ctrl-C as soon as a call, the first or a later one, has come back."""
+    call, calls = getattr(owner, name), count(1)
+
+    def interrupted(*arguments: Any) -> Any:
+        answer = call(*arguments)
+        if next(calls) == at:
+            signal.raise_signal(signal.SIGINT)
+        return answer
+
+    monkeypatch.setattr(owner, name, interrupted)
+
+
+def outcomes_told(run: Path) -> dict[str, str | None]:
+    """What became of each entity, as the end that was kept of a run tells it."""
+    changes = json.loads((run / "end-0001.json").read_bytes())["changes"]
+    return {one["entity"]: one["outcome"] for one in changes}
 
 
 @pytest.mark.parametrize(
     "command", ["alter demo --from changes.jsonl", "apply demo", "reconcile demo"]
 )
-def test_interrupted(command: str, run_store: Path) -> None:
+def test_interrupted(command: str, run_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was answered is told, what was on its way is unknown, and the rest was not sent."""
+    ctrl_c_after(Cluster, "apply", monkeypatch, at=2)
     ended = CliRunner().invoke(main, command.split())
 
     [run] = (run_store / "runs" / "demo").iterdir()
     assert (ended.exit_code, ended.stderr) == (INTERRUPTED, f"interrupted; the run is in {run}\n")
-    changes = json.loads((run / "end-0001.json").read_bytes())["changes"]
-    outcomes = {one["entity"]: one["outcome"] for one in changes}
-    assert outcomes == {"user=u0": "accepted", "user=u1": "unknown", "user=u2": "not_sent"}
+    told = {"user=u0": "accepted", "user=u1": "unknown", "user=u2": "not_sent"}
+    assert outcomes_told(run) == told
+
+
+def test_after_the_last_answer(run_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was written is told as written, also where nothing was left to send."""
+    ctrl_c_after(apply, "withdraw", monkeypatch)
+    ended = CliRunner().invoke(main, ["apply", "demo"])
+
+    [run] = (run_store / "runs" / "demo").iterdir()
+    assert (ended.exit_code, ended.stderr) == (INTERRUPTED, f"interrupted; the run is in {run}\n")
+    assert outcomes_told(run) == dict.fromkeys(["user=u0", "user=u1", "user=u2"], "accepted")
+
+
+def test_adopt(run_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It names its run too, and no end is kept of what changed nothing."""
+    ctrl_c_after(Cluster, "describe", monkeypatch)
+    ended = CliRunner().invoke(main, ["adopt", "demo", "--all", "--reason", "a test"])
+
+    [run] = (run_store / "runs" / "demo").iterdir()
+    assert (ended.exit_code, ended.stderr) == (INTERRUPTED, f"interrupted; the run is in {run}\n")
+    assert not (run / "end-0001.json").exists()

@@ -99,6 +99,16 @@ def test_an_ipv6_address_keeps_its_port(host: str, monkeypatch: pytest.MonkeyPat
     assert find_connection("demo").lines["bootstrap.servers"].value == "[::1]:9094"
 
 
+def test_a_host_that_names_its_protocol_and_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As consoles of services print it: two colons make no IPv6 address."""
+    from quota_ops.airflow.connection import find_connection
+
+    host = "SASL_PLAINTEXT://pkc-1.example.com:9092"
+    conn = LOGIN | {"host": host, "port": None}
+    monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_DEMO", json.dumps(conn))
+    assert find_connection("demo").lines["bootstrap.servers"].value == host
+
+
 def test_a_mistake_in_a_connection_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error says which Airflow connection it is, and not what is secret in it."""
     from quota_ops.airflow.connection import find_connection
