@@ -23,22 +23,25 @@ from quota_ops.report.wording import counted
 def check_clusters(
     clusters: Sequence[str], desired_state: Path, output: str, *, strict: bool
 ) -> None:
-    """Read the clusters, all of them when none is named, and say what is wrong with each.
+    """Read the clusters and say what is wrong with each; with all, when none is named, beside them.
 
     `strict` takes findings that nobody silenced for problems.
     """
     folders = [find_cluster(name, desired_state) for name in clusters]
-    if not folders:
-        refuse_strays(desired_state)
     for desired in {folder.parent for folder in folders} or {desired_state}:
         found = find_clusters(desired)
-    if not folders and not (folders := list(found)):
+    folders = folders or list(found)
+    checked = [_checked(folder, partial(read_cluster, folder), output) for folder in folders]
+    try:
+        _tell(checked, output, strict=strict)
+    finally:  # whatever that raised: every problem is told at once
+        if not clusters:
+            refuse_strays(desired_state)
+    if not folders:
         raise InvalidInput(
             f"there is no cluster in {desired_state}",
             "A cluster is a folder with a cluster.yaml; quota-ops init writes one.",
         )
-    checked = [_checked(folder, partial(read_cluster, folder), output) for folder in folders]
-    _tell(checked, output, strict=strict)
 
 
 def check_run(run_folder: Path, desired_state: Path, output: str, *, strict: bool) -> None:

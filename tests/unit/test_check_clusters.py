@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.cli.check import check_clusters
 from quota_ops.desired.read import find_clusters, read_cluster, refuse_strays
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 
@@ -87,6 +88,28 @@ def test_yaml_beside_the_clusters_is_refused(tmp_path: Path) -> None:
         f"{name}:1:1  The file is in no cluster's folder. Move it into one, or out of here."
         for name in ("payments.yaml", "search.yml")
     )
+
+
+def test_what_is_wrong_beside_the_clusters_hides_no_other_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The check of all clusters says what is wrong in each, and then of the YAML beside them."""
+    new_cluster(tmp_path, "demo", "cluster_id: [\n")
+    (tmp_path / "payments.yaml").touch()
+
+    with pytest.raises(InvalidDesiredState) as caught:
+        check_clusters((), tmp_path, "text", strict=False)
+
+    assert [problem.file for problem in caught.value.problems] == [f"{tmp_path}/payments.yaml"]
+    assert capsys.readouterr().out.startswith(f"{tmp_path}/demo/cluster.yaml:2:1  ")
+
+
+def test_yaml_without_any_cluster_is_refused(tmp_path: Path) -> None:
+    """That quotas stand in no cluster's folder says more than that there is no cluster."""
+    (tmp_path / "payments.yaml").touch()
+
+    with pytest.raises(InvalidDesiredState):
+        check_clusters((), tmp_path, "text", strict=False)
 
 
 def test_two_folders_of_one_cluster_are_refused(tmp_path: Path) -> None:
