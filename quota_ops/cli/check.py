@@ -23,7 +23,7 @@ from quota_ops.report.wording import counted
 def check_clusters(
     clusters: Sequence[str], desired_state: Path, output: str, *, strict: bool
 ) -> None:
-    """Read the clusters and say what is wrong with each; with all, when none is named, beside them.
+    """Read the clusters and say what is wrong; when none is named, all, and what is beside them.
 
     `strict` takes findings that nobody silenced for problems.
     """

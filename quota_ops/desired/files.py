@@ -29,18 +29,19 @@ _FORGES = frozenset({".github", ".gitlab"})
 def cluster_folders(desired_state: Path) -> tuple[Path, ...]:
     """The clusters' folders in order of their names: those with YAML in them, at any depth.
 
-    One without its cluster.yaml, one that cannot be read and a link that leads nowhere count too:
-    skipped, their quotas would be forgotten in silence. A hidden one needs a cluster.yaml.
+    One without its cluster.yaml, one that cannot be read and a link that leads nowhere, unless it
+    is named as a file, count too: skipped, their quotas would be forgotten in silence. A hidden one
+    needs a cluster.yaml.
     """
     return tuple(sorted(filter(_is_cluster, desired_state.glob("*"))))
 
 
 def stray_files(desired_state: Path) -> tuple[Path, ...]:
-    """The YAML files beside the clusters' folders, which no cluster would read."""
+    """What is named as YAML beside the clusters' folders, which no cluster would read."""
     return tuple(
         path
         for path in sorted(desired_state.glob("*"))
-        if path.suffix in _YAML and path.is_file() and not path.name.startswith(".")
+        if path.suffix in _YAML and not (path.is_dir() or path.name.startswith("."))
     )
 
 
@@ -48,7 +49,7 @@ def _is_cluster(path: Path) -> bool:
     if path.name.startswith("."):
         return os.access(path / CLUSTER_YAML, os.F_OK)
     if not path.is_dir():
-        return not path.exists()
+        return not (path.exists() or path.suffix in (*_YAML, _MARKDOWN))
     return not os.access(path, os.R_OK | os.X_OK) or any(path.rglob("*.y*ml"))
 
 

@@ -56,8 +56,9 @@ def read_cluster(folder: Path) -> Desired:
         raise InvalidInput(f"{folder} is not a folder.", remedy)
     problems: list[Problem] = []
     with garbage_collector_off():
-        cluster = _read_cluster_file(folder, problems)
         paths = list_quotas_files(folder, problems)
+        unlisted = [str(folder)] == [problem.file for problem in problems]
+        cluster = None if unlisted else _read_cluster_file(folder, problems)
         by_file = [tuple(_read_quotas_file(path, folder, problems)) for path in paths]
         quotas = list(chain.from_iterable(by_file))
         _refuse_twice(quotas)
