@@ -21,9 +21,8 @@ def lines(values: Sequence[object], indent: str) -> str:
     """Values, each in a line of its own that ends, with a comma between each two."""
     try:
         text = _ENCODER.encode_lines(values).decode()  # no value has a line end that is not escaped
-    except (
-        UnicodeEncodeError
-    ):  # half a surrogate pair is not text, and JSON can say it all the same
+    except UnicodeEncodeError:
+        # half a surrogate pair is not text, and JSON can say it all the same
         text = "".join(f"{_UNHURRIED.encode(one)}\n" for one in values)
     return text.replace("\n", f",\n{indent}", len(values) - 1)
 
