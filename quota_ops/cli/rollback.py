@@ -1,4 +1,4 @@
-"""The command that plans to undo what a run changed."""
+"""The command that plans to roll back what a run changed."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def rollback(
     engine: str,
     output: str,
 ) -> None:
-    """Plan to undo what an earlier run changed.
+    """Plan to roll back what an earlier run changed.
 
     RUN is named as `show` takes it. Nothing is written: the plan is shown, and the command that
     writes it, as after `plan`. Guards and the broker judge it as any other plan. What that run

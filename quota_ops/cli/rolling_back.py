@@ -27,7 +27,7 @@ def roll_back(
     engine: str,
     output: str,
 ) -> None:
-    """Plan to take back a run in a new run folder, and show the plan."""
+    """Plan to roll back a run in a new run folder, and show the plan."""
     earlier = find_run(find_run_store(run_store), wanted)
     store = store_of(earlier.path, run_store)
     folder = rollback.start(store, earlier, by=by, reason=reason)

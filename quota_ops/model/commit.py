@@ -1,10 +1,10 @@
-"""What a run was made from, in a word: a commit of Git, or the run that it takes back."""
+"""What a run was made from, in a word: a commit of Git, or the run that it rolls back."""
 
 _ROLLBACK = "rollback of "
 
 
 def rollback_of(run: str) -> str:
-    """What stands in a commit's place for a run that takes back another."""
+    """What stands in a commit's place for a run that rolls back another."""
     return f"{_ROLLBACK}{run}"
 
 

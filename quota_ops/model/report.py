@@ -64,7 +64,7 @@ class Report:
     audit: str | None = None
     """Why the audit topic misses the end of this run."""
     rollback: Rollback | None = None
-    """What this run takes back; None of a run that makes the cluster what Git says."""
+    """What this run rolls back; None of a run that makes the cluster what Git says."""
     decisions: tuple[Decision, ...] = ()
     """What people said of the plan, in order."""
     findings: tuple[Finding, ...] = ()

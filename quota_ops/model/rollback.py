@@ -1,4 +1,4 @@
-"""A rollback: what a run verifiably changed, and which of it can be taken back."""
+"""A rollback: what a run verifiably changed, and which of it can be rolled back."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -36,7 +36,7 @@ class Undone(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """Which run is taken back, of which plan and commit, who asked and why, and each row."""
+    """Which run is rolled back, of which plan and commit, who asked and why, and each row."""
 
     run: str
     commit: str | None

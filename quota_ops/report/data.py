@@ -28,7 +28,7 @@ def as_json(report: Report) -> str:
     plan            digest, desired, actual, batches, ledger, holds (who, until, by, reason, at),
                     standstill (why nothing may be written), guards, policy; null without a plan
     warnings        sentences about the cluster: a class of its own that decides on limits
-    rollback        of a run that takes back another: run, commit, digest, by, reason, rows
+    rollback        of a run that rolls back another: run, commit, digest, by, reason, rows
                     (entity, key, before, after, owner, verified, now, left); else null
     findings        code, severity, entity, key, file, line, column, message, remedy, `silenced`
     decisions       what people said of the plan: said, digest, guards, by, at, reason, run

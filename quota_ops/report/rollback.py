@@ -1,4 +1,4 @@
-"""What a rollback takes back and what it leaves, in words and as a table."""
+"""What a run rolls back and what it leaves, in words and as a table."""
 
 from collections.abc import Iterator
 from shlex import quote
@@ -15,7 +15,7 @@ _HEADINGS = ("entity", "key", "before", "that run set", "now", "left, because")
 
 
 def rollback_words(rollback: Rollback) -> str:
-    """What is taken back, who asked and why, as one sentence."""
+    """What is rolled back, who asked and why, as one sentence."""
     number = len(rollback.left)
     left = f", {number:,} left as {'it is' if number == 1 else 'they are'}" if number else ""
     why = f": {rollback.reason}" if rollback.reason else ""

@@ -15,7 +15,7 @@ _GOES = frozenset({Action.CLEAR, Action.FORGET})
 def leave_findings(folder: RunFolder, plan: Plan) -> None:
     """Leave findings.json: every finding of the files and of the cluster, silenced or not.
 
-    A run that takes back another asks for nothing that files say, and leaves none.
+    A run that rolls back another asks for nothing that files say, and leaves none.
     """
     if not folder.has(CHECKED):
         return

@@ -24,7 +24,7 @@ from quota_ops.stages.read_back import read_back
 
 
 def start(store: RunStore, earlier: RunFolder, *, by: str, reason: str) -> RunFolder:
-    """A new run that takes back an earlier one: rollback.json, policy.json and desired.parquet.
+    """A new run that rolls back an earlier one: rollback.json, policy.json and desired.parquet.
 
     The policy is the one that was last applied, so that no checkout is needed. Raises Refused, and
     starts no run, when the earlier one wrote nothing, or never came to read it back; InvalidInput
@@ -91,7 +91,7 @@ def compare(folder: RunFolder, engine: str) -> None:
 
 
 def withdraw_approval(folder: RunFolder, approvals: Path) -> None:
-    """Let the plan that is taken back be asked about anew, should Git ask for it again."""
+    """Let the plan that is rolled back be asked about anew, should Git ask for it again."""
     rollback = folder.read_as(ROLLBACK, Rollback.from_json)
     if any(approvals.glob(f"{rollback.digest}-*.json")):
         plan = replace(plan_of(folder), guards=())

@@ -146,7 +146,7 @@ def test_without_a_ledger_nothing_is_cleared(lab: Lab) -> None:
 
 
 def test_an_approval_does_not_outlive_a_rollback(lab: Lab) -> None:
-    """A plan that was approved and taken back is asked about again, at whatever commit."""
+    """A plan that was approved and rolled back is asked about again, at whatever commit."""
     agreed: dict[str, Any] = {"ask": partial(_approves, lab)}
     lab.desire({"user=a": {KEY: 1.0}}, approval="always")
     run_at(lab, "c1", **agreed)

@@ -33,7 +33,7 @@ def begun(lab: Lab, status: Status) -> Run:
 
 @pytest.mark.usefixtures("small_batches")
 def test_what_was_left_unknown_is_settled_by_resuming(lab: Lab) -> None:
-    """A write without an answer that arrived was ours: it is accepted, and can be taken back."""
+    """A write without an answer that arrived was ours: it is accepted, and can be rolled back."""
     run = begun(lab, Status.UNKNOWN)
 
     run_stages(run, RESUMED)

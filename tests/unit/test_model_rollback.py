@@ -1,4 +1,4 @@
-"""A rollback takes back what a run verifiably changed and nobody has moved since, nothing else."""
+"""What a run verifiably changed and nobody has moved since is rolled back, nothing else."""
 
 import json
 from math import inf

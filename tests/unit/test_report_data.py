@@ -127,7 +127,7 @@ def test_a_failed_run() -> None:
 
 
 def test_a_rollback() -> None:
-    """Of a run that takes back another a program finds which, who, why, and each row."""
+    """Of a run that rolls back another a program finds which, who, why, and each row."""
     row = Undone("user=a", "producer_byte_rate", 1.0, nan, "team", verified=True, left="moved")
     rollback = Rollback("that", "c1", "digest", "anna", "INC-31", (row,))
 
