@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
+from os.path import realpath
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def _tell(checked: Sequence[dict[str, Any]], output: str, *, strict: bool) -> No
 
 
 def _checked(folder: Path, read: Callable[[], Desired], output: str) -> dict[str, Any]:
-    name = folder.resolve().name
+    name = Path(realpath(folder)).name  # Path.resolve raises where a link leads to itself
     try:
         desired = read()
     except InvalidDesiredState as invalid:
