@@ -65,8 +65,9 @@ def alter_request(alterations: Sequence[Alteration], *, validate_only: bool) -> 
 
 def stored_quotas(entries: Iterable[Any]) -> tuple[StoredQuota, ...]:
     """The described entries as rows, in the broker's order, which means nothing."""
+    new = tuple.__new__  # a call of StoredQuota comes to this, and takes half as long again
     return tuple(
-        StoredQuota(entity, value.key, value.value)
+        new(StoredQuota, (entity, value.key, value.value))
         for entry in entries
         for entity in (_entity(entry),)
         for value in entry.values
