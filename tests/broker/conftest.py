@@ -19,6 +19,7 @@ from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.sandbox.broker import RunningBroker, start_broker
 from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
+from quota_ops.sandbox.demo_cluster import stop_sandbox
 from tests.broker.token_endpoint import AUDIENCE, TokenEndpoint
 from tests.broker.working_clients import fill
 from tests.certificates import make_certificates
@@ -217,3 +218,12 @@ def add_scram_user(bootstrap: str, password: str = PASSWORD, user: str = USER) -
             [UserScramCredentialUpsertion(user, mechanism, password)]
         )
     admin.close()
+
+
+@pytest.fixture
+def sandbox_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A sandbox of the test's own, stopped at its end."""
+    monkeypatch.setenv("QUOTA_OPS_SANDBOX", str(tmp_path / "sandbox"))
+    monkeypatch.setenv("QUOTA_OPS_CONNECTIONS", str(tmp_path / "connections"))
+    yield tmp_path / "sandbox"
+    stop_sandbox()

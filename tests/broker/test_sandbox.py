@@ -5,7 +5,6 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -46,15 +45,6 @@ LOUD = (
     "(kafka.server.KafkaConfig)",
 )
 """How the lines end that a sandbox leaves out: they would be five for each changed quota."""
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A sandbox of the test's own, stopped at its end."""
-    monkeypatch.setenv("QUOTA_OPS_SANDBOX", str(tmp_path / "sandbox"))
-    monkeypatch.setenv("QUOTA_OPS_CONNECTIONS", str(tmp_path / "connections"))
-    yield tmp_path / "sandbox"
-    stop_sandbox()
 
 
 def test_a_broker_describes_when_it_is_returned(broker: RunningBroker) -> None:
@@ -154,7 +144,7 @@ def test_three_nodes_are_one_cluster(tmp_path: Path) -> None:
     assert not any(node.alive for node in running.nodes)
 
 
-def test_the_sandbox_starts_once_and_stops(home: Path) -> None:
+def test_the_sandbox_starts_once_and_stops(sandbox_home: Path) -> None:
     """It runs in the background under its id and name; a second start leaves it as it is."""
     assert sandbox_status().node is None
     first = start_sandbox()
@@ -172,7 +162,7 @@ def test_the_sandbox_starts_once_and_stops(home: Path) -> None:
         "  quota-ops sandbox stop && quota-ops sandbox start --version 4.4.0"
     )
     assert f"bootstrap.servers={first.node.address()}\n" in first.connection.read_text()
-    assert first.node.folder == home / "node-1"
+    assert first.node.folder == sandbox_home / "node-1"
 
     assert stop_sandbox()
     assert not stop_sandbox()
@@ -181,12 +171,12 @@ def test_the_sandbox_starts_once_and_stops(home: Path) -> None:
     assert not first.connection.exists()
 
 
-def test_after_a_reboot_it_starts_again(home: Path) -> None:
+def test_after_a_reboot_it_starts_again(sandbox_home: Path) -> None:
     """The id of a process that is gone is no obstacle, also when it is another process's now."""
     first = start_sandbox()
     assert first.node
     first.node.stop()
-    state = home / "node-1" / "node.json"
+    state = sandbox_home / "node-1" / "node.json"
     state.write_text(json.dumps(json.loads(state.read_text()) | {"pid": os.getpid()}))
     assert not sandbox_status().running
     second = start_sandbox()
@@ -194,14 +184,14 @@ def test_after_a_reboot_it_starts_again(home: Path) -> None:
     assert second.running
 
 
-def test_a_connection_of_ones_own_stops_the_start(home: Path) -> None:
+def test_a_connection_of_ones_own_stops_the_start(sandbox_home: Path) -> None:
     """Where the name demo is a person's own connection, nothing is started."""
     connection = sandbox_status().connection
     connection.parent.mkdir()
     connection.write_text("bootstrap.servers=kafka-1:9094\n")
     with pytest.raises(InvalidInput, match="a connection of your own"):
         start_sandbox()
-    assert not (home / "node-1").exists()
+    assert not (sandbox_home / "node-1").exists()
     assert connection.read_text() == "bootstrap.servers=kafka-1:9094\n"
 
 

@@ -1,29 +1,19 @@
 """The sandbox's folders: what stands in their place is named, and no broker is left behind."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.sandbox.demo_cluster import sandbox_status, start_sandbox, stop_sandbox
+from quota_ops.sandbox.demo_cluster import sandbox_status, start_sandbox
 from quota_ops.sandbox.node import last_known
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A sandbox of the test's own, stopped at its end."""
-    monkeypatch.setenv("QUOTA_OPS_SANDBOX", str(tmp_path / "sandbox"))
-    monkeypatch.setenv("QUOTA_OPS_CONNECTIONS", str(tmp_path / "connections"))
-    yield tmp_path / "sandbox"
-    stop_sandbox()
-
-
 @pytest.mark.parametrize("name", ["sandbox", "sandbox/node-1", "connections"])
-def test_a_file_where_a_folder_should_be(home: Path, name: str) -> None:
+def test_a_file_where_a_folder_should_be(sandbox_home: Path, name: str) -> None:
     """It is named before anything is started, and stays."""
-    file = home.parent / name
+    file = sandbox_home.parent / name
     file.parent.mkdir(exist_ok=True)
     file.touch()
 
@@ -35,7 +25,7 @@ def test_a_file_where_a_folder_should_be(home: Path, name: str) -> None:
     file.unlink()
 
 
-def test_a_connection_that_cannot_be_written_stops_the_broker(home: Path) -> None:
+def test_a_connection_that_cannot_be_written_stops_the_broker(sandbox_home: Path) -> None:
     """No broker is left running that nobody can find by its name."""
     connection = sandbox_status().connection
     draft = connection.with_name(f".{connection.name}.{os.getpid()}")
@@ -45,5 +35,5 @@ def test_a_connection_that_cannot_be_written_stops_the_broker(home: Path) -> Non
         start_sandbox()
 
     assert error.value.message == f"the sandbox cannot use {draft}: Is a directory."
-    assert last_known(home / "node-1")
+    assert last_known(sandbox_home / "node-1")
     assert not sandbox_status().running
