@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,7 +16,6 @@ from quota_ops import ledger
 from quota_ops.desired.read import read_policy
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.guards import Guard
@@ -29,10 +28,7 @@ from quota_ops.sandbox.broker import RunningBroker
 from quota_ops.stages.chain import CHAINS, run_stages
 from quota_ops.stages.run import Run
 from tests.looking import seen_in_time
-
-Limits = Mapping[str, float | None]
-State = Mapping[str, Limits]
-"""Values by the text of the entity, and by key; None for a key that is cleared."""
+from tests.writing import Limits, State, empty, write
 
 EVERY_GUARD = dict.fromkeys((guard.value for guard in Guard), "a test")
 
@@ -78,14 +74,7 @@ class Lab:
 
     def put(self, state: State) -> None:
         """Set and clear behind Git's back, and wait until describe shows it."""
-        wanted = {entity: dict(limits) for entity, limits in self.stored().items()}
-        for entity, limits in state.items():
-            wanted[entity] = wanted.get(entity, {}) | dict(limits)
-        answers = self.cluster.apply(
-            [Alteration(Entity.parse(one), tuple(limits.items())) for one, limits in state.items()]
-        )
-        assert {one.code for one in answers} <= {0}
-        self.wait_for(_without_none(wanted))
+        write(self.cluster, state)
 
     def stored(self) -> State:
         """Everything that the cluster holds."""
@@ -198,7 +187,7 @@ def open_lab(broker: RunningBroker, root: Path, timeout: float = 30.0) -> Iterat
         finally:
             # Brokers that calls were not to wait for may have been frozen a moment ago.
             with open_lab(broker, root) if timeout < 30.0 else nullcontext(lab) as lab:
-                lab.put({entity: dict.fromkeys(limits) for entity, limits in lab.stored().items()})
+                empty(lab.cluster)
 
 
 class _Digits(str):
@@ -235,13 +224,6 @@ def _quota(entity: str, limits: Limits) -> dict[str, Any]:
 def _exact(state: State) -> set[tuple[str, str, str]]:
     """The rows with values that equal themselves, NaN too."""
     return {(one, key, exact(value)) for one, keys in state.items() for key, value in keys.items()}
-
-
-def _without_none(state: State) -> State:
-    kept = (
-        (one, {k: v for k, v in limits.items() if v is not None}) for one, limits in state.items()
-    )
-    return {entity: limits for entity, limits in kept if limits}
 
 
 def _is_ours(name: str) -> bool:

@@ -6,7 +6,8 @@ from quota_ops.model.errors import GuardsRefused
 from quota_ops.run_folder import PLAN, RunFolder
 from quota_ops.stages import rollback
 from quota_ops.stages.chain import CHAINS, RESUMED, run_stages
-from tests.lab import Lab, State
+from tests.lab import Lab
+from tests.writing import State
 
 
 def run_at(lab: Lab, commit: str, command: str = "reconcile", **options: Any) -> RunFolder:

@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 
 from quota_ops.cli import main
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from tests.looking import seen_in_time
+from tests.writing import empty
 
 P, C = "producer_byte_rate", "consumer_byte_rate"
 
@@ -30,10 +30,7 @@ def _cluster(demo: Cluster, tmp_path: Path) -> Iterator[Cluster]:
         "owner: team\nquotas:\n  - {user: alice, limits: {producer_byte_rate: 10 MiB}}\n"
     )
     yield demo
-    clear = {row.entity: {row.key: None} for row in demo.describe()}
-    for row in demo.describe():
-        clear[row.entity][row.key] = None
-    demo.apply([Alteration(one, tuple(keys.items())) for one, keys in clear.items()])
+    empty(demo)
 
 
 def alter(*arguments: str) -> Result:

@@ -176,10 +176,10 @@ def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
     """An output that is full, and a hold that is damaged, hide nothing of what was written."""
     lab.desire({"user=a": {KEY: 2.0**20}})
     hold = lab.store.holds(lab.cluster.cluster_id) / "00000001.json"
-    for command in (
-        f"alter demo --names user=a --add {KEY}=2",
-        "adopt demo --names user=a --by anna --reason INC-7",
-        "apply demo --allow takeover --allow conflict --reason INC-7",
+    for command, value in (
+        (f"alter demo --names user=a --add {KEY}=2", 2.0),
+        ("adopt demo --names user=a --by anna --reason INC-7", 2.0),
+        ("apply demo --allow takeover --allow conflict --reason INC-7", 2.0**20),
     ):
         call = ["sh", "-c", f"{sys.executable} -m quota_ops {command} > /dev/full"]
         ended = subprocess.run(
@@ -187,6 +187,7 @@ def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
         )
         said = (ended.returncode, ended.stderr)
         assert said == (120, b"quota-ops: cannot print: No space left on device\n")
+        lab.wait_for({"user=a": {KEY: value}})
     hold.parent.mkdir(parents=True)
     hold.write_text("{")
     altered = lab.cli("alter", "demo", "--names", "user=a", "--add", f"{KEY}=3")

@@ -2,7 +2,8 @@
 
 from quota_ops.model.finding import Finding, Place
 from quota_ops.model.finding_codes import CODES
-from tests.lab import Lab, State
+from tests.lab import Lab
+from tests.writing import State
 
 STATE: State = {
     "user=ANONYMOUS": {"request_percentage": 5.0},

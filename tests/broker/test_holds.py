@@ -12,7 +12,8 @@ from quota_ops.model.specification import parse_exactly
 from quota_ops.run_folder import PLAN, RunFolder
 from quota_ops.stages.chain import RESUMED, run_stages
 from tests.broker.stage_runs import KEY, outcomes
-from tests.lab import Lab, State, error_of
+from tests.lab import Lab, error_of
+from tests.writing import State
 
 ALICE: State = {"user=alice": {KEY: 10.0}}
 BOB: State = {"user=bob": {KEY: 20.0}}
@@ -128,6 +129,7 @@ def test_held_after_it_was_written(lab: Lab) -> None:
     lab.desire({**ALICE, **BOB})
     run = lab.planned()
     run_stages(run, ("apply",))
+    lab.wait_for({**ALICE, **BOB})
     hold(lab, "alice")
 
     run_stages(run, RESUMED)

@@ -18,6 +18,7 @@ from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.quota import QUOTA_KEYS
 from tests.looking import seen_in_time
+from tests.writing import empty
 
 Rows = dict[tuple[Entity, str], float]
 
@@ -43,7 +44,7 @@ LIMITS = st.dictionaries(ADDRESSES, CONNECTIONS, max_size=3)
 def _cluster(demo: Cluster) -> Iterator[Cluster]:
     """The shared broker, found by the name demo; its quotas are cleared at the end."""
     yield demo
-    store(demo, {})
+    empty(demo)
 
 
 def store(cluster: Cluster, rows: Rows) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import time
 from collections.abc import Iterator
 from functools import partial
 from itertools import count
@@ -16,10 +15,9 @@ from quota_ops.cli import main
 from quota_ops.cli.interrupt import INTERRUPTED
 from quota_ops.frames import text
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.entity import Entity
 from quota_ops.stages import alter, apply
 from tests.broker.stage_runs import KEY
+from tests.writing import empty
 
 NAMES = ("u0", "u1", "u2")
 ALTER = [json.dumps({"entity": {"user": name}, "key": KEY, "value": 1}) for name in NAMES]
@@ -41,9 +39,7 @@ def _run_store(demo: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     yield tmp_path / "store"
     signal.signal(signal.SIGINT, before)
     monkeypatch.undo()
-    demo.apply([Alteration(Entity.of({"user": name}), ((KEY, None),)) for name in NAMES])
-    while demo.stored():
-        time.sleep(0.01)
+    empty(demo)
 
 
 def ctrl_c_after(owner: object, name: str, monkeypatch: pytest.MonkeyPatch, at: int = 1) -> None:

@@ -11,11 +11,11 @@ from click.testing import CliRunner
 
 from quota_ops.cli import main
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.sandbox.broker import RunningBroker
 from tests.broker.kafka_configs import kafka_configs
 from tests.looking import seen_in_time
+from tests.writing import empty
 
 WORDS = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
 TYPES = {"user": "users", "client-id": "clients", "ip": "ips"}
@@ -63,12 +63,7 @@ def _cluster(demo: Cluster) -> Iterator[Cluster]:
         f"cluster_id: {demo.cluster_id}\nconnection: demo\n"
     )
     yield demo
-    clear = [
-        Alteration(entity, tuple((key, None) for key in keys))
-        for entity, keys in {**BY_KAFKA, **BY_US}.items()
-    ]
-    demo.apply(clear)
-    wait_for(demo, {})
+    empty(demo)
 
 
 def wait_for(cluster: Cluster, expected: Quotas) -> Quotas:

@@ -22,6 +22,7 @@ from tests.broker.freezing import frozen
 from tests.broker.wire import Wire
 from tests.faults.machine import Machine
 from tests.looking import seen_in_time
+from tests.writing import empty
 
 ALICE = Entity.of({"user": "alice"})
 KEY = "producer_byte_rate"
@@ -53,8 +54,7 @@ def _cluster(wire: Wire, broker: RunningBroker) -> Iterator[Cluster]:
     yield cluster
     cluster.close()
     with open_cluster(demo(broker.bootstrap()), cluster_id=None) as direct:
-        direct.apply(CLEAR)
-        wait_for(direct, ())
+        empty(direct)
 
 
 def demo(servers: str) -> Connection:

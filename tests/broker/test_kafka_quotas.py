@@ -14,7 +14,8 @@ from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import MAX_NAME_BYTES, Entity
 from quota_ops.model.errors import InvalidInput, Unreachable
 from quota_ops.sandbox.broker import RunningBroker
-from tests.broker.states import alterations, described, emptied_cluster, settled
+from tests.broker.states import described, emptied_cluster
+from tests.writing import alterations, write
 
 
 @pytest.fixture(name="cluster")
@@ -30,8 +31,7 @@ def test_the_longest_names(cluster: Cluster) -> None:
         f"user={'a' * MAX_NAME_BYTES}": {"producer_byte_rate": 1.0},
         f"client-id={'名' * (MAX_NAME_BYTES // 3)}": {"producer_byte_rate": 2.0},
     }
-    assert {answer.code for answer in cluster.apply(alterations(longest))} == {0}
-    assert settled(cluster, longest) == longest
+    write(cluster, longest)
 
     with pytest.raises(InvalidInput) as error:
         cluster.apply(alterations({f"user=a{'é' * 20_000}": {"producer_byte_rate": 1.0}}))
@@ -74,8 +74,7 @@ def test_the_collector_is_left_as_it_was(cluster: Cluster) -> None:
 def test_a_throttle_is_waited_for(cluster: Cluster, broker: RunningBroker) -> None:
     """Who may use little of the broker's time waits as long as it is told, within its timeout."""
     quota = {"client-id=slow": {"request_percentage": 0.001}}
-    cluster.apply(alterations(quota))
-    assert settled(cluster, quota) == quota
+    write(cluster, quota)
     text = f"bootstrap.servers={broker.bootstrap()}\nclient.id=slow"
     connection = Connection.parse(text, name="demo", source="a test")
     with open_cluster(connection, cluster_id=None) as slow:

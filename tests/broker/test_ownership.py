@@ -9,7 +9,8 @@ import pytest
 
 from quota_ops import ledger
 from quota_ops.run_folder import ADOPTED, PLAN, RELEASED, RunFolder
-from tests.lab import Lab, State
+from tests.lab import Lab
+from tests.writing import State
 
 KEY = "producer_byte_rate"
 SAME: State = {"user=same": {KEY: 1.0}}

@@ -13,8 +13,9 @@ import pytest
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.resolution import Limits, Resolution
 from quota_ops.sandbox.broker import RunningBroker
-from tests.broker.states import State, alterations, emptied_cluster, settled
+from tests.broker.states import emptied_cluster
 from tests.broker.working_clients import CONSUME, PRODUCE, Client, measure
+from tests.writing import State, write
 
 TOLERANCE = 0.2
 """Every limit is half or twice its neighbour's, so none is taken for another."""
@@ -36,8 +37,7 @@ def check(
 
     Who is not limited gets several times what its limit would be, did it not escape it.
     """
-    cluster.apply(alterations(limits))
-    assert settled(cluster, limits) == limits
+    write(cluster, limits)
     stored = Limits(cluster.describe())
     found = [
         stored.resolve(one.key, user=one.user, client_id=one.client_id or None) for one in clients

@@ -15,7 +15,8 @@ from quota_ops.model.plan import Plan
 from quota_ops.run_folder import APPLIED, PLAN, ROLLBACK, VERIFIED, RunFolder
 from quota_ops.stages.chain import run_stages
 from tests.broker.going_back import guards, kinds, plan_back, reconcile, run_at, write
-from tests.lab import Lab, State
+from tests.lab import Lab
+from tests.writing import State
 
 KEY, OTHER = "producer_byte_rate", "consumer_byte_rate"
 BEFORE: State = {

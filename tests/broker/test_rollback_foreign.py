@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from tests.broker.going_back import kinds, plan_back, reconcile, run_at, write
-from tests.lab import Lab, State
+from tests.lab import Lab
+from tests.writing import State
 
 KEY = "producer_byte_rate"
 

@@ -11,8 +11,6 @@ import pytest
 
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, NotAuthorized
 from quota_ops.model.rows import StoredQuota
 from quota_ops.sandbox import broker as broker_module
@@ -27,6 +25,7 @@ from quota_ops.sandbox.demo_cluster import (
 from quota_ops.sandbox.node import last_known
 from quota_ops.sandbox.ready import describes
 from tests.looking import seen_in_time
+from tests.writing import write
 
 PARENT = """\
 import sys, time
@@ -63,8 +62,7 @@ def test_changed_quotas_are_not_logged_at_length(broker: RunningBroker) -> None:
     )
     with open_cluster(connection, cluster_id=broker.config.cluster_id) as cluster:
         for rate in (5.0, None):
-            change = Alteration(Entity.of({"user": "logged"}), (("producer_byte_rate", rate),))
-            cluster.apply([change])
+            write(cluster, {"user=logged": {"producer_byte_rate": rate}})
 
     log = broker.log.read_text()
     assert "Kafka Server started" in log

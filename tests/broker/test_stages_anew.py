@@ -8,7 +8,8 @@ from quota_ops.run_folder import APPLIED, PLAN, VERIFIED, RunFolder
 from quota_ops.stages.anew import begin
 from quota_ops.stages.chain import CHAINS, run_stages
 from tests.broker.stage_runs import KEY, outcomes
-from tests.lab import Lab, State, error_of
+from tests.lab import Lab, error_of
+from tests.writing import State
 
 FIRST: State = {"user=alice": {KEY: 10e6}, "user=bob": {KEY: 10e6}}
 SECOND: State = {"user=alice": {KEY: 20e6}, "user=bob": {KEY: 10e6}, "user=carol": {KEY: 10e6}}

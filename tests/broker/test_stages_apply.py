@@ -15,7 +15,8 @@ from quota_ops.stages import apply
 from quota_ops.stages.chain import RESUMED, run_stages
 from quota_ops.stages.outcomes import all_of
 from tests.broker.stage_runs import KEY, TEN, After, outcomes
-from tests.lab import Lab, State, error_of
+from tests.lab import Lab, error_of
+from tests.writing import State
 
 OTHER = "consumer_byte_rate"
 

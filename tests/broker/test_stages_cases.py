@@ -24,7 +24,8 @@ from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
 from quota_ops.run_folder import RunFolder
 from quota_ops.sandbox.broker import RunningBroker
 from tests.engines.cases import Case, cases
-from tests.lab import Lab, State, open_lab
+from tests.lab import Lab, open_lab
+from tests.writing import State
 
 CASES = [case for case in cases() if case.broker is None]
 LEFT_ALONE = {Action.REPORT, Action.HELD}

@@ -13,7 +13,8 @@ from quota_ops.ledger import INTENDED
 from quota_ops.run_folder import PLAN
 from quota_ops.stages.chain import RESUMED, run_stages
 from tests.broker.killing import PRELOAD, kill_after, kill_at_step
-from tests.lab import EVERY_GUARD, Lab, State
+from tests.lab import EVERY_GUARD, Lab
+from tests.writing import State
 
 KEY, OTHER = "producer_byte_rate", "consumer_byte_rate"
 PROCESSES = get_context("forkserver")

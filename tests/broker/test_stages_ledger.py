@@ -14,7 +14,8 @@ from quota_ops.model.tables import ACTUAL, LEDGER
 from quota_ops.run_folder import APPLIED, PLAN, VALIDATED
 from quota_ops.stages.chain import CHAINS, run_stages
 from tests.broker.stage_runs import KEY, TEN, outcomes
-from tests.lab import Lab, State
+from tests.lab import Lab
+from tests.writing import State
 
 OURS: State = {"user=ours": {KEY: 1.0}}
 OLD: State = {"user=old": {KEY: 2.0}}

@@ -7,7 +7,8 @@ from quota_ops.model.specification import parse_exactly
 from quota_ops.run_folder import PLAN, RunFolder
 from quota_ops.stages.ownership import Word, release
 from tests.broker.stage_runs import KEY
-from tests.lab import Lab, State
+from tests.lab import Lab
+from tests.writing import State
 
 OURS: State = {"user=ours": {KEY: 10e6}}
 RELEASED: State = {"user=released": {KEY: 10e6}}

@@ -30,7 +30,8 @@ from quota_ops.stages import report as report_stage
 from quota_ops.stages.approval import approved_plan
 from quota_ops.stages.chain import RESUMED, run_stages
 from quota_ops.stages.read_report import read_report
-from tests.lab import Lab, State, error_of, open_lab
+from tests.lab import Lab, error_of, open_lab
+from tests.writing import State
 
 KEY = "producer_byte_rate"
 DESIRED_STATE: State = {"user=alice": {KEY: 10.0}, "user=<default>": {KEY: 20.0}}

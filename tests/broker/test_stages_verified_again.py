@@ -8,7 +8,8 @@ from quota_ops.stages import ownership, verify
 from quota_ops.stages.chain import run_stages
 from tests.broker.going_back import kinds, reconcile, run_at
 from tests.broker.stage_runs import KEY
-from tests.lab import Lab, State, error_of
+from tests.lab import Lab, error_of
+from tests.writing import State
 
 MOVED: State = {"user=bob": {KEY: 2.0}}
 BEFORE: State = {"user=bob": {KEY: 1.0}, "user=given": {KEY: 1.0}}
@@ -37,6 +38,7 @@ def test_an_old_run_that_was_never_read_back(lab: Lab) -> None:
     old = lab.planned()
     old.folder.write_json("run.json", old.folder.about() | {"commit": "c1"})
     run_stages(old, ("apply",))
+    lab.wait_for({"user=given": {KEY: 1.0}})
     lab.desire({"user=bob": {KEY: 2.0}}, protect=[{"user": "given"}])
     run_at(lab, "c2")
     assert lab.known() == MOVED

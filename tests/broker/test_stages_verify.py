@@ -27,7 +27,8 @@ from quota_ops.stages.chain import run_stages
 from tests.broker.freezing import frozen
 from tests.broker.pinging import ping
 from tests.broker.stage_runs import KEY, TEN
-from tests.lab import Lab, State, error_of, open_lab
+from tests.lab import Lab, error_of, open_lab
+from tests.writing import State
 
 
 @pytest.fixture(name="three", scope="module")

@@ -12,7 +12,8 @@ from quota_ops.run_folder import PLAN, RunFolder
 from quota_ops.stages import apply
 from quota_ops.stages.chain import CHAINS, RESUMED, run_stages
 from tests.broker.stage_runs import KEY, After
-from tests.lab import Lab, State, error_of
+from tests.lab import Lab, error_of
+from tests.writing import State
 
 OLD: State = {"user=alice": {KEY: 10.0}}
 NEW: State = {"user=alice": {KEY: 20.0}, "user=bob": {KEY: 5.0}}
@@ -124,6 +125,7 @@ def test_what_another_run_has_noted_since(lab: Lab, monkeypatch: pytest.MonkeyPa
     def another() -> None:
         lab.desire({**NEW, **theirs})
         run_stages(lab.start(), CHAINS["apply"])
+        lab.wait_for({**NEW, **theirs})
 
     error = error_of(lab.start(progress=After(1, another)), CHAINS["apply"])
 

@@ -12,7 +12,8 @@ from quota_ops.run_folder import APPLIED, PLAN
 from quota_ops.stages import standstill
 from quota_ops.stages.chain import RESUMED, run_stages
 from tests.broker.stage_runs import KEY, TEN, After, outcomes
-from tests.lab import Lab, State, error_of
+from tests.lab import Lab, error_of
+from tests.writing import State
 
 ALICE: State = {"user=alice": {KEY: 10.0}}
 NOW = {"cron": "* * * * *", "zone": "UTC", "duration": "1h", "reason": "the weekend"}

@@ -20,8 +20,9 @@ from quota_ops.sandbox.broker import RunningBroker, start_broker
 from quota_ops.sandbox.pins import DEFAULT_VERSION, pinned_versions
 from tests.broker.rights import SCRAM, connection_of, properties_of, rights, scram_logins, secured
 from tests.broker.stage_runs import outcomes
-from tests.broker.states import State, alterations, described, emptied_cluster, settled
+from tests.broker.states import described, emptied_cluster, settled
 from tests.lab import open_lab
+from tests.writing import State, alterations, write
 
 CASES = {
     f"{path.stem}: {case['case']}": case
@@ -85,8 +86,7 @@ def play(case: Any, cluster: Cluster) -> None:
     refused, stored = case.get("refused", {}), case.get("stored", {})
     changes = alterations(case["alter"])
     before = case.get("before", {})
-    cluster.apply(alterations(before))
-    assert settled(cluster, before) == before
+    write(cluster, before)
     expected = {
         EntityAnswer(change.entity, 42, "INVALID_REQUEST", refused[change.entity.text])
         if change.entity.text in refused

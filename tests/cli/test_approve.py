@@ -10,7 +10,8 @@ from quota_ops.model.approval import Decision, Said
 from quota_ops.run_folder import PLAN, RunFolder
 from quota_ops.sandbox.broker import RunningBroker
 from tests.cli.test_screens import KEY, STATE, on_a_terminal, said
-from tests.lab import Lab, State, open_lab
+from tests.lab import Lab, open_lab
+from tests.writing import State
 
 EVERYONE: State = {"user=<default>": {KEY: 10.0}}
 

@@ -20,7 +20,8 @@ from kafka.admin import (
 from quota_ops.run_folder import PLAN, POLICY
 from quota_ops.sandbox.broker import RunningBroker
 from tests.clock import PROMPTLY
-from tests.lab import Lab, State, open_lab
+from tests.lab import Lab, open_lab
+from tests.writing import State
 
 CASES = yaml.safe_load(
     (Path(__file__).parents[1] / "cases" / "cli" / "bad_input.yaml").read_text("utf-8")

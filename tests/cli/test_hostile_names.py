@@ -11,7 +11,8 @@ import pytest
 from quota_ops.model.entity import Entity
 from quota_ops.sandbox.broker import RunningBroker
 from tests.cli.test_screens import on_a_terminal
-from tests.lab import Lab, State, open_lab
+from tests.lab import Lab, open_lab
+from tests.writing import State
 
 KEY = "producer_byte_rate"
 NAMES = (

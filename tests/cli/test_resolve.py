@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from quota_ops.sandbox.broker import RunningBroker
-from tests.lab import Lab, State, open_lab
+from tests.lab import Lab, open_lab
+from tests.writing import State
 
 MIB = 2.0**20
 STATE: State = {

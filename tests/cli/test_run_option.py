@@ -10,7 +10,8 @@ from quota_ops.run_folder import PLAN
 from quota_ops.run_store import ENVIRONMENT
 from quota_ops.sandbox.broker import RunningBroker
 from tests.cli.test_screens import KEY
-from tests.lab import Lab, State, open_lab
+from tests.lab import Lab, open_lab
+from tests.writing import State
 
 STATE: State = {"user=alice": {KEY: 10.0}}
 

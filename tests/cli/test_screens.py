@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from quota_ops.sandbox.broker import RunningBroker
-from tests.lab import Lab, State, open_lab
+from tests.lab import Lab, open_lab
+from tests.writing import State
 
 KEY = "producer_byte_rate"
 STATE: State = {"user=alice": {KEY: 10.0}, "user=bob": {KEY: 10.0}}

@@ -32,7 +32,7 @@ def quotas(broker: RunningBroker) -> Iterator[Quotas]:
     """The quotas of the shared broker: none now, none afterwards."""
     quotas = Quotas(broker)
     yield quotas
-    quotas.set(dict.fromkeys(quotas.stored()))
+    quotas.clear()
 
 
 @pytest.fixture

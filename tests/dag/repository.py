@@ -15,11 +15,10 @@ import pytest
 
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.entity import Entity
 from quota_ops.run_folder import RunFolder
 from quota_ops.sandbox.broker import RunningBroker
 from tests.dag.answering import Answer, napping
+from tests.writing import empty, write
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
@@ -149,8 +148,12 @@ class Quotas:
         with open_cluster(self._connection, cluster_id=None) as cluster:
             for name, value in quotas.items():
                 entity, _, key = name.rpartition(" ")
-                answers = cluster.apply([Alteration(Entity.parse(entity), ((key, value),))])
-                assert [answer.code for answer in answers] == [0]
+                write(cluster, {entity: {key: value}})
+
+    def clear(self) -> None:
+        """Clear everything."""
+        with open_cluster(self._connection, cluster_id=None) as cluster:
+            empty(cluster)
 
     def stored(self) -> dict[str, float]:
         """Everything that the broker holds."""

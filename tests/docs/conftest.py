@@ -15,9 +15,9 @@ from kafka.admin import (
 
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.model.alteration import Alteration
 from quota_ops.sandbox.broker import RunningBroker
 from tests.docs.shell import Shell
+from tests.writing import empty
 
 DEMO, SECURED = "127.0.0.1:9092", "kafka-1:9094"
 """The brokers as pages write them: one for whoever comes, one that asks who you are."""
@@ -64,8 +64,7 @@ def clear(broker: RunningBroker) -> None:
     """Take every quota off a broker."""
     text = f"bootstrap.servers={broker.bootstrap()}"
     with open_cluster(Connection.parse(text, name="docs", source=""), cluster_id=None) as cluster:
-        for entity, key, _ in cluster.describe():
-            cluster.apply([Alteration(entity, ((key, None),))])
+        empty(cluster)
 
 
 def revoke(broker: RunningBroker) -> None:

@@ -10,7 +10,7 @@ from quota_ops.kafka.preflight import preflight
 from quota_ops.run_folder import RunFolder
 from tests.faults.scene import BEFORE, KEY, Scene
 from tests.faults.table import Seen, fault
-from tests.lab import State
+from tests.writing import State
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from quota_ops.stages.run import Run
 from tests.broker.stage_runs import After
 from tests.faults.scene import AFTER, BEFORE, CHANGED, KEY, Scene
 from tests.faults.table import Seen, fault
-from tests.lab import State
+from tests.writing import State
 
 OLDER: State = {**BEFORE, **{f"user=u{number}": {KEY: 3.0} for number in range(6, 10)}}
 """What Git said one commit ago; it takes two requests."""

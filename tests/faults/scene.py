@@ -20,7 +20,8 @@ from quota_ops.stages.chain import CHAINS, run_stages
 from quota_ops.stages.read_report import read_report
 from quota_ops.stages.run import Run
 from tests.faults.machine import Machine
-from tests.lab import Lab, State
+from tests.lab import Lab
+from tests.writing import State
 
 KEY = "producer_byte_rate"
 BEFORE: State = {f"user=u{number}": {KEY: 1.0} for number in range(6)}

@@ -15,7 +15,7 @@ from tests.faults.filling import fill_at
 from tests.faults.network import wired
 from tests.faults.scene import KEY, Scene
 from tests.faults.workers import COMMAND, PROCESSES
-from tests.lab import State
+from tests.writing import State
 
 RUNS, FEW = 100, 5
 """How many runs there are, and how many of them `make test` plays."""

@@ -10,6 +10,7 @@ from tests.broker.killing import PRELOAD, die_in_file, die_in_request, die_in_si
 from tests.faults.scene import AFTER, Scene
 from tests.faults.table import Seen, fault
 from tests.lab import EVERY_GUARD
+from tests.writing import settle, wait_until_shown
 
 PROCESSES = get_context("forkserver")
 PROCESSES.set_forkserver_preload(PRELOAD)
@@ -29,6 +30,7 @@ def killed(scene: Scene, doom: Callable[..., None]) -> None:
 def seen(scene: Scene, doom: Callable[..., None]) -> Seen:
     """Kill a run, look, and run again."""
     killed(scene, doom)
+    settle(scene.lab.cluster)
     return Seen(scene.holds(), KILLED, scene.next_run())
 
 
@@ -58,10 +60,8 @@ def killed_during_request(scene: Scene) -> Seen:
         killed(scene, partial(die_in_silence, pid))
     finally:
         os.kill(pid, signal.SIGCONT)
-    arrived = dict(scene.lab.stored()) | {
-        one: AFTER[one] for one in ("user=u2", "user=u3", "user=u4")
-    }
-    scene.lab.wait_for(arrived)
+    arrived = ("user=u2", "user=u3", "user=u4")
+    wait_until_shown(scene.lab.cluster, {one: AFTER[one] for one in arrived})
     return Seen(scene.holds(), KILLED, scene.next_run())
 
 

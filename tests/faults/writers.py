@@ -14,7 +14,7 @@ from tests.broker.stage_runs import After
 from tests.faults.scene import AFTER, BEFORE, KEY, Scene
 from tests.faults.table import Seen, fault
 from tests.faults.workers import COMMAND
-from tests.lab import State
+from tests.writing import State, wait_until_shown
 
 THEIRS: State = {"user=u7": {KEY: 7.0}}
 """What a person with kafka-configs sets: a row that is sent with the third request."""
@@ -71,7 +71,7 @@ def by_kafka_configs(scene: Scene) -> None:
     """Set their row with Kafka's own command, and wait until the broker shows it."""
     add = ("--alter", "--add-config", f"{KEY}=7")
     kafka_configs(scene.machine.broker, *add, "--entity-type", "users", "--entity-name", "u7")
-    scene.lab.wait_for({**scene.lab.stored(), **THEIRS})
+    wait_until_shown(scene.lab.cluster, THEIRS)
 
 
 def reported(run: Run) -> str:

@@ -1,0 +1,60 @@
+"""Writing behind Git's back, so that whoever reads afterwards sees it."""
+
+from collections.abc import Mapping
+
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.alteration import Alteration
+from quota_ops.model.entity import Entity
+from quota_ops.model.plan import exact
+from tests.looking import seen_in_time
+
+Limits = Mapping[str, float | None]
+State = Mapping[str, Limits]
+"""Values by the text of the entity, and by key; None for a key that is cleared."""
+
+
+def alterations(state: State) -> tuple[Alteration, ...]:
+    """What brings these keys to these values."""
+    return tuple(
+        Alteration(
+            Entity.parse(entity),
+            tuple((key, None if value is None else float(value)) for key, value in limits.items()),
+        )
+        for entity, limits in state.items()
+    )
+
+
+def write(cluster: Cluster, state: State) -> None:
+    """Set and clear, and wait until describe shows it and so all that was written before it."""
+    assert {answer.code for answer in cluster.apply(alterations(state))} <= {0}
+    wait_until_shown(cluster, state)
+
+
+def wait_until_shown(cluster: Cluster, state: State) -> None:
+    """Describe until these rows are so, whatever the cluster holds besides them."""
+    wanted = {
+        (one.entity.text, key): exact(value)
+        for one in alterations(state)
+        for key, value in one.changes
+    }
+
+    def shown() -> dict[tuple[str, str], str]:
+        stored = cluster.stored()
+        return {row: exact(stored.get(row)) for row in wanted}
+
+    assert seen_in_time(shown, wanted) == wanted
+
+
+def settle(cluster: Cluster) -> None:
+    """Wait until all that was written shows: changes do in the order in which they were made."""
+    for value in (1.0, None):
+        write(cluster, {"user=last-of-all": {"producer_byte_rate": value}})
+
+
+def empty(cluster: Cluster) -> None:
+    """Clear everything, also what was written a moment ago and does not show yet."""
+    settle(cluster)
+    state: dict[str, dict[str, None]] = {}
+    for entity, key in cluster.stored():
+        state.setdefault(entity, {})[key] = None
+    write(cluster, state)
