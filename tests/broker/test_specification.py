@@ -10,12 +10,12 @@ from quota_ops.kafka.broker_client import BrokerClient
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.messages import error_name, stored_quotas
-from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import Match
 from quota_ops.model.specification import parse_filter
 from quota_ops.sandbox.broker import RunningBroker
+from tests.writing import empty, write
 
 USERS, CLIENTS = ("alice", None), ("app", None)
 SHAPES: tuple[dict[str, str | None], ...] = (
@@ -60,20 +60,18 @@ def _client(broker: RunningBroker) -> Iterator[BrokerClient]:
     """A connection to the broker while it holds the entities of STORED."""
     text = f"bootstrap.servers={broker.bootstrap()}"
     connection = Connection.parse(text, name="demo", source="a test")
-    keys = {
-        entity: "connection_creation_rate" if entity.types == ("ip",) else "producer_byte_rate"
+    # So many that they do not hold this test's own connections back.
+    many = {"connection_creation_rate": 1e6}
+    limits = {
+        entity.text: many if entity.types == ("ip",) else {"producer_byte_rate": 5.0}
         for entity in STORED
     }
     with open_cluster(connection, cluster_id=None) as cluster:
-        cluster.apply([Alteration(entity, ((key, 5.0),)) for entity, key in keys.items()])
-        while {row.entity for row in cluster.describe()} != STORED:
-            pass
+        write(cluster, limits)
         client = BrokerClient(connection, cluster.brokers[0], 10.0)
         yield client
         client.close()
-        cluster.apply([Alteration(entity, ((key, None),)) for entity, key in keys.items()])
-        while cluster.describe():
-            pass
+        empty(cluster)
 
 
 def by_the_broker(client: BrokerClient, parts: Sequence[Part], *, strict: bool) -> object:

@@ -42,7 +42,7 @@ SHAPES: State = {
     "client-id=app,user=<default>": RATES,
     "client-id=<default>,user=<default>": OTHERS,
     "ip=10.20.0.7": {"connection_creation_rate": 50.0},
-    "ip=<default>": {"connection_creation_rate": 9.0},
+    "ip=<default>": {"connection_creation_rate": 900.0},
 }
 """All ten shapes and all five keys."""
 

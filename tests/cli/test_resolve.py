@@ -20,7 +20,7 @@ STATE: State = {
     "user=replicator": {"producer_byte_rate": 2.0**63},
     "client-id=<default>": {"producer_byte_rate": 2 * MIB},
     "ip=10.20.0.7": {"connection_creation_rate": 50.0},
-    "ip=<default>": {"connection_creation_rate": 9.0},
+    "ip=<default>": {"connection_creation_rate": 900.0},
 }
 KAFKA_PYTHON = {"PYTHONWARNINGS": "error,ignore::DeprecationWarning"}
 """It reads its schemas by a function that Python 3.11 and 3.12 call deprecated."""
@@ -87,7 +87,7 @@ def test_the_text_of_every_key(lab: Lab) -> None:
         "alice's clients that have no pair of their own.\n"
         "{ip=10.20.0.7}\n"
         "  connection_creation_rate=50.0  50 connections/s of {ip=10.20.0.7} (ip)\n"
-        "    overrides 9 connections/s of {ip=<default>} (ip-default)\n"
+        "    overrides 900 connections/s of {ip=<default>} (ip-default)\n"
         "    50 connections/s on each node, brokers and controllers alike, from 10.20.0.7.\n"
     )
 
@@ -115,7 +115,7 @@ def test_json(lab: Lab) -> None:
         "overridden": [],
         "shared_by": {"user": "", "client-id": "app"},
     }
-    assert said["connection_creation_rate"] == rung(9.0, "ip-default", None, {"ip": None}) | {
+    assert said["connection_creation_rate"] == rung(900.0, "ip-default", None, {"ip": None}) | {
         "overridden": [],
         "shared_by": {"ip": "10.0.0.1"},
     }
