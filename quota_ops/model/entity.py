@@ -8,8 +8,8 @@ order once, when the entity is made.
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 USER = "user"
 CLIENT_ID = "client-id"
@@ -24,8 +24,7 @@ _STRING = r'"(?:[^"\\\x00-\x1f]|\\(?:["\\bfnrt]|u[0-9a-f]{4}))*"'
 _PART = re.compile(rf'(?P<type>{_STRING}|[^="]+)=(?P<name>{_STRING}|[^,"]+)(?:,|$)')
 
 
-@dataclass(frozen=True, slots=True)
-class Entity:
+class Entity(NamedTuple):
     """A set of (type, name) parts in order of type; a name of None is the default."""
 
     parts: tuple[tuple[str, str | None], ...]
