@@ -20,6 +20,11 @@ _EXAMPLE = """\
     sasl.username=svc-quota
     sasl.password=${env:KAFKA_PASSWORD}
     ssl.ca.location=/etc/kafka/ca.pem"""
+SANDBOX = "demo"
+"""The connection of the broker that `quota-ops sandbox start` starts."""
+_STARTED = """\
+`quota-ops sandbox start` starts a Kafka on this machine and writes that file.
+  For a cluster of your own write it yourself"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,7 @@ def find_connection(name: str, *, file: Path | None = None) -> Connection:
         "    --connection FILE  not given\n"
         f"    ${variable}  not set\n"
         f"    {usual}  does not exist",
-        f"Write that file, for example:\n{_EXAMPLE}",
+        f"{_STARTED if name == SANDBOX else 'Write that file'}, for example:\n{_EXAMPLE}",
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from platformdirs import user_state_path
 
+from quota_ops.kafka.connection import SANDBOX
 from quota_ops.model.errors import InvalidInput
 from quota_ops.sandbox.broker import start_broker
 from quota_ops.sandbox.config import BrokerConfig
@@ -22,7 +23,6 @@ from quota_ops.sandbox.lock import locked
 from quota_ops.sandbox.node import RunningNode, last_known
 from quota_ops.sandbox.pins import DEFAULT_VERSION
 
-DEMO = "demo"
 DEMO_CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 
 
@@ -49,7 +49,7 @@ def sandbox_status() -> SandboxStatus:
     chosen = os.environ.get("QUOTA_OPS_SANDBOX")
     home = (Path(chosen) if chosen else user_state_path("quota-ops") / "sandbox").resolve()
     node = last_known(home / "node-1")
-    return SandboxStatus(home=home, connection=connection_file(DEMO), node=node)
+    return SandboxStatus(home=home, connection=connection_file(SANDBOX), node=node)
 
 
 def start_sandbox(

@@ -176,7 +176,9 @@ def test_a_source_is_told_as_it_was_given(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_missing_connection_names_the_places_and_an_example(tmp_path: Path) -> None:
-    """Who has no connection learns the three places and what to write."""
+    """Who has no connection learns the three places and what to write, or what writes it."""
+    with pytest.raises(InvalidInput, match=r"\n  Write that file, for example:\n"):
+        find_connection("prod")
     with pytest.raises(InvalidInput) as error:
         find_connection("demo")
     assert (
@@ -186,7 +188,8 @@ there is no connection demo. Looked at:
     --connection FILE  not given
     $QUOTA_OPS_CONNECTION_DEMO  not set
     {tmp_path}/connections/demo.properties  does not exist
-  Write that file, for example:
+  `quota-ops sandbox start` starts a Kafka on this machine and writes that file.
+  For a cluster of your own write it yourself, for example:
     bootstrap.servers=kafka-1:9094,kafka-2:9094
     security.protocol=sasl_ssl
     sasl.mechanism=SCRAM-SHA-512
@@ -214,9 +217,8 @@ def test_a_named_file_that_cannot_be_read_is_not_passed_over(
         "Is a directory."
     )
     absent.write_bytes(b"sasl.password=\xff")
-    with pytest.raises(InvalidInput) as error:
+    with pytest.raises(InvalidInput, match=rf"^connection demo: {absent} is not UTF-8\.$"):
         find_connection("demo", file=absent)
-    assert str(error.value) == f"connection demo: {absent} is not UTF-8."
 
 
 @pytest.mark.parametrize("name", ["", "../demo", "a/b", "a b", ".demo", "-demo", "dämo\n"])
@@ -239,7 +241,6 @@ def test_settings_from_elsewhere_are_taken_as_they_are() -> None:
         name="demo",
         source="elsewhere",
     )
-
     assert connection.properties["sasl.password"] == " ${env:HOME} "
 
 
