@@ -118,7 +118,7 @@ def allowed(allow: tuple[str, ...], reason: str | None, approve: str | None) -> 
 def find_cluster(cluster: str, desired_state: Path) -> Path:
     """The folder of a cluster: its name under --desired-state, or a path to it."""
     for folder in (desired_state / cluster, Path(cluster)):
-        if folder.is_dir():
+        if folder.is_dir() or folder.is_symlink():  # one that leads nowhere is told as such
             return folder
     from quota_ops.desired.files import cluster_folders
 

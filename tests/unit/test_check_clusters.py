@@ -59,18 +59,23 @@ def test_clusters_are_the_folders_with_yaml(tmp_path: Path) -> None:
     assert found == ["broken", "deep", "demo", "misnamed", "nowhere", "prod", "round"]
 
 
+@pytest.mark.parametrize("named", [(), ("prod",)])
 @pytest.mark.parametrize(
     ("target", "why"),
     [("nothing", "No such file or directory"), ("prod", "Too many levels of symbolic links")],
 )
 def test_a_link_that_leads_nowhere_is_a_cluster_that_cannot_be_read(
-    tmp_path: Path, target: str, why: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    named: tuple[str, ...],
+    target: str,
+    why: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """What a link hides may be quotas, so it is one problem, and no absent cluster."""
     (tmp_path / "prod").symlink_to(tmp_path / target)
 
     with pytest.raises(Exit):
-        check_clusters((), tmp_path, "text", strict=False)
+        check_clusters(named, tmp_path, "text", strict=False)
 
     assert capsys.readouterr().out.replace(f"{tmp_path}/", "") == (
         f"prod:1:1  The folder cannot be read: {why}.\n1 problem in 1 of 1 file (0 quotas read)\n"
