@@ -12,8 +12,8 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from quota_ops.java import QUICK_START, find_java
 from quota_ops.model.errors import InvalidInput, MissingTool, QuotaOpsError
-from quota_ops.sandbox.java import QUICK_START, find_java
 from quota_ops.sandbox.lock import locked
 from quota_ops.sandbox.pins import DEFAULT_VERSION, IVY_SETTINGS, Pins, pins_of
 

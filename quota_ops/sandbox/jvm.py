@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from quota_ops.java import QUICK_START, find_java
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.sandbox.config import BrokerConfig
 from quota_ops.sandbox.jars import Progress, kafka_jars
-from quota_ops.sandbox.java import QUICK_START, find_java
 from quota_ops.sandbox.node import LOG, mark_of, without_stack
 from quota_ops.sandbox.pins import pins_of
 from quota_ops.sandbox.process import OwnProcess, launch

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from quota_ops.java import QUICK_START, find_java
 from quota_ops.sandbox.jars import kafka_jars
-from quota_ops.sandbox.java import QUICK_START, find_java
 from quota_ops.sandbox.process import OwnProcess, launch
 from quota_ops.sandbox.ready import describes
 

@@ -1,4 +1,4 @@
-"""The Java that runs Kafka: the one that pyspark would use too."""
+"""The Java that runs Kafka and Spark: where it is, and whether it is new enough."""
 
 import os
 import re

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.java import find_java
 from quota_ops.model.errors import MissingTool
-from quota_ops.sandbox.java import find_java
 
 
 def put_java(folder: Path, says: str) -> Path:
