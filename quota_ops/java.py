@@ -8,6 +8,8 @@ import subprocess
 from quota_ops.model.errors import MissingTool
 
 OLDEST_JAVA = 17
+PATIENCE = 10.0
+"""Seconds that a Java may take to tell its version."""
 # Short-lived, small JVMs: starting fast matters more than running fast.
 QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 _REMEDY = """Debian, Ubuntu: sudo apt-get install default-jre-headless
@@ -18,16 +20,28 @@ export JAVA_HOME="$(brew --prefix openjdk@21)/libexec/openjdk.jdk/Contents/Home\
 def find_java() -> str:
     """Return the path of JAVA_HOME's java, or else of the one on the PATH.
 
-    Raises MissingTool, with the command that installs one, when it is missing or older than 17.
+    Raises MissingTool, with the command that installs one, when it is missing, older than 17 or
+    does not tell its version.
     """
     home = os.environ.get("JAVA_HOME")
     java = shutil.which(f"{home}/bin/java" if home else "java")
     if java is None:
         where = f"JAVA_HOME ({home})" if home else "the PATH"
         raise MissingTool(f"Java {OLDEST_JAVA} or newer is needed; {where} has none.", _REMEDY)
-    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    version = re.search(r'version "(\d+)[^"]*"', answer.stderr + answer.stdout)
+    version = re.search(r'version "(\d+)[^"]*"', _says(java))
     if version is None or int(version[1]) < OLDEST_JAVA:
         found = version[0] if version else "one that does not tell its version"
         raise MissingTool(f"Java {OLDEST_JAVA} or newer is needed; {java} is {found}.", _REMEDY)
     return java
+
+
+def _says(java: str) -> str:
+    """What it says of its version; nothing when it cannot be started, or hangs."""
+    command = [java, "-version"]
+    try:
+        answer = subprocess.run(
+            command, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return answer.stderr + answer.stdout

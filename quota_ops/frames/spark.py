@@ -1,7 +1,6 @@
 """The engine of every DAG and every fleet job: Spark."""
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import as_file, files
@@ -14,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from quota_ops.frames import text
 from quota_ops.frames.resolve import QUOTA_KEYS
+from quota_ops.java import find_java
 from quota_ops.model.errors import InvalidInput, MissingTool
 from quota_ops.model.resolved import CLIENTS, RESOLVED
 from quota_ops.model.tables import Table
@@ -84,16 +84,16 @@ def jvm_options(folders: Sequence[Path]) -> str:
 def local_session(folders: Sequence[Path]) -> Iterator[SparkSession]:
     """A quiet Spark session in this process, stopped at the end; one that runs already is used.
 
-    The master is SPARK_MASTER, or this machine. Raises MissingTool when there is no Java.
+    The master is SPARK_MASTER, or this machine. Raises MissingTool when there is no fitting Java.
     """
     if running := SparkSession.getActiveSession():
         yield running
         return
-    if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
-        raise MissingTool(
-            "Spark needs Java 17 or newer, and there is no java on the PATH",
-            "Install it (apt-get install openjdk-17-jre-headless), or use --engine embedded.",
-        )
+    try:
+        find_java()
+    except MissingTool as missing:
+        remedy = f"{missing.remedy}\n  Without Java: --engine embedded"
+        raise MissingTool(missing.message, remedy) from None
     with as_file(files("quota_ops.frames").joinpath("log4j2.properties")) as logging:
         spark = (
             SparkSession.builder.appName("quota-ops diff")

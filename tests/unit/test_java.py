@@ -10,9 +10,14 @@ from quota_ops.model.errors import MissingTool
 
 def put_java(folder: Path, says: str) -> Path:
     """Put a program named java in a folder; it answers any arguments with the given line."""
+    return put_program(folder, f"#!/bin/sh\necho '{says}' >&2\n")
+
+
+def put_program(folder: Path, text: str) -> Path:
+    """Put a program named java in a folder."""
     folder.mkdir(parents=True)
     java = folder / "java"
-    java.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+    java.write_text(text)
     java.chmod(0o755)
     return java
 
@@ -80,3 +85,27 @@ def test_an_old_java_is_named(only_here: Path, says: str, found: str) -> None:
     with pytest.raises(MissingTool) as error:
         find_java()
     assert error.value.message == f"Java 17 or newer is needed; {java} {found}."
+
+
+@pytest.mark.parametrize("text", ["#!/bin/sh\nexec /bin/sleep 60\n", "not a program"])
+def test_a_java_that_cannot_be_asked_is_named(
+    only_here: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """A Java that hangs, or is no program, is an error soon, not a wait or a traceback."""
+    monkeypatch.setattr("quota_ops.java.PATIENCE", 0.2)
+    java = put_program(only_here, text)
+    with pytest.raises(MissingTool) as error:
+        find_java()
+    found = "one that does not tell its version"
+    assert error.value.message == f"Java 17 or newer is needed; {java} is {found}."
+
+
+def test_spark_wants_the_same_java(only_here: Path) -> None:
+    """An old Java is named before Spark is started on it, and what needs no Java beside it."""
+    from quota_ops.frames.spark import local_session  # noqa: PLC0415 - pyspark
+
+    java = put_java(only_here, 'openjdk version "11.0.2" 2019-01-15')
+    with pytest.raises(MissingTool) as error, local_session([]):
+        pass
+    assert error.value.message == f'Java 17 or newer is needed; {java} is version "11.0.2".'
+    assert str(error.value).endswith("\n  Without Java: --engine embedded")
