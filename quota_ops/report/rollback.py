@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from quota_ops.model.commit import named
+from quota_ops.model.entity import Entity
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rollback import Rollback
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
@@ -56,16 +57,32 @@ def afterwards(rollback: Rollback, cluster: str) -> Iterator[str]:
     if not rollback.taken:
         return
     if rollback.commit is None:
-        yield "For it to stay, Git must say so too: else the next run sets it again."
+        yield f"For it to stay, Git must say so too: else the next run {_again(rollback)}."
     else:
         yield (
             f"For it to stay, Git must say so too: revert {named(rollback.commit)}. Until then a "
             "run at a commit that was applied before needs a person's approval (guard went_back); "
-            "one at a new commit sets it again."
+            f"one at a new commit {_again(rollback)}."
         )
-    alone = [one for one in dict.fromkeys(row.entity for row in rollback.taken) if "<" not in one]
-    for entity in alone[:MOST_HELD]:
+    entities = [Entity.parse(one) for one in dict.fromkeys(row.entity for row in rollback.taken)]
+    typed = [one for one in entities if all((name or "").isprintable() for _, name in one.parts)]
+    for entity in typed[:MOST_HELD]:
         yield (
             f"To keep it, once it is written: quota-ops hold {quote(cluster)} "
-            f"--names {quote(entity)} --until 12h --reason TEXT"
+            f"{' '.join(_flags(entity))} --until 12h --reason TEXT"
         )
+    if more := len(entities) - len(typed[:MOST_HELD]):
+        noun = "entity" if more == 1 else "entities"
+        yield f"and {more:,} more {noun}, each by a hold of its own"
+
+
+def _again(rollback: Rollback) -> str:
+    """What a run at a new commit does; the ledger has forgotten what had been somebody else's."""
+    over = sum(row.foreign and row.after is not None for row in rollback.taken)
+    person = f" once a person lets it take over {counted(over, 'quota')} (guard takeover)"
+    return f"sets it again{person if over else ''}"
+
+
+def _flags(entity: Entity) -> Iterator[str]:
+    for kind, name in entity.parts:
+        yield f"--defaults {kind}" if name is None else f"--names {quote(f'{kind}={name}')}"

@@ -1,0 +1,67 @@
+"""What a person is told who rolls back a run: what Git does next, and how to keep it."""
+
+import shlex
+from itertools import pairwise
+
+import pytest
+
+from quota_ops.model.entity import Entity
+from quota_ops.model.rollback import Rollback, Undone
+from quota_ops.model.specification import parse_entity
+from quota_ops.report.rollback import MOST_HELD, afterwards
+
+AGAIN = "sets it again once a person lets it take over 1 quota (guard takeover)."
+
+
+def told(*entities: Entity, commit: str | None = "c2", foreign: bool = False) -> list[str]:
+    """What is said after a rollback of a row of each entity, of which the first was foreign."""
+    rows = [
+        Undone(one.text, "k", 1.0, 2.0, None, verified=True, foreign=foreign and not number)
+        for number, one in enumerate(entities)
+    ]
+    return list(afterwards(Rollback("that", commit, "digest", "anna", "", tuple(rows)), "demo"))
+
+
+@pytest.mark.parametrize(
+    "entity",
+    [
+        Entity.of({"user": "alice"}),
+        Entity.of({"user": "a<b", "client-id": "it's, an app"}),
+        Entity.of({"user": "<default>"}),
+        Entity.of({"user": None}),
+        Entity.of({"user": "CN=alice,O=shop", "client-id": None}),
+    ],
+    ids=str,
+)
+def test_each_entity_can_be_held(entity: Entity) -> None:
+    """The command that is told names that entity, whatever it is called, and a default too."""
+    command = told(entity)[-1].partition(": ")[2]
+    words = shlex.split(command)
+    names, defaults = (
+        [word for flag, word in pairwise(words) if flag == option]
+        for option in ("--names", "--defaults")
+    )
+
+    assert words[:3] == ["quota-ops", "hold", "demo"]
+    assert parse_entity(names, defaults) == entity
+
+
+def test_many_are_counted() -> None:
+    """The first commands are told, and how many more entities there are."""
+    entities = [Entity.of({"user": f"user-{number}"}) for number in range(15)]
+    unprintable = Entity.of({"user": "a\x1b"})
+
+    assert told(*entities, unprintable)[-1] == (
+        f"and {15 + 1 - MOST_HELD} more entities, each by a hold of its own"
+    )
+    assert len(told(*entities)) == 1 + MOST_HELD + 1
+    assert told(unprintable)[-1] == "and 1 more entity, each by a hold of its own"
+
+
+def test_what_was_somebody_elses_is_asked_about_again() -> None:
+    """The ledger forgets a takeover that is rolled back, so that it is one at any commit."""
+    alice, bob = Entity.of({"user": "alice"}), Entity.of({"user": "bob"})
+
+    assert told(alice, bob, foreign=True)[0].endswith(f"one at a new commit {AGAIN}")
+    assert told(alice, bob, commit=None, foreign=True)[0].endswith(f"else the next run {AGAIN}")
+    assert told(alice)[0].endswith("one at a new commit sets it again.")
