@@ -13,6 +13,8 @@ from quota_ops.desired.freezes import read_freezes
 from quota_ops.desired.names import read_filter_part
 from quota_ops.desired.scalars import (
     Misread,
+    is_plain,
+    is_text,
     read_flag,
     read_note,
     read_percent,
@@ -100,13 +102,24 @@ def _one_of(policies: type[Named]) -> Callable[[str, yaml.Node], Named]:
     """What reads one of the words that a field takes."""
 
     def read(field: str, node: yaml.Node) -> Named:
-        text = read_text(field, node)
+        # In quotes, what YAML takes for something else would be no policy either.
+        scalar = isinstance(node, yaml.ScalarNode) and node.value
+        text = scalar or read_text(field, node)
         if text not in list(policies):
             words = ", ".join(policies)
             raise Misread(f"{show(text)} is no {field} policy.", f"Write one of {words}.")
         return policies(text)
 
     return read
+
+
+def _read_paused(field: str, node: yaml.Node) -> str:
+    if is_plain(node) and node.value and not is_text(node.value):
+        raise Misread(
+            f"{field} is why nothing may be written, not {show(node.value)}.",
+            f"Write a reason, such as {field}: the brokers are upgraded; or leave {field} out.",
+        )
+    return read_note(field, node)
 
 
 _READERS = {
@@ -117,7 +130,7 @@ _READERS = {
     "approval": _one_of(ApprovalPolicy),
     "verify": _one_of(VerifyPolicy),
     "clear_unmanaged": read_flag,
-    "paused": read_note,
+    "paused": _read_paused,
 }
 
 

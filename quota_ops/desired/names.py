@@ -40,7 +40,10 @@ def read_filter_part(kind: str, node: yaml.Node) -> FilterPart:
 def _read_default(kind: str, node: yaml.MappingNode) -> None:
     pairs = [(name.value, value.value, is_plain(value)) for name, value in node.value]
     if pairs != [(DEFAULT, "true", True)]:
-        raise Misread(f"{kind} must be a name or {_DEFAULT}.", "With a space after the colon.")
+        raise Misread(
+            f"{kind} must be a name or {_DEFAULT}.",
+            "In small letters, without quotes, with a space after the colon.",
+        )
 
 
 def _read_text(kind: str, node: yaml.Node) -> str:

@@ -15,6 +15,9 @@ from quota_ops.model.problem import Problem
 MAX_DEPTH = 20
 """Our files nest five deep; PyYAML composes by recursion and would overflow the C stack."""
 
+MOST_HIDDEN = 5
+"""The aliases and tags of a file that are named one by one."""
+
 
 class _Flat:
     """What a loader does for each node, cut down to counting how deep it is.
@@ -143,7 +146,7 @@ def _refuse_hidden(source: Source) -> bool:
     """
     if "&" not in source.text and "!" not in source.text:
         return False
-    found = False
+    found = 0
     for event in yaml.parse(source.text, LOADER):
         if isinstance(event, yaml.AliasEvent):
             message = f"*{show(str(event.anchor))} is an alias."
@@ -155,7 +158,11 @@ def _refuse_hidden(source: Source) -> bool:
             continue
         start: Any = event.start_mark
         end: Any = event.end_mark
+        found += 1
+        if found > MOST_HIDDEN:
+            message = "More aliases or tags from here on."
         length = end.column - start.column
         source.refuse_at(start.line, start.column, message, remedy, length=length)
-        found = True
-    return found
+        if found > MOST_HIDDEN:
+            break
+    return found > 0

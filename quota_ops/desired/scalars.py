@@ -85,7 +85,7 @@ def read_flag(field: str, node: yaml.Node) -> bool:
 
 def read_whole(field: str, node: yaml.Node) -> int:
     """A whole number from 0, in plain digits without quotes; Misread for anything else."""
-    return int(_digits(field, node, _WHOLE, "a whole number in plain digits"))
+    return int(_digits(field, node, _WHOLE, "a whole number in one to nine plain digits"))
 
 
 def read_percent(field: str, node: yaml.Node) -> float:

@@ -129,15 +129,17 @@ def _keys_of(kind: str) -> Schema:
 
 
 def _limit(key: QuotaKey) -> Schema:
-    units = "|".join([key.unit, *(BYTE_UNITS if key.unit == "bytes/s" else ())])
+    of_bytes = [f"({'|'.join(BYTE_UNITS)})(/s)?"] if key.unit == "bytes/s" else []
+    units = "|".join([key.unit, *of_bytes])
     number = {"type": "integer", "minimum": 1} if key.whole else {"type": "number"}
+    number_of = rf"(?=.*[1-9])(0|[1-9][0-9]*)(\.[0-9]+)?(\s*({units}))?"
     return {
         "anyOf": [
             {"const": UNLIMITED},
             number | {"exclusiveMinimum": 0, "maximum": int(key.largest)},
             {
                 "type": "string",
-                "pattern": rf"^(?=.*[1-9])(0|[1-9][0-9]*)(\.[0-9]+)?(\s*({units}))?$",
+                "pattern": rf"^\s*({UNLIMITED}|{number_of})\s*$",
             },
         ]
     }

@@ -125,7 +125,11 @@ def _resolved(setting: Setting, written: str, place: str, folder: Path) -> tuple
             return _variable(setting, target, place)
         if kind == "file" and target:
             return _content(setting, folder / target, place)
-        _refuse(place, setting, f"holds {reference[0]}; known are ${{env:NAME}} and ${{file:PATH}}")
+        # What it holds is not shown: it may be a password that happens to look like this.
+        raise InvalidInput(
+            f"{place}: {setting.name} holds ${{...}}; known are ${{env:NAME}} and ${{file:PATH}}.",
+            "A value that has it in itself belongs in a file of its own: ${file:PATH}.",
+        )
 
     references = " ".join(match[0] for match in _REFERENCE.finditer(written))
     return _REFERENCE.sub(content, written), references or None
@@ -170,7 +174,8 @@ def _content(setting: Setting, file: Path, place: str) -> str:
 
 def _existing(setting: Setting, file: Path, place: str) -> Path:
     if not file.is_file():
-        _refuse(place, setting, f"needs the file {file}, which does not exist")
+        why = "is no file" if file.exists() else "does not exist"
+        _refuse(place, setting, f"needs the file {file}, which {why}")
     return file
 
 

@@ -90,7 +90,7 @@ def test_what_a_yaml_reader_resolves_must_be_quoted(text: str) -> None:
 
 @given(
     st.sampled_from(sorted(QUOTA_KEYS)),
-    st.from_regex(r"[0-9]{1,18}(\.[0-9]{1,3})?( ?(B|kB|MiB|GB|%|bytes/s))?", fullmatch=True),
+    st.from_regex(r"[0-9]{1,18}(\.[0-9]{1,3})?( ?(B|kB|MiB/s|GB/s|%|bytes/s))? ?", fullmatch=True),
 )
 def test_a_schema_takes_every_limit_that_check_takes(key: str, text: str) -> None:
     """A limit that check reads is valid to the schema, in quotes and as a number."""
