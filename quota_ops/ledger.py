@@ -44,7 +44,7 @@ class Ledger:
     """The commits that were applied, the last one last."""
 
 
-Edit = Callable[[dict[LedgerKey, LedgerRow]], None]
+Edit = Callable[[dict[LedgerKey, LedgerRow]], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,12 +229,15 @@ def confirm(rows: dict[LedgerKey, LedgerRow], verified: Iterable[LedgerRow]) -> 
             rows[row.entity, row.key, VERIFIED] = row
 
 
-def adopt(rows: dict[LedgerKey, LedgerRow], adopted: Iterable[LedgerRow]) -> None:
-    """Note rows that no run of ours put there; one that is known with this value stays as it is."""
+def adopt(rows: dict[LedgerKey, LedgerRow], adopted: Iterable[LedgerRow]) -> list[LedgerRow]:
+    """Note rows that no run of ours put there; those that were not known with this value."""
+    noted = []
     for row in adopted:
-        known = rows.setdefault((row.entity, row.key, VERIFIED), row)
-        if known.value != row.value:
+        known = rows.get((row.entity, row.key, VERIFIED))
+        if known is None or known.value != row.value:
             rows[row.entity, row.key, VERIFIED] = row
+            noted.append(row)
+    return noted
 
 
 def follow(rows: dict[LedgerKey, LedgerRow], desired: Mapping[tuple[str, str], DesiredRow]) -> None:

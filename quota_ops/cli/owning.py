@@ -91,7 +91,8 @@ def adopt_rows(asking: Asking, connection_file: Path | None, who: EntityFilter |
         rows = ownership.adopt(
             asking.run, cluster, asking.ledger, asking.desired, wanted=who, word=asking.word
         )
-    _tell(asking, Verb.ADOPT, adopted_screen(asking.where, rows), list(map(_adoption, rows)))
+    screen = adopted_screen(asking.where, rows, named=who is not None)
+    _tell(asking, Verb.ADOPT, screen, list(map(_adoption, rows)))
 
 
 def release_rows(asking: Asking, who: EntityFilter | None) -> None:
@@ -101,7 +102,7 @@ def release_rows(asking: Asking, who: EntityFilter | None) -> None:
     with stoppable(asking.run, Verb.RELEASE, RELEASED):
         released = ownership.release(asking.run, asking.ledger, who, asking.word)
     rows = [(row, released_fate(row, asked, clear_unmanaged=clears)) for row in released]
-    screen = released_screen(asking.where, rows)
+    screen = released_screen(asking.where, rows, named=who is not None)
     _tell(asking, Verb.RELEASE, screen, [_release(*row) for row in rows])
 
 
@@ -122,7 +123,8 @@ def _adoption(one: Adoption) -> dict[str, Any]:
         "entity": one.entity,
         "key": one.key,
         "value": json_number(one.value),
-        "adopted": one.refusal is None,
+        "adopted": one.adopted,
+        "ours": one.adopted or one.ours,
         "git": one.asked and one.asked.value,
         "owner": one.asked and one.asked.owner,
         "next": adopted_fate(one),

@@ -12,13 +12,22 @@ from quota_ops.model.rows import DesiredRow, StoredQuota
 
 
 class Adoption(NamedTuple):
-    """A stored row that is asked for, the line of Git that describes it, and why it stays out."""
+    """A stored row that is asked for, the line of Git that describes it, and why it stays out.
+
+    `ours` is whether the ledger knew it as it stands there already.
+    """
 
     entity: str
     key: str
     value: float
     asked: DesiredRow | None
     refusal: str | None
+    ours: bool = False
+
+    @property
+    def adopted(self) -> bool:
+        """Whether it became ours now."""
+        return self.refusal is None and not self.ours
 
 
 def adoptions(

@@ -10,11 +10,16 @@ from quota_ops.report.wording import counted
 
 Asked = Mapping[tuple[str, str], DesiredRow]
 """What Git asks for, by entity and key."""
+_NONE = "no quota of that name: check the spelling."
 
 
-def adopted_screen(where: str, found: Sequence[Adoption]) -> Screen:
-    """The rows that were looked at, and what the next run does with each."""
-    adopted = sum(one.refusal is None for one in found)
+def adopted_screen(where: str, found: Sequence[Adoption], *, named: bool) -> Screen:
+    """The rows that were looked at, and what the next run does with each.
+
+    `named` is whether somebody said whose, so that none at all may be a slip.
+    """
+    adopted, ours = (sum(getattr(one, what) for one in found) for what in ("adopted", "ours"))
+    before = f", {ours:,} {'was' if ours == 1 else 'were'} ours already" if ours else ""
     rows = tuple(
         Row(
             (
@@ -25,8 +30,16 @@ def adopted_screen(where: str, found: Sequence[Adoption]) -> Screen:
         for one in found
     )
     headings = ("entity", "key", "value", "what is next")
-    heading = f"{where}: {counted(adopted, 'quota')} adopted; the cluster was not touched"
-    return (line(heading, Tone.STRONG), *((line(), Table(headings, rows)) if rows else ()))
+    heading = f"{where}: {counted(adopted, 'quota')} adopted{before}; the cluster was not touched"
+    slip = f"The cluster holds {_NONE}" if named else None
+    return (line(heading, Tone.STRONG), *_listed(headings, rows, slip))
+
+
+def _listed(headings: tuple[str, ...], rows: tuple[Row, ...], slip: str | None) -> Screen:
+    """The rows as a table; where there are none, what may have been the slip."""
+    if rows:
+        return (line(), Table(headings, rows))
+    return (line(slip, Tone.CONTEXT),) if slip else ()
 
 
 def _moves(one: Adoption) -> bool:
@@ -45,8 +58,11 @@ def adopted_fate(one: Adoption) -> str:
     return f"{place} {format_limit(one.key, one.asked.value)}: the next reconcile sets it"
 
 
-def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]]) -> Screen:
-    """The rows that the ledger knew, each with what the next run makes of it."""
+def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]], *, named: bool) -> Screen:
+    """The rows that the ledger knew, each with what the next run makes of it.
+
+    `named` as `adopted_screen` takes it.
+    """
     table = tuple(
         Row(
             (
@@ -59,7 +75,8 @@ def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]]) -> Screen
     number = len({(one.entity, one.key) for one, _ in rows})
     heading = f"{where}: {counted(number, 'quota')} released; the cluster was not touched"
     headings = ("entity", "key", "value", "known as", "what is next")
-    return (line(heading, Tone.STRONG), *((line(), Table(headings, table)) if rows else ()))
+    slip = f"The ledger knows {_NONE}" if named else None
+    return (line(heading, Tone.STRONG), *_listed(headings, table, slip))
 
 
 def released_fate(row: LedgerRow, asked: Asked, *, clear_unmanaged: bool) -> str:

@@ -39,10 +39,18 @@ def adopt(
     with folder.stage("adopt"):
         rows = adoptions(cluster.describe(), desired.rows, desired.policy, wanted)
         found = tuple(sorted(rows, key=lambda one: (one.entity, one.key)))
-        adopted = [_noted(folder, cluster.cluster_id, one) for one in found if not one.refusal]
-        file = ledger.change(ledger_folder, lambda known: ledger.adopt(known, adopted))
+        wished = [_noted(folder, cluster.cluster_id, one) for one in found if not one.refusal]
+        adopted: list[LedgerRow] = []
+
+        def edit(known: dict[ledger.LedgerKey, LedgerRow]) -> None:
+            adopted[:] = ledger.adopt(known, wished)
+
+        file = ledger.change(ledger_folder, edit)
         folder.write_json(ADOPTED, _record(word, file) | {"rows": list(map(_json, adopted))})
-        return found
+        ours = {(row.entity, row.key) for row in wished} - {
+            (row.entity, row.key) for row in adopted
+        }
+        return tuple(one._replace(ours=(one.entity, one.key) in ours) for one in found)
 
 
 def release(

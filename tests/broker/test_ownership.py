@@ -67,6 +67,9 @@ def test_a_lost_ledger_is_rebuilt(lab: Lab) -> None:
         "user=old  producer_byte_rate  3 B/s  "
         "Git does not describe it: the next reconcile clears it"
     )
+    again = said(lab.cli("adopt", "demo", "--any", "user", *WHY)).splitlines()[0]
+    assert again == (f"{where}: 1 quota adopted, 3 were ours already; the cluster was not touched")
+    lab.cli("release", "demo", "--from-ledger", "--names", "user=theirs", *WHY)
     assert plan(lab) == {
         "user=moved": ("pending", "set"),
         "user=old": ("removed", "clear"),
@@ -157,6 +160,21 @@ def test_everybody_at_once(lab: Lab) -> None:
 
     assert [one.returncode for one in ended] == [0] * len(commands), [one.stderr for one in ended]
     assert lab.known() == {user: {KEY: 1.0} for user in (*users, "user=old2")}
+
+
+def test_a_name_that_nobody_has(lab: Lab) -> None:
+    """As `hold` does, both say that it may be misspelt, which is no mistake of the command."""
+    lab.desire(SAME)
+    where, names = f"demo ({lab.cluster.cluster_id})", ("--names", "user=nosuch", *WHY)
+
+    assert said(lab.cli("adopt", "demo", *names)) == (
+        f"{where}: 0 quotas adopted; the cluster was not touched\n"
+        "The cluster holds no quota of that name: check the spelling."
+    )
+    assert said(lab.cli("release", "demo", "--from-ledger", *names)) == (
+        f"{where}: 0 quotas released; the cluster was not touched\n"
+        "The ledger knows no quota of that name: check the spelling."
+    )
 
 
 @pytest.mark.parametrize(

@@ -48,3 +48,10 @@ def test_what_may_be_adopted(
     found = adoptions(STORED, [BOB, CAROL], POLICY, wanted)
 
     assert {(one.entity, one.key): (one.asked, one.refusal) for one in found} == expected
+
+
+def test_what_was_ours_is_not_adopted_again() -> None:
+    """A row is adopted once; after that it was ours already."""
+    (found,) = adoptions(STORED, [BOB], POLICY, None)
+
+    assert (found.adopted, found._replace(ours=True).adopted) == (True, False)
