@@ -12,7 +12,7 @@ import click
 
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import find_cluster
-from quota_ops.desired.read import Desired, find_clusters, read_cluster, refuse_strays
+from quota_ops.desired.read import Desired, find_clusters, read_cluster, refuse_strays, refuse_twins
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.silence import spoken
 from quota_ops.report.findings import finding_lines, findings_json
@@ -29,9 +29,9 @@ def check_clusters(
     `strict` takes findings that nobody silenced for problems.
     """
     folders = [find_cluster(name, desired_state) for name in clusters]
-    for desired in {folder.parent for folder in folders} or {desired_state}:
-        found = find_clusters(desired)
-    folders = folders or list(found)
+    for one in {folder.parent: folder for folder in folders}.values():
+        refuse_twins(one)
+    folders = folders or list(find_clusters(desired_state))
     checked = [_checked(folder, partial(read_cluster, folder), output) for folder in folders]
     try:
         _tell(checked, output, strict=strict)

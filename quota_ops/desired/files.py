@@ -36,6 +36,16 @@ def cluster_folders(desired_state: Path) -> tuple[Path, ...]:
     return tuple(sorted(filter(_is_cluster, desired_state.glob("*"))))
 
 
+def clusters_beside(folder: Path) -> tuple[Path, ...]:
+    """The cluster's folder and those beside it that have a cluster.yaml, in order of their names.
+
+    None is walked: a folder that a person names may stand beside anything.
+    """
+    desired_state = (folder if folder.name else Path.cwd()).parent
+    found = (one for one in desired_state.glob("*") if os.access(one / CLUSTER_YAML, os.F_OK))
+    return tuple(sorted(found))
+
+
 def stray_files(desired_state: Path) -> tuple[Path, ...]:
     """What is named as YAML beside the clusters' folders, which no cluster would read."""
     return tuple(
@@ -50,7 +60,9 @@ def _is_cluster(path: Path) -> bool:
         return os.access(path / CLUSTER_YAML, os.F_OK)
     if not path.is_dir():
         return not (path.exists() or path.suffix in (*_YAML, _MARKDOWN))
-    return not os.access(path, os.R_OK | os.X_OK) or any(path.rglob("*.y*ml"))
+    if not os.access(path, os.R_OK | os.X_OK):
+        return True
+    return any(name.endswith(_YAML) for _, _, names in os.walk(path) for name in names)
 
 
 def list_quotas_files(folder: Path, problems: list[Problem]) -> tuple[Path, ...]:

@@ -7,7 +7,12 @@ from itertools import chain
 from pathlib import Path
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML, ClusterFile, read_cluster_file
-from quota_ops.desired.files import cluster_folders, list_quotas_files, stray_files
+from quota_ops.desired.files import (
+    cluster_folders,
+    clusters_beside,
+    list_quotas_files,
+    stray_files,
+)
 from quota_ops.desired.findings import find
 from quota_ops.desired.nodes import garbage_collector_off, read_document
 from quota_ops.desired.quotas_file import Quota, read_quotas
@@ -51,7 +56,7 @@ def read_cluster(folder: Path) -> Desired:
     when there is no such folder.
     """
     if not (folder.is_dir() or folder.is_symlink()):
-        beside = ", ".join(path.name for path in cluster_folders(folder.parent))
+        beside = ", ".join(path.name for path in clusters_beside(folder))
         remedy = f"The clusters beside it: {beside}." if beside else None
         raise InvalidInput(f"{folder} is not a folder.", remedy)
     problems: list[Problem] = []
@@ -94,6 +99,16 @@ def find_clusters(desired_state: Path) -> tuple[Path, ...]:
         remedy = "Name one with --desired-state; quota-ops init writes one."
         raise InvalidInput(f"{desired_state} is not a folder.", remedy)
     folders = cluster_folders(desired_state)
+    _refuse_twins(folders)
+    return folders
+
+
+def refuse_twins(folder: Path) -> None:
+    """Raise InvalidDesiredState when two of a cluster's folder and those beside it are one."""
+    _refuse_twins(clusters_beside(folder))
+
+
+def _refuse_twins(folders: Sequence[Path]) -> None:
     problems: list[Problem] = []
     first: dict[str, ClusterFile] = {}
     for folder in folders:
@@ -109,7 +124,6 @@ def find_clusters(desired_state: Path) -> tuple[Path, ...]:
             problems += found
     if problems:
         raise InvalidDesiredState(problems, files=len(folders), quotas=0)
-    return folders
 
 
 def refuse_strays(desired_state: Path) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from quota_ops.desired.read import Desired, find_clusters, read_cluster
+from quota_ops.desired.read import Desired, read_cluster, refuse_twins
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import DESIRED
 from quota_ops.run_folder import CHECKED, POLICY, ROLLBACK, RunFolder
@@ -19,7 +19,7 @@ def run(folder: RunFolder, cluster_folder: Path) -> Desired:
     if folder.has(ROLLBACK):
         raise InvalidInput(f"{folder.path} rolls back a run: it does not go by YAML")
     set_aside(folder, "check")
-    find_clusters((cluster_folder if cluster_folder.name else Path.cwd()).parent)
+    refuse_twins(cluster_folder)
     desired = read_cluster(cluster_folder)
     folder.write_json(POLICY, desired.policy.as_json())
     folder.write_json(CHECKED, checked_json(desired.findings, desired.silences))

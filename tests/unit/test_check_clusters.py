@@ -1,6 +1,9 @@
 """The clusters of a desired state: which folders they are, and that no two are one cluster."""
 
+import errno
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.exceptions import Exit
@@ -132,6 +135,33 @@ def test_two_folders_of_one_cluster_are_refused(tmp_path: Path) -> None:
         f"{tmp_path}/twin/cluster.yaml:2:13  MkU3OEVBNTcwNTJENDM2Qg is already the cluster of"
         f" {tmp_path}/demo/cluster.yaml:1. Keep one folder for a cluster."
     ) == str(caught.value)
+
+
+def test_beside_a_cluster_that_is_named_only_other_clusters_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A cluster may stand beside what cannot be walked, such as /proc; its twin is still found."""
+    new_cluster(tmp_path, "demo")
+    (tmp_path / "proc" / "deep").mkdir(parents=True)
+    looked_at: list[str] = []
+    scandir = os.scandir
+
+    def refusing(path: str) -> Any:
+        looked_at.append(str(path))
+        if "proc" in str(path):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    check_clusters(("demo",), tmp_path, "text", strict=False)
+    assert capsys.readouterr().out == "demo: 0 quotas in 1 file, no problems\n"
+    assert not [path for path in looked_at if "proc" in path]
+    assert [folder.name for folder in find_clusters(tmp_path)] == ["demo"]
+    assert [path for path in looked_at if "proc" in path]
+
+    new_cluster(tmp_path, "twin")
+    with pytest.raises(InvalidDesiredState):
+        check_clusters(("demo",), tmp_path, "text", strict=False)
 
 
 def test_a_desired_state_that_is_not_there_is_refused(tmp_path: Path) -> None:
