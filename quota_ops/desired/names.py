@@ -54,7 +54,7 @@ def _read_text(kind: str, node: yaml.Node) -> str:
             raise
         quote = f"{wrong.remedy} " if wrong.remedy else ""
         raise Misread(wrong.message, f"{quote}For the default write {kind}: {_DEFAULT}.") from None
-    if "\n" in name and node.style in {"|", ">"}:
+    if "\n" in name and isinstance(node, yaml.ScalarNode) and node.style in {"|", ">"}:
         raise Misread(
             f"{kind} would hold the line break at the end of its block.",
             f"Write {kind}: {show(name.rstrip())}; where one is meant, as \\n in double quotes.",
