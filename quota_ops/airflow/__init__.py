@@ -29,11 +29,12 @@ def build_dags(
 
     A cluster is a folder of `desired_state` with YAML in it; only its cluster.yaml is read here: a
     DAG file parses in milliseconds however many quotas there are. One that is missing or does not
-    parse still gives its DAG, unscheduled, whose check says what is wrong. `run_store` is where
-    runs and ledgers live, the environment's QUOTA_OPS_RUN_STORE when it is None; `drift_schedule`
-    is cron, in UTC; a plan waits `approval_timeout` for a person, then it is given up; `notify`
-    says who is told of what. Raises InvalidInput, which Airflow shows as the file's import error,
-    when there is no such folder, or `notify` names what does not happen.
+    parse still gives its DAG, unscheduled, whose check says what is wrong; where two folders would
+    have one id, every check is red and names both. `run_store` is where runs and ledgers live, the
+    environment's QUOTA_OPS_RUN_STORE when it is None; `drift_schedule` is cron, in UTC; a plan
+    waits `approval_timeout` for a person, then it is given up; `notify` says who is told of what.
+    Raises InvalidInput, which Airflow shows as the file's import error, when there is no such
+    folder, or `notify` names what does not happen.
     """
     if not desired_state.is_dir():
         raise InvalidInput(

@@ -12,8 +12,8 @@ from quota_ops.airflow.approve import PARAMS as FORM
 from quota_ops.airflow.approve import Approve
 from quota_ops.airflow.dag import LONGEST, one_at_a_time
 from quota_ops.airflow.notify import Notify, when_red
-from quota_ops.airflow.runs import dag_name
 from quota_ops.airflow.spark import SparkDiff
+from quota_ops.desired.files import dag_id
 from quota_ops.desired.read import read_policy
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.guards import Guard
@@ -65,7 +65,7 @@ def reconcile_dag(
     except InvalidDesiredState as invalid:
         trouble = f"\n**Not scheduled: cluster.yaml does not parse.**\n\n```\n{invalid}\n```\n"
     with one_at_a_time(
-        f"reconcile_{dag_name(folder.name)}",
+        dag_id(folder),
         description=f"Makes the quotas of {folder.name} what Git says",
         doc_md=ABOUT.format(cluster=folder.name, folder=folder, trouble=trouble),
         schedule=schedule,

@@ -1,7 +1,6 @@
 """The run folder of a DAG run: the same for every task and every try, found by name alone."""
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -19,11 +18,6 @@ if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster
     from quota_ops.run_folder import RunFolder
     from quota_ops.stages.run import Run
-
-
-def dag_name(name: str) -> str:
-    """A folder's name as a part of a DAG's id, which takes fewer characters."""
-    return re.sub(r"[^A-Za-z0-9_.-]", "_", name)
 
 
 def store_of(run_store: str | None) -> RunStore:

@@ -1,6 +1,7 @@
 """Which folders are clusters, and the files of each: YAML is read, Markdown left alone."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,6 +45,11 @@ def clusters_beside(folder: Path) -> tuple[Path, ...]:
     desired_state = (folder if folder.name else Path.cwd()).parent
     found = (one for one in desired_state.glob("*") if os.access(one / CLUSTER_YAML, os.F_OK))
     return tuple(sorted(found))
+
+
+def dag_id(folder: Path) -> str:
+    """The id of a cluster's reconcile DAG, which takes fewer characters than a folder's name."""
+    return "reconcile_" + re.sub(r"[^A-Za-z0-9_.-]", "_", folder.name)
 
 
 def stray_files(desired_state: Path) -> tuple[Path, ...]:

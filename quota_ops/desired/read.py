@@ -10,6 +10,7 @@ from quota_ops.desired.cluster_file import CLUSTER_YAML, ClusterFile, read_clust
 from quota_ops.desired.files import (
     cluster_folders,
     clusters_beside,
+    dag_id,
     list_quotas_files,
     stray_files,
 )
@@ -92,8 +93,9 @@ def read_policy(folder: Path) -> Policy:
 def find_clusters(desired_state: Path) -> tuple[Path, ...]:
     """The clusters' folders, in order of their names.
 
-    Raises InvalidDesiredState when two of them are one cluster; what is wrong inside a folder is
-    left for its own check to say. InvalidInput when there is no such folder.
+    Raises InvalidDesiredState when two of them are one cluster, or would have one DAG; what is
+    wrong inside a folder is left for its own check to say. InvalidInput when there is no such
+    folder.
     """
     if not desired_state.is_dir():
         remedy = "Name one with --desired-state; quota-ops init writes one."
@@ -109,7 +111,7 @@ def refuse_twins(folder: Path) -> None:
 
 
 def _refuse_twins(folders: Sequence[Path]) -> None:
-    problems: list[Problem] = []
+    problems = list(_one_dag(folders))
     first: dict[str, ClusterFile] = {}
     for folder in folders:
         found: list[Problem] = []
@@ -124,6 +126,16 @@ def _refuse_twins(folders: Sequence[Path]) -> None:
             problems += found
     if problems:
         raise InvalidDesiredState(problems, files=len(folders), quotas=0)
+
+
+def _one_dag(folders: Iterable[Path]) -> Iterator[Problem]:
+    first: dict[str, Path] = {}
+    for folder in folders:
+        known = first.setdefault(dag_id(folder), folder)
+        if known is not folder:
+            message = f"In Airflow it would be {dag_id(folder)}, which {known} is already."
+            remedy = "Rename one of the two, with letters, digits, '_', '.' and '-' alone."
+            yield unread(str(folder), message, remedy)
 
 
 def refuse_strays(desired_state: Path) -> None:

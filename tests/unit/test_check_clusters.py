@@ -164,6 +164,21 @@ def test_beside_a_cluster_that_is_named_only_other_clusters_are_looked_at(
         check_clusters(("demo",), tmp_path, "text", strict=False)
 
 
+def test_two_folders_of_one_dag_are_refused(tmp_path: Path) -> None:
+    """Airflow would have one DAG for both, so that one of them would never be applied."""
+    new_cluster(tmp_path, "a b", "cluster_id: one\nconnection: one\n")
+    new_cluster(tmp_path, "a_b", "cluster_id: [\n")
+    new_cluster(tmp_path, "a-b", "cluster_id: three\nconnection: three\n")
+
+    with pytest.raises(InvalidDesiredState) as caught:
+        find_clusters(tmp_path)
+
+    assert str(caught.value).replace(f"{tmp_path}/", "") == (
+        "a_b:1:1  In Airflow it would be reconcile_a_b, which a b is already. "
+        "Rename one of the two, with letters, digits, '_', '.' and '-' alone."
+    )
+
+
 def test_a_desired_state_that_is_not_there_is_refused(tmp_path: Path) -> None:
     """A missing folder is an error, never a desired state without clusters."""
     with pytest.raises(InvalidInput) as caught:
