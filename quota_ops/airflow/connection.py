@@ -30,11 +30,11 @@ def find_connection(name: str) -> kafka.Connection:
     Raises InvalidInput when it is not a connection to a cluster.
     """
     conn_id = PREFIX + name
+    source = f"the Airflow connection {conn_id}"
     found = find(conn_id)
     if found is None:
-        return kafka.find_connection(name)
-    settings = dict(_properties(found))
-    return kafka.Connection.of(settings, name=name, source=f"the Airflow connection {conn_id}")
+        return kafka.find_connection(name, before=source)
+    return kafka.Connection.of(dict(_properties(found)), name=name, source=source)
 
 
 def find(conn_id: str) -> Connection | None:

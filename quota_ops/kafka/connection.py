@@ -113,12 +113,14 @@ def connections_folder() -> Path:
     return user_config_path("quota-ops") / "connections"
 
 
-def find_connection(name: str, *, file: Path | None = None) -> Connection:
+def find_connection(
+    name: str, *, file: Path | None = None, before: str | None = None
+) -> Connection:
     """Find a connection by name, and read it.
 
     The first of these counts: `file`; the file whose path is in QUOTA_OPS_CONNECTION_NAME;
     NAME.properties in `connections_folder()`. Raises InvalidInput when there is none, or when it
-    cannot be read.
+    cannot be read. `before` names what was looked for in vain, where nobody can give a `file`.
     """
     if not _NAME.fullmatch(name):
         raise InvalidInput(
@@ -132,12 +134,16 @@ def find_connection(name: str, *, file: Path | None = None) -> Connection:
     usual = connections_folder() / f"{name}.properties"
     if usual.exists():
         return _read(name, usual, "of that name")
+    first = "--connection FILE  not given"
+    remedy = _STARTED if name == SANDBOX else "Write that file"
+    if before:
+        first, remedy = f"{before}  not defined", f"Define {before}, or write that file"
     raise InvalidInput(
         f"there is no connection {name}. Looked at:\n"
-        "    --connection FILE  not given\n"
+        f"    {first}\n"
         f"    ${variable}  not set\n"
         f"    {usual}  does not exist",
-        f"{_STARTED if name == SANDBOX else 'Write that file'}, for example:\n{_EXAMPLE}",
+        f"{remedy}, for example:\n{_EXAMPLE}",
     )
 
 

@@ -130,6 +130,26 @@ def test_without_one_the_files_count(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert find_connection("demo").source == str(file)
 
 
+def test_without_any_the_places_of_a_task_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The Airflow connection is the first of them; a task has no --connection."""
+    from quota_ops.airflow.connection import find_connection
+
+    monkeypatch.setenv("QUOTA_OPS_CONNECTIONS", str(tmp_path))
+    with pytest.raises(InvalidInput) as error:
+        find_connection("prod")
+    assert str(error.value).startswith(
+        f"""\
+there is no connection prod. Looked at:
+    the Airflow connection quota_ops_prod  not defined
+    $QUOTA_OPS_CONNECTION_PROD  not set
+    {tmp_path}/prod.properties  does not exist
+  Define the Airflow connection quota_ops_prod, or write that file, for example:
+    bootstrap.servers="""
+    )
+
+
 @pytest.mark.usefixtures("embedded")
 def test_no_secret_is_left(
     repository: Repository,
