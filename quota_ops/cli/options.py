@@ -18,9 +18,9 @@ desired_state = click.option(
     "--desired-state",
     type=click.Path(path_type=Path),
     default=Path("desired_state"),
-    show_default=True,
     envvar="QUOTA_OPS_DESIRED_STATE",
-    help="The folder whose sub-folders are clusters.",
+    help="The folder whose sub-folders are clusters.  "
+    "[env: QUOTA_OPS_DESIRED_STATE; default: desired_state]",
 )
 output_format = click.option(
     "--format",
@@ -46,17 +46,10 @@ engine = click.option(
     type=click.Choice(["embedded", "spark"]),
     default="embedded",
     show_default=True,
-    help="What runs the diff: DuckDB in this process, or Spark.",
+    help="What runs the SQL: DuckDB in this process, or Spark.",
 )
 commit = click.option(
     "--commit", help="The commit to record.  [default: that of the desired state's checkout]"
-)
-run = click.option(
-    "--run",
-    "run_folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="FOLDER",
-    help="Run just this stage, on the run folder of an earlier command.",
 )
 detailed_exitcode = click.option(
     "--detailed-exitcode", is_flag=True, help="Exit with 4 when differences exist."
@@ -86,21 +79,37 @@ by = click.option(
 )
 
 
+def on_run(what: str) -> Callable[[Command], Command]:
+    """The option --run, with what is done on the run folder of an earlier command."""
+    return click.option(
+        "--run",
+        "run_folder",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="FOLDER",
+        help=f"{what}, on the run folder of an earlier command.",
+    )
+
+
+run = on_run("Run just this stage")
+
+
 def reason(why: str, *, required: bool = False) -> Callable[[Command], Command]:
     """The option --reason, with what it is for."""
     return click.option("--reason", required=required, callback=_kept, help=why)
 
 
+allow = click.option(
+    "--allow",
+    multiple=True,
+    metavar="GUARD",
+    type=click.Choice([guard.value for guard in Guard]),
+    help=f"Let a guard pass; may be repeated. Needs --reason. Guards: {', '.join(Guard)}.",
+)
+
+
 def allowing(command: Command) -> Command:
     """Add --allow and --reason."""
-    command = reason("Why the plan may pass; it is recorded.")(command)
-    return click.option(
-        "--allow",
-        multiple=True,
-        metavar="GUARD",
-        type=click.Choice([guard.value for guard in Guard]),
-        help=f"Let a guard pass; may be repeated. Needs --reason. Guards: {', '.join(Guard)}.",
-    )(command)
+    return allow(reason("Why the plan may pass; it is recorded.")(command))
 
 
 def allowed(allow: tuple[str, ...], reason: str | None, approve: str | None) -> dict[str, str]:

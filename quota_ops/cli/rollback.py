@@ -15,7 +15,8 @@ Examples:
   quota-ops rollback last --allow cut --reason INC-31"""
 )
 @click.argument("run")
-@options.allowing
+@options.allow
+@options.reason("Why the run is rolled back, and a guard may pass; it is recorded.")
 @options.by
 @options.connection
 @options.run_store

@@ -48,7 +48,6 @@ _SHARED = (
     options.desired_state,
     options.connection,
     options.run_store,
-    options.run,
 )
 _COMPARING = (options.commit, options.engine)
 _JUDGING = (options.allowing,)
@@ -64,7 +63,9 @@ _WRITING = (
 Decorators = tuple[Callable[[Any], Any], ...]
 
 
-def _stage_command(name: str, summary: str, example: str, *more: Decorators) -> click.Command:
+def _stage_command(
+    name: str, summary: str, example: str, *more: Decorators, run: Any = options.run
+) -> click.Command:
     """A command that runs the stages up to one, or that one on an earlier run's folder."""
 
     def command(**given: Any) -> None:
@@ -74,7 +75,7 @@ def _stage_command(name: str, summary: str, example: str, *more: Decorators) -> 
 
     command.__doc__ = summary
     wrapped: Any = command
-    decorators = (*_SHARED, *(one for group in more for one in group), options.output_format)
+    decorators = (*_SHARED, run, *(one for group in more for one in group), options.output_format)
     for decorator in reversed(decorators):
         wrapped = decorator(wrapped)
     return click.command(name, epilog=f"\b\nExamples:\n{example}")(wrapped)
@@ -159,4 +160,5 @@ reconcile = _stage_command(
     _COMPARING,
     _JUDGING,
     _WRITING,
+    run=options.on_run("Apply, verify and report"),
 )
