@@ -121,7 +121,7 @@ def people(entity: Entity) -> tuple[tuple[str, str], ...]:
     A default has no name: (`any other client`, ``). A name that the entity's text quotes keeps
     its quotes.
     """
-    parts = sorted(entity.parts, key=lambda part: (part[0] != USER, part[0]))
+    parts = entity.user_first
     return tuple(_person(kind, name, alone=len(parts) == 1) for kind, name in parts)
 
 

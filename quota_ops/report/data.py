@@ -24,12 +24,14 @@ def as_json(report: Report) -> str:
     cluster, cluster_id, run, commit, started, finished, writes, versions
     answer          word (Yes, Not yet, No, Unknown) and sentence
     counts          how many quotas stand where
+    verified        how many rows every answering broker holds as they should be
     stages          stage, status, seconds, message
-    plan            digest, desired, actual, batches, ledger, holds (who, until, by, reason, at),
-                    standstill (why nothing may be written), guards, policy; null without a plan
+    plan            digest, desired, actual, in_sync, batches, ledger, holds (who, until, by,
+                    reason, at), standstill (why nothing may be written), guards, policy; null
+                    without a plan
     warnings        sentences about the cluster: a class of its own that decides on limits
     rollback        of a run that rolls back another: run, commit, digest, by, reason, rows
-                    (entity, key, before, after, owner, verified, now, left); else null
+                    (entity, key, before, after, owner, verified, now, left, foreign); else null
     findings        code, severity, entity, key, file, line, column, message, remedy, `silenced`
     decisions       what people said of the plan: said, digest, guards, by, at, reason, run
     brokers         broker, address, asked, behind, error, bootstrap (whether that address alone

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+from quota_ops.model.commit import short
 from quota_ops.model.difference import WRITES
 from quota_ops.model.guards import MEANINGS
 from quota_ops.model.plan import SHORT, Plan
@@ -25,7 +26,7 @@ def body(report: Report, plan: Plan, until: datetime) -> str:
     `until` is when the question is withdrawn.
     """
     rows = [row for row in report_rows(report) if row.difference.action in WRITES]
-    commit = f" · commit {code(plan.commit[:7])}" if plan.commit else ""
+    commit = f" · commit {code(short(plan.commit))}" if plan.commit else ""
     changes = counted(len(rows), "change")
     head = [
         f"**{changes} on {code(report.cluster)}** ({code(plan.policy.cluster_id)}){commit}",

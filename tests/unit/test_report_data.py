@@ -1,6 +1,7 @@
 """The report for programs."""
 
 import json
+import re
 from dataclasses import replace
 from math import inf, nan
 
@@ -13,6 +14,8 @@ def test_head() -> None:
     """A program finds the answer, the counts and what every broker said."""
     report = json.loads(as_json(TROUBLED))
 
+    told = re.findall(r"\w+", as_json.__doc__ or "")
+    assert {*report, *report["plan"]} <= set(told)
     assert list(report) == [
         "schema",
         "cluster",

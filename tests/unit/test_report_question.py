@@ -1,0 +1,22 @@
+"""What a person is asked before a plan is applied."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from quota_ops.model.commit import rollback_of
+from quota_ops.report.question import body
+from tests.unit.report_sample import PLAN, TROUBLED
+
+
+@pytest.mark.parametrize(
+    ("commit", "told"),
+    [("a1b2c3d4e5f6", "a1b2c3d"), (rollback_of("2026-11-21-7f3a"), "rollback of 2026-11-21-7f3a")],
+)
+def test_what_the_plan_was_made_from(commit: str, told: str) -> None:
+    """A commit is cut as Git cuts it; a run that is rolled back is named whole."""
+    plan = replace(PLAN, commit=commit)
+    markdown = body(replace(TROUBLED, plan=plan), plan, datetime(2026, 11, 21, tzinfo=UTC))
+
+    assert f" · commit `{told}`" in markdown.partition("\n")[0]
