@@ -38,14 +38,18 @@ def init(folder: Path, cluster: str, cluster_id: str | None) -> None:
     Desired state of one cluster, a DAG file and first steps. Writes nothing when one of its files
     is there already.
     """
+    from shlex import quote
+
+    from quota_ops.desired.cluster_file import PLACEHOLDER
     from quota_ops.desired.spelling import spell_text
 
     _refuse_what_check_would(cluster, cluster_id)
     values = {
         "cluster": cluster,
         "connection": spell_text(cluster),
-        "cluster_id": spell_text(cluster_id or "REPLACE-WITH-THE-CLUSTER-ID"),
-        "folder": folder.name,
+        "cluster_id": spell_text(cluster_id or PLACEHOLDER),
+        "folder": folder.resolve().name,
+        **_columns(cluster),
     }
     texts = {
         folder / Template(path).substitute(values): Template(
@@ -59,8 +63,22 @@ def init(folder: Path, cluster: str, cluster_id: str | None) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         click.echo(f"  {path}")
-    first = "" if cluster_id else "put your cluster's id into cluster.yaml, "
-    click.echo(f"\nNext: cd {folder}, {first}then quota-ops check")
+    first = "" if folder.resolve() == Path.cwd() else f"cd {quote(str(folder))}, "
+    first += "" if cluster_id else "put your cluster's id into cluster.yaml, "
+    click.echo(f"\nNext: {first and f'{first}then '}quota-ops check")
+    click.echo(
+        "Keep it in Git (git init, git add, git commit): a run names the commit that it is of."
+    )
+
+
+def _columns(cluster: str) -> dict[str, str]:
+    """The commands of the README, all as long as the longest."""
+    commands = {
+        "check": "quota-ops check",
+        "plan": f"quota-ops plan {cluster}",
+        "reconcile": f"quota-ops reconcile {cluster}",
+    }
+    return {name: text.ljust(len(commands["reconcile"])) for name, text in commands.items()}
 
 
 def _refuse_what_check_would(cluster: str, cluster_id: str | None) -> None:

@@ -32,6 +32,7 @@ from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Pol
 
 CLUSTER_YAML = "cluster.yaml"
 CONNECTION = re.compile(r"[A-Za-z0-9_.-]+")
+PLACEHOLDER = "REPLACE-WITH-THE-CLUSTER-ID"
 Named = TypeVar("Named", bound=StrEnum)
 
 
@@ -81,6 +82,16 @@ def _read_cluster_id(field: str, node: yaml.Node) -> str:
             f"{show(text)} is not a cluster id.", "kafka-cluster.sh cluster-id prints it."
         )
     return text
+
+
+def refuse_placeholder(cluster: ClusterFile) -> None:
+    """Refuse the id that `init` writes where it is not told one."""
+    if cluster.policy.cluster_id == PLACEHOLDER:
+        cluster.source.refuse(
+            cluster.id_node,
+            f"{PLACEHOLDER} stands where the cluster's id belongs.",
+            "quota-ops ping says it, or kafka-cluster.sh cluster-id.",
+        )
 
 
 def is_cluster_id(text: str) -> bool:

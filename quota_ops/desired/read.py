@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from quota_ops.desired.cluster_file import CLUSTER_YAML, ClusterFile, read_cluster_file
+from quota_ops.desired.cluster_file import (
+    CLUSTER_YAML,
+    ClusterFile,
+    read_cluster_file,
+    refuse_placeholder,
+)
 from quota_ops.desired.files import (
     cluster_folders,
     clusters_beside,
@@ -69,6 +74,7 @@ def read_cluster(folder: Path) -> Desired:
         quotas = list(chain.from_iterable(by_file))
         _refuse_twice(quotas)
         if cluster is not None:
+            refuse_placeholder(cluster)
             _refuse_untouchable(quotas, cluster)
         files = len(paths) + 1
         if cluster is None or problems:

@@ -1,12 +1,14 @@
 """init: what it writes passes check, and what would not is refused before it is written."""
 
+import shlex
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from quota_ops.cli import main
-from quota_ops.desired.read import find_clusters, read_cluster
+from quota_ops.desired.read import find_clusters, read_cluster, read_policy
+from quota_ops.model.errors import InvalidDesiredState
 
 
 @pytest.fixture(name="root", autouse=True)
@@ -54,3 +56,43 @@ def test_what_is_no_cluster_id_is_refused(cluster_id: str, root: Path) -> None:
     assert ended.stderr == f"{said}  kafka-cluster.sh cluster-id prints it.\n"
     assert ended.exit_code == 2
     assert list(root.iterdir()) == []
+
+
+@pytest.mark.parametrize("folder", ["quotas", "we ird", "."])
+def test_what_comes_next_can_be_typed(folder: str, root: Path) -> None:
+    """The folder is named as a shell takes it, and the README by the folder's own name."""
+    ended = CliRunner().invoke(main, ["init", folder, "--cluster-id", "x"])
+
+    go = "" if folder == "." else f"cd {shlex.quote(folder)}, then "
+    assert ended.output.split("\n\n")[1] == (
+        f"Next: {go}quota-ops check\n"
+        "Keep it in Git (git init, git add, git commit): a run names the commit that it is of.\n"
+    )
+    readme = (root / folder / "README.md").read_text()
+    assert readme.startswith(f"# {(root / folder).name}\n")
+
+
+@pytest.mark.parametrize("cluster", ["a", "payments-eu-west-1"])
+def test_the_commands_of_the_readme_stand_in_columns(cluster: str) -> None:
+    """However long the cluster's name is."""
+    init("--cluster", cluster)
+
+    lines = Path("quotas/README.md").read_text().splitlines()
+    commands = [line for line in lines if line.startswith("    quota-ops")]
+    starts = {line.rindex("    ") for line in commands}
+    assert (len(commands), len(starts)) == (3, 1)
+
+
+def test_the_id_that_is_to_be_replaced_is_a_problem_of_check_alone() -> None:
+    """It is no cluster's id; ping reads the policy all the same, and so can say which is."""
+    assert "put your cluster's id into cluster.yaml, then quota-ops check" in init().output
+    folder = Path("quotas/desired_state/main")
+
+    with pytest.raises(InvalidDesiredState) as caught:
+        read_cluster(folder)
+
+    assert str(caught.value) == (
+        f"{folder}/cluster.yaml:4:13  REPLACE-WITH-THE-CLUSTER-ID stands where the cluster's id "
+        "belongs. quota-ops ping says it, or kafka-cluster.sh cluster-id."
+    )
+    assert read_policy(folder).connection == "main"
