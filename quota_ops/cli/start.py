@@ -82,12 +82,13 @@ def _columns(cluster: str) -> dict[str, str]:
 
 
 def _refuse_what_check_would(cluster: str, cluster_id: str | None) -> None:
-    from quota_ops.desired.cluster_file import CONNECTION, is_cluster_id
+    from quota_ops.desired.cluster_file import is_cluster_id
+    from quota_ops.model.policy import CONNECTION_NAME, CONNECTION_RULE
 
-    if not CONNECTION.fullmatch(cluster) or cluster.startswith((".", "-")):
+    if not CONNECTION_NAME.fullmatch(cluster):
         raise InvalidInput(
             f"--cluster {cluster!r} cannot be the name of a cluster",
-            "It names a folder and a connection: letters, digits and '_', then also '.' and '-'.",
+            f"It names a folder and a connection: {CONNECTION_RULE}.",
         )
     if cluster_id is not None and not is_cluster_id(cluster_id):
         raise InvalidInput(

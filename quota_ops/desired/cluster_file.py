@@ -1,6 +1,5 @@
 """cluster.yaml: a cluster's policy, and the places of what it protects."""
 
-import re
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
@@ -28,10 +27,17 @@ from quota_ops.desired.source import Source
 from quota_ops.model.entity import IP
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.finding import Silence
-from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy, VerifyPolicy
+from quota_ops.model.policy import (
+    CONNECTION_NAME,
+    CONNECTION_RULE,
+    ApprovalPolicy,
+    DriftPolicy,
+    GuardLimits,
+    Policy,
+    VerifyPolicy,
+)
 
 CLUSTER_YAML = "cluster.yaml"
-CONNECTION = re.compile(r"[A-Za-z0-9_.-]+")
 PLACEHOLDER = "REPLACE-WITH-THE-CLUSTER-ID"
 Named = TypeVar("Named", bound=StrEnum)
 
@@ -101,9 +107,9 @@ def is_cluster_id(text: str) -> bool:
 
 def _read_connection(field: str, node: yaml.Node) -> str:
     text = read_text(field, node)
-    if not CONNECTION.fullmatch(text):
+    if not CONNECTION_NAME.fullmatch(text):
         raise Misread(
-            f"{show(text)} is not a connection's name: letters, digits, '.', '_' and '-'.",
+            f"{show(text)} is not a connection's name: {CONNECTION_RULE}.",
             "Addresses and secrets stay outside Git, in the file that the name stands for.",
         )
     return text

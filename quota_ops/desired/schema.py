@@ -8,7 +8,6 @@ from typing import Any
 
 import yaml
 
-from quota_ops.desired.cluster_file import CONNECTION
 from quota_ops.desired.cron import PRESETS
 from quota_ops.desired.shapes import (
     CLUSTER_FILE,
@@ -24,7 +23,13 @@ from quota_ops.desired.shapes import (
 )
 from quota_ops.model.entity import CLIENT_ID, IP, MAX_NAME_BYTES, USER
 from quota_ops.model.finding_codes import SILENCEABLE
-from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, VerifyPolicy
+from quota_ops.model.policy import (
+    CONNECTION_NAME,
+    ApprovalPolicy,
+    DriftPolicy,
+    GuardLimits,
+    VerifyPolicy,
+)
 from quota_ops.model.quota import BYTE_UNITS, QUOTA_KEYS, UNLIMITED, QuotaKey
 
 Schema = dict[str, Any]
@@ -68,7 +73,7 @@ def cluster_schema() -> Schema:
     freeze["duration"] = {"type": "string", "pattern": rf"^(?=[0-9]){_DURATION}$"}
     types: dict[str, Schema] = {
         "cluster_id": {"type": "string", "pattern": r"^\S+$"},
-        "connection": {"type": "string", "pattern": f"^{CONNECTION.pattern}$"},
+        "connection": {"type": "string", "pattern": f"^{CONNECTION_NAME.pattern}$"},
         "schedule": {"type": "string", "pattern": rf"^({'|'.join(PRESETS)}|\S+(\s+\S+){{4}})$"},
         "scope": {"type": "array", "items": entity_filter, "minItems": 1},
         "protect": {"type": "array", "items": entity_filter},

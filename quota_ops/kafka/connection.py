@@ -11,8 +11,8 @@ from quota_ops.kafka.connection_file import Line, read_lines, read_settings
 from quota_ops.kafka.connection_rules import check_together
 from quota_ops.kafka.settings import DEFAULTS, OAUTHBEARER
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.policy import CONNECTION_NAME, CONNECTION_RULE
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _EXAMPLE = """\
     bootstrap.servers=kafka-1:9094,kafka-2:9094
     security.protocol=sasl_ssl
@@ -122,9 +122,9 @@ def find_connection(
     NAME.properties in `connections_folder()`. Raises InvalidInput when there is none, or when it
     cannot be read. `before` names what was looked for in vain, where nobody can give a `file`.
     """
-    if not _NAME.fullmatch(name):
+    if not CONNECTION_NAME.fullmatch(name):
         raise InvalidInput(
-            f"{name!r} cannot be the name of a connection.", "Use letters, digits, '.', '_', '-'."
+            f"{name!r} cannot be the name of a connection.", f"A name is {CONNECTION_RULE}."
         )
     if file is not None:
         return _read(name, file, "given as --connection")

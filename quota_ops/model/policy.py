@@ -1,5 +1,6 @@
 """A cluster's policy: what its folder may declare, what is never touched, when guards speak."""
 
+import re
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Self
@@ -7,6 +8,10 @@ from typing import Any, Self
 from quota_ops.model.conforming import conforming
 from quota_ops.model.entity import CLIENT_ID, IP, USER
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
+
+CONNECTION_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
+"""A file is named after it, so it is no path, and no longer than a file's name may be."""
+CONNECTION_RULE = "up to 200 letters, digits, '.', '_' and '-', the first neither '.' nor '-'"
 
 
 class DriftPolicy(StrEnum):

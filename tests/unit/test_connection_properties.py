@@ -1,16 +1,19 @@
 """Whatever a connection file holds: a connection, or one error that names a place."""
 
+import re
 from pathlib import Path
 
-from hypothesis import given
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.kafka.description import Broker
 from quota_ops.kafka.jaas import parse_jaas
 from quota_ops.kafka.java_properties import read_java
 from quota_ops.kafka.settings import ALIASES, SETTINGS
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.policy import CONNECTION_NAME
 
 JAVA = ["sasl.jaas.config", "ssl.truststore.type", "ssl.keystore.type", "ssl.keystore.location"]
 PIECES = [
@@ -59,3 +62,11 @@ def test_an_address_that_is_taken_can_be_looked_up(server: str) -> None:
     for at in map(Broker.at, server.split(",")):
         assert at.host.encode("idna")
         assert 0 < at.port < 65536
+
+
+@given(st.from_regex(CONNECTION_NAME, fullmatch=True))
+@example("x" * 200)
+def test_a_name_that_check_takes_can_be_looked_for(name: str) -> None:
+    """It is the name of a file that is there or not, never what no file can be called."""
+    with pytest.raises(InvalidInput, match=f"^there is no connection {re.escape(name)}. Looked at"):
+        find_connection(name)

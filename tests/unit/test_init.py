@@ -34,7 +34,9 @@ def test_what_is_written_passes_check(cluster: str, cluster_id: str) -> None:
     assert (policy.cluster, policy.cluster_id, policy.connection) == (cluster, cluster_id, cluster)
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "/abs", "a b", "-x", "é", "a\n"])
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../x", "a/b", "/abs", "a b", "-x", "é", "a\n", "x" * 201]
+)
 def test_what_is_no_name_of_a_cluster_is_refused(name: str, root: Path) -> None:
     """Nothing is written outside of the folder, nor where no check would find it."""
     ended = init("--cluster", name)
@@ -42,7 +44,8 @@ def test_what_is_no_name_of_a_cluster_is_refused(name: str, root: Path) -> None:
     assert ended.exit_code == 2
     assert ended.stderr == (
         f"--cluster {name!r} cannot be the name of a cluster\n"
-        "  It names a folder and a connection: letters, digits and '_', then also '.' and '-'.\n"
+        "  It names a folder and a connection: up to 200 letters, digits, '.', '_' and '-',"
+        " the first neither '.' nor '-'.\n"
     )
     assert list(root.iterdir()) == []
 
