@@ -9,6 +9,7 @@ from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import login
 from quota_ops.cli.show import MOST
 from quota_ops.model.approval import Decision, Said
+from quota_ops.model.errors import Refused
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.report.screen import Tone, line
 from quota_ops.report.screens import plan_screen
@@ -37,7 +38,13 @@ def person(
         refuse_unless_approves(approve or "", plan)
         if judged_now:
             refuse_unless_guards_pass(plan)
-        return answered(folder, plan, Said.APPROVED, login(), reason or "")
+        if reason is None:
+            policy = plan.policy.approval
+            raise Refused(
+                f"cluster.yaml says approval: {policy}, so --approve needs --reason too",
+                "Nothing was written. Add --reason TEXT: it is recorded.",
+            )
+        return answered(folder, plan, Said.APPROVED, login(), reason)
 
     def at_the_terminal(plan: Plan) -> Decision:
         if approve is not None:
@@ -47,9 +54,9 @@ def person(
         said = Said.APPROVED if why else Said.REJECTED
         return answered(folder, plan, said, login(), why)
 
-    if approve is not None and reason is not None:
-        return by_options
     interactive = output == TEXT and sys.stdin.isatty() and sys.stdout.isatty()
+    if approve is not None and (reason is not None or not interactive):
+        return by_options
     return at_the_terminal if interactive else None
 
 

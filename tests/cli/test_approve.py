@@ -42,8 +42,15 @@ def test_in_a_pipe(lab: Lab) -> None:
     assert lab.stored() == {}
 
     command = refused.stderr.partition("quota-ops ")[2].split()
-    unexplained = lab.cli(*command[: command.index("--reason")])
-    assert (unexplained.returncode, lab.stored()) == (1, {})
+    short = command[command.index("--approve") + 1]
+    unexplained = command[: command.index("--reason")]
+    for approved, why in (
+        (short, "cluster.yaml says approval: always, so --approve needs --reason too\n"),
+        ("deadbeef", f"the approval is for deadbeef, this plan is {short}\n"),
+    ):
+        refused = lab.cli(*unexplained[:-1], approved)
+        assert (refused.returncode, lab.stored()) == (1, {})
+        assert refused.stderr.startswith(why)
     command[-1] = "agreed in PLAT-12"
     said(lab, *command)
     assert lab.stored() == STATE
