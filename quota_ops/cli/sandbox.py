@@ -85,6 +85,7 @@ def _tell(found: Any, output: str) -> None:
     if output != "text":
         click.echo(json.dumps(said))
         return
+    said["running"] = "yes" if found.running else "no"
     for name, value in said.items():
         if value is not None:
-            click.echo(f"{name.replace('_', ' '):11} {'yes' if value is True else value}")
+            click.echo(f"{name.replace('_', ' '):11} {value}")

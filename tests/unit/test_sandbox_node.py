@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from quota_ops.cli.sandbox import sandbox
 from quota_ops.sandbox.node import RunningNode, last_known, mark_of, remember
 
 SLEEP = "import time; time.sleep(60)"
@@ -79,3 +81,12 @@ def test_half_a_state_file_is_no_node(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "node.json").write_text(text)
     assert last_known(tmp_path) is None
+
+
+def test_a_status_is_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it runs is told by yes or no, as where it starts, and by the exit code."""
+    monkeypatch.setenv("QUOTA_OPS_SANDBOX", str(tmp_path))
+    monkeypatch.setenv("QUOTA_OPS_CONNECTIONS", str(tmp_path))
+    ended = CliRunner().invoke(sandbox, ["status"])
+    said = f"running     no\nconnection  {tmp_path}/demo.properties\n"
+    assert (ended.exit_code, ended.output) == (3, said)
