@@ -75,7 +75,7 @@ def when_red(cluster_folder: str, run_store: str | None, notify: Notify) -> Call
 
     def say(context: "Context") -> None:
         path = run_path(context, cluster_folder, run_store)
-        tell(notify, _red(path, Path(cluster_folder).name), context)
+        tell(notify, _red(path, Path(cluster_folder).name, _why(context)), context)
 
     return say
 
@@ -97,20 +97,30 @@ def when_unseen(notify: Notify) -> Callback:
     """What tells that the drift DAG could not look at every cluster."""
 
     def say(context: "Context") -> None:
-        why = str(context.get("exception")).partition("\n")[0]
-        tell(notify, News("failed", "drift", why, ""), context)
+        tell(notify, News("failed", "drift", _why(context), ""), context)
 
     return say
 
 
-def _red(path: Path, cluster: str) -> News:
+def _why(context: "Context") -> str:
+    return str(context.get("exception")).partition("\n")[0]
+
+
+def _red(path: Path, cluster: str, why: str) -> News:
+    """What is told of a red run, in the words of `why` where its cluster is as agreed."""
+    from quota_ops.report.summary import Word, answer
+
     try:
         report = _read(path)
     except QuotaOpsError as error:
         return News("failed", cluster, error.message, "")
     ends = {one.status for one in report.stages}
     refused = StageStatus.REFUSED in ends and StageStatus.FAILED not in ends
-    return _news("refused" if refused else "failed", report, path)
+    news = _news("refused" if refused else "failed", report, path)
+    said = answer(report)
+    if said.word is not Word.YES:
+        return news
+    return news._replace(sentence=f"{why}, though {'; '.join((said.reason, *said.details))}.")
 
 
 def _news(event: str, report: "Report", path: Path) -> News:

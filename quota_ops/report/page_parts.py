@@ -18,7 +18,7 @@ class BarPart(NamedTuple):
 
 MEANING = {
     Standing.IN_SYNC: "the cluster holds what Git says",
-    Standing.CHANGED: "the broker took it, and no broker was seen to hold anything else",
+    Standing.CHANGED: "the broker took it; verify, where it ran, saw no broker hold anything else",
     Standing.PENDING: "waits to be set or cleared",
     Standing.DRIFTED: "changed on the cluster behind Git's back",
     Standing.HELD: "left as it is while a person's hold lasts",

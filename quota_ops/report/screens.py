@@ -24,7 +24,7 @@ from quota_ops.report.remarks import (
 )
 from quota_ops.report.row_table import plan_table
 from quota_ops.report.screen import Line, Screen, Span, Tone, line
-from quota_ops.report.standing import Section, Standing, report_rows, standings
+from quota_ops.report.standing import Section, Standing, not_read_back, report_rows, standings
 from quota_ops.report.summary import stopped_stages
 from quota_ops.report.wording import counted, duration, short_commit
 
@@ -160,5 +160,6 @@ def finished_line(report: Report, place: str) -> Line:
     whole = MEANT.issuperset(one.status for one in report.applied) and all(
         one.agrees for one in report.brokers
     )
-    whole &= not (stopped_stages(report) or (report.plan and report.plan.refused))
+    guarded = report.plan and report.plan.refused
+    whole &= not (stopped_stages(report) or guarded or not_read_back(report))
     return line("; ".join([*parts, f"report: {place}"]), Tone.OK if whole else Tone.REFUSAL)

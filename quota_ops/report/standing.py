@@ -19,7 +19,7 @@ class Standing(StrEnum):
     IN_SYNC = "in sync"
     """The cluster holds what Git says, and did before this run."""
     CHANGED = "changed by this run"
-    """The broker took it, and no broker was seen to hold anything else."""
+    """The broker took it; verify, where it ran, saw no broker hold anything else."""
     PENDING = "pending"
     """Waits to be set or cleared."""
     DRIFTED = "drifted"
@@ -79,6 +79,19 @@ def has_applied(report: Report) -> bool:
     """Whether apply came to the cluster, even if it found nothing to write there."""
     ends = {one.stage: one.status for one in report.stages}
     return bool(report.applied) or ends.get("apply") is StageStatus.DONE
+
+
+def not_read_back(report: Report) -> tuple[ReportRow, ...]:
+    """The rows that this run wrote and asked no broker for again, as verify did not come to it."""
+    if report.brokers or not report.applied:
+        return ()
+    return tuple(
+        row
+        for row in report_rows(report)
+        if row.standing is Standing.CHANGED
+        and row.applied is not None
+        and row.applied.status is Status.ACCEPTED
+    )
 
 
 @lru_cache(maxsize=1)

@@ -9,7 +9,13 @@ from typing import NamedTuple
 from quota_ops.model.report import Report, StageResult, StageStatus
 from quota_ops.report.cells import trouble_word
 from quota_ops.report.remarks import brokers_words
-from quota_ops.report.standing import ReportRow, Standing, report_rows, standings
+from quota_ops.report.standing import (
+    ReportRow,
+    Standing,
+    not_read_back,
+    report_rows,
+    standings,
+)
 from quota_ops.report.wording import counted, shown
 
 
@@ -49,7 +55,8 @@ def answer(report: Report, named: str | None = None) -> Answer:
         why = _stop(report) or "no plan was made"
         return Answer(Word.UNKNOWN, f"{why}, so nothing is known of {cluster}")
     stop = _stop(report)
-    details = tuple(_details(report, rows, count))
+    unseen = not_read_back(report)
+    details = tuple(_details(report, rows, count, unseen))
     more = (stop, *details) if stop else details
     if number := count[Standing.UNSETTLED]:
         reason = f"{counted(number, 'quota')} on {cluster} {_is(number)} unsettled"
@@ -60,8 +67,8 @@ def answer(report: Report, named: str | None = None) -> Answer:
         return Answer(Word.NO, f"{counted(number, 'quota')} on {cluster} {changed}", more)
     if waits := _waits(cluster, count):
         return Answer(Word.NOT_YET, waits, more)
-    if silent_or_stopped := _silence(report) or stop:
-        return Answer(Word.UNKNOWN, f"{silent_or_stopped} on {cluster}", details)
+    if missing := _silence(report) or stop or ("verify did not run" if unseen else None):
+        return Answer(Word.UNKNOWN, f"{missing} on {cluster}", details)
     return Answer(Word.YES, _agreed(report, cluster), details)
 
 
@@ -81,7 +88,10 @@ def _waits(cluster: str, count: Mapping[Standing, int]) -> str:
 
 
 def _details(
-    report: Report, rows: Sequence[ReportRow], count: Mapping[Standing, int]
+    report: Report,
+    rows: Sequence[ReportRow],
+    count: Mapping[Standing, int],
+    unseen: Sequence[ReportRow],
 ) -> Iterator[str]:
     unsettled, drifted = count[Standing.UNSETTLED], count[Standing.DRIFTED]
     if drifted and unsettled:
@@ -92,9 +102,13 @@ def _details(
         yield f"{count[Standing.HELD]:,} held"
     if report.plan and (guards := len(report.plan.refused)):
         yield f"{counted(guards, 'guard')} need{'s' if guards == 1 else ''} a person's approval"
-    if count[Standing.CHANGED]:
+    if unseen:
+        were = "was" if len(unseen) == 1 else "were"
+        yield f"{counted(len(unseen), 'change')} {were} written and not read back"
+    elif count[Standing.CHANGED]:
         yield f"{counted(count[Standing.CHANGED], 'change')} made by this run"
-    agreed = count[Standing.IN_SYNC] + sum(
+    agreed = count[Standing.IN_SYNC] - sum(row.difference.target is not None for row in unseen)
+    agreed += sum(
         row.standing is Standing.CHANGED and row.difference.target is not None for row in rows
     )
     desired = report.plan.desired if report.plan else report.verified + len(report.verdicts)

@@ -63,6 +63,21 @@ def test_each_run_is_listed(lab: Lab) -> None:
     assert told[2]["sentence"].startswith("Not yet: 2 changes to make on demo; 2 guards need")
 
 
+def test_a_run_that_wrote_alone_is_never_called_a_yes(lab: Lab) -> None:
+    """`apply` without verify: nobody knows what the cluster holds, and every word says so."""
+    lab.desire({"user=alice": {KEY: 10.0}})
+
+    told = json.loads(said(lab.cli("apply", "demo", "--format", "json")))
+
+    assert told["answer"] == {
+        "word": "Unknown",
+        "sentence": "Unknown: verify did not run on demo; 1 change was written and not read back; "
+        "0 of 1 quota in sync.",
+    }
+    assert " not read back  1\n" in said(lab.cli("runs"))
+    lab.wait_for({"user=alice": {KEY: 10.0}})
+
+
 def test_a_run_is_shown_as_it_ended(lab: Lab) -> None:
     """The report of an earlier run, again: for people, for programs, for a ticket."""
     lab.desire({"user=alice": {KEY: 10.0}}, silence=[{"finding": "QO107", "reason": "a test"}])

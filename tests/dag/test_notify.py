@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from tests.dag.answering import approve, reject
 from tests.dag.repository import DagRun, Quotas, Repository
 
@@ -46,6 +46,24 @@ def test_a_run_that_failed(demo: Repository) -> None:
     run = demo.run(RECONCILE)
     assert lines(demo, run) == [
         "failed demo: Unknown: check failed, so nothing is known of demo. RUN/report.html"
+    ]
+
+
+def test_a_run_that_failed_though_its_cluster_is_as_agreed(
+    demo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No failure is told as a yes: what did not succeed is said before what was seen."""
+
+    def refuse(_page: Path) -> None:
+        raise QuotaOpsError("the run did not succeed: verify failed", "This task did.")
+
+    monkeypatch.setattr("quota_ops.airflow.tasks.refuse_unless_done", refuse)
+    run = demo.run(RECONCILE)
+    assert lines(demo, run) == [
+        (
+            "failed demo: the run did not succeed: verify failed, though demo holds what Git says; "
+            "1 change made by this run; 1 of 1 quota in sync; 1 of 1 broker agrees. RUN/report.html"
+        )
     ]
 
 

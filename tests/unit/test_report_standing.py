@@ -120,6 +120,7 @@ def test_a_row_that_only_some_brokers_hold_is_told_though_it_was_no_difference()
 VERIFY_ONLY = replace(
     PLANNED, plan=None, validated=(), brokers=BROKERS, verified=412, stages=stages()
 )
+WRITTEN = answered(Status.ACCEPTED, SET)
 SILENT = BrokerAnswer(4, "kafka-4:9094", 6, None, "timed out")
 
 
@@ -153,6 +154,24 @@ SILENT = BrokerAnswer(4, "kafka-4:9094", 6, None, "timed out")
             ),
         ),
         (FAILED, "Unknown: describe failed, so nothing is known of demo."),
+        (
+            replace(APPLIED, brokers=(), stages=stages(verify="not run")),
+            (
+                "Unknown: verify did not run on demo; 4 changes were written and not read back; "
+                "409 of 412 quotas in sync; 2 not described in Git."
+            ),
+        ),
+        (
+            report_of(SET, applied=WRITTEN, stages=stages(verify="failed")),
+            (
+                "Unknown: verify failed on demo; 1 change was written and not read back; "
+                "411 of 412 quotas in sync."
+            ),
+        ),
+        (
+            report_of(SET, applied=answered(Status.ALREADY, SET), stages=stages(verify="not run")),
+            "Yes: demo holds what Git says; 1 change made by this run; 412 of 412 quotas in sync.",
+        ),
         (
             VERIFY_ONLY,
             "Yes: demo holds what Git says; 412 of 412 quotas in sync; 3 of 3 brokers agree.",
