@@ -30,7 +30,7 @@ class Notify(TypedDict, total=False):
     waiting: Notifiers
     """A plan waits for a person."""
     refused: Notifiers
-    """A guard, a broker or a person refused, or rows did not end as planned."""
+    """A guard, a broker or a person refused, or rows did not end, or were not read, as planned."""
     failed: Notifiers
     """A run failed for any other reason."""
     late: "DeadlineAlert"

@@ -46,7 +46,11 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
     if report.brokers:
         last: Screen = ()
         if command == "verify":
-            last = (*screens.warning_lines(report), screens.verified_line(report))
+            last = (
+                *screens.verdicts_screen(report, most=MOST),
+                *screens.warning_lines(report),
+                screens.verified_line(report),
+            )
         show((*screens.verify_screen(report), *last))
     page = folder.path / PAGE
     if command == "verify":

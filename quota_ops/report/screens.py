@@ -7,8 +7,10 @@ from quota_ops.model.difference import Action
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.outcome import DONE, MEANT
 from quota_ops.model.plan import SHORT, Plan
+from quota_ops.model.quota import format_limit
 from quota_ops.model.report import Report
 from quota_ops.model.silence import spoken
+from quota_ops.report.cells import trouble
 from quota_ops.report.excerpt import excerpt
 from quota_ops.report.findings import FEW, finding_lines
 from quota_ops.report.remarks import (
@@ -26,7 +28,7 @@ from quota_ops.report.row_table import plan_table
 from quota_ops.report.screen import Line, Screen, Span, Tone, line
 from quota_ops.report.standing import Section, Standing, not_read_back, report_rows, standings
 from quota_ops.report.summary import stopped_stages
-from quota_ops.report.wording import counted, duration, short_commit
+from quota_ops.report.wording import counted, duration, short_commit, shown
 
 
 def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
@@ -128,6 +130,22 @@ def verify_screen(report: Report) -> Screen:
     return tuple(
         line(broker_words(one), Tone.OK if one.agrees else Tone.REFUSAL) for one in report.brokers
     )
+
+
+def verdicts_screen(report: Report, *, most: int) -> Screen:
+    """Each row that a broker holds otherwise, what Git says, and who holds what instead."""
+    rows = [row for row in report_rows(report) if row.verdict is not None and row.verdict.seen]
+    wrong = (
+        line(
+            f"{shown(row.difference.entity)}  {shown(row.difference.key)}  wanted "
+            f"{format_limit(row.difference.key, row.verdict and row.verdict.expected)}: "
+            f"{trouble(row)}",
+            Tone.REFUSAL,
+        )
+        for row in rows[:most]
+    )
+    more = [line(f"… and {len(rows) - most:,} more", Tone.CONTEXT)] if rows[most:] else []
+    return (*wrong, *more)
 
 
 def verified_line(report: Report) -> Line:

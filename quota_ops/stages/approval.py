@@ -39,6 +39,11 @@ def refuse_unless_approves(approved: str, plan: Plan) -> None:
     """Raise Refused when the digest that an approver named is not the plan's."""
     if not approves(approved, plan.digest):
         typed = approved.strip()
+        if typed and len(typed) < SHORT:
+            raise Refused(
+                f"{typed} is too short to approve this plan, {plan.digest[:SHORT]}",
+                f"Nothing was written. Name at least {SHORT} characters of its digest.",
+            )
         most = None if typed.lower().startswith(plan.digest[:SHORT]) else SHORT
         raise Refused(
             f"the approval is for {typed[:most]}, this plan is {plan.digest[:most]}",

@@ -176,7 +176,8 @@ def _raise_unless_agreed(brokers: Sequence[BrokerAnswer], wrongs: tuple[RowVerdi
     if len(silent) == len(brokers):
         raise Unreachable(f"no broker could be asked: {message}", "Verify again when one answers.")
     if wrongs:
-        remedy = f"{len(wrongs):,} rows are not as Git says; the report lists them."
+        are = "row is" if len(wrongs) == 1 else "rows are"
+        remedy = f"{len(wrongs):,} {are} not as Git says."
     else:
         remedy = f"The others hold every row. Verify again when it answers. {ONLY_BOOTSTRAP}"
     who = (

@@ -195,7 +195,7 @@ def test_rows_that_differ_are_counted_and_named(lab: Lab) -> None:
     folder, error = lab.refused("verify")
 
     assert isinstance(error, Refused)
-    assert error.remedy == "2 rows are not as Git says; the report lists them."
+    assert error.remedy == "2 rows are not as Git says."
     assert behind(folder) == {1: 2, 2: 2, 3: 2}
     _, verdicts, verified = folder.read_as(VERIFIED, verification_from_json)
     assert verified == 8

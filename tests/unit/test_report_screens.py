@@ -13,6 +13,7 @@ from quota_ops.report.screens import (
     finished_line,
     plan_screen,
     problems_screen,
+    verdicts_screen,
     verify_screen,
 )
 from quota_ops.report.text import as_text
@@ -89,6 +90,16 @@ def test_verify_names_each_broker() -> None:
         "broker 3 is 1 key behind (asked 6 times)",
         "broker 4 at kafka-4:9094 does not answer (asked 6 times): timed out",
     ]
+
+
+def test_verify_names_each_row_that_is_not_as_git_says() -> None:
+    """Without a plan and a report too: the row, what Git says, and who holds what instead."""
+    alone = replace(TROUBLED, plan=None, applied=(), validated=())
+
+    assert plain(verdicts_screen(alone, most=1)).splitlines() == [
+        "user=alice  producer_byte_rate  wanted 15 MiB/s: broker 3 holds 10 MiB/s"
+    ]
+    assert plain(verdicts_screen(alone, most=0)) == "… and 1 more\n"
 
 
 @pytest.mark.parametrize(
