@@ -2,8 +2,10 @@
 
 import re
 from dataclasses import dataclass
+from errno import EINVAL
 from functools import cached_property
 from pathlib import Path
+from stat import S_ISCHR, S_ISFIFO
 
 import yaml
 
@@ -105,7 +107,7 @@ def read_source(path: Path, name: str, problems: list[Problem]) -> Source | None
     """Read a file whole; None, and a problem, when it cannot be read or is not UTF-8 text."""
     file = str(path)
     try:
-        size = path.stat().st_size
+        size = _size(path)
         data = path.read_bytes() if size <= MAX_FILE_BYTES else b""
     except OSError as error:
         problems.append(unread(file, f"The file cannot be read: {error.strerror}."))
@@ -123,6 +125,13 @@ def read_source(path: Path, name: str, problems: list[Problem]) -> Source | None
         _refuse_byte(Source(file, name, data.decode("utf-8-sig", "replace"), problems), error)
         return None
     return None if source.refuse_invisible() else source
+
+
+def _size(path: Path) -> int:
+    found = path.stat()
+    if S_ISFIFO(found.st_mode) or S_ISCHR(found.st_mode):  # to read one may never end
+        raise OSError(EINVAL, "It is a pipe or a device")
+    return found.st_size
 
 
 def unread(file: str, message: str, remedy: str | None = None) -> Problem:

@@ -164,7 +164,6 @@ def test_links_are_refused(folder: Path, tmp_path: Path) -> None:
     (folder / "file.yaml").symlink_to(tmp_path / "elsewhere.yaml")
     (folder / "folder").symlink_to(tmp_path)
     (folder / "nowhere.yaml").symlink_to(tmp_path / "nothing")
-
     problem = "A link: a review would not show what it leads to. Put the file itself here."
     assert [
         f"file.yaml:1:1  {problem}",
@@ -175,9 +174,14 @@ def test_links_are_refused(folder: Path, tmp_path: Path) -> None:
 
 def test_what_is_no_plain_file_is_refused(folder: Path) -> None:
     """A pipe is refused before anything waits for its other end."""
+    (folder / "cluster.yaml").unlink()
+    os.mkfifo(folder / "cluster.yaml")
     os.mkfifo(folder / "pipe.yaml")
-
-    assert says(folder) == ["pipe.yaml:1:1  This is not a plain file. Remove it."]
+    assert says(folder) == [
+        "cluster.yaml:1:1  This is not a plain file. Remove it.",
+        "cluster.yaml:1:1  The file cannot be read: It is a pipe or a device.",
+        "pipe.yaml:1:1  This is not a plain file. Remove it.",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -188,16 +192,14 @@ def test_what_is_no_plain_file_is_refused(folder: Path) -> None:
 def test_a_file_name_that_cannot_be_shown_is_refused(folder: Path, name: bytes, shown: str) -> None:
     """A file whose name is no printable text is named harmlessly and refused."""
     (folder / os.fsdecode(name)).write_text(QUOTAS)
-
     expected = f"{shown}:1:1  The file's name holds what cannot be shown. Rename it."
     assert [expected] == says(folder)
 
 
-def test_a_folder_in_place_of_cluster_yaml_is_refused(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_cluster_yaml_is_refused(folder: Path) -> None:
     """What cannot be opened as a file is a problem that says why."""
-    folder = tmp_path / "demo"
-    (folder / "cluster.yaml").mkdir(parents=True)
-
+    (folder / "cluster.yaml").unlink()
+    (folder / "cluster.yaml").mkdir()
     assert says(folder) == ["cluster.yaml:1:1  The file cannot be read: Is a directory."]
 
 
@@ -232,10 +234,8 @@ def test_what_was_read_is_counted_beside_the_problems(folder: Path) -> None:
     """The error carries how many files and quotas were read, for the sentence at the end."""
     (folder / "a.yaml").write_text(QUOTAS)
     (folder / "b.yaml").write_text(QUOTAS)
-
     with pytest.raises(InvalidDesiredState) as caught:
         read_cluster(folder)
-
     assert (caught.value.files, caught.value.quotas, len(caught.value.problems)) == (3, 2, 1)
 
 
