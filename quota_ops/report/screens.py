@@ -159,7 +159,7 @@ def verified_line(report: Report) -> Line:
     if report.brokers[0].bootstrap:
         where = "at the bootstrap address"
     whole = silent == 0 and not report.verdicts
-    hold = "holds" if report.verified == 1 else "hold"
+    hold = "holds" if 1 in (report.verified, all_rows) else "hold"
     words = f"{report.verified:,} of {counted(all_rows, 'quota')} {hold} {where}."
     return line(words, Tone.OK if whole else Tone.REFUSAL)
 
