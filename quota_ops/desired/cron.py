@@ -46,7 +46,8 @@ def last_start(cron: str, zone: str, now: datetime) -> datetime:
     """
     from croniter import croniter  # noqa: PLC0415 - half as long as all of check; rarely needed
 
-    local = now.astimezone(find_zone(zone)) + timedelta(seconds=1)  # croniter looks before it
+    # croniter looks before the moment that it is given, so that is the next whole second.
+    local = now.replace(microsecond=0).astimezone(find_zone(zone)) + timedelta(seconds=1)
     found: datetime = croniter(cron, local).get_prev(datetime)
     return found.astimezone(UTC)
 

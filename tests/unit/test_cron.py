@@ -22,3 +22,11 @@ def test_what_is_accepted_comes(fields: list[str]) -> None:
     with suppress(Misread):
         read_schedule("schedule", yaml.ScalarNode("tag:yaml.org,2002:str", text))
         assert last_start(text, "UTC", datetime.now(UTC)) <= datetime.now(UTC)
+
+
+@given(st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001
+@example(datetime(2026, 11, 22, 6, 18, 59, 379_032, UTC))
+@example(datetime(2026, 11, 22, 6, 19, 0, 0, UTC))
+def test_every_minute_started_with_it(now: datetime) -> None:
+    """A start is never ahead of its second, not even in the last one before it."""
+    assert last_start("* * * * *", "UTC", now) == now.replace(second=0, microsecond=0)
