@@ -56,7 +56,7 @@ def _read_text(kind: str, node: yaml.Node) -> str:
         raise Misread(wrong.message, f"{quote}For the default write {kind}: {_DEFAULT}.") from None
     if "\n" in name and isinstance(node, yaml.ScalarNode) and node.style in {"|", ">"}:
         raise Misread(
-            f"{kind} would hold the line break at the end of its block.",
+            f"{kind} would hold a line break of its block.",
             f"Write {kind}: {show(name.rstrip())}; where one is meant, as \\n in double quotes.",
         )
     if name == DEFAULT_TEXT and is_plain(node):
