@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from quota_ops.cli.interrupt import INTERRUPTED, heard
+from quota_ops.cli.interrupt import exit_code, heard, interrupted_words
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput, QuotaOpsError
 
 COMMANDS = {
@@ -94,9 +94,9 @@ class Commands(click.Group):
         except QuotaOpsError as error:
             tell(error)
             ctx.exit(error.exit_code)
-        except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
-            ctx.exit(INTERRUPTED)
+        except KeyboardInterrupt as error:
+            click.echo(interrupted_words(error), err=True)
+            ctx.exit(exit_code(error))
 
 
 def tell(error: QuotaOpsError) -> None:

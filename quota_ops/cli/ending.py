@@ -28,7 +28,7 @@ def keep_verb(folder: RunFolder, verb: Verb) -> None:
 
 
 def stoppable(folder: RunFolder, verb: Verb, left: str) -> AbstractContextManager[None]:
-    """A block that Ctrl-C may end; where it has left that artefact by then, its end is kept."""
+    """A block that a signal may end; where it has left that artefact by then, its end is kept."""
 
     def keep() -> None:
         if folder.has(left):

@@ -1,4 +1,4 @@
-"""Ctrl-C ends a command, though what it calls may keep the interrupt to itself."""
+"""Ctrl-C, SIGTERM and SIGHUP end a command, though what it calls may suppress the interrupt."""
 
 import signal
 import sys
@@ -11,36 +11,46 @@ from typing import Any
 
 import click
 
-INTERRUPTED = 130
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C; what `kill`, a cancelled CI job and Kubernetes send; a closed terminal."""
 
 _AGAIN = 0.02
 """Seconds until an interrupt that nobody heard is raised again."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """A signal that ends the command."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"interrupted by {signal.Signals(number).name}")
+        self.number = number
+
+
 @contextmanager
 def heard() -> Iterator[None]:
-    """Raise KeyboardInterrupt from Ctrl-C until it has left the block.
+    """Raise Interrupted from a signal that ends commands until it has left the block.
 
     The event loop of kafka-python takes an interrupt for the failure of one task and goes on, or
     waits for that task; DuckDB says it as an error of its own. So it is raised again and again,
-    but not while one is being handled: cleaning up is left in peace. Where the signal is ignored,
-    as in the background of a shell, it stays so.
+    but not while one is being handled: cleaning up is left in peace. A signal that is ignored,
+    SIGINT in the background of a shell or SIGHUP under nohup, stays so.
     """
-    before = signal.getsignal(signal.SIGINT)
-    if not callable(before) or threading.current_thread() is not threading.main_thread():
+    before = {one: signal.getsignal(one) for one in SIGNALS if _ends_command(one)}
+    if not before or threading.current_thread() is not threading.main_thread():
         yield
         return
-    interrupted = False
+    came: list[int] = []
 
-    def interrupt(_number: int, _frame: object) -> None:
-        nonlocal interrupted
-        interrupted = True
+    def interrupt(number: int, _frame: object) -> None:
+        if number != signal.SIGALRM:
+            came.append(number)
         signal.setitimer(signal.ITIMER_REAL, _AGAIN)
         if not _is_handled():
-            raise KeyboardInterrupt
+            raise Interrupted(came[0] if came else signal.SIGINT)
 
     alarm = signal.signal(signal.SIGALRM, interrupt)
-    signal.signal(signal.SIGINT, interrupt)
+    for one in before:
+        signal.signal(one, interrupt)
     tell = sys.unraisablehook
     sys.unraisablehook = partial(_unless_interrupt, tell)
     try:
@@ -48,11 +58,12 @@ def heard() -> Iterator[None]:
     except click.exceptions.Exit:
         raise
     except Exception as error:
-        if interrupted:
-            raise KeyboardInterrupt from error
+        if came:
+            raise Interrupted(came[0]) from error
         raise
     finally:
-        signal.signal(signal.SIGINT, before)
+        for one, kept in before.items():
+            signal.signal(one, kept)
         signal.signal(signal.SIGALRM, signal.SIG_IGN)
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, alarm)
@@ -61,14 +72,32 @@ def heard() -> Iterator[None]:
 
 @contextmanager
 def naming(run: Path, keep_end: Callable[[], object]) -> Iterator[None]:
-    """Where Ctrl-C ends the block, name its run, keep how that ended, and exit with 130."""
+    """Where a signal ends the block, name its run, keep how that ended, and exit."""
     try:
         with heard():
             yield
-    except KeyboardInterrupt:
-        click.echo(f"interrupted; the run is in {run}", err=True)
+    except KeyboardInterrupt as error:
+        click.echo(f"{interrupted_words(error)}; the run is in {run}", err=True)
         keep_end()
-        raise click.exceptions.Exit(INTERRUPTED) from None
+        raise click.exceptions.Exit(exit_code(error)) from None
+
+
+def exit_code(error: KeyboardInterrupt) -> int:
+    """The exit code of a command that a signal ended, as shells count: 128 and its number."""
+    return 128 + (error.number if isinstance(error, Interrupted) else signal.SIGINT)
+
+
+def interrupted_words(error: KeyboardInterrupt) -> str:
+    """Return `interrupted`, and by which signal where it was not Ctrl-C."""
+    by_signal = isinstance(error, Interrupted) and error.number != signal.SIGINT
+    return str(error) if by_signal else "interrupted"
+
+
+def _ends_command(number: int) -> bool:
+    """Whether a signal is to end a command: one that is ignored is not."""
+    handler = signal.getsignal(number)
+    # Python takes SIGINT when it starts: where it is default afterwards, a program wants it so.
+    return callable(handler) or (handler == signal.SIG_DFL and number != signal.SIGINT)
 
 
 def _is_handled() -> bool:
@@ -81,5 +110,5 @@ def _is_handled() -> bool:
 
 def _unless_interrupt(tell: Callable[[Any], object], lost: Any) -> None:
     """Tell what was lost in a finalizer or a callback; an interrupt is not, it comes again."""
-    if lost.exc_type is not KeyboardInterrupt:
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
         tell(lost)

@@ -1,4 +1,4 @@
-"""Ctrl-C while a command writes to a real broker: it ends at once, and its end is kept."""
+"""Ctrl-C or SIGTERM while a command writes to a broker: it ends at once, and its end is kept."""
 
 import json
 import signal
@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 from quota_ops.cli import main
-from quota_ops.cli.interrupt import INTERRUPTED
 from quota_ops.frames import text
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.stages import alter, apply
@@ -42,14 +41,20 @@ def _run_store(demo: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     empty(demo)
 
 
-def ctrl_c_after(owner: object, name: str, monkeypatch: pytest.MonkeyPatch, at: int = 1) -> None:
-    """Ctrl-C as soon as a call, the first or a later one, has come back."""
+def signal_after(
+    owner: object,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    at: int = 1,
+    number: int = signal.SIGINT,
+) -> None:
+    """A signal, Ctrl-C or another, as soon as a call, the first or a later one, has come back."""
     call, calls = getattr(owner, name), count(1)
 
     def interrupted(*arguments: Any) -> Any:
         answer = call(*arguments)
         if next(calls) == at:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
         return answer
 
     monkeypatch.setattr(owner, name, interrupted)
@@ -62,34 +67,44 @@ def outcomes_told(run: Path) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (signal.SIGINT, "interrupted"),
+        (signal.SIGTERM, "interrupted by SIGTERM"),
+        (signal.SIGHUP, "interrupted by SIGHUP"),
+    ],
+)
+@pytest.mark.parametrize(
     "command", ["alter demo --from changes.jsonl", "apply demo", "reconcile demo"]
 )
-def test_interrupted(command: str, run_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted(
+    command: str, number: int, words: str, run_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What was answered is told, what was on its way is unknown, and the rest was not sent."""
-    ctrl_c_after(Cluster, "apply", monkeypatch, at=2)
+    signal_after(Cluster, "apply", monkeypatch, at=2, number=number)
     ended = CliRunner().invoke(main, command.split())
 
     [run] = (run_store / "runs" / "demo").iterdir()
-    assert (ended.exit_code, ended.stderr) == (INTERRUPTED, f"interrupted; the run is in {run}\n")
+    assert (ended.exit_code, ended.stderr) == (128 + number, f"{words}; the run is in {run}\n")
     told = {"user=u0": "accepted", "user=u1": "unknown", "user=u2": "not_sent"}
     assert outcomes_told(run) == told
 
 
 def test_after_the_last_answer(run_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was written is told as written, also where nothing was left to send."""
-    ctrl_c_after(apply, "withdraw", monkeypatch)
+    signal_after(apply, "withdraw", monkeypatch)
     ended = CliRunner().invoke(main, ["apply", "demo"])
 
     [run] = (run_store / "runs" / "demo").iterdir()
-    assert (ended.exit_code, ended.stderr) == (INTERRUPTED, f"interrupted; the run is in {run}\n")
+    assert (ended.exit_code, ended.stderr) == (130, f"interrupted; the run is in {run}\n")
     assert outcomes_told(run) == dict.fromkeys(["user=u0", "user=u1", "user=u2"], "accepted")
 
 
 def test_adopt(run_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It names its run too, and no end is kept of what changed nothing."""
-    ctrl_c_after(Cluster, "describe", monkeypatch)
+    signal_after(Cluster, "describe", monkeypatch)
     ended = CliRunner().invoke(main, ["adopt", "demo", "--all", "--reason", "a test"])
 
     [run] = (run_store / "runs" / "demo").iterdir()
-    assert (ended.exit_code, ended.stderr) == (INTERRUPTED, f"interrupted; the run is in {run}\n")
+    assert (ended.exit_code, ended.stderr) == (130, f"interrupted; the run is in {run}\n")
     assert not (run / "end-0001.json").exists()

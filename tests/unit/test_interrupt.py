@@ -1,4 +1,4 @@
-"""Ctrl-C leaves the block that hears it, whatever stands in its way."""
+"""Ctrl-C, SIGTERM and SIGHUP leave the block that hears them, whatever stands in their way."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from quota_ops.cli.interrupt import heard
+from quota_ops.cli.interrupt import SIGNALS, Interrupted, exit_code, heard, interrupted_words
 
 
 @pytest.fixture(autouse=True)
@@ -20,9 +20,9 @@ def _as_in_a_terminal() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def interrupt() -> None:
-    """Ctrl-C, and a while in which nothing else happens."""
-    os.kill(os.getpid(), signal.SIGINT)
+def interrupt(number: int = signal.SIGINT) -> None:
+    """Ctrl-C or another signal, and a while in which nothing else happens."""
+    os.kill(os.getpid(), number)
     time.sleep(5)
 
 
@@ -84,7 +84,7 @@ def test_cleaning_up_is_left_in_peace() -> None:
 
 def test_nothing_is_left_behind() -> None:
     """After the block the signals mean what they meant before, and no other comes."""
-    signals = (signal.SIGINT, signal.SIGALRM)
+    signals = (*SIGNALS, signal.SIGALRM)
     before = [signal.getsignal(one) for one in signals]
     with suppress(KeyboardInterrupt), heard():
         interrupt()
@@ -93,12 +93,30 @@ def test_nothing_is_left_behind() -> None:
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
-@pytest.mark.parametrize("meant", [signal.SIG_IGN, signal.SIG_DFL])
-def test_what_the_signal_means_already(meant: signal.Handlers) -> None:
-    """In the background of a shell it is ignored, and a command of ours does not change that."""
-    signal.signal(signal.SIGINT, meant)
+@pytest.mark.parametrize("number", SIGNALS)
+def test_which_signal(number: int) -> None:
+    """Each ends the block once, and the exit code says which it was, as shells count."""
+    with pytest.raises(Interrupted) as caught, heard(), heard():
+        interrupt(number)
+    assert exit_code(caught.value) == 128 + number
+    words = {signal.SIGTERM: "interrupted by SIGTERM", signal.SIGHUP: "interrupted by SIGHUP"}
+    assert interrupted_words(caught.value) == words.get(signal.Signals(number), "interrupted")
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_what_the_signal_means_already(number: int) -> None:
+    """In the background of a shell or under nohup it is ignored, and a command does not hear it."""
+    before = signal.signal(number, signal.SIG_IGN)
     with heard():
-        assert signal.getsignal(signal.SIGINT) is meant
+        assert signal.getsignal(number) is signal.SIG_IGN
+    signal.signal(number, before)
+
+
+def test_a_program_that_wants_the_default() -> None:
+    """Python takes SIGINT when it starts; where it is default later, somebody wants it so."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    with heard():
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
 
 
 def test_another_thread() -> None:
