@@ -33,9 +33,25 @@ def create(place: Path, content: bytes) -> bool:
         try:
             place.hardlink_to(draft)
         except FileExistsError:
-            return False
+            # A network file system may link, lose its answer, and report the second try.
+            if draft.stat().st_nlink == 1:
+                return False
         _sync(draft.parent)
         return True
+
+
+def list_names(folder: Path) -> list[str]:
+    """The names in a folder, in no order; none where there is no folder.
+
+    Raises InvalidInput where something else is in its place or it may not be listed: unreadable is
+    not empty.
+    """
+    try:
+        return [one.name for one in folder.iterdir()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise InvalidInput(f"{folder} cannot be listed: {error.strerror}") from error
 
 
 def make_folder(path: Path) -> None:

@@ -2,14 +2,12 @@
 
 import json
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 
-from quota_ops import artefact
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.hold import Hold, in_force
-from quota_ops.numbered import file_name, numbers
+from quota_ops.numbered import create_next, file_name, numbers
 
 _KIND = "json"
 
@@ -25,10 +23,11 @@ def read(folder: Path) -> tuple[Hold, ...]:
 def add(folder: Path, hold: Hold) -> None:
     """Keep a word, after all those that are there; nothing that was said is ever changed."""
     content = json.dumps(hold.as_json(), ensure_ascii=False, indent=1).encode()
-    next_number = max(numbers(folder, _KIND), default=0) + 1
-    for number in count(next_number):
-        if artefact.create(folder / file_name(number, _KIND), content):
-            return
+    create_next(
+        lambda number: folder / file_name(number, _KIND),
+        lambda _number: content,
+        first=max(numbers(folder, _KIND), default=0) + 1,
+    )
 
 
 def release(folder: Path, who: EntityFilter, *, by: str, reason: str) -> Hold:

@@ -8,26 +8,30 @@ again. So no writer undoes another's rows, and the way back is the file before.
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from quota_ops import artefact, parquet
+from quota_ops import artefact, ledger_end, parquet
+from quota_ops.ledger_end import KIND
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.policy import Policy
 from quota_ops.model.rows import DesiredRow, LedgerRow
 from quota_ops.model.tables import LEDGER
-from quota_ops.numbered import file_name, is_file_name, numbers
+from quota_ops.numbered import (
+    MOST_ATTEMPTS,
+    file_name,
+    numbers,
+    refused_create,
+)
+from quota_ops.run_store import safe_name
 
 INTENDED = "intended"
 VERIFIED = "verified"
 
 COMMITS_KEPT = 1000
-
-_KIND = "parquet"
 
 LedgerKey = tuple[str, str, str]
 
@@ -67,10 +71,10 @@ def last(folder: Path) -> LedgerFile:
     """
     place = folder
     try:
-        there = numbers(folder, _KIND)
+        there = numbers(folder, KIND)
         if not there:
             return LedgerFile(None, parquet.from_rows(LEDGER, ()))
-        place = folder / file_name(there[-1], _KIND)
+        place = folder / file_name(there[-1], KIND)
         return LedgerFile(place.name, *_said(place.read_bytes(), place))
     except InvalidInput as error:
         raise damaged(error.message) from error
@@ -112,7 +116,11 @@ def _said(content: bytes, place: Path) -> _Content:
         applied(table)
         _check(table, place)
         _remember(content, _Content(table))
-    return _known[content]
+    known = _known[content]
+    for cluster in known.table["cluster"].unique().to_pylist():
+        if safe_name(cluster) != place.parent.name:
+            raise InvalidInput(f"{place} is of another cluster, {cluster}")
+    return known
 
 
 def _check(table: pa.Table, place: Path) -> None:
@@ -142,9 +150,10 @@ def change(
 
     `edit` changes a dictionary of rows by (entity, key, state); it is called again when another
     writer was first. `policy` and `commit` are noted as the last applied ones. Raises
-    InvalidInput as `read` does.
+    InvalidInput as `read` does, and, after the change, where its name cannot be noted outside of
+    the folder: the next run could not tell an older copy from it.
     """
-    while True:
+    for _ in range(MOST_ATTEMPTS):
         before = read(folder)
         rows = {(row.entity, row.key, row.state): row for row in before.rows}
         edit(rows)
@@ -156,34 +165,17 @@ def change(
         )
         if after == before and before.file is not None:
             return None
-        name = file_name(1 if before.file is None else int(Path(before.file).stem) + 1, _KIND)
+        name = file_name(1 if before.file is None else int(Path(before.file).stem) + 1, KIND)
         notes = _notes(after)
         table = parquet.from_rows(LEDGER, after.rows).replace_schema_metadata(notes)
         content = parquet.to_bytes(LEDGER, table, notes)
         if artefact.create(folder / name, content):
             _remember(content, _Content(table, after.rows))
             # Of an older copy one row may be put right, and another not: only a run settles it.
-            if before.file is None or policy is not None or (end(folder) or "") < name:
-                with suppress(InvalidInput):  # the change is made: no full disk may undo it
-                    artefact.write(_end(folder), name.encode())
+            if before.file is None or policy is not None or (ledger_end.read(folder) or "") < name:
+                ledger_end.write(folder, name)
             return name
-
-
-def end(folder: Path) -> str | None:
-    """The name of the file that was written last, also where an older copy is in its place.
-
-    That one's end counts from a run on that notes its policy there. Read it before the ledger:
-    written after each change, it is never ahead of a whole one.
-    """
-    with suppress(OSError, UnicodeDecodeError):
-        name = _end(folder).read_bytes().decode("ascii")
-        return name if is_file_name(name, _KIND) else None
-    return None
-
-
-def _end(folder: Path) -> Path:
-    """A file outside of the folder of all ledgers, so that a copy of that one leaves it alone."""
-    return folder.parent.with_name("ledger_ends") / folder.name
+    raise refused_create(folder / name)
 
 
 def _with(commits: tuple[str, ...], commit: str | None) -> tuple[str, ...]:

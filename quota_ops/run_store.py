@@ -12,6 +12,7 @@ import os
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
 
@@ -20,6 +21,7 @@ from quota_ops.model.errors import InvalidInput
 
 ENVIRONMENT = "QUOTA_OPS_RUN_STORE"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.+-]+")
+_LONGEST_NAME = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +33,9 @@ class RunStore:
     def new_run(self, cluster: str, run: str | None = None) -> Path:
         """Make the folder of a run; given the name of an earlier one, that run's folder again.
 
-        `run` may be any text, such as Airflow's run id; characters that a path could trip over
-        are replaced.
+        `run` may be any text, such as Airflow's run id: see `safe_name`.
         """
-        folder = self.root / "runs" / _safe(cluster) / (_safe(run) if run else _run_name())
+        folder = self.root / "runs" / safe_name(cluster) / (safe_name(run) if run else _run_name())
         try:
             artefact.make_folder(folder)
         except OSError as error:
@@ -47,34 +48,40 @@ class RunStore:
     def runs(self, cluster: str | None = None) -> tuple[Path, ...]:
         """The folders of all runs, or of one cluster's, in no order.
 
-        Raises InvalidInput when the store has no run of that cluster.
+        Raises InvalidInput when the store has no run of that cluster, or cannot be listed.
         """
         root = self.root / "runs"
-        places = root.glob(f"{_safe(cluster) if cluster else '*'}/*")
-        found = tuple(place for place in places if place.is_dir())
+        there = sorted(artefact.list_names(root))
+        clusters = there if cluster is None else {*there} & {safe_name(cluster)}
+        found = tuple(
+            place
+            for folder in clusters
+            if (root / folder).is_dir()
+            for name in artefact.list_names(root / folder)
+            if (place := root / folder / name).is_dir()
+        )
         if cluster and not found:
-            there = ", ".join(sorted(one.name for one in root.glob("*"))) or "none"
             raise InvalidInput(
                 f"the run store {self.root} has no run of a cluster {cluster!r}",
-                f"It has runs of: {there}.",
+                f"It has runs of: {', '.join(there) or 'none'}.",
             )
         return found
 
     def overview(self, run: str) -> Path:
         """The folder of a drift run's overview of all clusters; `run` as `new_run` takes it."""
-        return self.root / "fleet" / _safe(run)
+        return self.root / "fleet" / safe_name(run)
 
     def ledger(self, cluster_id: str) -> Path:
         """The folder of a cluster's ledger."""
-        return self.root / "ledger" / _safe(cluster_id)
+        return self.root / "ledger" / safe_name(cluster_id)
 
     def approvals(self, cluster_id: str) -> Path:
         """The folder of what people said of a cluster's plans."""
-        return self.root / "approvals" / _safe(cluster_id)
+        return self.root / "approvals" / safe_name(cluster_id)
 
     def holds(self, cluster_id: str) -> Path:
         """The folder of a cluster's holds."""
-        return self.root / "holds" / _safe(cluster_id)
+        return self.root / "holds" / safe_name(cluster_id)
 
 
 def find_run_store(place: str | None = None) -> RunStore:
@@ -130,10 +137,21 @@ def _checkout(root: Path) -> Path | None:
     return next((one for one in (real, *real.parents) if (one / ".git").exists()), None)
 
 
-def _safe(name: str) -> str:
-    """The name as one that a path does not trip over; `.` and `..` are no names."""
-    safe = _UNSAFE.sub("_", name)
-    return safe if safe.strip(".") else safe.replace(".", "_")
+def safe_name(name: str) -> str:
+    """The name of the folder that any text has to itself: `a:b` is `a~3Ab`, and `a_b` stays.
+
+    Each byte of UTF-8 that is no letter, digit or one of `_.+-` is written as `~` and two hex
+    digits. Of a name too long for a folder the beginning is kept, and 128 bits of its SHA-256.
+    """
+    safe = _UNSAFE.sub(_escaped, name) if name.strip(".") else "~2E" * len(name) or "~"
+    if len(safe) <= _LONGEST_NAME:
+        return safe
+    digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return f"{safe[:_LONGEST_NAME]}~~{digest}"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "".join(f"~{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass"))
 
 
 def _run_name() -> str:

@@ -2,11 +2,10 @@
 
 import os
 from collections.abc import Callable
-from itertools import count
 
-from quota_ops import artefact
 from quota_ops.json_text import json_text
 from quota_ops.kafka.connection import Connection
+from quota_ops.numbered import create_next
 from quota_ops.report.audit import Json, messages
 from quota_ops.run_folder import AUDITED, RunFolder
 
@@ -23,7 +22,12 @@ def run(
     `record_of` makes the record of an end by its number. Returns why the topic did not take it,
     whatever the reason: the run has happened.
     """
-    record = next(record for at in count(1) if (record := _kept(folder, record_of, at)))
+    record = record_of(1)
+    number = create_next(
+        lambda end: folder.path / f"end-{end:04d}.json",
+        lambda end: json_text(record | {"end": end}).encode(),
+    )
+    record |= {"end": number}
     topic = os.environ.get(TOPIC)
     if not topic:
         return None
@@ -38,12 +42,3 @@ def run(
     words = failure and f"the audit topic {topic} misses the end of this run: {failure}"
     folder.write_json(AUDITED, {"topic": topic, "messages": len(sent), "failure": words})
     return words
-
-
-def _kept(folder: RunFolder, record_of: Callable[[int], Json], end: int) -> Json | None:
-    """The record, when it is the first of its number."""
-    place = folder.path / f"end-{end:04d}.json"
-    record = record_of(end)
-    if place.exists() or not artefact.create(place, json_text(record).encode()):
-        return None
-    return record

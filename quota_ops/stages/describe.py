@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from quota_ops import ledger
+from quota_ops import ledger, ledger_end
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.borders import Borders
 from quota_ops.model.cluster_facts import ClusterFacts
@@ -47,7 +47,7 @@ def ask(
     The ledger is read first: a row that a run of ours writes in between then looks like
     somebody else's, never the other way round.
     """
-    end = ledger.end(ledger_folder)
+    end = ledger_end.read(ledger_folder)
     known, lasting = ledger.last(ledger_folder), holds_now(holds_folder)
     facts, metadata = cluster.facts_aside(), cluster.metadata_aside()
     stored, disagree = confirmed(cluster, known)

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops import ledger
+from quota_ops import ledger, ledger_end
+from quota_ops.model.errors import InvalidInput
 from tests.unit.test_ledger import POLICY, add, row
 
 
 def test_what_a_ledger_ended_with(ledger_folder: Path, tmp_path: Path) -> None:
     """It is told also where an older copy is in its place, until that has come as far."""
-    assert ledger.end(ledger_folder) is None
+    assert ledger_end.read(ledger_folder) is None
     add(ledger_folder, row("user=a", 1.0))
     shutil.copytree(ledger_folder.parent, tmp_path / "copy")
     add(ledger_folder, row("user=b", 1.0))
@@ -19,15 +20,15 @@ def test_what_a_ledger_ended_with(ledger_folder: Path, tmp_path: Path) -> None:
     shutil.rmtree(ledger_folder.parent)
     shutil.copytree(tmp_path / "copy", ledger_folder.parent)
 
-    assert (ledger.read(ledger_folder).file, ledger.end(ledger_folder)) == (
+    assert (ledger.read(ledger_folder).file, ledger_end.read(ledger_folder)) == (
         "00000001.parquet",
         "00000003.parquet",
     )
     assert add(ledger_folder, row("user=d", 1.0)) == "00000002.parquet"
-    assert ledger.end(ledger_folder) == "00000003.parquet"
+    assert ledger_end.read(ledger_folder) == "00000003.parquet"
     assert ledger.change(ledger_folder, lambda _: None, policy=POLICY) == "00000003.parquet"
     add(ledger_folder, row("user=e", 1.0))
-    assert ledger.end(ledger_folder) == "00000004.parquet"
+    assert ledger_end.read(ledger_folder) == "00000004.parquet"
 
 
 def test_a_run_goes_on_from_an_older_copy(ledger_folder: Path) -> None:
@@ -37,10 +38,10 @@ def test_a_run_goes_on_from_an_older_copy(ledger_folder: Path) -> None:
     (ledger_folder / "00000003.parquet").unlink()
     (ledger_folder / "00000002.parquet").unlink()
     ledger.change(ledger_folder, lambda _: None, policy=POLICY)
-    assert ledger.end(ledger_folder) == "00000002.parquet"
+    assert ledger_end.read(ledger_folder) == "00000002.parquet"
     shutil.rmtree(ledger_folder)
     add(ledger_folder, row("user=a", 1.0))
-    assert ledger.end(ledger_folder) == "00000001.parquet"
+    assert ledger_end.read(ledger_folder) == "00000001.parquet"
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"\x1b[2J00000001.parquet", b"1.parquet"])
@@ -49,4 +50,16 @@ def test_a_damaged_end_is_none(content: bytes, ledger_folder: Path) -> None:
     add(ledger_folder, row("user=a", 1.0))
     (ends,) = ledger_folder.parent.with_name("ledger_ends").iterdir()
     ends.write_bytes(content)
-    assert ledger.end(ledger_folder) is None
+    assert ledger_end.read(ledger_folder) is None
+
+
+def test_an_end_that_cannot_be_written_is_an_error(ledger_folder: Path) -> None:
+    """The change is there, and its writer learns that the next run could not check it."""
+    ends = ledger_folder.parent.with_name("ledger_ends")
+    ends.write_text("a file")
+
+    with pytest.raises(InvalidInput, match=f"^{ends}/{ledger_folder.name} cannot be written"):
+        add(ledger_folder, row("user=a", 1.0))
+    with pytest.raises(InvalidInput, match=f"^{ends}/{ledger_folder.name} cannot be read"):
+        ledger_end.read(ledger_folder)
+    assert [one.entity for one in ledger.read(ledger_folder).rows] == ["user=a"]

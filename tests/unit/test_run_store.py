@@ -63,11 +63,17 @@ def test_runs_are_named_by_their_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("run", "name"),
     [
-        ("manual__2026-11-21T10:15:00+00:00", "manual__2026-11-21T10_15_00+00_00"),
-        ("../../etc", ".._.._etc"),
-        ("a\0b", "a_b"),
-        ("..", "__"),
-        (".", "_"),
+        ("manual__2026-11-21T10:15:00+00:00", "manual__2026-11-21T10~3A15~3A00+00~3A00"),
+        ("../../etc", "..~2F..~2Fetc"),
+        ("a\0b", "a~00b"),
+        ("a_b", "a_b"),
+        ("a~00b", "a~7E00b"),
+        ("naïve  b", "na~C3~AFve~20~20b"),
+        ("..", "~2E~2E"),
+        (".", "~2E"),
+        ("\udc80", "~ED~B2~80"),
+        ("x" * 150, "x" * 150),
+        ("x" * 250, "x" * 150 + "~~086d4a1c293bde318dc1fec9a21b9d82"),
     ],
 )
 def test_a_name_never_leaves_the_store(run: str, name: str, tmp_path: Path) -> None:

@@ -1,0 +1,79 @@
+"""Files that count up, on file systems that keep the promise of create-once, or do not."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quota_ops import artefact, ledger
+from quota_ops.model.errors import InvalidInput
+from quota_ops.numbered import create_next, file_name
+from tests.unit.test_ledger import add, row
+
+
+def next_of(folder: Path) -> int:
+    """Create the next number's file in a folder."""
+    return create_next(lambda number: folder / file_name(number, "json"), lambda _number: b"mine")
+
+
+def test_the_first_free_number_is_created(tmp_path: Path) -> None:
+    """Numbers count up from 1, and a number that is there is left alone."""
+    assert [next_of(tmp_path) for _ in range(3)] == [1, 2, 3]
+
+
+def test_a_link_that_was_made_and_reported_as_there_is_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NFS may send a link twice and report the second answer: the file is created, once."""
+    make_link = Path.hardlink_to
+
+    def make_and_report(place: Path, target: Any) -> None:
+        make_link(place, target)
+        raise FileExistsError(str(place))
+
+    monkeypatch.setattr(Path, "hardlink_to", make_and_report)
+
+    assert artefact.create(tmp_path / "1.json", b"mine")
+    assert next_of(tmp_path / "holds") == 1
+    assert [one.name for one in (tmp_path / "holds").iterdir()] == ["00000001.json"]
+
+
+def test_a_folder_that_takes_no_file_ends_with_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system that reports every new file as existing is named, instead of tried for ever."""
+
+    def report(place: Path, target: Any) -> None:
+        del target
+        raise FileExistsError(str(place))
+
+    monkeypatch.setattr(Path, "hardlink_to", report)
+    with pytest.raises(InvalidInput) as holds:
+        next_of(tmp_path / "holds")
+    with pytest.raises(InvalidInput) as changed:
+        add(tmp_path / "ledger" / "id", row("user=a", 1.0))
+
+    why = "took no new file in 1,000 attempts, from 00000001"
+    assert holds.value.message == f"{tmp_path}/holds {why}.json on"
+    assert changed.value.message == f"{tmp_path}/ledger/id {why}.parquet on"
+
+
+def test_after_the_last_number_is_an_error(tmp_path: Path) -> None:
+    """A ledger whose last number is used up is not written, and nothing waits for ever."""
+    folder = tmp_path / "ledger" / "id"
+    add(folder, row("user=a", 1.0))
+    (folder / "00000001.parquet").rename(folder / "99999999.parquet")
+
+    with pytest.raises(InvalidInput, match=r"^99999999\.parquet is the last number"):
+        add(folder, row("user=b", 1.0))
+
+
+def test_another_clusters_ledger_is_no_ledger_of_this_one(tmp_path: Path) -> None:
+    """Rows of another cluster, copied into the wrong folder, are neither read nor changed."""
+    add(tmp_path / "ledger" / "id", row("user=a", 1.0))
+    (tmp_path / "ledger" / "id").rename(tmp_path / "ledger" / "other")
+
+    with pytest.raises(InvalidInput) as raised:
+        ledger.change(tmp_path / "ledger" / "other", dict.clear)
+    place = tmp_path / "ledger" / "other" / "00000001.parquet"
+    assert raised.value.message == f"the ledger does not parse: {place} is of another cluster, id"
