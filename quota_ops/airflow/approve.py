@@ -83,7 +83,7 @@ class Approve(ApprovalOperator):
 
         with plainly(), this_run(self.cluster_folder, self.run_store) as run:
             plan = plan_of(run.folder)
-            refuse_unless_approves(self.planned, plan)
+            refuse_unless_approves(self.planned, run.folder, plan)
             if not needs_person(plan):
                 return plan.digest
             if decision := earlier(run.approvals, plan):

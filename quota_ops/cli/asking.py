@@ -2,13 +2,15 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
 
 import click
 
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import login
 from quota_ops.cli.show import MOST
-from quota_ops.model.approval import Decision, Said
+from quota_ops.model.approval import Decision, Said, needs_name
 from quota_ops.model.errors import Refused
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.report.screen import Tone, line
@@ -18,6 +20,8 @@ from quota_ops.stages.approval import refuse_unless_approves
 from quota_ops.stages.asking import answered
 from quota_ops.stages.plan import refuse_unless_guards_pass
 from quota_ops.stages.read_report import read_report
+
+Answer = TypeVar("Answer")
 
 
 def person(
@@ -35,7 +39,7 @@ def person(
     """
 
     def by_options(plan: Plan) -> Decision:
-        refuse_unless_approves(approve or "", plan)
+        refuse_unless_approves(approve or "", folder, plan)
         if judged_now:
             refuse_unless_guards_pass(plan)
         if reason is None:
@@ -48,11 +52,11 @@ def person(
 
     def at_the_terminal(plan: Plan) -> Decision:
         if approve is not None:
-            refuse_unless_approves(approve, plan)
+            refuse_unless_approves(approve, folder, plan)
         show((*plan_screen(read_report(folder), most=MOST), line()))
-        why = _why(plan)
-        said = Said.APPROVED if why else Said.REJECTED
-        return answered(folder, plan, said, login(), why)
+        if not _approved(plan):
+            return answered(folder, plan, Said.REJECTED, login(), "")
+        return answered(folder, plan, Said.APPROVED, login(), _reason())
 
     interactive = output == TEXT and sys.stdin.isatty() and sys.stdout.isatty()
     if approve is not None and (reason is not None or not interactive):
@@ -60,11 +64,24 @@ def person(
     return at_the_terminal if interactive else None
 
 
-def _why(plan: Plan) -> str:
-    asks = f"This plan needs a person: cluster.yaml says approval: {plan.policy.approval}."
-    show((line(asks, Tone.CHANGE),))
-    question = f"Why may plan {plan.digest[:SHORT]} be applied? (an empty answer refuses it)"
+def _approved(plan: Plan) -> bool:
+    """Ask for the decision alone; Enter and `no` reject the plan."""
+    needs = f"This plan needs approval: cluster.yaml sets approval: {plan.policy.approval}."
+    show((line(needs, Tone.CHANGE),))
+    what, cluster = f"plan {plan.digest[:SHORT]}", plan.policy.cluster
+    if not needs_name(plan):
+        return _asked(partial(click.confirm, f"Apply {what} to {cluster}?", default=False))
+    question = f"Type the name of the cluster, {cluster}, to apply {what}; Enter rejects it"
+    return cluster == _asked(partial(click.prompt, question, default="", show_default=False))
+
+
+def _reason() -> str:
+    """Ask why, until there is an answer."""
+    return _asked(partial(click.prompt, "Reason (it is recorded with your name)"))
+
+
+def _asked(question: Callable[[], Answer]) -> Answer:
     try:
-        return str(click.prompt(question, default="", show_default=False)).strip()
+        return question()
     except click.Abort:
         raise KeyboardInterrupt from None

@@ -108,7 +108,7 @@ def run_command(
         _keep_end(stages, folder, reported="report" in stages)
     if actual is not None and output == TEXT:
         click.echo(f"offline, against {actual}: no broker was asked whether it would accept this")
-    if isinstance(error, GuardsRefused) and output == TEXT:
+    if isinstance(error, GuardsRefused) and output == TEXT and approve is None:
         raise click.exceptions.Exit(error.exit_code)  # the screen has just said it
     if error is not None:
         raise error

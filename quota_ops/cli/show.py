@@ -3,13 +3,11 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from shlex import quote
 
 import click
 
 from quota_ops.cli.layout import TEXT, show
-from quota_ops.model.approval import needs_person
-from quota_ops.model.plan import SHORT
+from quota_ops.model.approval import approve_command, needs_person
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.report import Report
 from quota_ops.report import screens
@@ -67,11 +65,9 @@ def _next(command: str, folder: RunFolder, report: Report) -> Screen:
     plan = report.plan
     if command not in {"plan", "validate", "rollback"} or plan is None or not plan.writes:
         return ()
-    asks = needs_person(plan)
-    if (plan.refused and not asks) or not (report.validated and is_accepted(report)):
+    if (plan.refused and not needs_person(plan)) or not (report.validated and is_accepted(report)):
         return ()
-    where, why = quote(str(folder.path)), " --reason TEXT" if asks else ""
-    return (line(f"next: quota-ops reconcile --run {where} --approve {plan.digest[:SHORT]}{why}"),)
+    return (line(f"next: {approve_command(str(folder.path), plan)}"),)
 
 
 @contextmanager

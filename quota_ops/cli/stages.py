@@ -122,8 +122,8 @@ apply = _stage_command(
     """Write what the plan says, batch after batch.
 
     What the cluster holds already is not sent, so it may be run again after anything.""",
-    "  quota-ops apply demo --approve 7f3a91c2\n"
-    "  quota-ops apply --run FOLDER --approve 7f3a91c2    goes on where it stopped",
+    "  quota-ops apply demo --approve DIGEST\n"
+    "  quota-ops apply --run FOLDER --approve DIGEST    goes on where it stopped",
     _COMPARING,
     _JUDGING,
     _WRITING,
@@ -154,8 +154,8 @@ reconcile = _stage_command(
     --run it writes the plan of an earlier command, or goes on where that stopped. A plan that is
     made anew passes no guard that --allow does not name.""",
     "  quota-ops reconcile demo\n"
-    "  quota-ops reconcile demo --approve 7f3a91c2\n"
-    "  quota-ops reconcile --run FOLDER --approve 7f3a91c2\n"
+    "  quota-ops reconcile demo --approve DIGEST\n"
+    "  quota-ops reconcile --run FOLDER --approve DIGEST\n"
     "  quota-ops reconcile demo --allow default_touched --reason 'agreed in TEAM-12'",
     _COMPARING,
     _JUDGING,

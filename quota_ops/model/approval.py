@@ -3,10 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from shlex import quote
 from typing import Any, Self
 
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import ApprovalPolicy
+
+LARGE = 100
+"""From so many changes on a person types the cluster's name to approve a plan."""
 
 
 class Said(StrEnum):
@@ -57,3 +61,14 @@ def needs_person(plan: Plan) -> bool:
     if policy is ApprovalPolicy.NEVER:
         return False
     return bool(plan.refused) or (policy is ApprovalPolicy.ALWAYS and bool(plan.writes))
+
+
+def needs_name(plan: Plan) -> bool:
+    """Whether a person at a terminal types the cluster's name: a guard blocks, or it is large."""
+    return bool(plan.guards) or len(plan.writes) >= LARGE
+
+
+def approve_command(run: str, plan: Plan) -> str:
+    """The command that approves and applies the plan of a run's folder, with its whole digest."""
+    reason = " --reason TEXT" if needs_person(plan) else ""
+    return f"quota-ops reconcile --run {quote(run)} --approve {plan.digest}{reason}"

@@ -13,7 +13,10 @@ from quota_ops.model.hold import Hold
 from quota_ops.model.policy import YOUNGER, Policy
 
 SHORT = 8
-"""How many characters of a digest people are shown; as many are enough to approve it."""
+"""How many characters of a digest people compare: anybody can make two plans that share them."""
+
+NAMED = 32
+"""How many characters of its digest name a plan in an approval, at least: 128 bits."""
 
 _ASKED = frozenset({Kind.PENDING, Kind.TAKEOVER})
 
@@ -106,9 +109,9 @@ def exact(value: float | None) -> str:
 
 
 def approves(approved: str, wanted: str) -> bool:
-    """Whether what a person typed names the digest: all of it, or at least its first eight."""
+    """Whether what a person typed names the digest: all of it, or at least its first 32."""
     typed = approved.strip().lower()
-    return len(typed) >= SHORT and wanted.startswith(typed)
+    return len(typed) >= NAMED and wanted.startswith(typed)
 
 
 def by_risk(row: Difference) -> tuple[int, float, str, str]:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from quota_ops.model.approval import approve_command
 from quota_ops.model.difference import Difference
 from quota_ops.model.errors import Refused
 from quota_ops.model.outcome import Status
-from quota_ops.model.plan import SHORT, Plan, approves, exact
+from quota_ops.model.plan import NAMED, SHORT, Plan, approves, exact
 from quota_ops.model.quota import same
 from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import PLAN, VALIDATED, RunFolder
@@ -27,7 +28,7 @@ def approved_plan(folder: RunFolder, approved: str) -> tuple[Plan, Batches]:
     pass, or the broker has not accepted every batch (validate-only).
     """
     plan = _whole_plan(folder)
-    refuse_unless_approves(approved, plan)
+    refuse_unless_approves(approved, folder, plan)
     batches = folder.batches()
     _hold_against_plan(folder, plan, batches)
     refuse_unless_guards_pass(plan)
@@ -35,14 +36,19 @@ def approved_plan(folder: RunFolder, approved: str) -> tuple[Plan, Batches]:
     return plan, batches
 
 
-def refuse_unless_approves(approved: str, plan: Plan) -> None:
-    """Raise Refused when the digest that an approver named is not the plan's."""
+def refuse_unless_approves(approved: str, folder: RunFolder, plan: Plan) -> None:
+    """Raise Refused when the digest that an approver named is not the plan's, or too little of it.
+
+    Two plans that share eight characters are found in seconds, so an approval names at least 32.
+    """
     if not approves(approved, plan.digest):
         typed = approved.strip()
-        if typed and len(typed) < SHORT:
+        if typed and plan.digest.startswith(typed.lower()):
             raise Refused(
-                f"{typed} is too short to approve this plan, {plan.digest[:SHORT]}",
-                f"Nothing was written. Name at least {SHORT} characters of its digest.",
+                f"{typed} is too short to approve a plan: name at least {NAMED} characters of its "
+                "digest",
+                "Nothing was written. If you reviewed this plan: "
+                + approve_command(str(folder.path), plan),
             )
         most = None if typed.lower().startswith(plan.digest[:SHORT]) else SHORT
         raise Refused(

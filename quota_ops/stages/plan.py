@@ -10,6 +10,7 @@ from quota_ops.forked import forked
 from quota_ops.model.errors import GuardsRefused, InvalidInput
 from quota_ops.model.guards import Guard, judge, unknown_guards
 from quota_ops.model.plan import GuardFinding, Plan, by_risk
+from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.tables import ACTUAL, DESIRED
 from quota_ops.run_folder import ROLLBACK, RunFolder
 from quota_ops.stages.findings import leave_findings
@@ -76,8 +77,11 @@ def refuse_unless_guards_pass(plan: Plan) -> None:
     if plan.refused:
         said = "; ".join(f"{one.guard}: {one.message}" for one in plan.refused)
         options = " ".join(f"--allow {one.guard}" for one in plan.refused)
+        what = "guards need a person's approval"
+        if plan.policy.approval is ApprovalPolicy.NEVER:
+            what = "cluster.yaml sets approval: never, so only --allow overrides guards"
         raise GuardsRefused(
-            f"guards need a person's approval: {said}",
+            f"{what}: {said}",
             f"To let the plan pass: {options} --reason TEXT. Nothing was written.",
         )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quota_ops.kafka.connection import Connection, find_connection
-from quota_ops.model.approval import Decision, needs_person
+from quota_ops.model.approval import Decision, approve_command, needs_person
 from quota_ops.model.errors import GuardsRefused, Refused
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.policy import Policy
@@ -137,8 +137,8 @@ def _approved(run: Run) -> str:
             short, policy = made.digest[:SHORT], made.policy.approval
             raise Refused(
                 f"cluster.yaml says approval: {policy}, and nobody has approved plan {short}",
-                "Nothing was written. If it may be: quota-ops reconcile "
-                f"--run {run.folder.path} --approve {short} --reason TEXT",
+                "Nothing was written. If you reviewed this plan: "
+                + approve_command(str(run.folder.path), made),
             )
         decide(run.folder, run.approvals, decision)
     return made.digest if run.approve is None else run.approve

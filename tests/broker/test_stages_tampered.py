@@ -171,7 +171,7 @@ def test_the_approval_is_of_another_plan(lab: Lab) -> None:
         f"the approval is for {str(run.approve)[:8]}, this plan is {rewritten[:8]}\n"
         "  Nothing was written. Look at the plan again, then approve its digest."
     )
-    assert error_of(lab.resume(run.folder, approve=rewritten[:7]), RESUMED).exit_code == 1
+    assert error_of(lab.resume(run.folder, approve=rewritten[:31]), RESUMED).exit_code == 1
     assert lab.stored() == {}
 
 

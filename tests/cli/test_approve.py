@@ -42,11 +42,13 @@ def test_in_a_pipe(lab: Lab) -> None:
     assert lab.stored() == {}
 
     command = refused.stderr.partition("quota-ops ")[2].split()
-    short = command[command.index("--approve") + 1]
+    digest = command[command.index("--approve") + 1]
+    assert digest == last_run(lab).read_json(PLAN)["digest"]
     unexplained = command[: command.index("--reason")]
     for approved, why in (
-        (short, "cluster.yaml says approval: always, so --approve needs --reason too\n"),
-        ("deadbeef", f"the approval is for deadbeef, this plan is {short}\n"),
+        (digest, "cluster.yaml says approval: always, so --approve needs --reason too\n"),
+        ("deadbeef", f"the approval is for deadbeef, this plan is {digest[:8]}\n"),
+        (digest[:31], f"{digest[:31]} is too short to approve a plan: name at least 32"),
     ):
         refused = lab.cli(*unexplained[:-1], approved)
         assert (refused.returncode, lab.stored()) == (1, {})
@@ -63,14 +65,20 @@ def test_in_a_pipe(lab: Lab) -> None:
 
 
 def test_at_a_terminal(lab: Lab) -> None:
-    """The plan is shown with its digest; a reason approves it, Enter alone does not."""
-    code, shown = on_a_terminal(lab, "reconcile", "demo", typed="\n")
-    assert (code, lab.stored()) == (1, {})
-    digest = last_decisions(lab)[0].digest[:8]
-    assert f"Why may plan {digest} be applied?" in shown
-    assert f"{getuser()} rejected plan {digest}" in shown
+    """The plan is shown with its digest and the decision is asked for first: Enter and no reject.
 
-    code, shown = on_a_terminal(lab, "reconcile", "demo", typed="agreed in PLAT-12\n")
+    A yes is asked for the reason, until there is one.
+    """
+    for typed in ("\n", "no\n"):
+        code, shown = on_a_terminal(lab, "reconcile", "demo", typed=typed)
+        assert (code, lab.stored()) == (1, {})
+        (rejected,) = last_decisions(lab)
+        assert rejected.said is Said.REJECTED
+        assert f"Apply plan {rejected.digest[:8]} to demo? [y/N]: " in shown
+        assert f"{getuser()} rejected plan {rejected.digest[:8]}" in shown
+
+    code, shown = on_a_terminal(lab, "reconcile", "demo", typed="y\n\nagreed in PLAT-12\n")
+    assert shown.count("Reason (it is recorded with your name): ") == 2
     assert (code, lab.stored()) == (0, STATE)
     assert last_decisions(lab)[0].reason == "agreed in PLAT-12"
 
@@ -78,12 +86,24 @@ def test_at_a_terminal(lab: Lab) -> None:
 def test_what_a_guard_refuses(lab: Lab) -> None:
     """With `on_breach` a guard's word is asked for; with `never` nobody is asked."""
     lab.desire(EVERYONE, approval="never")
-    code, shown = on_a_terminal(lab, "reconcile", "demo", typed="agreed in PLAT-12\n")
-    assert (code, "Why may" in shown, lab.stored()) == (1, False, {})
+    code, shown = on_a_terminal(lab, "reconcile", "demo", typed="demo\nagreed in PLAT-12\n")
+    assert (code, "to apply plan" in shown, lab.stored()) == (1, False, {})
+    run = last_run(lab)
+    named = ("--approve", run.read_json(PLAN)["digest"], "--reason", "agreed")
+    refused = lab.cli("reconcile", "--run", str(run.path), *named)
+    assert (refused.returncode, lab.stored()) == (1, {})
+    assert refused.stderr.startswith(
+        "cluster.yaml sets approval: never, so only --allow overrides guards: default_touched: "
+    )
 
     lab.desire(EVERYONE)
     assert "--reason TEXT\n" in said(lab, "plan", "demo", exit_code=1)
-    code, shown = on_a_terminal(lab, "reconcile", "demo", typed="agreed in PLAT-12\n")
+    for typed in ("no\n", "y\n", "agreed in PLAT-12\n"):
+        code, shown = on_a_terminal(lab, "reconcile", "demo", typed=typed)
+        assert "Type the name of the cluster, demo, to apply plan" in shown
+        assert (code, lab.stored()) == (1, {})
+    typed = "demo\nagreed in PLAT-12\n"
+    code, shown = on_a_terminal(lab, "reconcile", "demo", typed=typed)
     assert (code, lab.stored()) == (0, EVERYONE)
     assert last_decisions(lab)[0].guards == ("default_touched",)
 
@@ -110,12 +130,13 @@ def test_an_approval_that_names_guards(lab: Lab) -> None:
     options = ("--approve", run.read_json(PLAN)["digest"], "--reason", "agreed")
     one, other = ("--allow", "default_touched"), ("--allow", "takeover")
 
-    shown = said(lab, "reconcile", "demo", *options, exit_code=1)
-    assert "Let them pass with --allow takeover --allow default_touched --reason TEXT" in shown
-    assert (lab.stored(), last_decisions(lab)) == (before, ())
+    refused = lab.cli("reconcile", "demo", *options)
+    assert "To let the plan pass: --allow takeover --allow default_touched" in refused.stderr
+    assert (refused.returncode, lab.stored(), last_decisions(lab)) == (1, before, ())
     for command in (("demo",), ("--run", str(run.path))):
-        shown = said(lab, "reconcile", *command, *options, *one, exit_code=1)
-        assert "Let it pass with --allow takeover --reason TEXT" in shown
+        refused = lab.cli("reconcile", *command, *options, *one)
+        assert refused.returncode == 1
+        assert "To let the plan pass: --allow takeover --reason TEXT" in refused.stderr
         assert (lab.stored(), last_decisions(lab)) == (before, ())
 
     said(lab, "reconcile", "--run", str(run.path), *options, *one, *other)

@@ -44,7 +44,8 @@ def said(lab: Lab, *arguments: str, exit_code: int = 0) -> str:
 def masked(text: str, lab: Lab) -> str:
     """A text without what differs from run to run: digests, durations, and the run's name."""
     text = text.replace(str(lab.root), "ROOT")
-    text = re.sub(r"[0-9a-f]{8}\b", "DIGEST8", text)
+    text = re.sub(r"\b[0-9a-f]{64}\b", "DIGEST", text)
+    text = re.sub(r"\b[0-9a-f]{8}\b", "DIGEST8", text)
     text = re.sub(r"\d+ ms|\d+\.\d s\b", "TIME", text)
     return re.sub(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{4}", "RUN", text)
 
@@ -63,7 +64,7 @@ def test_a_story(lab: Lab) -> None:
         "The broker accepts all 2 (validate-only, 1 batch, TIME).\n"
         "No ledger of this cluster yet: nothing is cleared until a run has been verified.\n"
         "run: ROOT/store/runs/demo/RUN\n"
-        "next: quota-ops reconcile --run ROOT/store/runs/demo/RUN --approve DIGEST8\n"
+        "next: quota-ops reconcile --run ROOT/store/runs/demo/RUN --approve DIGEST\n"
     )
     said(lab, "plan", "demo", "--detailed-exitcode", exit_code=4)
     following = planned.rstrip().rpartition("next: quota-ops ")[2].split(" ")

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quota_ops.model.approval import Decision, Said, needs_person
+from quota_ops.model.approval import (
+    LARGE,
+    Decision,
+    Said,
+    approve_command,
+    needs_name,
+    needs_person,
+)
 from quota_ops.model.difference import Action
 from quota_ops.model.plan import GuardFinding, Plan
 from quota_ops.model.policy import ApprovalPolicy
@@ -43,6 +50,28 @@ def judged(policy: ApprovalPolicy, *guards: GuardFinding, writes: bool = True) -
 def test_which_plans_need_a_person(made: Plan, *, needed: bool) -> None:
     """The policy decides; what a guard refuses counts also where nothing is written."""
     assert needs_person(made) is needed
+
+
+@pytest.mark.parametrize(
+    ("made", "needed"),
+    [
+        (plan([CHANGE] * (LARGE - 1)), False),
+        (plan([CHANGE] * LARGE), True),
+        (plan([CHANGE], guards=(CUT,)), True),
+        (plan([CHANGE], guards=(replace(CUT, allowed="yes"),)), True),
+    ],
+)
+def test_which_plans_need_the_name_of_the_cluster(made: Plan, *, needed: bool) -> None:
+    """A large plan and one that a guard warns of are not approved by a key that slips."""
+    assert needs_name(made) is needed
+
+
+def test_the_command_that_approves() -> None:
+    """It names the whole digest, and a reason where a person decides."""
+    free, blocked = judged(ApprovalPolicy.ON_BREACH), judged(ApprovalPolicy.ON_BREACH, CUT)
+    command = f"quota-ops reconcile --run '/a b' --approve {free.digest}"
+    assert approve_command("/a b", free) == command
+    assert approve_command("/a b", blocked) == f"{command} --reason TEXT"
 
 
 @pytest.mark.parametrize(

@@ -133,17 +133,18 @@ def test_the_digest_stays_what_it_was() -> None:
 @pytest.mark.parametrize(
     ("typed", "approved"),
     [
-        ("ab12cd34", True),
-        (" AB12CD34EF\n", True),
+        ("ab12cd34ef" + "0" * 22, True),
+        (" AB12CD34EF" + "0" * 22 + "\n", True),
         ("ab12cd34ef" + "0" * 54, True),
-        ("ab12cd3", False),
-        ("ab12cd35", False),
+        ("ab12cd34ef" + "0" * 21, False),
+        ("ab12cd34", False),
+        ("ab12cd35ef" + "0" * 22, False),
         ("", False),
         ("ab12cd34ef" + "0" * 55, False),
     ],
 )
-def test_eight_characters_name_a_digest(typed: str, *, approved: bool) -> None:
-    """As many characters as people are shown are enough, fewer or others are not."""
+def test_32_characters_name_a_digest(typed: str, *, approved: bool) -> None:
+    """128 bits name a plan; fewer do not, because two plans that share them can be made."""
     assert approves(typed, "ab12cd34ef" + "0" * 54) is approved
 
 
