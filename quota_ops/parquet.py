@@ -77,6 +77,10 @@ def conform(table: Table, arrow: pa.Table, place: str = "") -> pa.Table:
     Raises InvalidInput, listing every discrepancy, when they are not the table's columns.
     """
     check_columns(table, {field.name: str(field.type) for field in arrow.schema}, place)
+    for column in table.columns:
+        if column.added and column.name not in arrow.schema.names:
+            nulls = pa.nulls(arrow.num_rows, ARROW_TYPES[column.type])
+            arrow = arrow.append_column(column.name, nulls)
     arrow = arrow.select(table.names)
     empty = [
         column.name
@@ -100,11 +104,15 @@ _SPELLINGS = {
 
 
 def check_columns(table: Table, found: Mapping[str, str], place: str = "") -> None:
-    """Hold column names and Arrow type names against the table; InvalidInput lists what differs."""
+    """Hold column names and Arrow type names against the table; InvalidInput lists what differs.
+
+    A column that was added later may be missing.
+    """
     wrong = [
         f"{column.name} is {found.get(column.name, 'missing')}, must be {column.type}"
         for column in table.columns
         if found.get(column.name) not in _SPELLINGS[column.type]
+        if column.name in found or not column.added
     ]
     wrong += [f"{name} is not a column of it" for name in found if name not in table.names]
     if wrong:

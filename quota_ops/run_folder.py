@@ -1,14 +1,16 @@
 """A run's folder: the names of its artefacts, and what each stands for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any, Self
+from uuid import uuid4
 
-from quota_ops import parquet
+from quota_ops import parquet, sequence
 from quota_ops.artefact_folder import ArtefactFolder
+from quota_ops.json_text import json_text
 from quota_ops.model.approval import Decision
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.difference import Action, Difference, Kind
@@ -32,6 +34,7 @@ from quota_ops.run_json import (
     plan_json,
     typed,
 )
+from quota_ops.run_store import store_of
 
 ABOUT = "run.json"
 POLICY = "policy.json"
@@ -75,22 +78,31 @@ class RunFolder(ArtefactFolder):
 
     @classmethod
     def start(cls, path: Path, *, cluster: str, commit: str | None, anew: bool = False) -> Self:
-        """Say in run.json what run this is, unless an earlier attempt that goes on has said it."""
+        """Say in run.json what run this is, unless an earlier attempt that goes on has said it.
+
+        It takes the next number of its run store. Raises InvalidInput where it lies in none.
+        """
         folder = cls(path)
         if anew or not folder.has(ABOUT):
-            folder.write_json(
-                ABOUT,
-                {
-                    "run": path.name,
-                    "cluster": cluster,
-                    "commit": commit,
-                    "started": iso_utc(),
-                },
-            )
+            about = {"run": path.name, "cluster": cluster, "commit": commit, "started": iso_utc()}
+            folder._number(about)
         return folder
 
+    def take_next_number(self, above: int = 0) -> None:
+        """Give a run that begins again a number of its own, larger than `above`."""
+        self._number(self.about(), above)
+
+    def _number(self, about: Mapping[str, Any], above: int = 0) -> None:
+        run = f"{self.path.parent.name}/{self.path.name}"
+        content = json_text({"run": run, "at": iso_utc(), "nonce": uuid4().hex}).encode()
+        number = sequence.take_number(store_of(self.path).sequence, content, above)
+        self.write_json(ABOUT, {**about, "sequence": number})
+
     def about(self) -> dict[str, Any]:
-        """What run.json says: run, cluster, commit, started."""
+        """What run.json says: run, cluster, commit, started, sequence.
+
+        Runs from before there were numbers have none.
+        """
         return self.read_as(
             ABOUT,
             lambda about: {
@@ -98,6 +110,7 @@ class RunFolder(ArtefactFolder):
                 "cluster": typed(about["cluster"], str),
                 "commit": typed(about["commit"], str | None),
                 "started": typed(about["started"], str),
+                "sequence": typed(about.get("sequence"), int | None),
             },
         )
 

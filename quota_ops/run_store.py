@@ -6,6 +6,7 @@ ROOT/ledger/CLUSTER_ID/     the rows that are ours, as numbered files
 ROOT/ledger_ends/CLUSTER_ID  the name of the file that its ledger ended with
 ROOT/approvals/CLUSTER_ID/  what people said of plans, a file each, by digest
 ROOT/holds/CLUSTER_ID/      who held what until when, as numbered files
+ROOT/sequence/              the number of each run, in the order in which they began
 """
 
 import os
@@ -66,6 +67,11 @@ class RunStore:
                 f"It has runs of: {', '.join(there) or 'none'}.",
             )
         return found
+
+    @property
+    def sequence(self) -> Path:
+        """The folder of the numbers that runs have taken."""
+        return self.root / "sequence"
 
     def overview(self, run: str) -> Path:
         """The folder of a drift run's overview of all clusters; `run` as `new_run` takes it."""

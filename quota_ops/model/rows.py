@@ -38,7 +38,10 @@ class ActualRow(NamedTuple):
 
 
 class LedgerRow(NamedTuple):
-    """A row of LEDGER: what a run of ours put, or was about to put, on the cluster."""
+    """A row of LEDGER: what a run of ours put, or was about to put, on the cluster.
+
+    `sequence` is the number of that run: of two runs, the one with the larger number began later.
+    """
 
     cluster: str
     entity: str
@@ -50,6 +53,7 @@ class LedgerRow(NamedTuple):
     commit: str | None
     run: str
     at: str
+    sequence: int | None = None
 
 
 class BatchRow(NamedTuple):

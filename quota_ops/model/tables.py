@@ -14,11 +14,15 @@ FLAG = "boolean"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column's name and type (string, double, int, boolean) and whether null may stand in it."""
+    """A column's name and type (string, double, int, boolean) and whether null may stand in it.
+
+    Files from before it was added lack an `added` column: all its values are null there.
+    """
 
     name: str
     type: str
     nullable: bool = False
+    added: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +80,12 @@ LEDGER = Table(
         Column("commit", TEXT, nullable=True),
         Column("run", TEXT),
         Column("at", TEXT),
+        Column("sequence", COUNT, nullable=True, added=True),
     ),
 )
 """The rows that are ours. `state` is `verified`, or `intended` for a write that was about to be
-sent; a null value is an intended clear. A key holds at most one row of each state."""
+sent; a null value is an intended clear. A key holds at most one row of each state. `sequence` is
+the number of the run that wrote it; null for adopted rows, and for rows older than numbers are."""
 
 CLUSTERS = Table(
     "clusters",

@@ -22,6 +22,7 @@ from quota_ops.run_folder import DESCRIBED, FACTS, METADATA, RunFolder
 from quota_ops.snapshot import Snapshot
 from quota_ops.stages.confirming import confirmed
 from quota_ops.stages.holding import held_entities, holds_now
+from quota_ops.stages.overtaken import take_number_above
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,14 @@ def ask(
 def leave(folder: RunFolder, described: Described) -> None:
     """Leave actual, ledger, holds, clusters and facts.
 
+    A ledger from another run store may know larger numbers than this one: the run takes one above.
     Raises InvalidInput when another cluster, or under another policy, was asked than the run's.
     """
     policy, known, source = described.policy, described.known, described.source
     another = not isinstance(source, Snapshot) and source.cluster_id != policy.cluster_id
     if another or folder.policy() != policy:
         raise InvalidInput("cluster.yaml changed while it was read", "Run the command again.")
+    take_number_above(folder, known.table)
     folder.write_table(ACTUAL, described.actual)
     folder.write_arrow(LEDGER, known.table)
     folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, described.lasting)))

@@ -40,6 +40,7 @@ def intend(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Path) -
             about["commit"],
             about["run"],
             now,
+            about["sequence"],
         )
         for row in plan.writes
         if is_as_planned(row.before, row.target, stored.get((row.entity, row.key)))

@@ -2,23 +2,29 @@
 
 from pathlib import Path
 
+import pyarrow as pa
+
 from quota_ops.ledger import applied, last
 from quota_ops.model.commit import named
 from quota_ops.model.tables import LEDGER
 from quota_ops.run_folder import RunFolder
 from quota_ops.run_json import typed
+from quota_ops.run_store import store_of
+from quota_ops.sequence import last_number
 
 BEGAN = "began.json"
 """A run's commit, and which was the last applied one when the run first began at it."""
 
 
 def note_beginning(folder: RunFolder, ledger_folder: Path) -> None:
-    """Leave began.json, unless the run began at its commit before.
+    """Leave began.json, unless the run began at its commit before: then it takes a new number.
 
     Raises InvalidInput as `ledger.last` does.
     """
     commit = folder.about()["commit"]
-    if _began(folder)[0] != commit:
+    if folder.has(BEGAN) and _began(folder)[0] == commit:
+        folder.take_next_number()
+    else:
         _, commits = applied(last(ledger_folder).table)
         folder.write_json(BEGAN, {"commit": commit, "after": commits[-1] if commits else None})
 
@@ -44,6 +50,17 @@ def why_overtaken(folder: RunFolder, ledger_folder: Path) -> str | None:
     if now[-1:] in {then[-1:], (folder.about()["commit"],)}:
         return None
     return f"{named(now[-1])} was applied since this plan was made"
+
+
+def take_number_above(folder: RunFolder, table: pa.Table) -> None:
+    """Let a run whose ledger comes from another run store come after the runs that it knows.
+
+    That store has given larger numbers than this one has: without it every run here would seem to
+    be older than those.
+    """
+    known = max(filter(None, table["sequence"].to_pylist()), default=0)
+    if known > last_number(store_of(folder.path).sequence):
+        folder.take_next_number(above=known)
 
 
 def _began(folder: RunFolder) -> tuple[str | None, str | None]:

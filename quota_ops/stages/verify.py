@@ -152,6 +152,7 @@ def _rows(
                 about["commit"],
                 about["run"],
                 now,
+                about["sequence"],
             )
 
 

@@ -100,7 +100,7 @@ def _sides(folder: Path, rows: int) -> None:
         for number, key in enumerate(keys)
     ]
     actual = [(*key, 1e6, True, None) for key in keys]
-    ledger = [(*key, 1e6, "verified", "bench", None, None, "run", "2026-01-01") for key in keys]
+    ledger = [(*key, 1e6, "verified", "bench", None, None, "run", "2026-01-01", 1) for key in keys]
     sides = ((DESIRED, desired), (ACTUAL, actual), (LEDGER, ledger))
     no_holds: list[tuple[str, str, str]] = []
     for table, values in (*sides, (HOLDS, no_holds), (CLUSTERS, [("bench", "repair", False)])):

@@ -20,7 +20,7 @@ POLICY = Policy("demo", "id", "demo")
 
 def row(entity: str, value: float | None, state: str = VERIFIED, **fields: Any) -> LedgerRow:
     """A row of the ledger."""
-    when = {"run": "run-1", "at": "2026-11-01T00:00:00Z"}
+    when: dict[str, Any] = {"run": "run-1", "at": "2026-11-01T00:00:00Z"}
     made = LedgerRow("id", entity, KEY, value, state, "team", "team.yaml", "c0ffee", **when)
     return made._replace(**fields)
 

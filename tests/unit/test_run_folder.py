@@ -22,7 +22,7 @@ def _folder(tmp_path: Path) -> RunFolder:
 
 def test_a_run_says_once_what_it_is(tmp_path: Path) -> None:
     """An attempt that comes later changes nothing of what the first one said."""
-    run = tmp_path / "run-1"
+    run = tmp_path / "runs" / "demo" / "run-1"
     first = RunFolder.start(run, cluster="demo", commit="c1").about()
 
     assert RunFolder.start(run, cluster="other", commit="c2").about() == first

@@ -1,0 +1,104 @@
+"""The numbers of runs: none is given twice, and a later run has a larger one."""
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from quota_ops import parquet, sequence
+from quota_ops.model.rows import LedgerRow
+from quota_ops.model.tables import LEDGER
+from quota_ops.run_folder import RunFolder
+from quota_ops.run_store import RunStore
+from quota_ops.sequence import last_number, take_number
+from quota_ops.stages.overtaken import note_beginning, take_number_above
+
+
+def began(store: RunStore, commit: str | None = None) -> RunFolder:
+    """A run that has just begun."""
+    return RunFolder.start(store.new_run("demo"), cluster="demo", commit=commit)
+
+
+def number_of(folder: RunFolder) -> int | None:
+    """The number of a run."""
+    number: int | None = folder.about()["sequence"]
+    return number
+
+
+def test_numbers_count_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first is 1; a folder holds few of them, and one that was just made may be empty."""
+    monkeypatch.setattr(sequence, "_EACH", 3)
+
+    assert last_number(tmp_path / "sequence") == 0
+    assert [take_number(tmp_path / "sequence", b"{}") for _ in range(7)] == [1, 2, 3, 4, 5, 6, 7]
+    places = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*.json"))
+    assert list(map(str, places)) == [
+        "sequence/00000000.runs/00000001.json",
+        "sequence/00000000.runs/00000002.json",
+        "sequence/00000001.runs/00000003.json",
+        "sequence/00000001.runs/00000004.json",
+        "sequence/00000001.runs/00000005.json",
+        "sequence/00000002.runs/00000006.json",
+        "sequence/00000002.runs/00000007.json",
+    ]
+    (tmp_path / "sequence" / "00000003.runs").mkdir()
+    assert last_number(tmp_path / "sequence") == 8
+    assert take_number(tmp_path / "sequence", b"{}") == 9
+
+
+def test_no_two_runs_have_one_number(tmp_path: Path) -> None:
+    """Runs that begin at once each get their own."""
+    with ThreadPoolExecutor(8) as pool:
+        numbers = list(pool.map(lambda _: number_of(began(RunStore(tmp_path))), range(40)))
+
+    assert sorted(filter(None, numbers)) == list(range(1, 41))
+
+
+def test_a_run_that_begins_again_takes_a_new_number(tmp_path: Path) -> None:
+    """A cleared run comes after those that began in between; a task that goes on keeps its own."""
+    store = RunStore(tmp_path)
+    first, second = began(store, "c1"), began(store, "c1")
+    note_beginning(first, tmp_path / "ledger")
+    assert RunFolder.start(first.path, cluster="demo", commit="c1").about() == first.about()
+    assert (number_of(first), number_of(second)) == (1, 2)
+
+    note_beginning(first, tmp_path / "ledger")
+    assert number_of(first) == 3
+
+    RunFolder.start(second.path, cluster="demo", commit="c2", anew=True)
+    assert number_of(second) == 4
+
+
+def test_a_ledger_from_another_run_store(tmp_path: Path) -> None:
+    """A run there comes after all that its ledger knows, though its store has counted less."""
+    row = LedgerRow("id", "user=a", "k", 1.0, "verified", None, None, None, "earlier", "")
+    known = parquet.from_rows(LEDGER, [row._replace(sequence=500), row])
+    store = RunStore(tmp_path)
+    folder = began(store)
+
+    take_number_above(folder, known)
+
+    assert (number_of(folder), number_of(began(store))) == (501, 502)
+    take_number_above(folder, known)
+    assert number_of(folder) == 501
+
+
+def test_a_copied_store_goes_on_counting(tmp_path: Path) -> None:
+    """The numbers are names: no file time and no clock decides."""
+    began(RunStore(tmp_path / "one"))
+    shutil.copytree(tmp_path / "one", tmp_path / "two", copy_function=shutil.copyfile)
+
+    assert number_of(began(RunStore(tmp_path / "two"))) == 2
+
+
+def test_a_run_from_before_there_were_numbers(tmp_path: Path) -> None:
+    """Its run.json says none, and a ledger file from then says none of its rows."""
+    folder = RunFolder(tmp_path)
+    about = {"run": "old", "cluster": "demo", "commit": None, "started": "2026-01-01T00:00:00Z"}
+    folder.write_json("run.json", about)
+    row = LedgerRow("id", "user=a", "k", 1.0, "verified", None, None, None, "old", "", 7)
+    arrow = parquet.from_rows(LEDGER, [row]).drop_columns(["sequence"])
+
+    assert folder.about() == {**about, "sequence": None}
+    assert list(parquet.to_rows(parquet.conform(LEDGER, arrow))) == [row._replace(sequence=None)]
