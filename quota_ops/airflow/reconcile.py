@@ -17,6 +17,7 @@ from quota_ops.desired.files import dag_id
 from quota_ops.desired.read import read_policy
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.guards import Guard
+from quota_ops.report.wording import counted, shortened
 
 PARAMS = {
     "allow": Param(
@@ -35,6 +36,9 @@ PARAMS = {
     ),
 }
 """Null is allowed because Airflow's form asks for everything else, whatever the default."""
+
+_PROBLEM_LENGTH = 500
+"""Characters of a problem in a DAG's documentation, which Airflow keeps with every version."""
 
 ABOUT = """\
 Makes the client quotas of **{cluster}** what `{folder}` says, and reads them back.
@@ -63,7 +67,9 @@ def reconcile_dag(
     try:
         schedule = read_policy(folder).schedule
     except InvalidDesiredState as invalid:
-        trouble = f"\n**Not scheduled: cluster.yaml does not parse.**\n\n```\n{invalid}\n```\n"
+        first, *more = (shortened(str(one), _PROBLEM_LENGTH) for one in invalid.problems)
+        rest = f"\n{counted(len(more), 'more problem')}: see quota-ops check" if more else ""
+        trouble = f"\n**Not scheduled: cluster.yaml does not parse.**\n\n```\n{first}{rest}\n```\n"
     with one_at_a_time(
         dag_id(folder),
         description=f"Makes the quotas of {folder.name} what Git says",

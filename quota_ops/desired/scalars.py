@@ -5,6 +5,8 @@ import re
 
 import yaml
 
+from quota_ops.model.unseen import is_visible
+
 _LONGEST_SHOWN = 60
 
 
@@ -105,4 +107,4 @@ def _digits(field: str, node: yaml.Node, pattern: re.Pattern[str], what: str) ->
 def show(text: str) -> str:
     """A text of unknown content on one harmless line, as it is where that is possible."""
     short = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
-    return short if short.isprintable() and short.strip() == short else json.dumps(short)
+    return short if is_visible(short) and short.strip() == short else json.dumps(short)

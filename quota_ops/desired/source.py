@@ -10,6 +10,7 @@ from stat import S_ISCHR, S_ISFIFO
 import yaml
 
 from quota_ops.model.problem import Problem
+from quota_ops.model.unseen import UNSEEN
 
 MAX_FILE_BYTES = 64 * 2**20
 """About half a million quotas; a larger file is no desired state."""
@@ -22,12 +23,6 @@ _LINE_BREAK = re.compile(r"\r\n|\n|\r")
 # numbers differ from an editor's, and the signs that reverse text, which make a review lie.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
-)
-# What Unicode shows as nothing (Default_Ignorable_Code_Point, interlinear marks) or as a blank.
-UNSEEN = re.compile(
-    "[\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f"
-    "\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 
 

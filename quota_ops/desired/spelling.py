@@ -4,9 +4,9 @@ import re
 from decimal import Decimal
 
 from quota_ops.desired.scalars import is_text
-from quota_ops.desired.source import UNSEEN
 from quota_ops.model.entity import Entity
 from quota_ops.model.quota import UNLIMITED, QuotaKey, in_byte_unit, parse_limit
+from quota_ops.model.unseen import is_visible
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./@+-]*")
 _TWO_DIGITS, _FOUR_DIGITS = 0x100, 0x10000
@@ -22,7 +22,7 @@ def spell_text(text: str) -> str:
 def _escaped(char: str) -> str:
     if char in '"\\':
         return f"\\{char}"
-    if char.isprintable() and not UNSEEN.match(char):
+    if is_visible(char):
         return char
     code = ord(char)
     if code < _TWO_DIGITS:

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from quota_ops.model.unseen import is_visible
+
 USER = "user"
 CLIENT_ID = "client-id"
 IP = "ip"
@@ -47,7 +49,7 @@ class Entity(NamedTuple):
     def text(self) -> str:
         """The entity as one line: `client-id=<default>,user=alice`.
 
-        A name that holds anything but plain printable characters is written as a JSON
+        A name that holds anything but plain characters that are seen is written as a JSON
         string, so the text is one harmless line and reads back to the same entity.
         """
         return text_of(self.parts)
@@ -88,11 +90,11 @@ def text_of(parts: tuple[tuple[str, str | None], ...]) -> str:
 
 @lru_cache(maxsize=65_536)
 def _quoted(name: str) -> str:
-    if _PLAIN.fullmatch(name) and name.isprintable():
+    if _PLAIN.fullmatch(name) and is_visible(name):
         return name
     quoted = json.dumps(name, ensure_ascii=False)
     return "".join(
-        char if char.isprintable() else json.dumps(char, ensure_ascii=True)[1:-1] for char in quoted
+        char if is_visible(char) else json.dumps(char, ensure_ascii=True)[1:-1] for char in quoted
     )
 
 

@@ -7,6 +7,7 @@ from quota_ops.model.commit import named
 from quota_ops.model.entity import Entity
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rollback import Rollback
+from quota_ops.model.unseen import is_visible
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
 from quota_ops.report.wording import counted
 
@@ -65,7 +66,7 @@ def afterwards(rollback: Rollback, cluster: str) -> Iterator[str]:
             f"one at a new commit {_again(rollback)}."
         )
     entities = [Entity.parse(one) for one in dict.fromkeys(row.entity for row in rollback.taken)]
-    typed = [one for one in entities if all((name or "").isprintable() for _, name in one.parts)]
+    typed = [one for one in entities if all(is_visible(name or "") for _, name in one.parts)]
     for entity in typed[:MOST_HELD]:
         yield (
             f"To keep it, once it is written: quota-ops hold {quote(cluster)} "

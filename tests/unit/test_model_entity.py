@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
+from quota_ops.model.unseen import UNSEEN
 
 names = st.text(st.characters(exclude_categories=["Cs"]))
 types = st.sampled_from(ENTITY_TYPES) | names.filter(bool)
@@ -23,6 +24,8 @@ HOSTILE = (
     "a,user=b",
     " ",
     "\u202e",
+    "red\u2764\ufe0f",
+    "\u3164",
 )
 
 
@@ -42,8 +45,9 @@ def test_one_entity_one_text(one: Entity, other: Entity) -> None:
 
 @given(entities)
 def test_text_is_one_harmless_line(entity: Entity) -> None:
-    """Nothing in a name can end a line, move a cursor or hide text."""
+    """Nothing in a name can end a line, move a cursor or hide text, or goes unseen itself."""
     assert entity.text.isprintable()
+    assert UNSEEN.search(entity.text) is None
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -67,6 +71,7 @@ def test_a_hostile_name_is_a_json_string(name: str) -> None:
         ({USER: "Ünïcode-日本"}, "user=Ünïcode-日本"),
         ({USER: ""}, 'user=""'),
         ({USER: "a b"}, 'user="a b"'),
+        ({USER: "a\u3164"}, 'user="a\\u3164"'),
         ({USER: "\u0085\U000e0001"}, 'user="\\u0085\\udb40\\udc01"'),
         ({}, ""),
     ],
