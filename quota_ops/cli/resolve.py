@@ -50,7 +50,7 @@ Examples:
     "--output",
     "destination",
     type=click.Path(path_type=Path),
-    help="With --clients: write the table here, .parquet or .csv.",
+    help="With --clients: write the table here, .parquet or .csv (for spreadsheets).",
 )
 @specification.actual
 @options.desired_state

@@ -48,10 +48,11 @@ class EmbeddedEngine:
                 ).create_view("clients")
                 db.register("quota_keys", QUOTA_KEYS)
                 db.register("limits", limits)
-                found = db.sql(text.resolve_text())
+                is_csv = destination.suffix == ".csv"
+                found = db.sql(text.resolve_text(spreadsheet=is_csv))
                 names = zip(found.columns, RESOLVED.names, strict=True)
                 resolved = found.project(", ".join(f'{old} AS "{new}"' for old, new in names))
-                if destination.suffix == ".csv":
+                if is_csv:
                     resolved.write_csv(str(destination), header=True)
                 else:
                     resolved.write_parquet(str(destination))

@@ -48,10 +48,11 @@ class SparkEngine:
         for name, rows in views.items():
             self._spark.createDataFrame(rows).createOrReplaceTempView(name)
         self._read(clients).toDF("user_name", "client_id").createOrReplaceTempView("clients")
-        found = self._spark.sql(text.resolve_text()).toDF(*RESOLVED.names)
+        is_csv = destination.suffix == ".csv"
+        found = self._spark.sql(text.resolve_text(spreadsheet=is_csv)).toDF(*RESOLVED.names)
         write = found.write.mode("overwrite")
         try:
-            if destination.suffix == ".csv":
+            if is_csv:
                 write.csv(str(destination), header=True, escape='"')
             else:
                 write.parquet(str(destination))

@@ -20,9 +20,14 @@ def batches_text(max_keys: int = MAX_KEYS, max_bytes: int = MAX_BYTES) -> str:
     )
 
 
-def resolve_text() -> str:
-    """`clients`, `quota_keys` and `limits` in, RESOLVED out."""
-    return _read("resolve.sql")
+def resolve_text(*, spreadsheet: bool = False) -> str:
+    """`clients`, `quota_keys` and `limits` in, RESOLVED out.
+
+    For a `spreadsheet`, which runs a cell such as `=cmd()`, a name that begins as a formula does
+    has an apostrophe before it.
+    """
+    rows = _read("resolve.sql")
+    return _read("spreadsheet.sql").format(resolved=rows) if spreadsheet else rows
 
 
 def _read(name: str) -> str:

@@ -118,6 +118,21 @@ def test_a_table_for_people_who_open_csv(engine: Resolver, tmp_path: Path) -> No
     assert sorted(rows_of(*parts)) == sorted(said)
 
 
+def test_no_name_is_a_formula(engine: Resolver, tmp_path: Path) -> None:
+    """A spreadsheet shows a name that begins as a formula does, and does not run it."""
+    hostile = ["=1+1", "+1", "-1", "@sum(a1)", "\tx", "\rx"]
+    clients: list[Client] = [(name, "plain=1") for name in hostile]
+    write_csv(tmp_path / "clients.csv", clients)
+    place = tmp_path / "resolved.csv"
+    stored = [StoredQuota(Entity.of({USER: None}), "producer_byte_rate", 1.0)]
+
+    resolve_clients(engine, stored, tmp_path / "clients.csv", place)
+
+    parts = place.glob("part-*.csv") if place.is_dir() else [place]
+    seen = {(row[0], row[1], row[7]) for row in rows_of(*parts) if row[3]}
+    assert seen == {(f"'{name}", "plain=1", f"'{name}") for name in hostile}
+
+
 def rows_of(*places: Path) -> list[tuple[str, ...]]:
     """The rows of CSV files, each under the columns of RESOLVED."""
     rows = []
