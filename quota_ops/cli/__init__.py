@@ -3,6 +3,7 @@
 import gc
 import json
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -15,7 +16,7 @@ from typing import Any
 import click
 
 from quota_ops.cli.interrupt import exit_code, heard, interrupted_words
-from quota_ops.model.errors import InvalidDesiredState, InvalidInput, QuotaOpsError
+from quota_ops.model.errors import InvalidDesiredState, InvalidInput, QuotaOpsError, Unexpected
 
 COMMANDS = {
     "check": "stages",
@@ -49,6 +50,30 @@ COMMANDS = {
 """Each command and the module of this package that has it, in the order of `--help`."""
 
 
+_VERBOSE = "quota_ops.verbose"
+
+
+def _add_verbose(command: click.Command) -> None:
+    """Let a command, and those below it, take --verbose."""
+    if all(one.name != "verbose" for one in command.params):
+        command.params.append(
+            click.Option(
+                ["--verbose"],
+                is_flag=True,
+                expose_value=False,
+                callback=_note_verbose,
+                help="Show the traceback of an unexpected error.",
+            )
+        )
+    if isinstance(command, click.Group):
+        for one in command.commands.values():
+            _add_verbose(one)
+
+
+def _note_verbose(ctx: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    ctx.meta[_VERBOSE] = ctx.meta.get(_VERBOSE) or value
+
+
 class Commands(click.Group):
     """Imports a command when it is asked for, so that `--help` and `check` start at once."""
 
@@ -66,6 +91,7 @@ class Commands(click.Group):
         command: click.Command = getattr(
             module, f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         )
+        _add_verbose(command)
         return command
 
     def resolve_command(
@@ -97,6 +123,13 @@ class Commands(click.Group):
         except KeyboardInterrupt as error:
             click.echo(interrupted_words(error), err=True)
             ctx.exit(exit_code(error))
+        except (click.ClickException, click.Abort, click.exceptions.Exit):
+            raise
+        except Exception as error:  # noqa: BLE001 - nobody foresaw it
+            if ctx.meta.get(_VERBOSE):
+                traceback.print_exception(error)
+            tell(Unexpected(error))
+            ctx.exit(Unexpected.exit_code)
 
 
 def tell(error: QuotaOpsError) -> None:
@@ -149,7 +182,7 @@ Start here:
 
 \b
 Exit codes: 0 done, 1 refused or unknown, 2 invalid input, 3 cluster trouble,
-4 differences exist (only with --detailed-exitcode).""",
+4 differences exist (only with --detailed-exitcode), 5 an unexpected error.""",
 )
 @click.version_option(package_name="quota-ops", prog_name="quota-ops")
 def main() -> None:

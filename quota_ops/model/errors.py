@@ -12,9 +12,12 @@ QuotaOpsError
     ├── NotAuthorized  3  the login holds, a permission is missing
     ├── NoAnswer       3  a request was sent, what became of it is unknown
     └── WrongCluster   3  another cluster answered
+
+Unexpected             5  any other error: a defect of quota-ops, or a limit of this machine
 """
 
 from collections.abc import Sequence
+from errno import EMFILE, ENFILE
 from typing import ClassVar
 
 from quota_ops.model.finding import Finding
@@ -79,6 +82,30 @@ class WrongCluster(ClusterTrouble):
 
 class NoAnswer(ClusterTrouble):
     """A request was sent and no answer came in time: what became of it is unknown."""
+
+
+class Unexpected(QuotaOpsError):
+    """An error that nobody foresaw: a defect of quota-ops, or a limit of this machine."""
+
+    exit_code = 5
+
+    def __init__(self, error: BaseException) -> None:
+        match error:
+            case MemoryError():
+                what = "this machine has no memory left for the command"
+                remedy = "Free some, or run it where there is more."
+            case OSError(errno=number) if number in {EMFILE, ENFILE}:
+                what = "this process may open no more files"
+                remedy = "Raise the limit: see ulimit -n."
+            case OSError(strerror=str(why), filename=str(place)):
+                what = f"{place}: {why}"
+                remedy = "If that is nothing you can mend, report it with the traceback: --verbose."
+            case _:
+                what = f"unexpected error: {type(error).__name__}: {error}"
+                remedy = "Please report it with the traceback that --verbose shows."
+        super().__init__(
+            what, f"{remedy}\n  What a run has written so far is listed by: quota-ops runs"
+        )
 
 
 class InvalidDesiredState(InvalidInput):

@@ -1,6 +1,5 @@
 """Many clients at once: every row is what the resolver of one client says, on either engine."""
 
-import csv
 import json
 import os
 import subprocess
@@ -100,48 +99,6 @@ def test_clients_come_in_three_formats(engine: Resolver, kind: str, tmp_path: Pa
     WRITERS[kind](place, clients)
 
     assert resolved_rows(engine, stored, place) == expected(stored, clients)
-
-
-def test_a_table_for_people_who_open_csv(engine: Resolver, tmp_path: Path) -> None:
-    """A .csv destination has the same rows: one file, or a folder of parts from Spark."""
-    stored, clients = everything()
-    write_csv(tmp_path / "clients.csv", clients)
-    place = tmp_path / "resolved.csv"
-
-    resolve_clients(engine, stored, tmp_path / "clients.csv", place)
-
-    parts = place.glob("part-*.csv") if place.is_dir() else [place]
-    said = [
-        tuple("" if cell is None else str(cell) for cell in row)
-        for row in expected(stored, clients)
-    ]
-    assert sorted(rows_of(*parts)) == sorted(said)
-
-
-def test_no_name_is_a_formula(engine: Resolver, tmp_path: Path) -> None:
-    """A spreadsheet shows a name that begins as a formula does, and does not run it."""
-    hostile = ["=1+1", "+1", "-1", "@sum(a1)", "\tx", "\rx"]
-    clients: list[Client] = [(name, "plain=1") for name in hostile]
-    write_csv(tmp_path / "clients.csv", clients)
-    place = tmp_path / "resolved.csv"
-    stored = [StoredQuota(Entity.of({USER: None}), "producer_byte_rate", 1.0)]
-
-    resolve_clients(engine, stored, tmp_path / "clients.csv", place)
-
-    parts = place.glob("part-*.csv") if place.is_dir() else [place]
-    seen = {(row[0], row[1], row[7]) for row in rows_of(*parts) if row[3]}
-    assert seen == {(f"'{name}", "plain=1", f"'{name}") for name in hostile}
-
-
-def rows_of(*places: Path) -> list[tuple[str, ...]]:
-    """The rows of CSV files, each under the columns of RESOLVED."""
-    rows = []
-    for place in places:
-        with place.open(encoding="utf-8", newline="") as lines:
-            header, *values = csv.reader(lines)
-        assert tuple(header) == RESOLVED.names
-        rows += [tuple(row) for row in values]
-    return rows
 
 
 def test_the_table_keeps_its_columns(tmp_path: Path) -> None:

@@ -1,0 +1,105 @@
+"""Errors that nobody foresaw: an exit code of their own, a short message, no traceback unasked."""
+
+import errno
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from quota_ops import cli
+from quota_ops.cli import findings as findings_command
+from quota_ops.model.errors import Unexpected
+
+FOUND = "What a run has written so far is listed by: quota-ops runs"
+"""The last line of every such message."""
+
+
+def fail(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Let `quota-ops findings` meet an error that nobody foresaw."""
+
+    def raise_it() -> None:
+        raise error
+
+    monkeypatch.setattr(findings_command.findings, "callback", lambda **_: raise_it())
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            ZeroDivisionError("division by zero"),
+            (
+                "unexpected error: ZeroDivisionError: division by zero\n"
+                "  Please report it with the traceback that --verbose shows.\n"
+            ),
+        ),
+        (
+            MemoryError(),
+            (
+                "this machine has no memory left for the command\n"
+                "  Free some, or run it where there is more.\n"
+            ),
+        ),
+        (
+            OSError(errno.EMFILE, "Too many open files", "/x"),
+            "this process may open no more files\n  Raise the limit: see ulimit -n.\n",
+        ),
+        (
+            PermissionError(errno.EACCES, "Permission denied", "/x"),
+            (
+                "/x: Permission denied\n"
+                "  If that is nothing you can mend, report it with the traceback: --verbose.\n"
+            ),
+        ),
+    ],
+    ids=["a defect", "memory", "open files", "a file"],
+)
+def test_an_unexpected_error(
+    error: Exception, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message says what happened and what to do; --verbose adds the traceback."""
+    fail(monkeypatch, error)
+
+    short = CliRunner().invoke(cli.main, ["findings"])
+    full = CliRunner().invoke(cli.main, ["findings", "--verbose"])
+
+    assert (short.exit_code, short.stderr) == (5, f"{message}  {FOUND}\n")
+    assert (full.exit_code, full.stderr.partition("\n")[0]) == (
+        5,
+        "Traceback (most recent call last):",
+    )
+    assert full.stderr.endswith(short.stderr)
+
+
+def test_a_machine_reads_an_unexpected_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With --format json it is an object like every other error."""
+    monkeypatch.setattr(sys, "argv", ["quota-ops", "--format", "json"])
+
+    cli.tell(Unexpected(ZeroDivisionError("x")))
+
+    assert json.loads(capsys.readouterr().err)["exit_code"] == 5
+
+
+@pytest.mark.parametrize("files", [12, 20, 30])
+def test_few_open_files(files: int, tmp_path: Path) -> None:
+    """A process that may open few files ends with an error in words, wherever it is."""
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "cluster.yaml").write_text("cluster_id: MkU3OEVBNTcwNTJENDM2Qg\n")
+    actual = tmp_path / "actual.jsonl"
+    actual.write_text("")
+    command = [sys.executable, "-m", "quota_ops", "plan", "demo", "--actual", str(actual)]
+    options = ["--desired-state", str(tmp_path), "--run-store", str(tmp_path / "store")]
+    limit = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({files}, {files}))"
+    start = f"{limit}; import os, sys; os.execv(sys.executable, {command + options!r})"
+
+    ended = subprocess.run(
+        [sys.executable, "-c", start], capture_output=True, text=True, check=False
+    )
+
+    assert "Traceback" not in ended.stderr
+    assert ended.returncode in {0, 2, 5}, ended.stderr
