@@ -41,7 +41,8 @@ def build_dags(
             f"{desired_state} is not a folder",
             "Give build_dags the folder whose sub-folders are clusters.",
         )
-    folders = cluster_folders(desired_state.resolve())
+    found = cluster_folders(desired_state)  # refuses a link that a commit may have made
+    folders = tuple(desired_state.resolve() / folder.name for folder in found)
     told = checked(notify)
     dags = [reconcile_dag(folder, run_store, approval_timeout, told) for folder in folders]
     if folders:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
-from os.path import realpath
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import click
 
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import find_cluster
+from quota_ops.desired.files import cluster_name
 from quota_ops.desired.read import Desired, find_clusters, read_cluster, refuse_strays, refuse_twins
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.silence import spoken
@@ -64,7 +64,7 @@ def _tell(checked: Sequence[dict[str, Any]], output: str, *, strict: bool) -> No
 
 
 def _checked(folder: Path, read: Callable[[], Desired], output: str) -> dict[str, Any]:
-    name = Path(realpath(folder)).name  # Path.resolve raises where a link leads to itself
+    name = cluster_name(folder)
     try:
         desired = read()
     except InvalidDesiredState as invalid:

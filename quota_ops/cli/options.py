@@ -126,11 +126,11 @@ def allowed(allow: tuple[str, ...], reason: str | None, approve: str | None) -> 
 
 def find_cluster(cluster: str, desired_state: Path) -> Path:
     """The folder of a cluster: its name under --desired-state, or a path to it."""
-    for folder in (desired_state / cluster, Path(cluster)):
-        if folder.is_dir() or folder.is_symlink():  # one that leads nowhere is told as such
-            return folder
-    from quota_ops.desired.files import cluster_folders
+    from quota_ops.desired.files import cluster_folders, is_folder_or_link
 
+    for folder in (desired_state / cluster, Path(cluster)):
+        if is_folder_or_link(folder):
+            return folder
     there = [one.name for one in cluster_folders(desired_state)]
     raise InvalidInput(
         f"there is no cluster {cluster!r} in {desired_state}",

@@ -15,6 +15,7 @@ from quota_ops.cli.interrupt import naming
 from quota_ops.cli.layout import TEXT
 from quota_ops.cli.show import progress, report_of, show_run
 from quota_ops.commit import find_commit
+from quota_ops.desired.files import cluster_name
 from quota_ops.desired.read import read_policy
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
@@ -126,7 +127,7 @@ def _keep_end(stages: Sequence[str], folder: RunFolder, *, reported: bool) -> No
 
 
 def _start(store: RunStore, cluster_folder: Path, commit: str | None) -> RunFolder:
-    name = cluster_folder.resolve().name
+    name = cluster_name(cluster_folder)
     found = commit or find_commit(cluster_folder)
     return RunFolder.start(store.new_run(name), cluster=name, commit=found)
 

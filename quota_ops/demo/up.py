@@ -70,7 +70,7 @@ def _dags(home: Path) -> Path:
     here = Path("dags").resolve()
     if here.is_dir():
         return here
-    desired_state = Path("desired_state").resolve()
+    desired_state = Path("desired_state").absolute()  # build_dags refuses a link
     if not desired_state.is_dir():
         desired_state = home / "desired_state"
         with as_file(EXAMPLE) as example:

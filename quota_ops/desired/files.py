@@ -3,11 +3,17 @@
 import os
 import re
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+from quota_ops.desired.checkout import Entry, Folder, Kind, LinkError, open_folder
 from quota_ops.desired.cluster_file import CLUSTER_YAML
-from quota_ops.desired.source import unread
+from quota_ops.desired.source import LINK, NOT_A_FILE, not_opened, unread
+from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.problem import Problem
+
+MAX_FOLDERS = 20
+"""How deep folders may be nested in a cluster's; teams need one or two."""
 
 _YAML = (".yaml", ".yml")
 _MARKDOWN = ".md"
@@ -27,24 +33,55 @@ _FORGES = frozenset({".github", ".gitlab"})
 """Folders that GitHub and GitLab read, at a repository's root alone: a cluster's may be one."""
 
 
+def open_cluster(folder: Path) -> AbstractContextManager[Folder]:
+    """Open a cluster's folder; OSError as `open_folder` raises it."""
+    return open_folder(folder, own=2)
+
+
+def is_folder_or_link(path: Path) -> bool:
+    """Whether a cluster's folder is there, or a link in its place or above it."""
+    try:
+        with open_cluster(path):
+            return True
+    except LinkError:
+        return True
+    except (OSError, ValueError):  # a name that no path can hold
+        return False
+
+
 def cluster_folders(desired_state: Path) -> tuple[Path, ...]:
     """The clusters' folders in order of their names: those with YAML in them, at any depth.
 
-    One without its cluster.yaml, one that cannot be read and a link that leads nowhere, unless it
-    is named as a file, count too: skipped, their quotas would be forgotten in silence. A hidden one
-    needs a cluster.yaml.
+    One without its cluster.yaml, one that cannot be read and a link, unless it is named as a file,
+    count too: skipped, their quotas would be forgotten in silence. A hidden one is a folder with
+    a cluster.yaml. InvalidInput when there is no desired state there.
     """
-    return tuple(sorted(filter(_is_cluster, desired_state.glob("*"))))
+    with _open_desired_state(desired_state) as folder:
+        found = tuple(one.name for one in folder.entries() if _is_cluster(folder, one))
+    return tuple(desired_state / name for name in found)
 
 
 def clusters_beside(folder: Path) -> tuple[Path, ...]:
     """The cluster's folder and those beside it that have a cluster.yaml, in order of their names.
 
-    None is walked: a folder that a person names may stand beside anything.
+    None is walked: a folder that a person names may stand beside anything. Links are left to
+    their own check.
     """
     desired_state = (folder if folder.name else Path.cwd()).parent
-    found = (one for one in desired_state.glob("*") if os.access(one / CLUSTER_YAML, os.F_OK))
-    return tuple(sorted(found))
+    try:
+        with open_folder(desired_state, own=1) as opened:
+            return tuple(
+                desired_state / one.name
+                for one in opened.entries()
+                if one.kind is Kind.FOLDER and _has_cluster_yaml(opened, one.name)
+            )
+    except OSError:
+        return ()
+
+
+def cluster_name(folder: Path) -> str:
+    """The name of a cluster's folder, also where it was typed as `.`."""
+    return Path(os.path.abspath(folder)).name  # noqa: PTH100 - Path.resolve follows links
 
 
 def dag_id(folder: Path) -> str:
@@ -54,60 +91,116 @@ def dag_id(folder: Path) -> str:
 
 def stray_files(desired_state: Path) -> tuple[Path, ...]:
     """What is named as YAML beside the clusters' folders, which no cluster would read."""
-    return tuple(
-        path
-        for path in sorted(desired_state.glob("*"))
-        if path.suffix in _YAML and not (path.is_dir() or path.name.startswith("."))
+    with _open_desired_state(desired_state) as folder:
+        return tuple(
+            desired_state / one.name
+            for one in folder.entries()
+            if one.name.endswith(_YAML)
+            and one.kind is not Kind.FOLDER
+            and not one.name.startswith(".")
+        )
+
+
+@contextmanager
+def _open_desired_state(path: Path) -> Iterator[Folder]:
+    try:
+        with open_folder(path, own=1) as folder:
+            yield folder
+    except (FileNotFoundError, NotADirectoryError):
+        remedy = "Name one with --desired-state; quota-ops init writes one."
+        raise InvalidInput(f"{path} is not a folder.", remedy) from None
+    except OSError as error:
+        problem = not_opened(error, str(path), "folder")
+        raise InvalidDesiredState([problem], files=1, quotas=0) from None
+
+
+def _is_cluster(folder: Folder, entry: Entry) -> bool:
+    if entry.name.startswith("."):
+        return entry.kind is Kind.FOLDER and _has_cluster_yaml(folder, entry.name)
+    if entry.kind is Kind.LINK:
+        return not entry.name.endswith((*_YAML, _MARKDOWN))
+    return entry.kind is Kind.FOLDER and _has_yaml(folder, entry.name)
+
+
+def _has_cluster_yaml(folder: Folder, name: str) -> bool:
+    try:
+        return folder.has(f"{name}/{CLUSTER_YAML}")
+    except PermissionError:
+        return False
+
+
+def _has_yaml(folder: Folder, name: str) -> bool:
+    """Whether YAML is anywhere below; what is nested too deep for a search counts as YAML."""
+    below = [name]
+    while below:
+        name = below.pop()
+        try:
+            entries = folder.entries(name)
+        except OSError as error:
+            if isinstance(error, PermissionError) and "/" not in name:
+                return True
+            continue
+        folders = [f"{name}/{one.name}" for one in entries if one.kind is Kind.FOLDER]
+        if any(one.name.endswith(_YAML) and one.kind is not Kind.FOLDER for one in entries):
+            return True
+        if folders and name.count("/") >= MAX_FOLDERS:
+            return True
+        below += folders
+    return False
+
+
+def list_quotas_files(folder: Folder, problems: list[Problem]) -> tuple[str, ...]:
+    """The names of the quotas files below a cluster's folder, in order, without cluster.yaml.
+
+    What is neither YAML nor Markdown is a problem, because a quota in a misnamed file would read
+    as removed. OSError when the cluster's own folder cannot be listed.
+    """
+    found: list[str] = []
+    below = [("", folder.entries())]
+    while below:
+        parent, entries = below.pop()
+        for entry in entries:
+            name = f"{parent}{entry.name}"
+            if _is_left_alone(entry, parent):
+                continue
+            if entry.kind is Kind.FOLDER:
+                below += _listed(folder, name, problems)
+            elif (wrong := _what_is_wrong(entry)) is not None:
+                problems.append(unread(_shown(folder.path / name), *wrong))
+            elif not name.endswith(_MARKDOWN):
+                found.append(name)
+    return tuple(sorted(found))
+
+
+def _is_left_alone(entry: Entry, parent: str) -> bool:
+    """Git's and the forges' own, and cluster.yaml, which has a reader of its own."""
+    if entry.name == _GIT or (entry.name in _GITS_FILES and entry.kind is Kind.FILE):
+        return True
+    at_top = parent == ""
+    return at_top and (
+        entry.name == CLUSTER_YAML or (entry.name in _FORGES and entry.kind is Kind.FOLDER)
     )
 
 
-def _is_cluster(path: Path) -> bool:
-    if path.name.startswith("."):
-        return os.access(path / CLUSTER_YAML, os.F_OK)
-    if not path.is_dir():
-        return not (path.exists() or path.suffix in (*_YAML, _MARKDOWN))
-    if not os.access(path, os.R_OK | os.X_OK):
-        return True
-    return any(name.endswith(_YAML) for _, _, names in os.walk(path) for name in names)
-
-
-def list_quotas_files(folder: Path, problems: list[Problem]) -> tuple[Path, ...]:
-    """The quotas files below a cluster's folder in order of their names, without cluster.yaml.
-
-    What is neither YAML nor Markdown is a problem, because a quota in a misnamed file would read
-    as removed.
-    """
-    found = _walk(folder, problems, _FORGES)
-    return tuple(path for path in sorted(found, key=str) if path != folder / CLUSTER_YAML)
-
-
-def _walk(
-    folder: Path, problems: list[Problem], without: frozenset[str] = frozenset()
-) -> Iterator[Path]:
+def _listed(folder: Folder, name: str, problems: list[Problem]) -> list[tuple[str, list[Entry]]]:
+    path = _shown(folder.path / name)
+    if name.count("/") >= MAX_FOLDERS:
+        message = f"More than {MAX_FOLDERS} folders are nested here."
+        problems.append(unread(path, message, "Move what is in it further up."))
+        return []
     try:
-        entries = list(os.scandir(folder))
+        return [(f"{name}/", folder.entries(name))]
     except OSError as error:
-        problems.append(unread(str(folder), f"The folder cannot be read: {error.strerror}."))
-        return
-    for entry in entries:
-        if entry.name == _GIT or (entry.name in _GITS_FILES and entry.is_file()):
-            continue
-        path = folder / entry.name
-        if entry.is_dir(follow_symlinks=False):
-            if entry.name not in without:
-                yield from _walk(path, problems)
-        elif (wrong := _what_is_wrong(entry)) is not None:
-            problems.append(unread(_shown(path), *wrong))
-        elif not entry.name.endswith(_MARKDOWN):
-            yield path
+        problems.append(not_opened(error, path, "folder"))
+        return []
 
 
-def _what_is_wrong(entry: os.DirEntry[str]) -> tuple[str, str] | None:
+def _what_is_wrong(entry: Entry) -> tuple[str, str] | None:
     """Why a file is no part of a desired state, and what to do; None when it may be one."""
-    if entry.is_symlink():
-        return "A link: a review would not show what it leads to.", "Put the file itself here."
-    if not entry.is_file():
-        return "This is not a plain file.", "Remove it."
+    if entry.kind is Kind.LINK:
+        return LINK
+    if entry.kind is not Kind.FILE:
+        return NOT_A_FILE
     if not entry.name.isprintable():
         return "The file's name holds what cannot be shown.", "Rename it."
     if not entry.name.endswith((*_YAML, _MARKDOWN)):

@@ -3,11 +3,11 @@
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
+from quota_ops.desired.checkout import Folder
 from quota_ops.desired.scalars import show
 from quota_ops.desired.source import Source, read_source
 from quota_ops.model.problem import Problem
@@ -89,9 +89,9 @@ class Document(NamedTuple):
     root: yaml.Node
 
 
-def read_document(path: Path, name: str, problems: list[Problem]) -> Document | None:
+def read_document(folder: Folder, name: str, problems: list[Problem]) -> Document | None:
     """Read and compose a file; None, and problems, when that cannot be done whole."""
-    source = read_source(path, name, problems)
+    source = read_source(folder, name, problems)
     if source is None:
         return None
     root = compose(source)

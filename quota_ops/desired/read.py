@@ -1,11 +1,11 @@
 """A cluster's desired state: its policy and one row for each limit, or every problem at once."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from quota_ops.desired.checkout import Folder
 from quota_ops.desired.cluster_file import (
     CLUSTER_YAML,
     ClusterFile,
@@ -14,16 +14,18 @@ from quota_ops.desired.cluster_file import (
 )
 from quota_ops.desired.files import (
     cluster_folders,
+    cluster_name,
     clusters_beside,
     dag_id,
     list_quotas_files,
+    open_cluster,
     stray_files,
 )
 from quota_ops.desired.findings import find
 from quota_ops.desired.nodes import garbage_collector_off, read_document
 from quota_ops.desired.quotas_file import Quota, read_quotas
 from quota_ops.desired.shapes import CLUSTER_FILE
-from quota_ops.desired.source import unread
+from quota_ops.desired.source import not_opened, unread
 from quota_ops.model.borders import Borders
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
@@ -61,36 +63,43 @@ def read_cluster(folder: Path) -> Desired:
     cluster, because a vanished file must not read as "remove that team's quotas". InvalidInput
     when there is no such folder.
     """
-    if not (folder.is_dir() or folder.is_symlink()):
+    try:
+        with open_cluster(folder) as opened, garbage_collector_off():
+            return _read_cluster(opened)
+    except (FileNotFoundError, NotADirectoryError):
         beside = ", ".join(path.name for path in clusters_beside(folder))
         remedy = f"The clusters beside it: {beside}." if beside else None
-        raise InvalidInput(f"{folder} is not a folder.", remedy)
+        raise InvalidInput(f"{folder} is not a folder.", remedy) from None
+    except OSError as error:
+        problem = not_opened(error, str(folder), "folder")
+        raise InvalidDesiredState([problem], files=1, quotas=0) from None
+
+
+def _read_cluster(folder: Folder) -> Desired:
     problems: list[Problem] = []
-    with garbage_collector_off():
-        paths = list_quotas_files(folder, problems)
-        unlisted = [str(folder)] == [problem.file for problem in problems]
-        cluster = None if unlisted else _read_cluster_file(folder, problems)
-        by_file = [tuple(_read_quotas_file(path, folder, problems)) for path in paths]
-        quotas = list(chain.from_iterable(by_file))
-        _refuse_twice(quotas)
-        if cluster is not None:
-            refuse_placeholder(cluster)
-            _refuse_untouchable(quotas, cluster)
-        files = len(paths) + 1
-        if cluster is None or problems:
-            limits = sum(len(quota.limits) for quota in quotas)
-            findings = _findings(by_file, cluster)[0] if cluster else ()
-            raise InvalidDesiredState(problems, files=files, quotas=limits, findings=findings)
-        rows = tuple(_rows(quotas, cluster.policy.cluster_id))
-        findings, silences = _findings(by_file, cluster)
-        findings += tuple(idle_silences(findings, silences, _BY_FILES))
-        return Desired(cluster.policy, rows, files, findings, silences)
+    names = list_quotas_files(folder, problems)
+    cluster = _read_cluster_file(folder, problems)
+    by_file = [tuple(_read_quotas_file(folder, name, problems)) for name in names]
+    quotas = list(chain.from_iterable(by_file))
+    _refuse_twice(quotas)
+    if cluster is not None:
+        refuse_placeholder(cluster)
+        _refuse_untouchable(quotas, cluster)
+    files = len(names) + 1
+    if cluster is None or problems:
+        limits = sum(len(quota.limits) for quota in quotas)
+        findings = _findings(by_file, cluster)[0] if cluster else ()
+        raise InvalidDesiredState(problems, files=files, quotas=limits, findings=findings)
+    rows = tuple(_rows(quotas, cluster.policy.cluster_id))
+    findings, silences = _findings(by_file, cluster)
+    findings += tuple(idle_silences(findings, silences, _BY_FILES))
+    return Desired(cluster.policy, rows, files, findings, silences)
 
 
 def read_policy(folder: Path) -> Policy:
     """Read a cluster's cluster.yaml alone; InvalidDesiredState with its problems."""
     problems: list[Problem] = []
-    cluster = _read_cluster_file(folder, problems)
+    cluster = _read_alone(folder, problems)
     if cluster is None:
         raise InvalidDesiredState(problems, files=1, quotas=0)
     return cluster.policy
@@ -103,9 +112,6 @@ def find_clusters(desired_state: Path) -> tuple[Path, ...]:
     wrong inside a folder is left for its own check to say. InvalidInput when there is no such
     folder.
     """
-    if not desired_state.is_dir():
-        remedy = "Name one with --desired-state; quota-ops init writes one."
-        raise InvalidInput(f"{desired_state} is not a folder.", remedy)
     folders = cluster_folders(desired_state)
     _refuse_twins(folders)
     return folders
@@ -121,7 +127,7 @@ def _refuse_twins(folders: Sequence[Path]) -> None:
     first: dict[str, ClusterFile] = {}
     for folder in folders:
         found: list[Problem] = []
-        cluster = _read_cluster_file(folder, found)
+        cluster = _read_alone(folder, found)
         if cluster is None:
             continue
         known = first.setdefault(cluster.policy.cluster_id, cluster)
@@ -155,18 +161,25 @@ def refuse_strays(desired_state: Path) -> None:
         raise InvalidDesiredState(strays, files=len(strays), quotas=0)
 
 
-def _read_cluster_file(folder: Path, problems: list[Problem]) -> ClusterFile | None:
-    path = folder / CLUSTER_YAML
-    with suppress(PermissionError):  # read_document says it
-        if not path.exists():
-            problems.append(unread(str(path), "The file is missing.", _LEAST))
-            return None
-    document = read_document(path, CLUSTER_YAML, problems)
-    return None if document is None else read_cluster_file(*document, folder.resolve().name)
+def _read_alone(folder: Path, problems: list[Problem]) -> ClusterFile | None:
+    try:
+        with open_cluster(folder) as opened:
+            return _read_cluster_file(opened, problems)
+    except OSError as error:
+        problems.append(not_opened(error, str(folder), "folder"))
+        return None
 
 
-def _read_quotas_file(path: Path, folder: Path, problems: list[Problem]) -> Iterator[Quota]:
-    document = read_document(path, path.relative_to(folder).as_posix(), problems)
+def _read_cluster_file(folder: Folder, problems: list[Problem]) -> ClusterFile | None:
+    if not folder.has(CLUSTER_YAML):
+        problems.append(unread(str(folder.path / CLUSTER_YAML), "The file is missing.", _LEAST))
+        return None
+    document = read_document(folder, CLUSTER_YAML, problems)
+    return None if document is None else read_cluster_file(*document, cluster_name(folder.path))
+
+
+def _read_quotas_file(folder: Folder, name: str, problems: list[Problem]) -> Iterator[Quota]:
+    document = read_document(folder, name, problems)
     return iter(()) if document is None else read_quotas(*document)
 
 

@@ -2,18 +2,21 @@
 
 import re
 from dataclasses import dataclass
-from errno import EINVAL
 from functools import cached_property
-from pathlib import Path
-from stat import S_ISCHR, S_ISFIFO
 
 import yaml
 
+from quota_ops.desired.checkout import Folder, LinkError, NotAFileError, TooLargeError
 from quota_ops.model.problem import Problem
 from quota_ops.model.unseen import UNSEEN
 
 MAX_FILE_BYTES = 64 * 2**20
 """About half a million quotas; a larger file is no desired state."""
+LINK = ("This is a link, and no link is followed.", "Replace it with what it leads to.")
+LINK_ABOVE = (
+    "Replace it with the folder; if no commit can change the link, name the folder it leads to."
+)
+NOT_A_FILE = ("This is not a plain file.", "Remove it.")
 _MAX_EXCERPT = 160
 _FIVE_DIGITS = 0x10000
 
@@ -98,18 +101,17 @@ class Source:
         return True
 
 
-def read_source(path: Path, name: str, problems: list[Problem]) -> Source | None:
+def read_source(folder: Folder, name: str, problems: list[Problem]) -> Source | None:
     """Read a file whole; None, and a problem, when it cannot be read or is not UTF-8 text."""
-    file = str(path)
+    file = str(folder.path / name)
     try:
-        size = _size(path)
-        data = path.read_bytes() if size <= MAX_FILE_BYTES else b""
-    except OSError as error:
-        problems.append(unread(file, f"The file cannot be read: {error.strerror}."))
+        data = folder.read(name, MAX_FILE_BYTES)
+    except TooLargeError as error:
+        size = f"{error.size / 2**20:.0f} MiB; up to {MAX_FILE_BYTES >> 20} are read."
+        problems.append(unread(file, f"The file has {size}", "Split it by team."))
         return None
-    if size > MAX_FILE_BYTES:
-        message = f"The file has {size / 2**20:.0f} MiB; up to {MAX_FILE_BYTES >> 20} are read."
-        problems.append(unread(file, message, "Split it by team."))
+    except OSError as error:
+        problems.append(not_opened(error, file))
         return None
     if data.startswith(_UTF_16):
         problems.append(unread(file, "The file is UTF-16.", "Save it as UTF-8."))
@@ -122,16 +124,19 @@ def read_source(path: Path, name: str, problems: list[Problem]) -> Source | None
     return None if source.refuse_invisible() else source
 
 
-def _size(path: Path) -> int:
-    found = path.stat()
-    if S_ISFIFO(found.st_mode) or S_ISCHR(found.st_mode):  # to read one may never end
-        raise OSError(EINVAL, "It is a pipe or a device")
-    return found.st_size
-
-
 def unread(file: str, message: str, remedy: str | None = None) -> Problem:
     """The problem of a file as a whole, at its first character."""
     return Problem(file, 1, 1, message, remedy)
+
+
+def not_opened(error: OSError, file: str, what: str = "file") -> Problem:
+    """The problem of a file or folder that was not opened; a link is named, never its target."""
+    if isinstance(error, LinkError):
+        remedy = LINK_ABOVE if error.is_above else LINK[1]
+        return unread(error.filename, LINK[0], remedy)
+    if isinstance(error, NotAFileError):
+        return unread(file, *NOT_A_FILE)
+    return unread(file, f"The {what} cannot be read: {error.strerror}.")
 
 
 def _refuse_byte(source: Source, error: UnicodeDecodeError) -> None:

@@ -131,6 +131,29 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
         build_dags(tmp_path / "desired-state")
 
 
+def test_no_link_is_followed_when_a_dag_file_is_parsed(
+    repository: Repository, tmp_path: Path
+) -> None:
+    """A link in place of a cluster has a DAG that names it; one of the desired state has none."""
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "cluster.yaml").write_text("correct-horse\n")
+    (tmp_path / "desired_state" / "leak").symlink_to(secret)
+
+    leak: Any = repository.dags()["reconcile_leak"]
+
+    assert leak.schedule is None
+    assert "desired_state/leak:1:1  This is a link" in str(leak.doc_md)
+    assert "correct-horse" not in str(leak.doc_md)
+
+    from quota_ops.airflow import build_dags
+
+    (tmp_path / "desired_state").rename(tmp_path / "elsewhere")
+    (tmp_path / "desired_state").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InvalidInput, match="desired_state:1:1  This is a link"):
+        build_dags(tmp_path / "desired_state")
+
+
 def test_a_dag_file_is_parsed_without_its_quotas(tmp_path: Path) -> None:
     """Airflow parses it again and again: no quota file is read, and nothing heavy imported."""
     repository = Repository(tmp_path)

@@ -1,6 +1,7 @@
 """The script for pull requests, on more clusters than the page about it has."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -51,3 +52,32 @@ def test_a_fleet_is_one_comment(tmp_path: Path) -> None:
         + "**quota-ops · c**\n\nshort\n\n"
         + "d: no report; the log of this job says why.\n\n"
     )
+
+
+LINKS, PARSE = "unit/test_check_links.py", "dag/test_parse.py"
+PROMISES = {
+    "From the top of the checkout": (LINKS, "a_link_is_named_and_nothing_behind_it_is_read"),
+    "A link ends `check`": (LINKS, "a_link_is_named_and_nothing_behind_it_is_read"),
+    "No other command": (LINKS, "no_command_reads_what_a_link_leads_to"),
+    "A file or folder that becomes": (LINKS, "what_becomes_a_link_while_it_is_read_is_refused"),
+    "A pipe, a device or a socket": (LINKS, "pipes_sockets_and_devices_are_refused_at_once"),
+    "A link above the checkout": (LINKS, "links_above_the_checkout_are_followed"),
+    "The link of git-sync": (LINKS, "the_link_of_git_sync_is_followed"),
+    "Without a `.git`": (LINKS, "without_git_no_link_is_followed_from_the_desired_state_down"),
+    "In Airflow the same holds": (PARSE, "no_link_is_followed_when_a_dag_file_is_parsed"),
+    "Name the folder itself": (LINKS, "the_folder_that_a_link_leads_to_may_be_named"),
+}
+"""What the page promises of links, by how it begins, and the test that holds it."""
+
+
+def test_every_promise_about_links_has_a_test() -> None:
+    """No sentence of the section is there without a test that holds it."""
+    page = (ROOT / "docs" / "pull-requests.md").read_text(encoding="utf-8")
+    section = page.partition("## What a pull request cannot read\n")[2]
+    _, *lines = re.split(r"\n(?=- |\n\w)", section)
+    said = [line.strip().removeprefix("- ") for line in lines]
+    unheld = [line for line in said if not line.startswith(tuple(PROMISES))]
+    missing = [start for start in PROMISES if not any(line.startswith(start) for line in said)]
+    assert (unheld, missing) == ([], [])
+    for file, name in PROMISES.values():
+        assert f"def test_{name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8")

@@ -10,6 +10,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from quota_ops.desired import nodes
+from quota_ops.desired.checkout import open_folder
 from quota_ops.desired.nodes import read_document
 from quota_ops.desired.read import read_cluster
 from quota_ops.desired.scalars import is_plain
@@ -109,7 +110,8 @@ def test_the_schemas_agree_with_check(case: Any, folder: Path) -> None:
     write(folder, case)
     valid = True
     for path in (*folder.rglob("*.yaml"), *folder.rglob("*.yml")):
-        document = read_document(path, path.name, [])
+        with open_folder(path.parent, own=1) as opened:
+            document = read_document(opened, path.name, [])
         schema = cluster_schema() if path.name == "cluster.yaml" else quotas_schema()
         valid &= document is not None and Draft202012Validator(schema).is_valid(
             as_an_editor_reads(document.root)

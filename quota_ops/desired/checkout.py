@@ -1,0 +1,244 @@
+"""The one place where folders and files of desired state are opened: no link is followed.
+
+A commit can make any path in its checkout a link to any file of the machine that reads it.
+"""
+
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from enum import Enum, auto
+from operator import attrgetter
+from pathlib import Path, PurePosixPath
+from stat import S_ISDIR, S_ISLNK, S_ISREG
+from typing import NamedTuple
+
+_GIT = ".git"
+_GIT_FILE_BYTES = 4096
+_LINKED_WORKTREES = "worktrees"
+# A folder that is only passed through need not be listed, so it need not be readable.
+_PASS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY
+# A pipe would block until somebody writes; a terminal would become that of this process.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+
+
+class LinkError(OSError):
+    """A link where none is followed; `is_above` tells a parent folder of what was to be read."""
+
+    def __init__(self, path: Path, *, is_above: bool = False) -> None:
+        super().__init__(errno.ELOOP, "It is a link", str(path))
+        self.is_above = is_above
+
+
+class NotAFileError(OSError):
+    """A pipe, a device or a socket in place of a file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(errno.EINVAL, "It is a pipe, a device or a socket", str(path))
+
+
+class TooLargeError(OSError):
+    """A file of more bytes than its reader takes; `size` is how many."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        super().__init__(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+        self.size = size
+
+
+class Kind(Enum):
+    """What a name in a folder is, without following it."""
+
+    FILE = auto()
+    FOLDER = auto()
+    LINK = auto()
+    OTHER = auto()
+
+
+class Entry(NamedTuple):
+    """A name in a folder, and what it is."""
+
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """An open folder of desired state; `path` is as a person typed it.
+
+    A name is a path below it, with slashes; every component is opened from the one before, so
+    that what becomes a link meanwhile is refused too. All methods raise OSError: LinkError for a
+    link, NotAFileError for what is no plain file.
+    """
+
+    path: Path
+    descriptor: int
+
+    def entries(self, name: str = "") -> list[Entry]:
+        """What a folder holds, in order of the names."""
+        with self._enter(PurePosixPath(name).parts) as descriptor:
+            listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=descriptor)
+            try:
+                with os.scandir(listed) as found:
+                    return sorted(
+                        (Entry(one.name, _kind(one)) for one in found), key=attrgetter("name")
+                    )
+            finally:
+                os.close(listed)
+
+    def has(self, name: str) -> bool:
+        """Whether anything has this name, be it a link that leads nowhere."""
+        *folders, last = PurePosixPath(name).parts
+        try:
+            with self._enter(folders) as descriptor:
+                os.stat(last, dir_fd=descriptor, follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError, LinkError):
+            return False
+        return True
+
+    def read(self, name: str, most: int) -> bytes:
+        """The bytes of a plain file; TooLargeError, before any is read, for more than `most`."""
+        *folders, last = PurePosixPath(name).parts
+        path = self.path / name
+        with self._enter(folders) as descriptor:
+            _require_plain(os.stat(last, dir_fd=descriptor, follow_symlinks=False), path)
+            try:
+                opened = os.open(last, _READ, dir_fd=descriptor)
+            except OSError as error:
+                raise LinkError(path) if error.errno == errno.ELOOP else error from None
+        with os.fdopen(opened, "rb") as file:
+            found = os.fstat(opened)
+            _require_plain(found, path)  # it may have become another since
+            if found.st_size > most:
+                raise TooLargeError(path, found.st_size)
+            return file.read(most)
+
+    def write(self, name: str, data: bytes, *, replace: bool = False) -> None:
+        """Write a file that is not there yet, or `replace` one; FileExistsError as well."""
+        flags = os.O_TRUNC if replace else os.O_CREAT | os.O_EXCL
+        opened = os.open(name, _WRITE | flags, 0o666, dir_fd=self.descriptor)
+        with os.fdopen(opened, "wb") as file:
+            file.write(data)
+
+    @contextmanager
+    def _enter(self, names: Sequence[str]) -> Iterator[int]:
+        with ExitStack() as folders:
+            descriptor, path = self.descriptor, self.path
+            for name in names:
+                path /= name
+                descriptor = _pass_into(descriptor, name, path)
+                folders.callback(os.close, descriptor)
+            yield descriptor
+
+
+@contextmanager
+def open_folder(path: Path, *, own: int) -> Iterator[Folder]:
+    """Open a folder of desired state, of which no commit can have led elsewhere.
+
+    Below the top of a Git checkout no component may be a link; above it they may, as those that
+    git-sync makes. Where no `.git` tells the top, the last `own` components may not. `..` is
+    taken out of the path before it is followed. Raises OSError, LinkError for a link.
+    """
+    root, *names = Path(os.path.abspath(path)).parts  # noqa: PTH100 - Path.absolute keeps ".."
+    descriptor, here = os.open(root, _PASS), Path(root)
+    repository = None
+    try:
+        for left, name in zip(range(len(names), 0, -1), names, strict=True):
+            repository = _repository(descriptor) or repository
+            here /= name
+            if repository is None and left > own:
+                inner = os.open(name, _PASS, dir_fd=descriptor)
+            else:
+                inner = _pass_below_top(descriptor, name, here, repository)
+            os.close(descriptor)
+            descriptor = inner
+        yield Folder(path, descriptor)
+    except LinkError as error:
+        if error.filename == str(here) and not path.is_absolute():
+            error.filename = os.path.relpath(here)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def make_folder(path: Path) -> Iterator[Folder]:
+    """Open a folder of desired state to write in, and make it where it is not there."""
+    there = next(one for one in (path, *path.absolute().parents) if os.path.lexists(one))
+    with open_folder(there, own=2):
+        path.mkdir(parents=True, exist_ok=True)
+    with open_folder(path, own=2) as folder:
+        yield folder
+
+
+def _pass_below_top(
+    descriptor: int, name: str, path: Path, repository: os.stat_result | None
+) -> int:
+    """Enter a folder that a commit may control; a link only to a worktree of the same repository.
+
+    Of that kind is git-sync's: its root is a repository, and no commit made the link.
+    """
+    try:
+        return _pass_into(descriptor, name, path)
+    except LinkError:
+        inner = None if repository is None else _open_worktree(descriptor, name, repository)
+        if inner is None:
+            raise LinkError(path, is_above=True) from None
+        return inner
+
+
+def _pass_into(descriptor: int, name: str, path: Path) -> int:
+    try:
+        return os.open(name, _PASS | os.O_NOFOLLOW, dir_fd=descriptor)
+    except OSError:
+        found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+        if S_ISLNK(found.st_mode):
+            raise LinkError(path) from None
+        raise
+
+
+def _repository(descriptor: int) -> os.stat_result | None:
+    """The `.git` of a folder, which is then the top of a checkout; None where it has none."""
+    try:
+        return os.stat(_GIT, dir_fd=descriptor)
+    except FileNotFoundError:
+        with suppress(FileNotFoundError):  # a link that leads nowhere
+            return os.stat(_GIT, dir_fd=descriptor, follow_symlinks=False)
+        return None
+
+
+def _open_worktree(descriptor: int, name: str, repository: os.stat_result) -> int | None:
+    """Follow a link to the top of a linked worktree; Git takes no `.git` into a commit."""
+    try:
+        inner = os.open(name, _PASS, dir_fd=descriptor)
+    except OSError:
+        return None
+    try:
+        with os.fdopen(os.open(_GIT, _READ, dir_fd=inner), "rb") as file:
+            text = os.fsdecode(file.read(_GIT_FILE_BYTES)).strip()
+        folder = Path(text.removeprefix("gitdir: "))
+        common = os.stat(folder.parent.parent, dir_fd=inner)
+        if folder.parent.name == _LINKED_WORKTREES and os.path.samestat(common, repository):
+            return inner
+    except (OSError, ValueError):  # a .git that is no file; a path with a zero byte
+        pass
+    os.close(inner)
+    return None
+
+
+def _require_plain(found: os.stat_result, path: Path) -> None:
+    if S_ISLNK(found.st_mode):
+        raise LinkError(path)
+    if S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not S_ISREG(found.st_mode):
+        raise NotAFileError(path)
+
+
+def _kind(entry: os.DirEntry[str]) -> Kind:
+    if entry.is_symlink():
+        return Kind.LINK
+    if entry.is_dir(follow_symlinks=False):
+        return Kind.FOLDER
+    return Kind.FILE if entry.is_file(follow_symlinks=False) else Kind.OTHER

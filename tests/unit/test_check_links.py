@@ -1,0 +1,193 @@
+"""A commit cannot lead check out of its checkout: no link is followed, and nothing else read."""
+
+import os
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from quota_ops.cli import main
+from quota_ops.desired.checkout import Entry, Folder
+from tests.unit.hostile_links import ABOVE, IN_PLACE, LINKS, QUOTAS, write_cluster
+
+SECRET = "correct-horse-battery-staple"
+
+
+@pytest.fixture(name="machine", autouse=True)
+def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with one cluster, in which we stand, and a folder of secrets beside it."""
+    secrets = tmp_path / "secrets"
+    secrets.mkdir()
+    for name in ("cluster.yaml", "password.yaml"):
+        (secrets / name).write_text(SECRET)
+    checkout = tmp_path / "checkout"
+    write_cluster(checkout / "desired_state" / "demo")
+    (checkout / ".git").mkdir()
+    monkeypatch.chdir(checkout)
+    return tmp_path
+
+
+def check(*arguments: str) -> Result:
+    """What check of some arguments says."""
+    return CliRunner().invoke(main, ["check", *arguments])
+
+
+@pytest.mark.parametrize("arguments", [(), ("demo",), ("--format", "json"), ("demo", "--strict")])
+@pytest.mark.parametrize("make", LINKS)
+def test_a_link_is_named_and_nothing_behind_it_is_read(
+    make: Callable[[Path], str], arguments: tuple[str, ...], machine: Path
+) -> None:
+    """Wherever below the top of the checkout a link is, check ends with 2 and shows no excerpt."""
+    said = make(machine)
+
+    ended = check(*arguments)
+
+    assert ended.exit_code == 2, ended.output
+    assert SECRET not in ended.output
+    assert " | " not in ended.output
+    path, message = said.split(":1:1  ")
+    found = '"file": "' + path if "json" in arguments and path in ended.stdout else said
+    assert found in ended.output
+    assert message[:30] in ended.output
+
+
+@pytest.mark.parametrize("make", LINKS)
+@pytest.mark.parametrize("command", ["ping", "describe", "plan", "hold"])
+def test_no_command_reads_what_a_link_leads_to(
+    command: str, make: Callable[[Path], str], machine: Path
+) -> None:
+    """Every command that names a cluster refuses what check refuses of cluster.yaml and above."""
+    make(machine)
+
+    ended = CliRunner().invoke(
+        main, [command, "demo"], env={"QUOTA_OPS_RUN_STORE": str(machine / "store")}
+    )
+
+    assert ended.exit_code in {2, 3}
+    assert SECRET not in ended.output
+
+
+def test_what_becomes_a_link_while_it_is_read_is_refused(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file or folder that is exchanged after it was listed is not followed either."""
+    team = Path("desired_state/demo/team")
+    team.mkdir()
+    (team / "password.yaml").write_text(QUOTAS.replace("alice", "bob"))
+    listed = Folder.entries
+
+    def exchange(folder: Folder, name: str = "") -> list[Entry]:
+        found = listed(folder, name)
+        if name == "team":
+            team.rename("aside")
+            team.symlink_to(machine / "secrets")
+            Path("desired_state/demo/team.yaml").unlink()
+            Path("desired_state/demo/team.yaml").symlink_to(machine / "secrets/password.yaml")
+        return found
+
+    monkeypatch.setattr(Folder, "entries", exchange)
+
+    ended = check("demo")
+
+    assert ended.output == (
+        f"desired_state/demo/team:1:1  {IN_PLACE}\n"
+        f"desired_state/demo/team.yaml:1:1  {IN_PLACE}\n"
+        "2 problems in 2 of 3 files (0 quotas read)\n"
+    )
+
+
+def test_pipes_sockets_and_devices_are_refused_at_once() -> None:
+    """Nothing waits for the other end of a pipe, and a socket is no file."""
+    folder = Path("desired_state/demo")
+    os.mkfifo(folder / "pipe.yaml")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(folder / "socket.yaml"))
+        (folder / "cluster.yaml").unlink()
+        os.mkfifo(folder / "cluster.yaml")
+
+        ended = check("demo")
+
+    problem = "This is not a plain file. Remove it."
+    assert ended.output == (
+        f"{folder}/cluster.yaml:1:1  {problem}\n{folder}/pipe.yaml:1:1  {problem}\n"
+        f"{folder}/socket.yaml:1:1  {problem}\n3 problems in 3 of 2 files (1 quota read)\n"
+    )
+
+
+def test_links_above_the_checkout_are_followed(machine: Path) -> None:
+    """No commit can make a link above the top of its checkout."""
+    (machine / "work").symlink_to(machine)
+
+    ended = check("--desired-state", str(machine / "work/checkout/desired_state"))
+
+    assert ended.output == "demo: 1 quota in 2 files, no problems\n"
+
+
+@pytest.mark.parametrize("at_top", [True, False])
+def test_the_link_of_git_sync_is_followed(machine: Path, *, at_top: bool) -> None:
+    """Its root is a repository too, in which a link leads to the newest linked worktree."""
+    root = machine / "git"
+    write_cluster(root / "demo" if at_top else root / "desired_state/demo")
+    git = ("git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@example.com")
+    for command in (
+        ("init", "-q"),
+        ("add", "."),
+        ("commit", "-qm", "Quotas"),
+        ("worktree", "add", "-q", "--detach", ".worktrees/abc"),
+    ):
+        subprocess.run([*git, *command], check=True)
+    (root / "current").symlink_to(".worktrees/abc")
+    (root / "other").symlink_to(machine / "checkout")
+    below = "" if at_top else "/desired_state"
+
+    followed = check("--desired-state", f"{root}/current{below}")
+    refused = check("--desired-state", f"{root}/other/desired_state")
+
+    assert followed.output == "demo: 1 quota in 2 files, no problems\n"
+    assert refused.output.startswith(f"{root}/other:1:1  {ABOVE}")
+
+
+def test_without_git_no_link_is_followed_from_the_desired_state_down(machine: Path) -> None:
+    """An archive does not say where a commit's own paths begin: a folder above may be a link."""
+    Path(".git").rmdir()
+    (machine / "work").symlink_to(machine / "checkout")
+    (machine / "state").symlink_to(machine / "checkout/desired_state")
+
+    followed = check("--desired-state", str(machine / "work/desired_state"))
+    refused = check("--desired-state", str(machine / "state"))
+
+    assert followed.output == "demo: 1 quota in 2 files, no problems\n"
+    assert refused.output.startswith(f"{machine}/state:1:1  {ABOVE}")
+
+
+def test_a_folder_that_may_be_passed_but_not_listed_is_no_obstacle(machine: Path) -> None:
+    """The folders above a checkout need not be readable."""
+    (machine / "checkout").chmod(0o711)
+    is_root = os.geteuid() == 0
+    machine.chmod(0o711)
+    if is_root:
+        for path in (machine, *machine.parents[:-2]):
+            path.chmod(0o711)
+        os.seteuid(65_534)
+    try:
+        ended = check("--desired-state", str(machine / "checkout/desired_state"))
+    finally:
+        if is_root:
+            os.seteuid(0)
+
+    assert ended.output == "demo: 1 quota in 2 files, no problems\n"
+
+
+def test_the_folder_that_a_link_leads_to_may_be_named(machine: Path) -> None:
+    """A person's own link needs no more than another name."""
+    current = machine / "checkout/current"
+    current.symlink_to("desired_state")
+
+    refused = check("--desired-state", "current")
+    named = check("--desired-state", os.path.realpath(current))
+
+    assert refused.output.startswith(f"current:1:1  {ABOVE} it leads to.\n")
+    assert named.output == "demo: 1 quota in 2 files, no problems\n"
