@@ -54,6 +54,19 @@ def list_names(folder: Path) -> list[str]:
         raise InvalidInput(f"{folder} cannot be listed: {error.strerror}") from error
 
 
+def is_folder(place: Path) -> bool:
+    """Whether a folder is in a place; InvalidInput when nobody may look."""
+    return exists(place) and place.is_dir()
+
+
+def exists(place: Path) -> bool:
+    """Whether something is in a place; InvalidInput when nobody may look."""
+    try:
+        return place.exists()
+    except OSError as error:
+        raise InvalidInput(f"{place} cannot be read: {error.strerror}") from error
+
+
 def make_folder(path: Path) -> None:
     """Make a folder, and each above it that is not there, that nobody else may read.
 

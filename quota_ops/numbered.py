@@ -53,7 +53,7 @@ def create_next(
     """
     for number in range(first, first + MOST_ATTEMPTS):
         place = place_of(number)
-        if not place.exists() and artefact.create(place, content_of(number)):
+        if not artefact.exists(place) and artefact.create(place, content_of(number)):
             return number
     raise refused_create(place_of(first))
 

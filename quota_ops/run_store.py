@@ -54,13 +54,9 @@ class RunStore:
         root = self.root / "runs"
         there = sorted(artefact.list_names(root))
         clusters = there if cluster is None else {*there} & {safe_name(cluster)}
-        found = tuple(
-            place
-            for folder in clusters
-            if (root / folder).is_dir()
-            for name in artefact.list_names(root / folder)
-            if (place := root / folder / name).is_dir()
-        )
+        folders = (root / folder for folder in clusters if artefact.is_folder(root / folder))
+        places = (folder / name for folder in folders for name in artefact.list_names(folder))
+        found = tuple(filter(artefact.is_folder, places))
         if cluster and not found:
             raise InvalidInput(
                 f"the run store {self.root} has no run of a cluster {cluster!r}",
@@ -140,7 +136,7 @@ def _usual() -> Path:
 
 def _checkout(root: Path) -> Path | None:
     real = root.resolve()
-    return next((one for one in (real, *real.parents) if (one / ".git").exists()), None)
+    return next((one for one in (real, *real.parents) if artefact.exists(one / ".git")), None)
 
 
 def safe_name(name: str) -> str:

@@ -107,7 +107,7 @@ def run_command(
         shown = show_run(name, folder, output)
     finally:
         _keep_end(stages, folder, reported="report" in stages)
-    if actual is not None and output == TEXT:
+    if actual is not None and shown.plan is not None and output == TEXT:
         click.echo(f"offline, against {actual}: no broker was asked whether it would accept this")
     if isinstance(error, GuardsRefused) and output == TEXT and approve is None:
         raise click.exceptions.Exit(error.exit_code)  # the screen has just said it

@@ -132,7 +132,7 @@ def find_connection(
     if path := os.environ.get(variable):
         return _read(name, Path(path), f"named by ${variable}")
     usual = connections_folder() / f"{name}.properties"
-    if usual.exists():
+    if _may_exist(usual):
         return _read(name, usual, "of that name")
     first = "--connection FILE  not given"
     remedy = _STARTED if name == SANDBOX else "Write that file"
@@ -145,6 +145,14 @@ def find_connection(
         f"    {usual}  does not exist",
         f"{remedy}, for example:\n{_EXAMPLE}",
     )
+
+
+def _may_exist(file: Path) -> bool:
+    """Whether a file is there, or nobody may look: to read it then says why."""
+    try:
+        return file.exists()
+    except OSError:
+        return True
 
 
 def _read(name: str, file: Path, why: str) -> Connection:
