@@ -1,18 +1,20 @@
 """The runs of a run store, told from a few small files of each; none is too damaged to be named."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history import PastRun
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.outcome import Status
-from quota_ops.model.report import STAGES, StageStatus
+from quota_ops.model.outcome import Outcome
+from quota_ops.model.report import STAGES, STOPPED, StageStatus
 from quota_ops.model.tables import DIFFERENCES
 from quota_ops.run_folder import (
     ABOUT,
@@ -103,7 +105,8 @@ def past_run(path: Path) -> PastRun:
     parts = _Parts(folder)
     about = parts.tell(ABOUT, folder.about) or {"cluster": path.parent.name, "commit": None}
     read = partial(folder.read_as, REPORT, _reported, before="rows")
-    end = parts.tell(REPORT, read) or _without_report(parts)
+    interrupted = _interrupted(parts)
+    end = interrupted or parts.tell(REPORT, read) or _without_report(parts)
     if not folder.has(ABOUT):
         parts.troubles.append(f"{ABOUT} is missing")
     return PastRun(
@@ -113,7 +116,7 @@ def past_run(path: Path) -> PastRun:
         started=_started(path),
         commit=about["commit"],
         decisions=parts.tell(APPROVAL, folder.decisions) or (),
-        trouble="; ".join(parts.troubles) or None,
+        trouble="; ".join(dict.fromkeys(parts.troubles)) or None,
         **end._asdict(),
     )
 
@@ -176,15 +179,50 @@ def _reported(values: dict[str, Any]) -> _End:
     )
 
 
+_INTERRUPTED = {
+    StageStatus.INTERRUPTED: "interrupted",
+    StageStatus.NOT_ENDED: "applying or interrupted",
+}
+
+
+def _interrupted(parts: _Parts) -> _End | None:
+    """What a run came to whose apply was cut off; its report is of an earlier attempt."""
+    file = stage_file("apply")
+    ended = parts.tell(file, partial(parts.folder.stage_result, "apply"))
+    if ended is None or ended.status not in _INTERRUPTED:
+        return None
+    outcomes = tuple(_outcomes_so_far(parts))
+    keys: Counter[str] = Counter()
+    for one in outcomes:
+        keys[one.status.replace("_", " ")] += len(one.keys)
+    sentence = ", ".join(f"{number:,} {status}" for status, number in keys.items())
+    return _End(_INTERRUPTED[ended.status], sentence, _plan_digest(parts), _changes(outcomes))
+
+
+def _outcomes_so_far(parts: _Parts) -> Iterator[Outcome]:
+    """The outcomes that a run has kept, whether or not it came to the end of its sending."""
+    folder = parts.folder
+    files = map(batch_file, count(1)) if folder.has(batch_file(1)) else [APPLIED]
+    for name in takewhile(folder.has, files):
+        yield from parts.tell(name, partial(folder.outcomes, name)) or ()
+
+
+def _changes(outcomes: Iterable[Outcome]) -> int:
+    return sum(len(one.keys) for one in outcomes if one.was_written)
+
+
+def _plan_digest(parts: _Parts) -> str | None:
+    read = partial(parts.folder.read_as, PLAN, _digest, before="differences")
+    return parts.tell(PLAN, read)
+
+
 def _without_report(parts: _Parts) -> _End:
     folder = parts.folder
-    read = partial(folder.read_as, PLAN, _digest, before="differences")
-    digest = parts.tell(PLAN, read)
-    outcomes = parts.tell(APPLIED, partial(folder.outcomes, APPLIED)) or ()
-    changes = sum(len(one.keys) for one in outcomes if one.status is Status.ACCEPTED)
+    digest = _plan_digest(parts)
+    changes = _changes(parts.tell(APPLIED, partial(folder.outcomes, APPLIED)) or ())
     for stage in (*STAGES, "adopt", "release"):
         ended = parts.tell(stage_file(stage), partial(folder.stage_result, stage))
-        if ended and ended.status in {StageStatus.REFUSED, StageStatus.FAILED}:
+        if ended and ended.status in STOPPED:
             return _End(f"{stage} {ended.status}", ended.message, digest, changes)
     came_to = next((word for names, word in _ENDS if all(map(folder.has, names))), "unfinished")
     return _End(came_to, None, digest, changes)

@@ -99,10 +99,7 @@ class RunFolder(ArtefactFolder):
         self.write_json(ABOUT, {**about, "sequence": number})
 
     def about(self) -> dict[str, Any]:
-        """What run.json says: run, cluster, commit, started, sequence.
-
-        Runs from before there were numbers have none.
-        """
+        """What run.json says: run, cluster, commit, started, sequence (none in older runs)."""
         return self.read_as(
             ABOUT,
             lambda about: {
@@ -204,9 +201,11 @@ class RunFolder(ArtefactFolder):
     def stage(self, stage: str, spent: float = 0.0) -> Iterator[None]:
         """Keep how a stage ended and how long it took, whatever it raises.
 
-        `spent` are seconds that it took already.
+        `spent` are seconds that it took already. A stage that writes is NOT_ENDED until then.
         """
         began = monotonic() - spent
+        if stage == "apply":
+            self.keep_end(StageResult(stage, StageStatus.NOT_ENDED))
         status, message = StageStatus.DONE, None
         try:
             yield
@@ -215,14 +214,17 @@ class RunFolder(ArtefactFolder):
             message = str(error)
             raise
         except KeyboardInterrupt:
-            status, message = StageStatus.FAILED, "interrupted"
+            status, message = StageStatus.INTERRUPTED, "a signal ended it"
             raise
         except BaseException as error:
             status, message = StageStatus.FAILED, f"{type(error).__name__}: {error}"
             raise
         finally:
-            result = StageResult(stage, status, round(monotonic() - began, 3), message)
-            self.write_json(stage_file(stage), result._asdict())
+            self.keep_end(StageResult(stage, status, round(monotonic() - began, 3), message))
+
+    def keep_end(self, result: StageResult) -> None:
+        """Keep how a stage ended."""
+        self.write_json(stage_file(result.stage), result._asdict())
 
     def stage_result(self, stage: str) -> StageResult:
         """How a stage of this run ended; NOT_RUN when it did not begin."""

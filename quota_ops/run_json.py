@@ -91,7 +91,14 @@ def outcomes_from_json(values: Mapping[str, Any]) -> tuple[Outcome, ...]:
     """The outcomes that `outcomes_json` wrote."""
     return conforming(
         [
-            Outcome(**one | {"keys": tuple(one["keys"]), "status": Status(one["status"])})
+            Outcome(
+                **one
+                | {
+                    "keys": tuple(one["keys"]),
+                    "status": Status(one["status"]),
+                    "earlier": (said := one.get("earlier")) and Status(said),
+                }
+            )
             for one in values["outcomes"]
         ]
     )

@@ -35,7 +35,11 @@ class Status(StrEnum):
 
 
 class Outcome(NamedTuple):
-    """What became of the rows of one entity in one batch; `keys` are those it is about."""
+    """What became of the rows of one entity in one batch; `keys` are those it is about.
+
+    `earlier` is what an earlier attempt of the run did to rows that this one did not write:
+    ACCEPTED, or UNKNOWN. Null where no attempt sent them before.
+    """
 
     batch: int
     entity: str
@@ -44,6 +48,17 @@ class Outcome(NamedTuple):
     code: int = 0
     error: str | None = None
     message: str | None = None
+    earlier: Status | None = None
+
+    @property
+    def was_written(self) -> bool:
+        """Whether the broker accepted these rows from any attempt of the run."""
+        return Status.ACCEPTED in {self.status, self.earlier}
+
+    @property
+    def may_be_written(self) -> bool:
+        """Whether nobody knows if the broker accepted these rows from the run."""
+        return not self.was_written and Status.UNKNOWN in {self.status, self.earlier}
 
 
 DONE = frozenset({Status.ACCEPTED, Status.ALREADY})

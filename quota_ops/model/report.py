@@ -1,5 +1,6 @@
 """What a report says; the pages in quota_ops/report only lay it out."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -22,7 +23,17 @@ class StageStatus(StrEnum):
     DONE = "done"
     REFUSED = "refused"
     FAILED = "failed"
+    INTERRUPTED = "interrupted"
+    """By a signal, or found dead by a later run."""
+    NOT_ENDED = "not ended"
+    """At work, or killed before it could record its end."""
     NOT_RUN = "not run"
+
+
+STOPPED = frozenset(
+    {StageStatus.REFUSED, StageStatus.FAILED, StageStatus.INTERRUPTED, StageStatus.NOT_ENDED}
+)
+"""The stage did not do what it is for."""
 
 
 class StageResult(NamedTuple):
@@ -32,6 +43,11 @@ class StageResult(NamedTuple):
     status: StageStatus
     seconds: float | None = None
     message: str | None = None
+
+
+def has_not_ended(stages: Iterable[StageResult]) -> bool:
+    """Whether a run has recorded no end of what it writes: it is at work, or was killed."""
+    return any(one.status is StageStatus.NOT_ENDED for one in stages)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

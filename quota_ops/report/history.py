@@ -37,7 +37,7 @@ def _run(run: PastRun) -> Row:
 
 
 def _tone(run: PastRun) -> Tone:
-    stopped = run.came_to.endswith(("refused", "failed"))
+    stopped = run.came_to.endswith(("refused", "failed", "interrupted"))
     return _TONES.get(run.came_to, Tone.REFUSAL if stopped else Tone.PLAIN)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from quota_ops.model.difference import Action
 from quota_ops.model.errors import InvalidDesiredState
-from quota_ops.model.outcome import DONE, MEANT
+from quota_ops.model.outcome import MEANT, Status
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.quota import format_limit
 from quota_ops.model.report import Report
@@ -166,7 +166,7 @@ def verified_line(report: Report) -> Line:
 
 def finished_line(report: Report, place: str) -> Line:
     """The last line of a run: what was applied, who agrees, where the report is."""
-    done = [one for one in report.applied if one.status in DONE]
+    done = [one for one in report.applied if one.status is Status.ACCEPTED]
     keys, entities = sum(len(one.keys) for one in done), len({one.entity for one in done})
     seconds = duration(sum(one.seconds or 0.0 for one in report.stages))
     parts = [f"nothing applied in {seconds}"]

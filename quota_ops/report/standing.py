@@ -61,6 +61,20 @@ class ReportRow(NamedTuple):
     guarded: bool = False
 
     @property
+    def was_written(self) -> bool:
+        """Whether this run wrote it."""
+        return self._is_changed(Status.ACCEPTED)
+
+    @property
+    def was_there(self) -> bool:
+        """Whether the cluster had stored it before this run would have written it."""
+        return self._is_changed(Status.ALREADY)
+
+    def _is_changed(self, status: Status) -> bool:
+        is_changed = self.standing is Standing.CHANGED
+        return is_changed and self.applied is not None and self.applied.status is status
+
+    @property
     def section(self) -> Section:
         """Whether somebody has to look at it, or it changed (or would), or neither."""
         return Section.PERSON if self.guarded else _SECTIONS[self.standing]
@@ -85,13 +99,7 @@ def not_read_back(report: Report) -> tuple[ReportRow, ...]:
     """The rows that this run wrote and asked no broker for again, as verify did not come to it."""
     if report.brokers or not report.applied:
         return ()
-    return tuple(
-        row
-        for row in report_rows(report)
-        if row.standing is Standing.CHANGED
-        and row.applied is not None
-        and row.applied.status is Status.ACCEPTED
-    )
+    return tuple(row for row in report_rows(report) if row.was_written)
 
 
 @lru_cache(maxsize=1)

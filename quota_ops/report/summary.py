@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from quota_ops.model.report import Report, StageResult, StageStatus
+from quota_ops.model.report import STOPPED, Report, StageResult, StageStatus, has_not_ended
 from quota_ops.report.cells import trouble_word
 from quota_ops.report.remarks import brokers_words
 from quota_ops.report.standing import (
@@ -65,7 +65,7 @@ def answer(report: Report, named: str | None = None) -> Answer:
     if number := count[Standing.DRIFTED]:
         changed = f"{'was' if number == 1 else 'were'} changed behind Git's back"
         return Answer(Word.NO, f"{counted(number, 'quota')} on {cluster} {changed}", more)
-    if waits := _waits(cluster, count):
+    if not has_not_ended(report.stages) and (waits := _waits(cluster, count)):
         return Answer(Word.NOT_YET, waits, more)
     if missing := _silence(report) or stop or ("verify did not run" if unseen else None):
         return Answer(Word.UNKNOWN, f"{missing} on {cluster}", details)
@@ -96,7 +96,7 @@ def _details(
     unsettled, drifted = count[Standing.UNSETTLED], count[Standing.DRIFTED]
     if drifted and unsettled:
         yield f"{drifted:,} drifted"
-    if count[Standing.PENDING] and (drifted or unsettled):
+    if count[Standing.PENDING] and (drifted or unsettled or has_not_ended(report.stages)):
         yield f"{count[Standing.PENDING]:,} pending"
     if count[Standing.HELD] and (drifted or unsettled or count[Standing.PENDING]):
         yield f"{count[Standing.HELD]:,} held"
@@ -105,8 +105,8 @@ def _details(
     if unseen:
         were = "was" if len(unseen) == 1 else "were"
         yield f"{counted(len(unseen), 'change')} {were} written and not read back"
-    elif count[Standing.CHANGED]:
-        yield f"{counted(count[Standing.CHANGED], 'change')} made by this run"
+    else:
+        yield from _made(rows)
     agreed = count[Standing.IN_SYNC] - sum(row.difference.target is not None for row in unseen)
     agreed += sum(
         row.standing is Standing.CHANGED and row.difference.target is not None for row in rows
@@ -119,6 +119,13 @@ def _details(
         yield brokers_words(report.brokers)
     if unmanaged := count[Standing.UNMANAGED]:
         yield f"{unmanaged:,} not described in Git"
+
+
+def _made(rows: Sequence[ReportRow]) -> Iterator[str]:
+    if made := sum(row.was_written for row in rows):
+        yield f"{counted(made, 'change')} made by this run"
+    if found := sum(row.was_there for row in rows):
+        yield f"{counted(found, 'change')} {'was' if found == 1 else 'were'} there already"
 
 
 def _is(number: int) -> str:
@@ -158,10 +165,18 @@ def stages_not_run(report: Report) -> tuple[str, ...]:
 
 
 def _has_stopped(stage: StageResult) -> bool:
-    return stage.status in {StageStatus.FAILED, StageStatus.REFUSED}
+    return stage.status in STOPPED
+
+
+_STOPPED_WORDS = {
+    StageStatus.FAILED: "failed",
+    StageStatus.REFUSED: "was refused",
+    StageStatus.INTERRUPTED: "was interrupted",
+    StageStatus.NOT_ENDED: "has not ended",
+}
 
 
 def _stop(report: Report) -> str | None:
     for stage in stopped_stages(report):
-        return f"{stage.stage} {'failed' if stage.status is StageStatus.FAILED else 'was refused'}"
+        return f"{stage.stage} {_STOPPED_WORDS[stage.status]}"
     return None

@@ -4,7 +4,7 @@ It is no part of what Git says: the ledger does not learn of it, and a plan sees
 behind Git's back.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from quota_ops.frames.text import MAX_BYTES, MAX_KEYS
 from quota_ops.kafka.cluster import Cluster
@@ -70,26 +70,34 @@ def ask(
 def send(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple[Outcome, ...]:
     """Leave applied.json; what became of each entity. After an unknown one nothing more is sent.
 
-    Raises KeyboardInterrupt, after applied.json is left as well, when a person stops it.
+    applied.json is left before each request too, with what is on its way as unknown, so that it is
+    there whatever ends the process.
     """
     done: list[Outcome] = []
+
+    def note() -> None:
+        folder.leave_outcomes(APPLIED, (*done, *interrupted(batches, done)))
+
     with folder.stage("apply"):
         try:
-            for answers in _sent_in_turn(cluster, batches):
+            for answers in _sent_in_turn(cluster, batches, note):
                 done += answers
             folder.leave_outcomes(APPLIED, tuple(done))
         except BaseException:
-            folder.leave_outcomes(APPLIED, (*done, *interrupted(batches, done)))
+            note()
             raise
         return tuple(done)
 
 
-def _sent_in_turn(cluster: Cluster, batches: Batches) -> Iterator[tuple[Outcome, ...]]:
+def _sent_in_turn(
+    cluster: Cluster, batches: Batches, note: Callable[[], None]
+) -> Iterator[tuple[Outcome, ...]]:
     trouble: str | None = None
     for number, rows in batches.items():
         if trouble is not None:
             yield all_of(number, rows, Status.NOT_SENT, trouble)
             continue
+        note()
         try:
             answers, _ = sent(cluster, number, rows, {})
         except ClusterTrouble as error:

@@ -1,9 +1,9 @@
 """apply: look again, note the intent, send batch after batch, keep what became of each entity."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
+from typing import NamedTuple
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.errors import NoAnswer, QuotaOpsError, Refused
@@ -11,11 +11,12 @@ from quota_ops.model.outcome import MEANT, Outcome, Status
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import BatchRow
-from quota_ops.run_folder import APPLIED, RunFolder, batch_file
+from quota_ops.run_folder import APPLIED, RunFolder
 from quota_ops.stages.approval import approved_plan
+from quota_ops.stages.attempt import Attempt
 from quota_ops.stages.holding import without_held
 from quota_ops.stages.intent import Keys, intend, is_as_planned, withdraw
-from quota_ops.stages.outcomes import SETTLED, all_of, interrupted, listed
+from quota_ops.stages.outcomes import all_of, listed
 from quota_ops.stages.overtaken import why_overtaken
 from quota_ops.stages.settle import sent
 from quota_ops.stages.standstill import refuse_at_standstill
@@ -41,7 +42,7 @@ def run(
     is left alone, though the plan has it. Raises Refused when the digest does not match, a guard
     was not let pass, the cluster is paused or frozen by now, another commit was applied meanwhile,
     the ledger is gone, or any entity did not end as planned; ClusterTrouble when the cluster was
-    lost; KeyboardInterrupt when a person stops it, after applied.json is left if anything was sent.
+    lost. Whatever else ends it, such as KeyboardInterrupt, is raised after applied.json is left.
     """
     plan, batches = approved_plan(folder, approved)
     _refuse_if_overtaken(folder, ledger_folder)
@@ -49,26 +50,26 @@ def run(
         refuse_at_standstill(plan.policy)
     stored = cluster.stored()
     noted = intend(folder, plan, stored, ledger_folder)
-    done: list[Outcome] = []
+    attempt = Attempt(folder)
     try:
         trouble = _send_all(
-            folder,
+            attempt,
             cluster,
             batches,
             stored,
             progress,
-            done=done,
             ledger_folder=ledger_folder,
             holds_folder=holds_folder,
         )
-        _end(folder, done, noted, ledger_folder)
-    except KeyboardInterrupt:
-        for number, batch in groupby(interrupted(batches, done), key=lambda one: one.batch):
-            done += _keep(folder, number, tuple(batch))
-        _end(folder, done, noted, ledger_folder)
+        _end(folder, attempt.done, noted, ledger_folder)
+    except QuotaOpsError:
         raise
-    _raise_unless_done(done, trouble)
-    return tuple(done)
+    except BaseException:  # a signal, or the time that Airflow gives a task
+        attempt.stop(batches)
+        _end(folder, attempt.done, noted, ledger_folder)
+        raise
+    _raise_unless_done(attempt.done, trouble)
+    return tuple(attempt.done)
 
 
 def _end(folder: RunFolder, outcomes: Sequence[Outcome], noted: Keys, ledger_folder: Path) -> None:
@@ -83,23 +84,23 @@ def _refuse_if_overtaken(folder: RunFolder, ledger_folder: Path) -> None:
 
 
 def _send_all(
-    folder: RunFolder,
+    attempt: Attempt,
     cluster: Cluster,
     batches: Mapping[int, tuple[BatchRow, ...]],
     stored: Stored,
     progress: Progress,
     *,
-    done: list[Outcome],
     ledger_folder: Path,
     holds_folder: Path,
 ) -> QuotaOpsError | None:
-    """Add every entity's outcome to those that are done; the trouble that ended the sending."""
+    """Add every entity's outcome to the attempt; the trouble that ended the sending."""
+    folder = attempt.folder
     trouble: QuotaOpsError | None = None
     heard = monotonic()
     for number, rows in batches.items():
+        attempt.begin(number)
         if trouble is not None:
-            unsent = all_of(number, rows, Status.NOT_SENT, trouble.message)
-            done += _recalled(folder, number, unsent)
+            attempt.keep(number, all_of(number, rows, Status.NOT_SENT, trouble.message))
             continue
         try:
             if monotonic() - heard > PAUSE:
@@ -107,13 +108,13 @@ def _send_all(
                 stored = cluster.stored()
             refuse_at_standstill(folder.policy())
             free, on_hold = without_held(number, rows, stored, holds_folder)
-            batch, stored = _send(cluster, number, free, stored)
-            batch = (*batch, *on_hold)
+            seen = _look(number, free, stored)
+            seen = seen._replace(outcomes=(*seen.outcomes, *on_hold))
+            batch, stored = _send(cluster, attempt, number, seen, stored)
         except QuotaOpsError as error:
             trouble = error
             batch = all_of(number, rows, Status.NOT_SENT, error.message)
-        batch = _keep(folder, number, batch)
-        done += batch
+        batch = attempt.keep(number, batch)
         heard = monotonic()
         progress.applied(number, len(batches), batch)
         if any(one.status is Status.UNKNOWN for one in batch):
@@ -121,22 +122,15 @@ def _send_all(
     return trouble
 
 
-def _keep(folder: RunFolder, number: int, batch: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
-    """Leave a batch's outcomes, with what earlier attempts of this run came to."""
-    batch = _recalled(folder, number, batch)
-    folder.leave_outcomes(batch_file(number), batch)
-    return batch
+class _Seen(NamedTuple):
+    """The outcomes of a batch's rows that need no sending, and the rows that do."""
+
+    outcomes: tuple[Outcome, ...]
+    to_send: tuple[BatchRow, ...]
 
 
-def _recalled(folder: RunFolder, number: int, batch: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
-    earlier = {(one.entity, one.keys): one for one in folder.outcomes(batch_file(number))}
-    return tuple(_after(earlier.get((one.entity, one.keys)), one) for one in batch)
-
-
-def _send(
-    cluster: Cluster, number: int, rows: tuple[BatchRow, ...], stored: Stored
-) -> tuple[tuple[Outcome, ...], Stored]:
-    """Send what the cluster does not hold yet; the outcomes, and what it stored when last asked."""
+def _look(number: int, rows: Iterable[BatchRow], stored: Stored) -> _Seen:
+    """Tell the rows that the cluster holds already, and those that somebody moved, from others."""
     already, stale, to_send = [], [], []
     for row in rows:
         now = stored.get((row.entity, row.key))
@@ -146,14 +140,20 @@ def _send(
             to_send.append(row)
         else:
             stale.append(row)
-    outcomes = (
-        *all_of(number, already, Status.ALREADY, None),
-        *_stale(number, stale, stored),
-    )
-    if not to_send:
-        return outcomes, stored
-    answers, stored = sent(cluster, number, to_send, stored)
-    return (*outcomes, *answers), stored
+    outcomes = all_of(number, already, Status.ALREADY, None)
+    return _Seen((*outcomes, *_stale(number, stale, stored)), tuple(to_send))
+
+
+def _send(
+    cluster: Cluster, attempt: Attempt, number: int, seen: _Seen, stored: Stored
+) -> tuple[tuple[Outcome, ...], Stored]:
+    """Note what is about to be sent, and send it; what the cluster stored when last asked."""
+    if not seen.to_send:
+        return seen.outcomes, stored
+    on_the_way = all_of(number, seen.to_send, Status.UNKNOWN, None)
+    attempt.note(number, (*seen.outcomes, *on_the_way))
+    answers, stored = sent(cluster, number, seen.to_send, stored)
+    return (*seen.outcomes, *answers), stored
 
 
 def _stale(number: int, rows: Sequence[BatchRow], stored: Stored) -> Iterator[Outcome]:
@@ -164,19 +164,6 @@ def _stale(number: int, rows: Sequence[BatchRow], stored: Stored) -> Iterator[Ou
         found.setdefault(row.entity, []).append(f"{row.key} is {value} by now")
     for one in all_of(number, rows, Status.STALE, None):
         yield one._replace(message=", ".join(found[one.entity]))
-
-
-def _after(earlier: Outcome | None, now: Outcome) -> Outcome:
-    """What is known of an entity after another attempt that did not write it.
-
-    What an earlier attempt of this run wrote was accepted, not there before; what it left unknown
-    stays so until the cluster is seen to hold it.
-    """
-    if earlier is None or now.status not in {Status.ALREADY, Status.NOT_SENT}:
-        return now
-    if earlier.status is Status.UNKNOWN and now.status is Status.ALREADY:
-        return now._replace(status=Status.ACCEPTED, message=SETTLED)
-    return earlier if earlier.status in {Status.ACCEPTED, Status.UNKNOWN} else now
 
 
 def _raise_unless_done(outcomes: Sequence[Outcome], trouble: QuotaOpsError | None) -> None:

@@ -6,9 +6,9 @@ from typing import TypeVar
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
-from quota_ops.model.report import STAGES, Report, StageResult, StageStatus
+from quota_ops.model.report import STAGES, Report, StageResult, StageStatus, has_not_ended
 from quota_ops.model.rollback import Rollback
-from quota_ops.model.tables import DIFFERENCES
+from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.run_folder import (
     APPLIED,
     APPROVAL,
@@ -25,9 +25,15 @@ from quota_ops.run_folder import (
     stage_file,
 )
 from quota_ops.run_json import verification_from_json
+from quota_ops.stages.attempt import outcomes_so_far
 from quota_ops.stages.plan import unjudged
 
 Part = TypeVar("Part")
+
+AT_WORK_OR_DEAD = (
+    "it is still at work, or was killed. "
+    "The next run settles what it sent; the rows below are as far as it recorded them."
+)
 
 
 def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -> Report:
@@ -44,8 +50,13 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     verification = parts.read(
         "verify", VERIFIED, lambda: folder.read_as(VERIFIED, verification_from_json)
     )
-    brokers, verdicts, verified = verification or ((), (), 0)
+    stages = tuple(parts.stage(stage) for stage in STAGES[:-1])
     validated, applied = parts.outcomes("validate", VALIDATED), parts.outcomes("apply", APPLIED)
+    ended = not has_not_ended(stages)
+    if not ended:  # what is there of later stages is an earlier attempt's
+        verification = None
+        applied = parts.read("apply", BATCHES.file, lambda: outcomes_so_far(folder)) or applied
+    brokers, verdicts, verified = verification or ((), (), 0)
     return Report(
         cluster=about["cluster"],
         cluster_id=policy.cluster_id if policy else None,
@@ -53,7 +64,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         commit=about["commit"],
         started=about["started"],
         finished=iso_utc(),
-        stages=tuple(parts.stage(stage) for stage in STAGES[:-1]),
+        stages=tuple(parts.stage(one.stage) for one in stages) if ended else _until_apply(stages),
         plan=plan,
         validated=validated,
         applied=applied,
@@ -61,13 +72,20 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         verdicts=verdicts,
         verified=verified,
         versions=versions,
-        writes=folder.has(APPLIED),
+        writes=bool(applied) or folder.has(APPLIED),
         facts=parts.read("describe", FACTS, folder.facts),
         audit=parts.read("report", AUDITED, lambda: folder.read_json(AUDITED)["failure"]),
         metadata=parts.read("describe", METADATA, folder.metadata),
         rollback=parts.read("diff", ROLLBACK, lambda: folder.read_as(ROLLBACK, Rollback.from_json)),
         decisions=parts.read("apply", APPROVAL, folder.decisions) or (),
         findings=parts.read("plan", FINDINGS, folder.findings) or (),
+    )
+
+
+def _until_apply(stages: tuple[StageResult, ...]) -> tuple[StageResult, ...]:
+    after = STAGES[STAGES.index("apply") + 1 :]
+    return tuple(
+        StageResult(one.stage, StageStatus.NOT_RUN) if one.stage in after else one for one in stages
     )
 
 
@@ -97,4 +115,8 @@ class _Parts:
         result = self.read(stage, stage_file(stage), lambda: self._folder.stage_result(stage))
         if stage in self._damaged:
             return StageResult(stage, StageStatus.FAILED, None, self._damaged[stage])
-        return result or StageResult(stage, StageStatus.NOT_RUN)
+        if result is None:
+            return StageResult(stage, StageStatus.NOT_RUN)
+        if result.status is StageStatus.NOT_ENDED:
+            return result._replace(message=AT_WORK_OR_DEAD)
+        return result

@@ -34,10 +34,10 @@ def full_in_intent(scene: Scene) -> Seen:
     return full(scene, "00000002.parquet")
 
 
-@fault("apply", "disk full when outcomes are kept after a request")
+@fault("apply", "disk full when the second request is noted, before it is sent")
 def full_in_outcomes(scene: Scene) -> Seen:
-    """The ledger has the intent, so the next run knows what is ours."""
-    return full(scene, "batch-0001.json")
+    """What cannot be noted is not sent; the ledger has the intent of what was."""
+    return full(scene, "batch-0002.json")
 
 
 @fault("verify", "disk full when the ledger is to hold what was read back")

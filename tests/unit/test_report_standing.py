@@ -170,7 +170,23 @@ SILENT = BrokerAnswer(4, "kafka-4:9094", 6, None, "timed out")
         ),
         (
             report_of(SET, applied=answered(Status.ALREADY, SET), stages=stages(verify="not run")),
-            "Yes: demo holds what Git says; 1 change made by this run; 412 of 412 quotas in sync.",
+            (
+                "Yes: demo holds what Git says; 1 change was there already; 412 of 412 quotas in "
+                "sync."
+            ),
+        ),
+        (
+            report_of(SET, applied=answered(Status.UNKNOWN, SET), stages=stages(apply="not ended")),
+            (
+                "Unknown: 1 quota on demo is unsettled; 1 unknown; apply has not ended; "
+                "411 of 412 quotas in sync."
+            ),
+        ),
+        (
+            report_of(
+                SET, applied=answered(Status.NOT_SENT, SET), stages=stages(apply="not ended")
+            ),
+            "Unknown: apply has not ended on demo; 1 pending; 411 of 412 quotas in sync.",
         ),
         (
             VERIFY_ONLY,

@@ -174,7 +174,7 @@ def test_a_kind_that_nobody_knows_is_refused(folder: RunFolder) -> None:
         (Refused("no", "Do this."), StageStatus.REFUSED, "no\n  Do this."),
         (ClusterTrouble("gone"), StageStatus.FAILED, "gone"),
         (ZeroDivisionError("by zero"), StageStatus.FAILED, "ZeroDivisionError: by zero"),
-        (KeyboardInterrupt(), StageStatus.FAILED, "interrupted"),
+        (KeyboardInterrupt(), StageStatus.INTERRUPTED, "a signal ended it"),
     ],
 )
 def test_how_a_stage_ended_is_kept(

@@ -1,0 +1,138 @@
+"""A run that is killed while it writes is shown as what it is, settled, and rolled back."""
+
+import json
+import signal
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from quota_ops.model.outcome import Status
+from quota_ops.run_folder import APPLIED, PLAN, RunFolder
+from quota_ops.stages.chain import RESUMED, run_stages
+from tests.broker.going_back import plan_back, write
+from tests.broker.killing import die_in_request
+from tests.broker.stage_runs import KEY, outcomes
+from tests.broker.test_stages_killed import ALLOW, PROCESSES
+from tests.lab import Lab
+from tests.writing import settle
+
+OTHER = "consumer_byte_rate"
+BEFORE = {"user=a0": {KEY: 1.0}}
+AFTER = {f"user=a{number}": {KEY: 10.0 + number} for number in range(9)}
+COMMAND = ("reconcile", "demo", *ALLOW, "--reason", "a test")
+
+
+def kill(lab: Lab, die: Callable[..., None], command: tuple[str, ...] = COMMAND) -> RunFolder:
+    """Run a command as a process that dies; its run."""
+    process = PROCESSES.Process(target=die, args=(lab.environment, command))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    settle(lab.cluster)
+    return RunFolder(max(lab.store.runs("demo"), key=lambda one: one.name))
+
+
+def begin(lab: Lab) -> None:
+    """Nine changes, which take three requests of three."""
+    lab.put(BEFORE)
+    lab.note(BEFORE)
+    lab.desire(AFTER)
+
+
+def shown(lab: Lab, run: RunFolder) -> Any:
+    """What `show` tells of a run, as JSON."""
+    ended = lab.cli("show", str(run.path), "--format", "json")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return json.loads(ended.stdout)
+
+
+def counted(report: Any) -> Counter[str]:
+    """How many rows of a report came to what."""
+    return Counter(row["applied"]["status"] for row in report["rows"] if row["applied"])
+
+
+def listed(lab: Lab, run: RunFolder) -> tuple[str, int]:
+    """What `runs` says that a run came to, and how many keys it changed."""
+    told = json.loads(lab.cli("runs", "demo", "--format", "json").stdout)
+    [one] = [one for one in told if one["run"] == run.path.name]
+    return one["came_to"], one["changes"]
+
+
+def test_it_says_which_were_sent(lab: Lab) -> None:
+    """Killed with an answer on its way: some rows are accepted, some unknown, some not sent."""
+    begin(lab)
+    run = kill(lab, partial(die_in_request, 2, before=False))
+
+    report = shown(lab, run)
+
+    assert listed(lab, run) == ("applying or interrupted", 3)
+    assert counted(report) == {"accepted": 3, "unknown": 3, "not_sent": 3}
+    assert report["answer"]["sentence"] == (
+        "Unknown: 3 quotas on demo are unsettled; 3 unknown; apply has not ended; 3 pending; "
+        "3 changes were written and not read back; 0 of 9 quotas in sync."
+    )
+
+
+def test_resumed_it_knows_its_own_writes(lab: Lab) -> None:
+    """What it wrote before it was killed is accepted and never already; all of it goes back."""
+    begin(lab)
+    run = kill(lab, partial(die_in_request, 2, before=False))
+
+    run_stages(lab.resume(run, approve=run.read_json(PLAN)["digest"]), RESUMED)
+
+    assert outcomes(run) == dict.fromkeys(AFTER, Status.ACCEPTED)
+    assert listed(lab, run) == ("Yes", 9)
+    write(lab, plan_back(lab, run))
+    assert lab.stored() == BEFORE
+
+
+def test_killed_again_when_resumed(lab: Lab) -> None:
+    """The second attempt's unknown rows are not told as the first attempt left them."""
+    begin(lab)
+    run = kill(lab, partial(die_in_request, 1, before=True))
+    resumed = ("reconcile", "--run", str(run.path), "--approve", run.read_json(PLAN)["digest"])
+    kill(lab, partial(die_in_request, 3, before=False), resumed)
+
+    assert listed(lab, run) == ("applying or interrupted", 6)
+    assert counted(shown(lab, run)) == {"accepted": 6, "unknown": 3}
+
+
+def test_a_row_that_moved_after_the_kill(lab: Lab) -> None:
+    """One key of an entity moved: the other stays accepted, and a rollback names the moved one."""
+    lab.put(BEFORE)
+    lab.note(BEFORE)
+    lab.desire({"user=a0": {KEY: 5.0, OTHER: 6.0}})
+    run = kill(lab, partial(die_in_request, 1, before=False))
+    lab.put({"user=a0": {KEY: 7.0}})
+
+    run.path.joinpath(APPLIED).unlink(missing_ok=True)
+    resumed = ("reconcile", "--run", str(run.path), "--approve", run.read_json(PLAN)["digest"])
+    assert lab.cli(*resumed).returncode == 1
+
+    told = [(one.keys, one.status, one.earlier) for one in run.outcomes(APPLIED)]
+    assert sorted(told) == [
+        ((OTHER,), Status.ACCEPTED, None),
+        ((KEY,), Status.STALE, Status.UNKNOWN),
+    ]
+
+
+def test_an_alter(lab: Lab) -> None:
+    """A one-off without a plan is told too, though no later run settles it."""
+    lab.desire({})
+    change = ("alter", "demo", "--names", "user=a", "--add", f"{KEY}=7")
+    run = kill(lab, partial(die_in_request, 1, before=False), change)
+
+    assert listed(lab, run) == ("applying or interrupted", 0)
+    assert [one.status for one in run.outcomes(APPLIED)] == [Status.UNKNOWN]
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_nothing_is_lost_between_noting_and_sending(before: bool, lab: Lab) -> None:  # noqa: FBT001
+    """Sent or not, a row on its way is unknown: nobody claims what nobody heard."""
+    begin(lab)
+    run = kill(lab, partial(die_in_request, 1, before=before))
+
+    assert counted(shown(lab, run)) == {"unknown": 3, "not_sent": 6}
