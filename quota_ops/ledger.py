@@ -7,8 +7,9 @@ again. So no writer undoes another's rows, and the way back is the file before.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,8 +18,10 @@ import pyarrow as pa
 from quota_ops import artefact, ledger_end, parquet
 from quota_ops.ledger_end import KIND
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.ledger_edits import INTENDED, VERIFIED
+from quota_ops.model.memory import REMEMBERED, LedgerKey, drop_expired, ledger_key
 from quota_ops.model.policy import Policy
-from quota_ops.model.rows import DesiredRow, LedgerRow
+from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import LEDGER
 from quota_ops.numbered import (
     MOST_ATTEMPTS,
@@ -28,12 +31,7 @@ from quota_ops.numbered import (
 )
 from quota_ops.run_store import safe_name
 
-INTENDED = "intended"
-VERIFIED = "verified"
-
 COMMITS_KEPT = 1000
-
-LedgerKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +122,16 @@ def _said(content: bytes, place: Path) -> _Content:
 
 
 def _check(table: pa.Table, place: Path) -> None:
-    columns = [table[name].to_pylist() for name in ("entity", "key", "state")]
-    if len(set(zip(*columns, strict=True))) < table.num_rows:
-        (((entity, key, _), _),) = Counter(zip(*columns, strict=True)).most_common(1)
+    columns = [table[name].to_pylist() for name in ("entity", "key", "state", "value")]
+    states = {*columns[2]}
+    keys = [
+        (entity, key, state, str(value) if state in REMEMBERED else "")
+        for entity, key, state, value in zip(*columns, strict=True)
+    ]
+    if len(set(keys)) < table.num_rows:
+        (((entity, key, *_), _),) = Counter(keys).most_common(1)
         raise InvalidInput(f"{place} has {key} of {entity} twice")
-    if odd := {*columns[2]} - {INTENDED, VERIFIED}:
+    if odd := states - {INTENDED, VERIFIED} - REMEMBERED:
         raise InvalidInput(f"{place} has rows in a state that does not exist: {min(odd)!r}")
 
 
@@ -148,19 +151,21 @@ def change(
 ) -> str | None:
     """Apply an edit to the last state and create the next file; its name, None if nothing changed.
 
-    `edit` changes a dictionary of rows by (entity, key, state); it is called again when another
-    writer was first. `policy` and `commit` are noted as the last applied ones. Raises
-    InvalidInput as `read` does, and, after the change, where its name cannot be noted outside of
-    the folder: the next run could not tell an older copy from it.
+    `edit` changes a dictionary of rows by `ledger_key`; it is called again when another writer
+    was first. What is remembered no longer is dropped. `policy` and `commit` are noted as the last
+    applied ones. Raises InvalidInput as `read` does, and, after the change, where its name cannot
+    be noted outside of the folder: the next run could not tell an older copy from it.
     """
     for _ in range(MOST_ATTEMPTS):
         before = read(folder)
-        rows = {(row.entity, row.key, row.state): row for row in before.rows}
+        rows = {ledger_key(row): row for row in before.rows}
         edit(rows)
+        of_now = before.policy if policy is None else policy.as_json()
+        drop_expired(rows, of_now, datetime.now(UTC))
         after = Ledger(
             before.file,
             tuple(rows[key] for key in sorted(rows)),
-            before.policy if policy is None else policy.as_json(),
+            of_now,
             _with(before.commits, commit),
         )
         if after == before and before.file is not None:
@@ -186,55 +191,3 @@ def _with(commits: tuple[str, ...], commit: str | None) -> tuple[str, ...]:
 
 def _notes(ledger: Ledger) -> dict[str, str]:
     return {"policy": json.dumps(ledger.policy), "commits": json.dumps(ledger.commits)}
-
-
-def intend(
-    rows: dict[LedgerKey, LedgerRow],
-    intents: Iterable[LedgerRow],
-    stored: Mapping[tuple[str, str], float],
-) -> None:
-    """Note writes that are about to be sent; what was verified stays until they are read back.
-
-    An earlier intent that the cluster holds, by `stored`, counts as read back before another takes
-    its place: else no later run could tell that the value is ours.
-    """
-    for row in intents:
-        earlier = rows.get((row.entity, row.key, INTENDED))
-        if earlier and row.value != earlier.value == stored.get((row.entity, row.key)):
-            confirm(rows, [earlier._replace(state=VERIFIED)])
-        rows[row.entity, row.key, INTENDED] = row
-
-
-def withdraw(rows: dict[LedgerKey, LedgerRow], keys: Iterable[tuple[str, str]]) -> None:
-    """Take back the note of writes, by (entity, key), that surely did not happen."""
-    for entity, key in keys:
-        rows.pop((entity, key, INTENDED), None)
-
-
-def confirm(rows: dict[LedgerKey, LedgerRow], verified: Iterable[LedgerRow]) -> None:
-    """Note rows that were read back; a row with a null value was read back as absent."""
-    for row in verified:
-        rows.pop((row.entity, row.key, INTENDED), None)
-        if row.value is None:
-            rows.pop((row.entity, row.key, VERIFIED), None)
-        else:
-            rows[row.entity, row.key, VERIFIED] = row
-
-
-def adopt(rows: dict[LedgerKey, LedgerRow], adopted: Iterable[LedgerRow]) -> list[LedgerRow]:
-    """Note rows that no run of ours put there; those that were not known with this value."""
-    noted = []
-    for row in adopted:
-        known = rows.get((row.entity, row.key, VERIFIED))
-        if known is None or known.value != row.value:
-            rows[row.entity, row.key, VERIFIED] = row
-            noted.append(row)
-    return noted
-
-
-def follow(rows: dict[LedgerKey, LedgerRow], desired: Mapping[tuple[str, str], DesiredRow]) -> None:
-    """Let a row's owner and file follow Git; moving it between files is no change of the row."""
-    for (entity, key, state), row in rows.items():
-        asked = desired.get((entity, key))
-        if asked is not None and (row.owner != asked.owner or row.file != asked.file):
-            rows[entity, key, state] = row._replace(owner=asked.owner, file=asked.file)

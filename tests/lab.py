@@ -16,9 +16,12 @@ from quota_ops import ledger
 from quota_ops.desired.read import read_policy
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
+from quota_ops.model import ledger_edits
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.guards import Guard
+from quota_ops.model.memory import LedgerKey, ledger_key
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import exact
 from quota_ops.model.quota import QUOTA_KEYS, UNLIMITED
 from quota_ops.model.rows import LedgerRow
@@ -88,21 +91,28 @@ class Lab:
         wanted = _exact(state)
         assert seen_in_time(lambda: _exact(self.stored()), wanted) == wanted
 
-    def note(self, state: State, word: str = ledger.VERIFIED, **columns: Any) -> None:
+    def note(self, state: State, word: str = ledger_edits.VERIFIED, **columns: Any) -> None:
         """Write rows, and the policy of now if there is one, as an earlier run would have."""
-        when = {"owner": "team", "file": "team.yaml", "commit": None, "run": "earlier", "at": ""}
+        when = {
+            "owner": "team",
+            "file": "team.yaml",
+            "commit": None,
+            "run": "earlier",
+            "at": iso_utc(),
+        }
 
-        def edit(rows: dict[ledger.LedgerKey, LedgerRow]) -> None:
+        def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
             for entity, limits in state.items():
                 for key, value in limits.items():
-                    rows[entity, key, word] = LedgerRow(
+                    row = LedgerRow(
                         self.cluster.cluster_id, entity, key, value, word, **when | columns
                     )
+                    rows[ledger_key(row)] = row
 
         said = read_policy(self.folder) if self.folder.exists() else None
         ledger.change(self.ledger_folder, edit, policy=said)
 
-    def known(self, word: str = ledger.VERIFIED) -> State:
+    def known(self, word: str = ledger_edits.VERIFIED) -> State:
         """The ledger's rows of one state."""
         state: dict[str, dict[str, float | None]] = {}
         for row in ledger.read(self.ledger_folder).rows:

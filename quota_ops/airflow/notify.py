@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from airflow.sdk import BaseNotifier
 
 from quota_ops.airflow.runs import run_path
+from quota_ops.model.difference import EARLIER_KINDS
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.report import StageStatus
 
@@ -26,7 +27,7 @@ class Notify(TypedDict, total=False):
     """Notifiers for each thing that may happen; a DAG file gives them to `build_dags`."""
 
     drift: Notifiers
-    """The drift DAG found that somebody else changed a cluster."""
+    """The drift DAG found that somebody else changed a cluster, or an earlier run's value again."""
     waiting: Notifiers
     """A plan waits for a person."""
     refused: Notifiers
@@ -87,7 +88,9 @@ def when_drifted(run_store: str | None, notify: Notify) -> Callback:
         task: Any = context["task"]
         path = run_path(context, task.op_kwargs["cluster_folder"], run_store)
         report = _read(path)
-        if report.plan is not None and any(row.is_drift for row in report.plan.differences):
+        if report.plan is not None and any(
+            row.is_drift or row.kind in EARLIER_KINDS for row in report.plan.differences
+        ):
             tell(notify, _news("drift", report, path), context)
 
     return say

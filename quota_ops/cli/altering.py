@@ -47,7 +47,14 @@ def alter_cluster(
     found = find_connection(policy.connection, file=connection_file)
     run = audit_verb.start(store, policy, find_commit(folder))
     with stoppable(run, Verb.ALTER, APPLIED), open_policy(policy, found) as cluster:
-        rows, outcomes, sent = alter.run(run, cluster, asked, login(), validate_only=validate_only)
+        rows, outcomes, sent = alter.run(
+            run,
+            cluster,
+            asked,
+            login(),
+            ledger_folder=store.ledger(policy.cluster_id),
+            validate_only=validate_only,
+        )
     show_it = _show_text if output == TEXT else _show_json
     try:
         git = _git(folder, store.holds(policy.cluster_id))

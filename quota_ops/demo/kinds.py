@@ -17,7 +17,7 @@ SHOWN = (
     Kind.UNMANAGED,
     Kind.GONE,
 )
-"""The kinds that the story leads to; the others need a run that did not finish."""
+"""The kinds that the story leads to; the others need a run that did not finish, or an old value."""
 
 _DOES = {
     Action.SET: "sets it",

@@ -8,7 +8,7 @@ import yaml
 
 from quota_ops.desired.cron import read_schedule
 from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_name, read_value
-from quota_ops.desired.freezes import read_freezes
+from quota_ops.desired.freezes import read_duration, read_freezes
 from quota_ops.desired.names import read_filter_part
 from quota_ops.desired.scalars import (
     Misread,
@@ -21,7 +21,7 @@ from quota_ops.desired.scalars import (
     read_whole,
     show,
 )
-from quota_ops.desired.shapes import CLUSTER_FILE, FILTER, GUARDS
+from quota_ops.desired.shapes import CLUSTER_FILE, FILTER, GUARDS, MEMORY
 from quota_ops.desired.silences import read_silences
 from quota_ops.desired.source import Source
 from quota_ops.model.entity import IP
@@ -33,6 +33,7 @@ from quota_ops.model.policy import (
     ApprovalPolicy,
     DriftPolicy,
     GuardLimits,
+    Memory,
     Policy,
     VerifyPolicy,
 )
@@ -74,6 +75,12 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
         values["guards"] = _read_guards(source, fields["guards"])
     if "freeze" in fields:
         values["freeze"] = read_freezes(source, fields["freeze"])
+    if "memory" in fields:
+        periods = read_fields(source, fields["memory"].value, MEMORY, fields["memory"]) or {}
+        seconds: dict[str, Any] = {
+            name: read_value(source, period, read_duration) for name, period in periods.items()
+        }
+        values["memory"] = Memory(**seconds)
     silences = read_silences(source, fields["silence"], None) if "silence" in fields else ()
     if len(source.problems) > before:
         return None

@@ -35,7 +35,8 @@ def _read_zone(field: str, node: yaml.Node) -> str:
     return text
 
 
-def _read_duration(field: str, node: yaml.Node) -> int:
+def read_duration(field: str, node: yaml.Node) -> int:
+    """Return the seconds of a length of time such as 62h; raises Misread when it is none."""
     text = read_text(field, node)
     try:
         return int(parse_duration(text).total_seconds())
@@ -46,6 +47,6 @@ def _read_duration(field: str, node: yaml.Node) -> int:
 _READERS = {
     "cron": read_cron,
     "zone": _read_zone,
-    "duration": _read_duration,
+    "duration": read_duration,
     "reason": read_note,
 }

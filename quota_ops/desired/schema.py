@@ -16,6 +16,7 @@ from quota_ops.desired.shapes import (
     FREEZE,
     GUARDS,
     LIMITS,
+    MEMORY,
     QUOTA,
     QUOTAS_FILE,
     SILENCE,
@@ -70,7 +71,8 @@ def cluster_schema() -> Schema:
     limits = GuardLimits()
     freeze: dict[str, Schema] = dict.fromkeys(FREEZE.fields, _NOTE)
     freeze["cron"] = {"type": "string", "pattern": r"^\S+(\s+\S+){4}$"}
-    freeze["duration"] = {"type": "string", "pattern": rf"^(?=[0-9]){_DURATION}$"}
+    duration = {"type": "string", "pattern": rf"^(?=[0-9]){_DURATION}$"}
+    freeze["duration"] = duration
     types: dict[str, Schema] = {
         "cluster_id": {"type": "string", "pattern": r"^\S+$"},
         "connection": {"type": "string", "pattern": f"^{CONNECTION_NAME.pattern}$"},
@@ -87,6 +89,13 @@ def cluster_schema() -> Schema:
         ),
         "paused": _NOTE,
         "freeze": {"type": "array", "items": _object(FREEZE, freeze)},
+        "memory": _object(
+            MEMORY,
+            {
+                "late_writes": duration | {"default": "24h"},
+                "cleared": duration | {"default": "30d"},
+            },
+        ),
         "silence": _silence(),
     }
     return {"$schema": _DRAFT, "title": "A Kafka cluster's policy", **_object(CLUSTER_FILE, types)}

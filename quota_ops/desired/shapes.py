@@ -150,6 +150,10 @@ CLUSTER_FILE = Shape(
         "guards": Field(
             "The numbers beyond which a plan needs a person's approval.", "{removals: 20}"
         ),
+        "memory": Field(
+            "How long the ledger remembers what is over, in case it comes back.",
+            "{late_writes: 24h}",
+        ),
         "silence": Field(
             "Findings that nobody wants to hear of on the whole cluster, each with a reason.",
             "[{finding: QO202, reason: all our users log in by certificate}]",
@@ -195,6 +199,23 @@ GUARDS = Shape(
             "10",
         ),
         "cut_share": Field("By how many percent one plan may cut a limit.", "50"),
+    },
+)
+
+MEMORY = Shape(
+    "memory",
+    "a period of memory",
+    {
+        "late_writes": Field(
+            "For how long a write without an answer is remembered after another run replaced it; if"
+            " it arrives later, the row is named a late write.",
+            "24h",
+        ),
+        "cleared": Field(
+            "For how long a quota that a run cleared is remembered; if it comes back, as from a"
+            " restored disk, it is named returned.",
+            "30d",
+        ),
     },
 )
 

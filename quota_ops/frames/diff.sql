@@ -7,7 +7,38 @@
 -- run was about to send (null = a clear) and did not come to read back. An intent that the cluster
 -- holds has arrived: it counts as verified would. One that it does not hold proves nothing, since
 -- nobody knows whether it was ever sent.
-WITH sides AS (
+--
+-- Beside them a ledger remembers, one row for each value of a key, `superseded` writes, which may
+-- still arrive, and values that a run of ours `cleared`. A row that has such a value now is what it
+-- seems to be, and no more: of a row that Git dropped a guard asks.
+WITH recalled AS (
+  -- Of all that is remembered of a key the row that says most of its value now: a superseded write
+  -- of that value, a clear of it, or else the last clear of any.
+  SELECT
+    m.*,
+    m.value IS NOT DISTINCT FROM a.value AS is_back,
+    ROW_NUMBER() OVER (
+      PARTITION BY m.cluster, m.entity, m.key
+      ORDER BY
+        CASE WHEN m.value IS NOT DISTINCT FROM a.value THEN 0 ELSE 1 END,
+        CASE WHEN m.state = 'superseded' THEN 0 ELSE 1 END,
+        m.at DESC,
+        m.run DESC,
+        m.value DESC
+    ) AS place
+  FROM ledger AS m
+  INNER JOIN clusters AS c ON m.cluster = c.cluster
+  LEFT JOIN actual AS a ON m.cluster = a.cluster AND m.entity = a.entity AND m.key = a.key
+  WHERE
+    (m.state = 'cleared' AND m.at >= c.cleared_from)
+    OR (
+      m.state = 'superseded'
+      AND m.at >= c.superseded_from
+      AND m.value IS NOT DISTINCT FROM a.value
+    )
+),
+
+sides AS (
   SELECT
     cluster, entity, key,
     d.value AS desired,
@@ -21,6 +52,10 @@ WITH sides AS (
     v.commit AS verified_commit, i.commit AS intended_commit,
     v.run AS verified_run, i.run AS intended_run,
     v.at AS verified_at, i.at AS intended_at,
+    r.state AS recalled,
+    r.is_back,
+    r.owner AS recalled_owner, r.file AS recalled_file, r.commit AS recalled_commit,
+    r.run AS recalled_run, r.at AS recalled_at,
     a.in_scope,
     a.hands_off,
     h.held
@@ -28,29 +63,44 @@ WITH sides AS (
   FULL OUTER JOIN actual AS a USING (cluster, entity, key)
   FULL OUTER JOIN (SELECT * FROM ledger WHERE state = 'verified') AS v USING (cluster, entity, key)
   FULL OUTER JOIN (SELECT * FROM ledger WHERE state = 'intended') AS i USING (cluster, entity, key)
+  LEFT JOIN (SELECT * FROM recalled WHERE place = 1) AS r USING (cluster, entity, key)
   LEFT JOIN holds AS h USING (cluster, entity)
 ),
 
 kinds AS (
   SELECT
     sides.*,
-    arrived OR verified IS NULL AS told_by_intent,
     CASE
       WHEN desired = actual THEN 'in_sync'
       WHEN desired IS NOT NULL THEN CASE
         WHEN arrived OR actual = verified THEN 'pending'
         WHEN verified IS NULL AND actual IS NULL THEN 'pending'
+        WHEN recalled = 'superseded' THEN 'late_write'
         WHEN verified IS NULL THEN 'takeover'
         WHEN desired = verified THEN 'drifted'
         ELSE 'conflict'
       END
-      WHEN actual IS NULL AND (arrived OR verified IS NULL) THEN 'cleared'
+      WHEN actual IS NULL AND (arrived OR verified IS NULL OR recalled = 'superseded')
+        THEN 'cleared'
       WHEN actual IS NULL THEN 'gone'
       WHEN arrived OR actual = verified THEN 'removed'
+      WHEN is_back THEN 'returned'
       WHEN verified IS NULL THEN 'unmanaged'
       ELSE 'changed_since'
     END AS kind
   FROM sides
+),
+
+-- Which row of the ledger tells of a difference.
+told AS (
+  SELECT
+    kinds.*,
+    CASE
+      WHEN kind IN ('late_write', 'returned', 'unmanaged') AND recalled IS NOT NULL THEN 'memory'
+      WHEN arrived OR verified IS NULL THEN 'intent'
+      ELSE 'verified'
+    END AS told_by
+  FROM kinds
 )
 
 SELECT
@@ -58,31 +108,55 @@ SELECT
   CASE
     WHEN k.kind = 'unmanaged' AND (k.hands_off IS NOT NULL OR NOT c.clear_unmanaged OR NOT k.in_scope)
       THEN 'report'
+    WHEN k.kind = 'returned' AND (k.hands_off IS NOT NULL OR NOT k.in_scope) THEN 'report'
     WHEN k.held IS NOT NULL THEN 'held'
     WHEN k.kind = 'in_sync' THEN 'record'
     WHEN k.kind IN ('gone', 'cleared') THEN 'forget'
     WHEN k.hands_off IS NOT NULL THEN 'report'
     WHEN k.kind = 'drifted' AND c.drift = 'report' THEN 'report'
-    WHEN k.kind IN ('pending', 'drifted', 'takeover', 'conflict') THEN 'set'
+    WHEN k.kind IN ('pending', 'drifted', 'takeover', 'conflict', 'late_write') THEN 'set'
     ELSE 'clear'
   END AS action,
   k.actual AS before,
   k.desired AS after,
   k.verified,
   COALESCE(
-    k.owner, CASE WHEN k.told_by_intent THEN k.intended_owner ELSE k.verified_owner END
+    k.owner,
+    CASE k.told_by
+      WHEN 'memory' THEN k.recalled_owner
+      WHEN 'intent' THEN k.intended_owner
+      ELSE k.verified_owner
+    END
   ) AS owner,
   k.reason,
   COALESCE(
-    k.file, CASE WHEN k.told_by_intent THEN k.intended_file ELSE k.verified_file END
+    k.file,
+    CASE k.told_by
+      WHEN 'memory' THEN k.recalled_file
+      WHEN 'intent' THEN k.intended_file
+      ELSE k.verified_file
+    END
   ) AS file,
   k.line,
-  CASE WHEN k.told_by_intent THEN k.intended_commit ELSE k.verified_commit END AS commit,
-  CASE WHEN k.told_by_intent THEN k.intended_run ELSE k.verified_run END AS run,
-  CASE WHEN k.told_by_intent THEN k.intended_at ELSE k.verified_at END AS since,
+  CASE k.told_by
+    WHEN 'memory' THEN k.recalled_commit
+    WHEN 'intent' THEN k.intended_commit
+    ELSE k.verified_commit
+  END AS commit,
+  CASE k.told_by
+    WHEN 'memory' THEN k.recalled_run
+    WHEN 'intent' THEN k.intended_run
+    ELSE k.verified_run
+  END AS run,
+  CASE k.told_by
+    WHEN 'memory' THEN k.recalled_at
+    WHEN 'intent' THEN k.intended_at
+    ELSE k.verified_at
+  END AS since,
   k.hands_off,
-  k.held
-FROM kinds AS k
+  k.held,
+  CASE WHEN k.told_by = 'memory' THEN k.recalled END AS memory
+FROM told AS k
 INNER JOIN clusters AS c ON k.cluster = c.cluster
 WHERE
   k.kind <> 'in_sync'

@@ -23,6 +23,10 @@ class Kind(StrEnum):
     """Gone from Git, still on the cluster as we put it there."""
     CHANGED_SINCE = "changed_since"
     """Gone from Git, and changed on the cluster since we put it there."""
+    LATE_WRITE = "late_write"
+    """The cluster has the value of an earlier run's write that another run had replaced."""
+    RETURNED = "returned"
+    """Not in Git, and on the cluster with a value that a run of ours cleared, or wrote late."""
     UNMANAGED = "unmanaged"
     """On the cluster, and never ours."""
     GONE = "gone"
@@ -49,8 +53,13 @@ class Action(StrEnum):
 DRIFT_KINDS = frozenset({Kind.DRIFTED, Kind.CONFLICT, Kind.CHANGED_SINCE, Kind.GONE})
 """The kinds that mean that somebody else moved the cluster."""
 
-FOREIGN_KINDS = frozenset({Kind.TAKEOVER, Kind.UNMANAGED, Kind.CONFLICT, Kind.CHANGED_SINCE})
-"""The kinds that a write of ours ends though somebody else put there what it replaces."""
+FOREIGN_KINDS = frozenset(
+    {Kind.TAKEOVER, Kind.UNMANAGED, Kind.CONFLICT, Kind.CHANGED_SINCE, Kind.RETURNED}
+)
+"""The kinds that a write of ours ends though somebody else may have put there what it replaces."""
+
+EARLIER_KINDS = frozenset({Kind.LATE_WRITE, Kind.RETURNED})
+"""The kinds that mean that the cluster has an earlier value of ours again."""
 
 WRITES = frozenset({Action.SET, Action.CLEAR})
 
@@ -75,6 +84,7 @@ class Difference(NamedTuple):
     since: str | None
     hands_off: str | None
     held: str | None = None
+    memory: str | None = None
 
     @property
     def target(self) -> float | None:

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from quota_ops.model.commit import named, short
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.memory import CLEARED
 from quota_ops.model.plan import GuardFinding, is_cut
 from quota_ops.model.policy import YOUNGER, DriftPolicy, Policy
 
@@ -41,6 +42,14 @@ class Guard(StrEnum):
     CHANGED_SINCE = (
         "changed_since",
         "A row that Git removed was changed on the cluster since we put it there.",
+    )
+    LATE_WRITE = (
+        "late_write",
+        "The policy says `drift: ask` or `drift: report`, and an earlier run's write came late.",
+    )
+    RETURNED = (
+        "returned",
+        "A row that is not in Git has a value again that a run cleared, or wrote late.",
     )
     DRIFT = "drift", "The policy says `drift: ask`, and somebody changed a row of ours."
     POLICY_CHANGED = "policy_changed", "cluster.yaml differs from the policy that was last applied."
@@ -88,6 +97,7 @@ def judge(
         *_owners(clears, past),
         *_cuts(writes, policy),
         *_by_kind(writes, policy),
+        *_earlier(writes, policy),
         *_defaults(writes),
         *_history(writes, policy, commit, past),
         *_old_ledger(clears, past),
@@ -112,8 +122,11 @@ def _removals(clears: Sequence[Difference], policy: Policy, past: Past) -> Findi
         yield Guard.REMOVALS, f"{rows} would be removed, more than {most}"
 
 
+_NOT_OWNED = frozenset({Kind.UNMANAGED, Kind.RETURNED})
+
+
 def _owners(clears: Sequence[Difference], past: Past) -> Findings:
-    lost = Counter(row.owner for row in clears if row.kind is not Kind.UNMANAGED)
+    lost = Counter(row.owner for row in clears if row.kind not in _NOT_OWNED)
     for owner, rows in sorted(lost.items(), key=str):
         if owner is not None and rows >= past.owners.get(owner, rows + 1):
             yield Guard.OWNER_REMOVED, f"every row of {owner} would be cleared ({rows})"
@@ -136,6 +149,19 @@ def _by_kind(writes: Sequence[Difference], policy: Policy) -> Findings:
         rows = [row for row in writes if row.kind is kind]
         if rows and (kind is not Kind.DRIFTED or policy.drift is DriftPolicy.ASK):
             yield guard, f"{_rows(rows)} {words}"
+
+
+def _earlier(writes: Sequence[Difference], policy: Policy) -> Findings:
+    late = [row for row in writes if row.kind is Kind.LATE_WRITE]
+    if late and policy.drift is not DriftPolicy.REPAIR:
+        seems = f"the write of run {late[0].run} seems to have arrived late"
+        yield Guard.LATE_WRITE, f"{_rows(late)}: {seems}, and the policy says {policy.drift}"
+    returned = [row for row in writes if row.kind is Kind.RETURNED]
+    if returned:
+        first = returned[0]
+        did = "cleared" if first.memory == CLEARED else "wrote late"
+        what = f"not in Git, and on the cluster with a value that run {first.run} {did}"
+        yield Guard.RETURNED, f"{_rows(returned)}: {what}"
 
 
 def _defaults(writes: Sequence[Difference]) -> Findings:

@@ -8,7 +8,7 @@ from functools import cached_property
 from math import isfinite
 from typing import Any
 
-from quota_ops.model.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.difference import EARLIER_KINDS, WRITES, Action, Difference, Kind
 from quota_ops.model.hold import Hold
 from quota_ops.model.policy import YOUNGER, Policy
 
@@ -18,7 +18,7 @@ SHORT = 8
 NAMED = 32
 """How many characters of its digest name a plan in an approval, at least: 128 bits."""
 
-_ASKED = frozenset({Kind.PENDING, Kind.TAKEOVER})
+_ASKED = frozenset({Kind.PENDING, Kind.TAKEOVER}) | EARLIER_KINDS
 
 
 @dataclass(frozen=True, slots=True)

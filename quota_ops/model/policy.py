@@ -47,6 +47,7 @@ YOUNGER: dict[str, Any] = {
     "paused": None,
     "freeze": [],
     "verify": VerifyPolicy.EVERY_BROKER.value,
+    "memory": {"late_writes": 86_400, "cleared": 2_592_000},
 }
 """Fields that policies of the first version did not have, and what was so without them.
 
@@ -69,6 +70,14 @@ class GuardLimits:
     removals: int = 20
     removals_share: float = 10.0
     cut_share: float = 50.0
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """How many seconds a ledger remembers a write that may arrive late, and a cleared quota."""
+
+    late_writes: int = YOUNGER["memory"]["late_writes"]
+    cleared: int = YOUNGER["memory"]["cleared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +117,7 @@ class Policy:
     paused: str | None = None
     freeze: tuple[Freeze, ...] = ()
     verify: VerifyPolicy = VerifyPolicy.EVERY_BROKER
+    memory: Memory = field(default_factory=Memory)
 
     def as_json(self) -> dict[str, Any]:
         """The policy as JSON values, in one spelling: what the digest and policy.json hold."""
@@ -142,6 +152,7 @@ class Policy:
                 "guards": conforming([GuardLimits(**values["guards"])])[0],
                 "freeze": tuple(Freeze(**one) for one in values["freeze"]),
                 "verify": VerifyPolicy(values["verify"]),
+                "memory": conforming([Memory(**values["memory"])])[0],
             }
         )
         return conforming([policy])[0]

@@ -84,8 +84,10 @@ LEDGER = Table(
     ),
 )
 """The rows that are ours. `state` is `verified`, or `intended` for a write that was about to be
-sent; a null value is an intended clear. A key holds at most one row of each state. `sequence` is
-the number of the run that wrote it; null for adopted rows, and for rows older than numbers are."""
+sent; a null value is an intended clear. A key has at most one row of each of these states. Beside
+them are rows that are only remembered, one for each value of a key: `superseded`, a write that may
+still arrive, and `cleared`, a value that a run cleared. `sequence` is the number of the run that
+wrote it; null for adopted rows, and for rows older than numbers are."""
 
 CLUSTERS = Table(
     "clusters",
@@ -93,9 +95,12 @@ CLUSTERS = Table(
         Column("cluster", TEXT),
         Column("drift", TEXT),
         Column("clear_unmanaged", FLAG),
+        Column("superseded_from", TEXT),
+        Column("cleared_from", TEXT),
     ),
 )
-"""What decides per cluster: the drift policy, and whether unmanaged rows in scope are cleared."""
+"""What decides per cluster: the drift policy, whether unmanaged rows in scope are cleared, and from
+which time on (UTC) superseded writes and cleared rows of the ledger are remembered."""
 
 HOLDS = Table("holds", (Column("cluster", TEXT), Column("entity", TEXT), Column("held", TEXT)))
 """The entities that a person holds, one row each: `held` says until when, who and why."""
@@ -118,10 +123,12 @@ DIFFERENCES = Table(
         Column("since", TEXT, nullable=True),
         Column("hands_off", TEXT, nullable=True),
         Column("held", TEXT, nullable=True),
+        Column("memory", TEXT, nullable=True, added=True),
     ),
 )
 """Each row on which the three sides do not agree: `before` the cluster's value, `after` Git's,
-`verified` the value that the ledger knows; `commit`, `run` and `since` of the ledger's row."""
+`verified` the value that the ledger knows; `commit`, `run` and `since` of the ledger's row.
+`memory` is `superseded` or `cleared` where that row is one that the ledger only remembers."""
 
 BATCHES = Table(
     "batches",

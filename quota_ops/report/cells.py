@@ -5,6 +5,7 @@ from math import isfinite
 
 from quota_ops.model.difference import DRIFT_KINDS, WRITES, Action, Difference, Kind
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
+from quota_ops.model.memory import CLEARED
 from quota_ops.model.outcome import DONE, MEANT, Outcome, Status
 from quota_ops.model.plan import change_share, is_cut
 from quota_ops.model.quota import UNLIMITED, format_limit
@@ -20,6 +21,8 @@ KIND_MEANING = {
     Kind.CONFLICT: "changed in Git and on the cluster",
     Kind.REMOVED: "left Git, still on the cluster",
     Kind.CHANGED_SINCE: "left Git, then changed on the cluster",
+    Kind.LATE_WRITE: "an earlier run's write arrived late",
+    Kind.RETURNED: "not in Git, and back with a value that a run cleared or wrote late",
     Kind.UNMANAGED: "on the cluster, never described in Git",
     Kind.GONE: "removed from the cluster behind Git's back, and from Git",
     Kind.CLEARED: "neither in Git nor on the cluster: an earlier run did not finish",
@@ -86,18 +89,31 @@ def change(row: ReportRow) -> str:
 def since(row: ReportRow) -> tuple[str, ...]:
     """How long the cluster's value has been there, as far as the ledger knows: day and time.
 
-    Of drift only the last time is known at which it was not there yet.
+    Of drift, and of what is remembered, only the last time is known at which it was not there yet.
     """
     difference = row.difference
     if not difference.since:
         return () if difference.before is None else ("before us",)
     day, _, time = moment(difference.since).partition(" ")
-    return (f"after {day}" if difference.kind in DRIFT_KINDS else day, time)
+    later = difference.kind in DRIFT_KINDS or difference.memory is not None
+    return (f"after {day}" if later else day, time)
 
 
 def asked_by(row: ReportRow) -> str:
-    """The line in Git that asks for the row, or the file that did."""
-    difference, source = row.difference, row.difference.source
+    """The line in Git that asks for the row, or the file that did; and which run comes back."""
+    return "  ".join(filter(None, (_source(row.difference), memory(row.difference))))
+
+
+def memory(difference: Difference) -> str:
+    """Return which run cleared the row, or wrote its value late; empty for all others."""
+    if difference.memory is None:
+        return ""
+    did = "cleared by" if difference.memory == CLEARED else "late write of"
+    return shown(f"({did} run {difference.run})")
+
+
+def _source(difference: Difference) -> str:
+    source = difference.source
     if source is None:
         return ""
     if difference.after is not None:

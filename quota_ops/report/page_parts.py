@@ -21,6 +21,7 @@ MEANING = {
     Standing.CHANGED: "the broker took it; verify, where it ran, saw no broker hold anything else",
     Standing.PENDING: "waits to be set or cleared",
     Standing.DRIFTED: "changed on the cluster behind Git's back",
+    Standing.RETURNED: "has the value of an earlier run again",
     Standing.HELD: "left as it is while a person's hold lasts",
     Standing.UNSETTLED: "refused, stale, unknown, or not read back from every broker",
     Standing.UNMANAGED: "on the cluster, and not described in Git",

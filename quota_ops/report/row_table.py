@@ -13,6 +13,7 @@ _TONES = {
     Standing.CHANGED: Tone.OK,
     Standing.PENDING: Tone.CHANGE,
     Standing.DRIFTED: Tone.CHANGE,
+    Standing.RETURNED: Tone.CHANGE,
     Standing.HELD: Tone.CHANGE,
     Standing.UNSETTLED: Tone.REFUSAL,
     Standing.UNMANAGED: Tone.CONTEXT,

@@ -5,7 +5,14 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from quota_ops.model.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.difference import (
+    DRIFT_KINDS,
+    EARLIER_KINDS,
+    WRITES,
+    Action,
+    Difference,
+    Kind,
+)
 from quota_ops.model.guards import concerns
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.plan import Plan
@@ -24,6 +31,8 @@ class Standing(StrEnum):
     """Waits to be set or cleared."""
     DRIFTED = "drifted"
     """Changed on the cluster behind Git's back, and still so."""
+    RETURNED = "returned"
+    """Has the value of an earlier run again, and still does: a late write, or a cleared quota."""
     HELD = "held"
     """Left alone as it is, because a person holds it."""
     UNSETTLED = "unsettled"
@@ -83,6 +92,7 @@ class ReportRow(NamedTuple):
 _SECTIONS = dict.fromkeys(Standing, Section.REST) | {
     Standing.UNSETTLED: Section.PERSON,
     Standing.DRIFTED: Section.PERSON,
+    Standing.RETURNED: Section.PERSON,
     Standing.CHANGED: Section.CHANGE,
     Standing.PENDING: Section.CHANGE,
     Standing.HELD: Section.HELD,
@@ -155,7 +165,7 @@ def _standing(
         return _REPORTED.get(row.kind, Standing.UNMANAGED)
     if written:
         return Standing.CHANGED
-    return Standing.DRIFTED if row.is_drift else Standing.PENDING
+    return _NOT_WRITTEN.get(row.kind, Standing.PENDING)
 
 
 _REPORTED = {
@@ -165,8 +175,15 @@ _REPORTED = {
     Kind.CHANGED_SINCE: Standing.DRIFTED,
     Kind.TAKEOVER: Standing.PENDING,
     Kind.PENDING: Standing.PENDING,
+    Kind.LATE_WRITE: Standing.RETURNED,
+    Kind.RETURNED: Standing.RETURNED,
 }
 """Where a row stands that is not written; all others are on the cluster and not in Git."""
+
+_NOT_WRITTEN = dict.fromkeys(DRIFT_KINDS, Standing.DRIFTED) | dict.fromkeys(
+    EARLIER_KINDS, Standing.RETURNED
+)
+"""Where a row stands that is to be written and was not."""
 
 
 def _unplanned(cluster: str, verdict: RowVerdict) -> ReportRow:

@@ -62,9 +62,8 @@ def answer(report: Report, named: str | None = None) -> Answer:
         reason = f"{counted(number, 'quota')} on {cluster} {_is(number)} unsettled"
         sure = any(trouble_word(row) not in _NO_ANSWER for row in rows if _is_unsettled(row))
         return Answer(Word.NO if sure else Word.UNKNOWN, reason, (_why(rows), *more))
-    if number := count[Standing.DRIFTED]:
-        changed = f"{'was' if number == 1 else 'were'} changed behind Git's back"
-        return Answer(Word.NO, f"{counted(number, 'quota')} on {cluster} {changed}", more)
+    if moved := _moved(cluster, count):
+        return Answer(Word.NO, moved, more)
     if not has_not_ended(report.stages) and (waits := _waits(cluster, count)):
         return Answer(Word.NOT_YET, waits, more)
     if missing := _silence(report) or stop or ("verify did not run" if unseen else None):
@@ -77,6 +76,29 @@ def _agreed(report: Report, cluster: str) -> str:
         return f"{cluster} holds what Git says"
     left = "has been rolled back" if report.applied else "left nothing to roll back"
     return f"run {shown(report.rollback.run)} {left} on {cluster}"
+
+
+def _moved(cluster: str, count: Mapping[Standing, int]) -> str:
+    """What somebody else, or an earlier run of ours, has written since; empty when nothing was."""
+    if number := count[Standing.DRIFTED]:
+        changed = f"{'was' if number == 1 else 'were'} changed behind Git's back"
+        return f"{counted(number, 'quota')} on {cluster} {changed}"
+    number = count[Standing.RETURNED]
+    again = f"{'has' if number == 1 else 'have'} the value of an earlier run again"
+    return f"{counted(number, 'quota')} on {cluster} {again}" if number else ""
+
+
+_ALSO = {
+    Standing.UNSETTLED: "unsettled",
+    Standing.DRIFTED: "drifted",
+    Standing.RETURNED: "with the value of an earlier run",
+    Standing.PENDING: "pending",
+    Standing.HELD: "held",
+}
+"""What an answer counts beside its reason, which is the first of them that there is.
+
+Of a run that has not ended, that it waits is no reason.
+"""
 
 
 def _waits(cluster: str, count: Mapping[Standing, int]) -> str:
@@ -93,13 +115,9 @@ def _details(
     count: Mapping[Standing, int],
     unseen: Sequence[ReportRow],
 ) -> Iterator[str]:
-    unsettled, drifted = count[Standing.UNSETTLED], count[Standing.DRIFTED]
-    if drifted and unsettled:
-        yield f"{drifted:,} drifted"
-    if count[Standing.PENDING] and (drifted or unsettled or has_not_ended(report.stages)):
-        yield f"{count[Standing.PENDING]:,} pending"
-    if count[Standing.HELD] and (drifted or unsettled or count[Standing.PENDING]):
-        yield f"{count[Standing.HELD]:,} held"
+    there = [one for one in _ALSO if count[one]]
+    unsaid = has_not_ended(report.stages) and there[:1] == [Standing.PENDING]
+    yield from (f"{count[one]:,} {_ALSO[one]}" for one in (there if unsaid else there[1:]))
     if report.plan and (guards := len(report.plan.refused)):
         yield f"{counted(guards, 'guard')} need{'s' if guards == 1 else ''} a person's approval"
     if unseen:

@@ -1,18 +1,23 @@
 """alter: a one-off change, asked of the broker first, sent, and kept in a run folder.
 
-It is no part of what Git says: the ledger does not learn of it, and a plan sees it as any change
-behind Git's back.
+It is no part of what Git says: a plan sees it as any change behind Git's back. The ledger learns
+only that a value which it remembers is a person's from now on, and no late write.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
 
+from quota_ops import ledger
 from quota_ops.frames.text import MAX_BYTES, MAX_KEYS
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.borders import Borders
-from quota_ops.model.errors import ClusterTrouble, Refused
+from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
 from quota_ops.model.filter import EntityFilter
-from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.memory import forget_values, ledger_key
+from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.quota import json_number
 from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import ALTER, APPLIED, VALIDATED, RunFolder
@@ -42,6 +47,7 @@ def run(
     asked: Iterable[Alteration],
     by: str,
     *,
+    ledger_folder: Path,
     validate_only: bool,
 ) -> tuple[tuple[BatchRow, ...], tuple[Outcome, ...], bool]:
     """Ask, and unless `validate_only` send, when the broker would accept all of it.
@@ -51,7 +57,23 @@ def run(
     batches, outcomes = ask(folder, cluster, asked, by)
     sends = not validate_only and all(one.status is Status.ACCEPTED for one in outcomes)
     rows = tuple(row for batch in batches.values() for row in batch)
-    return rows, send(folder, cluster, batches) if sends else outcomes, sends
+    if sends:
+        outcomes = send(folder, cluster, batches)
+        end_memory(ledger_folder, rows, outcomes)
+    return rows, outcomes, sends
+
+
+def end_memory(ledger_folder: Path, rows: Iterable[BatchRow], outcomes: Iterable[Outcome]) -> None:
+    """End the ledger's memory of the values that a person has just set."""
+    written = {one.entity for one in outcomes if one.status in DONE | {Status.UNKNOWN}}
+    values = {(row.entity, row.key): row.after for row in rows if row.entity in written}
+    # The change is made: a ledger that is damaged refuses the next run, and not this one.
+    with suppress(InvalidInput):
+        known = {ledger_key(row): row for row in ledger.read(ledger_folder).rows}
+        before = len(known)
+        forget_values(known, values)
+        if len(known) < before:
+            ledger.change(ledger_folder, partial(forget_values, values=values))
 
 
 def ask(

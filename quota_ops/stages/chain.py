@@ -24,7 +24,7 @@ CHAINS = {
     "plan": READ_ONLY,
     "validate": READ_ONLY,
     "apply": (*READ_ONLY, "apply"),
-    "verify": ("check", "describe", "verify"),
+    "verify": ("check", "describe", "diff", "verify"),
     "report": (*READ_ONLY, "report"),
     "rollback": READ_ONLY[1:],
     "reconcile": (*READ_ONLY, "apply", "verify", "report"),

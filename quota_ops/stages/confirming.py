@@ -8,9 +8,10 @@ from time import monotonic, sleep
 import pyarrow as pa
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.ledger import VERIFIED, LedgerFile, damaged
+from quota_ops.ledger import LedgerFile, damaged
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble
+from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.model.quota import same
 from quota_ops.model.rows import StoredQuota
 from quota_ops.snapshot import Snapshot

@@ -7,11 +7,13 @@ from pathlib import Path
 
 from quota_ops import ledger, ledger_end
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.model import ledger_edits
 from quota_ops.model.borders import Borders
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.hold import Hold
+from quota_ops.model.memory import CLEARED, SUPERSEDED, remembered_from
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
@@ -73,10 +75,12 @@ def leave(folder: RunFolder, described: Described) -> None:
     folder.write_table(ACTUAL, described.actual)
     folder.write_arrow(LEDGER, known.table)
     folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, described.lasting)))
-    verified = ledger.VERIFIED in known.table["state"].to_pylist()
+    verified = ledger_edits.VERIFIED in known.table["state"].to_pylist()
     was_verified = verified and ledger.applied(known.table)[0] is not None
     clears = policy.clear_unmanaged and was_verified
-    folder.write_table(CLUSTERS, [(policy.cluster_id, policy.drift.value, clears)])
+    first = remembered_from(policy.memory, datetime.fromisoformat(folder.about()["started"]))
+    decides = (policy.cluster_id, policy.drift.value, clears, first[SUPERSEDED], first[CLEARED])
+    folder.write_table(CLUSTERS, [decides])
     folder.write_json(
         DESCRIBED,
         {

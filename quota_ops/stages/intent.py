@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from quota_ops import ledger
+from quota_ops.model import ledger_edits
 from quota_ops.model.difference import Action, Difference
+from quota_ops.model.memory import LedgerKey
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
@@ -34,7 +36,7 @@ def intend(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Path) -
             row.entity,
             row.key,
             row.target,
-            ledger.INTENDED,
+            ledger_edits.INTENDED,
             row.owner,
             row.file,
             about["commit"],
@@ -47,10 +49,12 @@ def intend(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Path) -
     ]
     noted: set[tuple[str, str]] = set()
 
-    def edit(rows: dict[ledger.LedgerKey, LedgerRow]) -> None:
+    def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
         noted.clear()
-        noted.update((entity, key) for entity, key, state in rows if state == ledger.INTENDED)
-        ledger.intend(rows, intents, stored)
+        noted.update(
+            (row.entity, row.key) for row in rows.values() if row.state == ledger_edits.INTENDED
+        )
+        ledger_edits.intend(rows, intents, stored)
 
     ledger.change(ledger_folder, edit)
     return frozenset({(row.entity, row.key) for row in intents} - noted)
@@ -66,10 +70,12 @@ def withdraw(
     run = folder.about()["run"]
     left = noted & unwritten(outcomes)
 
-    def edit(rows: dict[ledger.LedgerKey, LedgerRow]) -> None:
-        ours = (row for row in rows.values() if (row.run, row.state) == (run, ledger.INTENDED))
+    def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
+        ours = (
+            row for row in rows.values() if (row.run, row.state) == (run, ledger_edits.INTENDED)
+        )
         still = [(row.entity, row.key) for row in ours if (row.entity, row.key) in left]
-        ledger.withdraw(rows, still)
+        ledger_edits.withdraw(rows, still)
 
     if left:
         ledger.change(ledger_folder, edit)
@@ -86,7 +92,7 @@ def astray(folder: RunFolder, differences: Iterable[Difference]) -> frozenset[Le
     return frozenset(
         row
         for row in known
-        if row.state == ledger.INTENDED
+        if row.state == ledger_edits.INTENDED
         if (found := reported.get((row.entity, row.key))) and not same(row.value, found.before)
     )
 

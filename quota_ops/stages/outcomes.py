@@ -11,6 +11,9 @@ UNSETTLED = frozenset({"REQUEST_TIMED_OUT", "NOT_CONTROLLER", "UNKNOWN_SERVER_ER
 SETTLED = "settled by describing"
 """What is said of a write without an answer that the cluster is seen to hold."""
 
+RESENT = "sent again, as no answer came"
+"""What is said of a write that was accepted at its second try: the first may still arrive."""
+
 MOST_LINES = 20
 """Entities that an error lists."""
 
@@ -78,6 +81,12 @@ def unwritten(outcomes: Iterable[Outcome]) -> set[tuple[str, str]]:
     """Entity and key of the rows that were surely not written."""
     written = DONE | {Status.UNKNOWN}
     return {(one.entity, key) for one in outcomes if one.status not in written for key in one.keys}
+
+
+def without_answer(outcomes: Iterable[Outcome]) -> set[tuple[str, str]]:
+    """Entity and key of the rows of which a request was sent that nobody answered."""
+    said = {SETTLED, RESENT}
+    return {(one.entity, key) for one in outcomes if one.message in said for key in one.keys}
 
 
 def listed(lines: Sequence[str], artefact: str) -> str:

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 from quota_ops import ledger
 from quota_ops.desired.read import Desired
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.model import ledger_edits
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import EntityFilter
+from quota_ops.model.memory import LedgerKey, ledger_key
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.ownership import Adoption, adoptions
 from quota_ops.model.quota import json_number
@@ -42,8 +44,8 @@ def adopt(
         wished = [_noted(folder, cluster.cluster_id, one) for one in found if not one.refusal]
         adopted: list[LedgerRow] = []
 
-        def edit(known: dict[ledger.LedgerKey, LedgerRow]) -> None:
-            adopted[:] = ledger.adopt(known, wished)
+        def edit(known: dict[LedgerKey, LedgerRow]) -> None:
+            adopted[:] = ledger_edits.adopt(known, wished)
 
         file = ledger.change(ledger_folder, edit)
         folder.write_json(ADOPTED, _record(word, file) | {"rows": list(map(_json, adopted))})
@@ -58,18 +60,18 @@ def release(
 ) -> tuple[LedgerRow, ...]:
     """Forget that rows are ours, and leave released.json; the rows that the ledger knew.
 
-    `wanted` None releases all of them.
+    What it remembered of them is forgotten too. `wanted` None releases all of them.
     """
     released: list[LedgerRow] = []
 
-    def edit(known: dict[ledger.LedgerKey, LedgerRow]) -> None:
+    def edit(known: dict[LedgerKey, LedgerRow]) -> None:
         released[:] = [
             row
             for row in known.values()
             if wanted is None or wanted.accepts(Entity.parse(row.entity))
         ]
         for row in released:
-            del known[row.entity, row.key, row.state]
+            del known[ledger_key(row)]
 
     with folder.stage("release"):
         file = ledger.change(ledger_folder, edit)
@@ -84,7 +86,7 @@ def _noted(folder: RunFolder, cluster_id: str, one: Adoption) -> LedgerRow:
         one.entity,
         one.key,
         one.value,
-        ledger.VERIFIED,
+        ledger_edits.VERIFIED,
         asked and asked.owner,
         asked and asked.file,
         about["commit"],

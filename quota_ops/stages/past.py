@@ -5,8 +5,9 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from quota_ops.ledger import INTENDED, VERIFIED, applied
+from quota_ops.ledger import applied
 from quota_ops.model.guards import Past
+from quota_ops.model.ledger_edits import INTENDED, VERIFIED
 from quota_ops.model.rows import ActualRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, LEDGER
 from quota_ops.parquet import to_rows
@@ -31,7 +32,8 @@ def past_of(folder: RunFolder) -> Past:
 
 def _owners(folder: RunFolder, table: pa.Table) -> Iterable[str | None]:
     """The owner of each row of ours: one that was read back, or whose intent has arrived."""
-    if INTENDED not in table["state"].to_pylist():
+    states = {*table["state"].to_pylist()}
+    if states <= {VERIFIED}:
         return list(table["owner"].to_pylist())
     known = [LedgerRow._make(row) for row in to_rows(table)]
     actual = map(ActualRow._make, to_rows(folder.read_table(ACTUAL)))

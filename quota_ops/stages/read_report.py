@@ -45,7 +45,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     parts = _Parts(folder)
     policy = parts.read("check", POLICY, folder.policy)
     plan = parts.read("plan", PLAN, lambda: folder.plan()[0])
-    if plan is None and not folder.has(PLAN):
+    if plan is None and not (folder.has(PLAN) or folder.has(VERIFIED)):
         plan = parts.read("diff", DIFFERENCES.file, lambda: unjudged(folder))
     verification = parts.read(
         "verify", VERIFIED, lambda: folder.read_as(VERIFIED, verification_from_json)

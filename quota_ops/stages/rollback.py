@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from quota_ops import ledger
+from quota_ops.model import ledger_edits
 from quota_ops.model.approval import Said
 from quota_ops.model.commit import rollback_of
 from quota_ops.model.difference import FOREIGN_KINDS
@@ -72,7 +73,7 @@ def compare(folder: RunFolder, engine: str) -> None:
     policy = folder.policy()
     rollback = folder.read_as(ROLLBACK, Rollback.from_json).met(
         {(row.entity, row.key): row.value for row in actual},
-        {(row.entity, row.key): row for row in known if row.state == ledger.VERIFIED},
+        {(row.entity, row.key): row for row in known if row.state == ledger_edits.VERIFIED},
     )
     folder.write_table(DESIRED, list(_desired(policy.cluster_id, rollback)))
     diff.run([folder], engine)

@@ -7,7 +7,7 @@ from quota_ops.model.errors import ClusterTrouble, NoAnswer
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.stages.halving import WHOLE, answered
-from quota_ops.stages.outcomes import SETTLED, UNSETTLED, all_of
+from quota_ops.stages.outcomes import RESENT, SETTLED, UNSETTLED, all_of
 from quota_ops.stages.stored import Stored
 
 PATIENCE = 15.0
@@ -58,10 +58,12 @@ def _settle(
 
 
 def _named(one: Outcome) -> Outcome:
-    """An answer that still does not say what happened is UNKNOWN, not refused.
+    """An answer to what was sent again; one that does not say what happened is UNKNOWN.
 
     UNKNOWN_SERVER_ERROR says it when an entity has it alone, and describing did not find it.
     """
+    if one.status is Status.ACCEPTED and one.message is None:
+        return one._replace(message=RESENT)
     if one.error not in UNSETTLED or one.error in WHOLE:
         return one
     return one._replace(status=Status.UNKNOWN)

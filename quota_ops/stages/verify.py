@@ -1,12 +1,15 @@
 """verify: read back until every broker agrees or a deadline passes; write the ledger."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from quota_ops import ledger
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.model import ledger_edits
 from quota_ops.model.difference import Action, Difference
 from quota_ops.model.errors import Refused, Unreachable
+from quota_ops.model.memory import CLEARED, SUPERSEDED, LedgerKey, forget, remember
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Status
 from quota_ops.model.progress import SILENT, Progress
@@ -15,11 +18,12 @@ from quota_ops.model.rows import DesiredRow, LedgerRow
 from quota_ops.model.tables import DESIRED, HOLDS
 from quota_ops.model.verification import ONLY_BOOTSTRAP, BrokerAnswer, RowVerdict
 from quota_ops.parquet import to_rows
-from quota_ops.run_folder import APPLIED, METADATA, ROLLBACK, VERIFIED, RunFolder
+from quota_ops.run_folder import APPLIED, METADATA, PLAN, ROLLBACK, VERIFIED, RunFolder
 from quota_ops.run_json import verification_json
 from quota_ops.stages.answers import Targets, ask, verdicts
+from quota_ops.stages.earlier_values import late_words, refuse_returned
 from quota_ops.stages.intent import astray
-from quota_ops.stages.outcomes import unwritten
+from quota_ops.stages.outcomes import unwritten, without_answer
 from quota_ops.stages.overtaken import why_overtaken
 from quota_ops.stages.read_back import read_back
 
@@ -41,10 +45,11 @@ def run(
     """Leave verification.json; the rows that are not as they should be.
 
     In a run that applied, rows that every answering broker holds enter the ledger as verified.
-    Raises Refused when a row differs or a broker does not answer by the deadline, Unreachable when
-    none does.
+    Raises Refused when a row differs, a broker does not answer by the deadline, or, without a plan,
+    when a cleared row is there again; Unreachable when no broker answers.
     """
-    differences = folder.differences() if folder.has("differences.parquet") else ()
+    found = folder.differences() if folder.has("differences.parquet") else ()
+    differences = found if folder.has(PLAN) else ()  # without a plan nothing is left alone
     desired = {
         (row.entity, row.key): row
         for row in map(DesiredRow._make, to_rows(folder.read_table(DESIRED)))
@@ -61,7 +66,9 @@ def run(
     folder.write_json(VERIFIED, verification_json(brokers, wrongs, count))
     if (image := metadata()) is not None:
         folder.write_json(METADATA, image.as_json())
-    _raise_unless_agreed(brokers, wrongs)
+    _raise_unless_agreed(brokers, wrongs, late_words(found))
+    if not folder.has(PLAN):
+        refuse_returned(found)
     return wrongs
 
 
@@ -113,15 +120,27 @@ def _record(
         for row in _rows(folder, policy.cluster_id, verified, desired, differences)
         if (row.entity, row.key) not in seen
     ]
-    lost = astray(folder, differences)
+    cleared = list(_cleared(folder, policy.cluster_id, verified.keys() - seen, differences))
+    foreign = {(row.entity, row.key) for row in rows} & _foreign(folder)
+    lost, unanswered = astray(folder, differences), without_answer(folder.outcomes(APPLIED))
+    run = folder.about()["run"]
     overtaken = why_overtaken(folder, ledger_folder) is not None
 
-    def edit(known: dict[ledger.LedgerKey, LedgerRow]) -> None:
-        ledger.confirm(known, rows)
+    def edit(known: dict[LedgerKey, LedgerRow]) -> None:
+        late = [
+            row
+            for row in known.values()
+            if (row.state, row.run) == (ledger_edits.INTENDED, run)
+            if (row.entity, row.key) in unanswered
+        ]
+        ledger_edits.confirm(known, rows)
         still = lost.intersection(known.values())
-        ledger.withdraw(known, ((row.entity, row.key) for row in still))
+        ledger_edits.withdraw(known, ((row.entity, row.key) for row in still))
+        remember(known, (*late, *still), SUPERSEDED)
+        remember(known, cleared, CLEARED)
+        forget(known, foreign)
         if not overtaken:
-            ledger.follow(known, desired)
+            ledger_edits.follow(known, desired)
 
     if overtaken:
         ledger.change(ledger_folder, edit)
@@ -146,12 +165,37 @@ def _rows(
                 cluster_id,
                 *key,
                 None if key in foreign else verified[key],
-                ledger.VERIFIED,
+                ledger_edits.VERIFIED,
                 asked.owner if asked else None,
                 asked.file if asked else None,
                 about["commit"],
                 about["run"],
                 now,
+                about["sequence"],
+            )
+
+
+def _cleared(
+    folder: RunFolder,
+    cluster_id: str,
+    verified: AbstractSet[tuple[str, str]],
+    differences: Iterable[Difference],
+) -> Iterable[LedgerRow]:
+    """Yield the values that this run itself cleared; what it only forgets is none of them."""
+    about = folder.about()
+    for row in differences:
+        if row.action is Action.CLEAR and (row.entity, row.key) in verified:
+            yield LedgerRow(
+                cluster_id,
+                row.entity,
+                row.key,
+                row.before,
+                CLEARED,
+                row.owner,
+                row.file,
+                about["commit"],
+                about["run"],
+                iso_utc(),
                 about["sequence"],
             )
 
@@ -164,7 +208,9 @@ def _foreign(folder: RunFolder) -> set[tuple[str, str]]:
     return {(row.entity, row.key) for row in taken if row.foreign}
 
 
-def _raise_unless_agreed(brokers: Sequence[BrokerAnswer], wrongs: tuple[RowVerdict, ...]) -> None:
+def _raise_unless_agreed(
+    brokers: Sequence[BrokerAnswer], wrongs: tuple[RowVerdict, ...], late: str
+) -> None:
     silent = [one.error for one in brokers if one.error is not None]
     said = [
         f"{one.named} differs from Git in {one.behind:,} key{'' if one.behind == 1 else 's'}"
@@ -178,7 +224,7 @@ def _raise_unless_agreed(brokers: Sequence[BrokerAnswer], wrongs: tuple[RowVerdi
         raise Unreachable(f"no broker could be asked: {message}", "Verify again when one answers.")
     if wrongs:
         are = "row is" if len(wrongs) == 1 else "rows are"
-        remedy = f"{len(wrongs):,} {are} not as Git says."
+        remedy = f"{len(wrongs):,} {are} not as Git says.{late}"
     else:
         remedy = f"The others hold every row. Verify again when it answers. {ONLY_BOOTSTRAP}"
     who = (

@@ -103,7 +103,11 @@ def _sides(folder: Path, rows: int) -> None:
     ledger = [(*key, 1e6, "verified", "bench", None, None, "run", "2026-01-01", 1) for key in keys]
     sides = ((DESIRED, desired), (ACTUAL, actual), (LEDGER, ledger))
     no_holds: list[tuple[str, str, str]] = []
-    for table, values in (*sides, (HOLDS, no_holds), (CLUSTERS, [("bench", "repair", False)])):
+    for table, values in (
+        *sides,
+        (HOLDS, no_holds),
+        (CLUSTERS, [("bench", "repair", False, "", "")]),
+    ):
         content = parquet.to_bytes(table, parquet.from_rows(table, values))
         artefact.write(folder / table.file, content)
 

@@ -226,7 +226,7 @@ def test_an_operator_at_night(lab: Lab) -> None:
     ]
     place, last = ended.stdout.splitlines()[-2:]
     back = RunFolder(Path(place.removeprefix("run: ")))
-    digest = back.read_json(PLAN)["digest"][:8]
+    digest = back.read_json(PLAN)["digest"]
     assert last == f"next: quota-ops reconcile --run {back.path} --approve {digest}"
     done = lab.cli(*last.split()[2:])
     assert (done.returncode, done.stderr) == (0, "")

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from quota_ops.ledger import INTENDED
+from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.outcome import Status
 from quota_ops.model.rows import DesiredRow
 from quota_ops.model.tables import DESIRED

@@ -9,7 +9,7 @@ from multiprocessing import get_context
 
 import pytest
 
-from quota_ops.ledger import INTENDED
+from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.run_folder import PLAN
 from quota_ops.stages.chain import RESUMED, run_stages
 from tests.broker.killing import PRELOAD, kill_after, kill_at_step

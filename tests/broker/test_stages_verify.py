@@ -11,9 +11,9 @@ from kafka.admin import KafkaAdminClient
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.preflight import preflight
-from quota_ops.ledger import INTENDED
 from quota_ops.model.alteration import alterations
 from quota_ops.model.errors import Refused, Unreachable
+from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.policy import VerifyPolicy
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict

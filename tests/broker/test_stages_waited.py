@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 
 from quota_ops.frames import text
-from quota_ops.ledger import INTENDED
 from quota_ops.model.errors import InvalidInput, Refused
+from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.tables import ACTUAL
 from quota_ops.run_folder import PLAN, RunFolder
 from quota_ops.stages import apply

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from quota_ops.ledger import VERIFIED, adopt, change
+from quota_ops.ledger import change
+from quota_ops.model.ledger_edits import VERIFIED, adopt
 from quota_ops.model.report import StageStatus
 from quota_ops.model.rows import LedgerRow
 from quota_ops.run_store import RunStore

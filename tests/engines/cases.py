@@ -11,7 +11,7 @@ from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
 
 FOLDER = Path(__file__).parents[1] / "cases" / "diff"
 KEY = "producer_byte_rate"
-INTENDED = "intended"
+STATES = {"intended", "superseded", "cleared"}
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _case(cluster: str, values: Mapping[str, Any]) -> Case:
 def _rows(values: Mapping[str, Any], side: str) -> Iterator[tuple[str, str, str, str]]:
     for text in values.get(side, []):
         words = text.split()
-        state = words.pop() if words[-1] == INTENDED else "verified"
+        state = words.pop() if words[-1] in STATES else "verified"
         who, *key, value = words
         yield _entity(who), key[0] if key else KEY, value, state
 

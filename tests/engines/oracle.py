@@ -1,14 +1,18 @@
 """The diff once more, by dictionaries: what both engines are held to."""
 
 from collections.abc import Iterable, Mapping
+from math import isnan
 from types import MappingProxyType
 
 from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.quota import same
 from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
 
 Key = tuple[str, str, str]
 Notes = dict[str, LedgerRow]
 """A key's rows of the ledger by their state."""
+FROM = {"superseded": "", "cleared": ""}
+"""From which time on rows are remembered: these are, whenever they were noted."""
 
 
 def decide(
@@ -19,37 +23,84 @@ def decide(
     holds: Mapping[str, str] = MappingProxyType({}),
     drift: str = "repair",
     clear_unmanaged: bool = False,
+    remembered_from: Mapping[str, str] = MappingProxyType(FROM),
 ) -> list[Difference]:
     """The rows that differ, in order; values are compared as Python compares them."""
     wanted = {row[:3]: row for row in desired}
     held = {row[:3]: row for row in actual}
     notes: dict[Key, Notes] = {}
+    memories: dict[Key, list[LedgerRow]] = {}
     for row in ledger:
-        notes.setdefault(row[:3], {})[row.state] = row
+        if row.state not in remembered_from:
+            notes.setdefault(row[:3], {})[row.state] = row
+        elif row.at >= remembered_from[row.state]:
+            memories.setdefault(row[:3], []).append(row)
     found = []
     for key in sorted(wanted.keys() | held.keys() | notes.keys()):
         want, have, known = wanted.get(key), held.get(key), notes.get(key, {})
         values = {state: row.value for state, row in known.items()}
-        kind = _kind(want and want.value, have and have.value, values)
+        back = _back(memories.get(key, []), have and have.value)
+        kind = _kind(want and want.value, have and have.value, values, back)
         if kind != "in_sync" or values != {"verified": want and want.value}:
             hold = holds.get(key[1])
             action = _action(kind, have, hold, drift=drift, clear_unmanaged=clear_unmanaged)
             decided = (Kind(kind), Action(action))
+            if recalled := _recalled(kind, memories.get(key, []), back):
+                known = known | {"recalled": recalled}
             found.append(_difference(key, decided, want, have, known)._replace(held=hold))
     return found
 
 
-def _kind(want: float | None, have: float | None, known: dict[str, float | None]) -> str:
+def _back(memories: list[LedgerRow], have: float | None) -> LedgerRow | None:
+    """The remembered row whose value is there again, a superseded write before a clear."""
+    there = {row.state: row for row in memories if same(row.value, have)}
+    return there.get("superseded", there.get("cleared"))
+
+
+def _recalled(kind: str, memories: list[LedgerRow], back: LedgerRow | None) -> LedgerRow | None:
+    """The remembered row that tells of a difference; of an unmanaged one, who cleared it last."""
+    if kind in {"late_write", "returned"}:
+        return back
+    cleared = [row for row in memories if row.state == "cleared"] if kind == "unmanaged" else []
+    return max(cleared, key=_last_cleared, default=None)
+
+
+def _last_cleared(row: LedgerRow) -> tuple[str, str, bool, float]:
+    """Sort key of the last clear of a key; NaN is the largest value, as in SQL."""
+    value = row.value or 0.0
+    return (row.at, row.run, isnan(value), 0.0 if isnan(value) else value)
+
+
+def _kind(
+    want: float | None,
+    have: float | None,
+    known: dict[str, float | None],
+    back: LedgerRow | None,
+) -> str:
     ours = have in known.values()
     if want is not None and want == have:
         return "in_sync"
     if want is not None:
-        if "verified" not in known:
-            return "pending" if ours or have is None else "takeover"
-        return "pending" if ours else "drifted" if want == known["verified"] else "conflict"
+        return _kind_to_set(want, have, known, back)
     if have is None:
-        return "cleared" if ours or "verified" not in known else "gone"
-    return "removed" if ours else "changed_since" if "verified" in known else "unmanaged"
+        return "cleared" if ours or back or "verified" not in known else "gone"
+    other = "changed_since" if "verified" in known else "unmanaged"
+    return "removed" if ours else "returned" if back else other
+
+
+def _kind_to_set(
+    want: float,
+    have: float | None,
+    known: dict[str, float | None],
+    back: LedgerRow | None,
+) -> str:
+    if have in known.values() or (have is None and "verified" not in known):
+        return "pending"
+    if back and back.state == "superseded":
+        return "late_write"
+    if "verified" not in known:
+        return "takeover"
+    return "drifted" if want == known["verified"] else "conflict"
 
 
 def _action(
@@ -58,13 +109,15 @@ def _action(
     if kind == "unmanaged" and have:
         clears = clear_unmanaged and have.in_scope and have.hands_off is None
         return "report" if not clears else "clear" if hold is None else "held"
+    if kind == "returned" and have and (have.hands_off is not None or not have.in_scope):
+        return "report"
     if hold is not None:
         return "held"
     if kind in {"in_sync", "gone", "cleared"}:
         return "record" if kind == "in_sync" else "forget"
     if (have and have.hands_off is not None) or (kind == "drifted" and drift == "report"):
         return "report"
-    return "clear" if kind in {"removed", "changed_since"} else "set"
+    return "clear" if kind in {"removed", "changed_since", "returned"} else "set"
 
 
 def _difference(
@@ -74,9 +127,9 @@ def _difference(
     have: ActualRow | None,
     known: Notes,
 ) -> Difference:
-    verified, intended = known.get("verified"), known.get("intended")
+    verified, intended, recalled = map(known.get, ("verified", "intended", "recalled"))
     arrived = intended and intended.value == (have and have.value)
-    told = intended if arrived or verified is None else verified
+    told = recalled or (intended if arrived or verified is None else verified)
     asked = told if want is None or want.owner is None else want
     return Difference(
         *key,
@@ -92,4 +145,6 @@ def _difference(
         told and told.run,
         told and told.at,
         have and have.hands_off,
+        None,
+        recalled and recalled.state,
     )

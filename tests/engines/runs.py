@@ -8,6 +8,7 @@ from quota_ops.model.difference import Difference
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER
 from quota_ops.run_folder import RunFolder
+from tests.engines.oracle import FROM
 
 
 def put(
@@ -20,6 +21,7 @@ def put(
     held: Mapping[str, str] = MappingProxyType({}),
     drift: str = "repair",
     clear_unmanaged: bool = False,
+    remembered_from: Mapping[str, str] = MappingProxyType(FROM),
 ) -> Path:
     """A run folder that holds the sides of one cluster; `held` are entities, and their hold."""
     path.mkdir(parents=True, exist_ok=True)
@@ -28,7 +30,7 @@ def put(
     folder.write_table(ACTUAL, actual)
     folder.write_table(LEDGER, ledger)
     folder.write_table(HOLDS, [(cluster, entity, text) for entity, text in held.items()])
-    folder.write_table(CLUSTERS, [(cluster, drift, clear_unmanaged)])
+    folder.write_table(CLUSTERS, [(cluster, drift, clear_unmanaged, *remembered_from.values())])
     return path
 
 

@@ -1,4 +1,4 @@
-"""Every way in which three sides and two ledger rows can meet, under every policy."""
+"""Every way in which three sides, two ledger rows and its memory can meet, under every policy."""
 
 from collections.abc import Iterable, Iterator
 from itertools import product
@@ -18,18 +18,36 @@ POLICIES = {
     for drift, clears in product(("repair", "ask", "report"), (True, False))
 }
 HELD = "held until 2026-11-21 05:00 UTC by anna: why"
+BORDERS = sorted(
+    product((True, False), (None, "protected"), (None, HELD)),
+    key=lambda one: (one[0], one[1] is None, one[2] is None).count(False) == 1,
+)
+"""What keeps a row from being written; those that do it alone come last."""
 ASKED = ("asker", "because", "asker.yaml", 7)
 VERIFIED = ("verified", "verifier", "verifier.yaml", "c1", "run-1", "2026-11-01T00:00:00Z")
 INTENDED = ("intended", "intender", "intender.yaml", "c2", "run-2", "2026-11-02T00:00:00Z")
+SUPERSEDED = ("superseded", "late", "late.yaml", "c3", "run-3")
+CLEARED = ("cleared", "leaver", "leaver.yaml", "c4", "run-4")
+FROM = {"superseded": "2026-11-01T12:00:00Z", "cleared": "2026-10-01T12:00:00Z"}
+EXPIRED, LASTS = "2026-10-01T11:59:59Z", "2026-11-01T12:00:00Z"
+MEMORIES: tuple[tuple[tuple[float | None, ...], tuple[float, ...], str], ...] = (
+    *product(((), (None,), (2.0,)), ((), (2.0,), (nan, 4.0)), (LASTS,)),
+    ((None, 2.0), (2.0,), EXPIRED),
+)
+"""What is remembered of a row: superseded values, cleared ones, and when both were noted."""
 
 
 class Meeting(NamedTuple):
-    """One row's sides; an intent is () or its one value, which None clears."""
+    """One row's sides; an intent is () or its one value, which None clears.
+
+    What is remembered is one of MEMORIES.
+    """
 
     desired: float | None
     actual: float | None
     verified: float | None
     intent: tuple[float | None, ...]
+    memory: tuple[tuple[float | None, ...], tuple[float, ...], str]
     in_scope: bool
     hands_off: str | None
     held: str | None
@@ -38,15 +56,16 @@ class Meeting(NamedTuple):
 def meetings() -> Iterator[Meeting]:
     """All of them: of four values only which are equal counts, and NaN is only ever stored."""
     intents = ((), (None,), (1.0,), (2.0,), (3.0,), (4.0,))
-    for desired, actual, verified, intent in product(
-        (None, 1.0), (None, 1.0, 2.0, nan), (None, 1.0, 2.0, 3.0), intents
+    for desired, actual, verified, intent, memory in product(
+        (None, 1.0), (None, 1.0, 2.0, nan), (None, 1.0, 2.0, 3.0), intents, MEMORIES
     ):
-        for in_scope, hands_off, held in product((True, False), (None, "protected"), (None, HELD)):
+        borders = BORDERS if memory == MEMORIES[0] else BORDERS[:1] + BORDERS[-3:]
+        for in_scope, hands_off, held in borders:
             if actual is not None or (in_scope and not hands_off):
-                yield Meeting(desired, actual, verified, intent, in_scope, hands_off, held)
+                yield Meeting(desired, actual, verified, intent, memory, in_scope, hands_off, held)
 
 
-MEETINGS = {f"user=u{number:04}": meeting for number, meeting in enumerate(meetings())}
+MEETINGS = {f"user=u{number:05}": meeting for number, meeting in enumerate(meetings())}
 
 
 def sides(cluster: str) -> tuple[list[DesiredRow], list[ActualRow], list[LedgerRow]]:
@@ -61,6 +80,9 @@ def sides(cluster: str) -> tuple[list[DesiredRow], list[ActualRow], list[LedgerR
         if one.verified is not None:
             ledger.append(LedgerRow(*row, one.verified, *VERIFIED))
         ledger += [LedgerRow(*row, intended, *INTENDED) for intended in one.intent]
+        superseded, cleared, at = one.memory
+        ledger += [LedgerRow(*row, value, *SUPERSEDED, at) for value in superseded]
+        ledger += [LedgerRow(*row, value, *CLEARED, at) for value in cleared]
     return desired, actual, ledger
 
 
@@ -88,10 +110,17 @@ def test_every_combination(engine: Engine, tmp_path: Path) -> None:
             held=HOLDS,
             drift=drift,
             clear_unmanaged=clears,
+            remembered_from=FROM,
         )
 
     diff_runs(engine, [tmp_path / cluster for cluster in POLICIES])
 
     for cluster, (drift, clears) in POLICIES.items():
-        expected = decide(*sides(cluster), holds=HOLDS, drift=drift, clear_unmanaged=clears)
+        expected = decide(
+            *sides(cluster),
+            holds=HOLDS,
+            drift=drift,
+            clear_unmanaged=clears,
+            remembered_from=FROM,
+        )
         assert comparable(differences(tmp_path / cluster)) == comparable(expected)

@@ -31,6 +31,11 @@ held = st.none() | st.tuples(stored, st.booleans(), maybe_text)
 note = (maybe_text, maybe_text, maybe_text, texts, texts)
 verified = st.none() | st.tuples(values, st.just("verified"), *note)
 intended = st.none() | st.tuples(st.none() | values, st.just("intended"), *note)
+superseded = st.tuples(st.none() | values, st.just("superseded"), *note)
+cleared = st.tuples(stored, st.just("cleared"), *note)
+remembered = st.lists(
+    superseded | cleared, max_size=3, unique_by=lambda row: (row[1], exact(row[0]))
+).map(tuple)
 
 
 class Cluster(NamedTuple):
@@ -41,6 +46,9 @@ class Cluster(NamedTuple):
     rows: dict[tuple[str, str], tuple[Any, ...]]
     holds: str | None = None
     """The hold on every second entity."""
+    superseded_from: str = ""
+    cleared_from: str = ""
+    """From which time on rows are remembered."""
 
     @property
     def held(self) -> dict[str, str]:
@@ -54,7 +62,12 @@ class Cluster(NamedTuple):
         return (
             [DesiredRow(cluster, *key, *side[0]) for key, side in given_rows if side[0]],
             [ActualRow(cluster, *key, *side[1]) for key, side in given_rows if side[1]],
-            [LedgerRow(cluster, *key, *row) for key, side in given_rows for row in side[2:] if row],
+            [
+                LedgerRow(cluster, *key, *row)
+                for key, side in given_rows
+                for row in (*side[2:4], *side[4])
+                if row
+            ],
         )
 
 
@@ -64,10 +77,12 @@ clusters = st.builds(
     st.booleans(),
     st.dictionaries(
         st.tuples(names.map(lambda parts: Entity.of(parts).text), texts),
-        st.tuples(asked, held, verified, intended),
+        st.tuples(asked, held, verified, intended, remembered),
         max_size=4,
     ),
     maybe_text,
+    st.just("") | texts,
+    st.just("") | texts,
 )
 Fleet = dict[str, Cluster]
 fleets: st.SearchStrategy[Fleet] = st.dictionaries(texts, clusters, min_size=1, max_size=4)
@@ -107,7 +122,7 @@ def by_engine(engine: Engine, path: Path, fleet: Fleet) -> tuple[list[Difference
     sides = [cluster.sides(name) for name, cluster in fleet.items()]
     for table, rows in zip((DESIRED, ACTUAL, LEDGER), zip(*sides, strict=True), strict=True):
         folder.write_table(table, [row for some in rows for row in some])
-    policies = [(name, one.drift, one.clear_unmanaged) for name, one in fleet.items()]
+    policies = [(name, *one[:2], *one[-2:]) for name, one in fleet.items()]
     folder.write_table(CLUSTERS, policies)
     holds = [(name, *hold) for name, one in fleet.items() for hold in one.held.items()]
     folder.write_table(HOLDS, holds)
@@ -130,6 +145,7 @@ def by_oracle(fleet: Fleet) -> tuple[list[Difference], list[BatchRow]]:
             holds=one.held,
             drift=one.drift,
             clear_unmanaged=one.clear_unmanaged,
+            remembered_from={"superseded": one.superseded_from, "cleared": one.cleared_from},
         )
     ]
     return differences, [
@@ -165,6 +181,7 @@ def moved(cluster: Cluster, *, back: bool) -> Cluster:
             old and (old, True, None),
             old and (old, "verified", None, None, None, "run", "at"),
             None,
+            (),
         )
     return cluster._replace(rows=rows, holds=None)
 
@@ -189,13 +206,13 @@ def test_a_run_leaves_nothing_to_do(engine: Engine, fleet: Fleet, tmp_path: Path
     """Once the writes are done and read back, only what is left alone is told."""
     ended = {name: one._replace(rows=dict(one.rows)) for name, one in fleet.items()}
     for row in by_engine(engine, tmp_path, fleet)[0]:
-        want, have, known, intent = ended[row.cluster].rows[row.entity, row.key]
+        want, have, known, intent, memory = ended[row.cluster].rows[row.entity, row.key]
         if row.action not in LEFT_ALONE:
             value = row.target if row.action in WRITES else row.before
             have = None if value is None else (value, *((have or (None, True, None))[1:]))
             known = None if value is None else (value, "verified", None, None, None, "run", "at")
             intent = None
-        ended[row.cluster].rows[row.entity, row.key] = (want, have, known, intent)
+        ended[row.cluster].rows[row.entity, row.key] = (want, have, known, intent, memory)
 
     differences, batches = by_engine(engine, tmp_path, ended)
     assert ({row.action for row in differences}, batches) == (LEFT_ALONE, [])

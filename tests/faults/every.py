@@ -3,6 +3,7 @@
 from quota_ops.model.report import STAGES
 from tests.faults import (
     images,
+    late_writes,
     network,
     quorum,
     refusals,
@@ -24,5 +25,6 @@ PLAYS = (
     run_stores,
     writers,
     runs_at_once,
+    late_writes,
 )
 EVERY: tuple[Fault, ...] = tuple(sorted(FAULTS, key=lambda one: STAGES.index(one.stage)))

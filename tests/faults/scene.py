@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from quota_ops.frames import text
-from quota_ops.ledger import INTENDED
 from quota_ops.model.difference import WRITES
 from quota_ops.model.errors import QuotaOpsError
+from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.outcome import DONE
 from quota_ops.report.remarks import warnings
 from quota_ops.run_folder import APPLIED, RunFolder

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from quota_ops.ledger import INTENDED
+from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.run_folder import APPLIED
 from quota_ops.stages.chain import CHAINS, READ_ONLY, RESUMED
 from tests.broker.stage_runs import After

@@ -13,6 +13,7 @@ from quota_ops.model.policy import (
     DriftPolicy,
     Freeze,
     GuardLimits,
+    Memory,
     Policy,
     VerifyPolicy,
 )
@@ -56,6 +57,7 @@ paused: the brokers are being moved
 freeze:
   - {cron: "0 18 * * fri", zone: Europe/Berlin, duration: 2d14h, reason: the weekend}
 guards: {removals: 3, removals_share: 2.5, cut_share: 100}
+memory: {late_writes: 2d, cleared: 1d12h}
 """,
     )
 
@@ -82,6 +84,7 @@ guards: {removals: 3, removals_share: 2.5, cut_share: 100}
         guards=GuardLimits(removals=3, removals_share=2.5, cut_share=100.0),
         paused="the brokers are being moved",
         freeze=(Freeze("0 18 * * fri", "Europe/Berlin", 223_200, "the weekend"),),
+        memory=Memory(late_writes=172_800, cleared=129_600),
     )
     assert expected == found
 

@@ -14,6 +14,7 @@ from quota_ops import ledger
 from quota_ops.desired.read import read_cluster
 from quota_ops.history import past_run
 from quota_ops.kafka.connection import Connection
+from quota_ops.model import ledger_edits
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.metadata import Metadata
@@ -220,8 +221,8 @@ def test_a_ledger_of_any_bytes(tmp_path: Path, edits: Edits) -> None:
     """A ledger is read, or said to be damaged, and a change makes no file of it."""
     folder = tmp_path / "ledger" / "c"
     shutil.rmtree(folder, ignore_errors=True)
-    row = LedgerRow("c", "user=a", "k", 1.0, ledger.VERIFIED, "t", "f", None, "run", "")
-    ledger.change(folder, lambda rows: rows.update({("user=a", "k", ledger.VERIFIED): row}))
+    row = LedgerRow("c", "user=a", "k", 1.0, ledger_edits.VERIFIED, "t", "f", None, "run", "")
+    ledger.change(folder, lambda rows: rows.update({("user=a", "k", ledger_edits.VERIFIED): row}))
     (last,) = folder.iterdir()
     last.write_bytes(edited(last.read_bytes(), edits))
 

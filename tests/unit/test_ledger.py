@@ -2,17 +2,24 @@
 
 import subprocess
 import sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from math import nan
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from quota_ops import ledger, parquet
-from quota_ops.ledger import INTENDED, VERIFIED, Ledger
+from quota_ops.ledger import Ledger
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.policy import Policy
-from quota_ops.model.rows import DesiredRow, LedgerRow
-from quota_ops.model.tables import ACTUAL
+from quota_ops.model.ledger_edits import INTENDED, VERIFIED
+from quota_ops.model.memory import CLEARED, SUPERSEDED, LedgerKey, ledger_key
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.policy import Memory, Policy
+from quota_ops.model.rows import LedgerRow
+from quota_ops.model.tables import ACTUAL, LEDGER
 
 KEY = "producer_byte_rate"
 POLICY = Policy("demo", "id", "demo")
@@ -25,9 +32,9 @@ def row(entity: str, value: float | None, state: str = VERIFIED, **fields: Any) 
     return made._replace(**fields)
 
 
-def rows(*given: LedgerRow) -> dict[ledger.LedgerKey, LedgerRow]:
+def rows(*given: LedgerRow) -> dict[LedgerKey, LedgerRow]:
     """Rows as an edit sees them."""
-    return {(one.entity, one.key, one.state): one for one in given}
+    return {ledger_key(one): one for one in given}
 
 
 def add(folder: Path, *given: LedgerRow) -> str | None:
@@ -165,86 +172,29 @@ def test_a_file_that_was_moved_aside_does_not_count(aside: str, ledger_folder: P
     assert add(ledger_folder, row("user=b", 1.0)) == "00000002.parquet"
 
 
-def test_an_intent_stands_beside_what_was_verified() -> None:
-    """Until it is read back, both are known."""
-    known = rows(row("user=a", 1.0))
+def test_old_memory_goes_with_the_next_change(ledger_folder: Path) -> None:
+    """What is remembered no longer, by the policy of that moment, is in no further file."""
+    old = iso_utc(datetime.now(UTC) - timedelta(hours=25))
+    late, gone = row("user=a", 2.0, SUPERSEDED, at=old), row("user=a", 1.0, CLEARED, at=old)
+    short = replace(POLICY, memory=Memory(late_writes=86_400, cleared=90_000 - 60))
 
-    ledger.intend(known, [row("user=a", 2.0, INTENDED)], {("user=a", KEY): 1.0})
+    add(ledger_folder, late, gone)
+    assert ledger.read(ledger_folder).rows == (gone,)
+    ledger.change(ledger_folder, lambda _: None, policy=short)
 
-    assert known == rows(row("user=a", 1.0), row("user=a", 2.0, INTENDED))
-
-
-@pytest.mark.parametrize(
-    ("stored", "verified"),
-    [
-        ({("user=a", KEY): 2.0}, [row("user=a", 2.0, run="run-2")]),
-        ({("user=a", KEY): 1.0}, [row("user=a", 1.0)]),
-        ({}, [row("user=a", 1.0)]),
-    ],
-)
-def test_an_intent_that_arrived_is_kept(
-    stored: dict[tuple[str, str], float], verified: list[LedgerRow]
-) -> None:
-    """Before another takes its place, an intent that the cluster holds counts as read back."""
-    known = rows(row("user=a", 1.0), row("user=a", 2.0, INTENDED, run="run-2"))
-
-    ledger.intend(known, [row("user=a", 3.0, INTENDED)], stored)
-
-    assert known == rows(*verified, row("user=a", 3.0, INTENDED))
+    assert ledger.read(ledger_folder).rows == ()
 
 
-def test_a_clear_that_arrived_is_kept() -> None:
-    """A cleared key is no longer ours before it is set again."""
-    known = rows(row("user=a", 1.0), row("user=a", None, INTENDED))
+def test_a_key_may_be_remembered_with_many_values(ledger_folder: Path) -> None:
+    """Each value once: the same value of the same state twice is a damaged ledger."""
+    now = iso_utc()
+    values = (None, 1.0, 2.0, nan)
+    given = [row("user=a", value, SUPERSEDED, at=now) for value in values]
+    add(ledger_folder, *given, row("user=a", 1.0, CLEARED, at=now))
+    last = ledger.last(ledger_folder)
 
-    ledger.intend(known, [row("user=a", 3.0, INTENDED)], {})
-
-    assert known == rows(row("user=a", 3.0, INTENDED))
-
-
-def test_an_attempt_again_verifies_nothing() -> None:
-    """The same intent once more is the same intent, although the cluster holds it already."""
-    known = rows(row("user=a", 2.0, INTENDED))
-
-    ledger.intend(known, [row("user=a", 2.0, INTENDED)], {("user=a", KEY): 2.0})
-
-    assert known == rows(row("user=a", 2.0, INTENDED))
-
-
-def test_an_intent_is_taken_back() -> None:
-    """What surely was not written is not ours; what was verified stays."""
-    known = rows(row("user=a", 1.0), row("user=a", 2.0, INTENDED), row("user=b", 2.0, INTENDED))
-
-    ledger.withdraw(known, [("user=a", KEY), ("user=c", KEY)])
-
-    assert known == rows(row("user=a", 1.0), row("user=b", 2.0, INTENDED))
-
-
-def test_what_was_read_back_ends_the_intent() -> None:
-    """A value replaces both rows of its key; an absence removes them."""
-    known = rows(
-        row("user=a", 1.0),
-        row("user=a", 2.0, INTENDED),
-        row("user=b", 1.0),
-        row("user=b", None, INTENDED),
-        row("user=c", 1.0),
-    )
-
-    ledger.confirm(known, [row("user=a", 2.0), row("user=b", None), row("user=d", 4.0)])
-
-    assert known == rows(row("user=a", 2.0), row("user=c", 1.0), row("user=d", 4.0))
-
-
-def test_owner_and_file_follow_git() -> None:
-    """A row that moves to another team's file is the same row; one that left Git stays theirs."""
-    known = rows(row("user=a", 1.0), row("user=b", 1.0), row("user=b", 2.0, INTENDED))
-    moved = DesiredRow("id", "user=b", KEY, 1.0, "search", None, "search.yaml", 3)
-
-    ledger.follow(known, {("user=b", KEY): moved})
-
-    after = {"owner": "search", "file": "search.yaml"}
-    assert known == rows(
-        row("user=a", 1.0),
-        row("user=b", 1.0, **after),
-        row("user=b", 2.0, INTENDED, **after),
-    )
+    assert last.table.num_rows == len(given) + 1
+    content = parquet.to_bytes(LEDGER, pa.concat_tables([last.table, last.table.slice(0, 1)]))
+    (ledger_folder / "00000002.parquet").write_bytes(content)
+    with pytest.raises(InvalidInput, match="has producer_byte_rate of user=a twice"):
+        ledger.read(ledger_folder)

@@ -7,7 +7,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from quota_ops import ledger
+from quota_ops.model import ledger_edits
+from quota_ops.model.memory import CLEARED, LedgerKey, remember
 from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
 from quota_ops.stages.intent import is_as_planned
 from tests.engines.oracle import decide
@@ -41,7 +42,7 @@ class Killed(RuleBasedStateMachine):
         self.git: dict[str, float] = {}
         self.cluster: dict[str, float] = {}
         self.last: dict[str, str] = dict.fromkeys(ENTITIES, NOBODY)
-        self.ledger: dict[ledger.LedgerKey, LedgerRow] = {}
+        self.ledger: dict[LedgerKey, LedgerRow] = {}
 
     @rule(entity=entities, value=ours)
     def git_moves(self, entity: str, value: float | None) -> None:
@@ -100,8 +101,8 @@ class Killed(RuleBasedStateMachine):
             for one in plan
             if is_as_planned(one.before, one.after, self.cluster.get(one.entity))
         ]
-        ledger.intend(
-            self.ledger, [_row(one.entity, one.after, ledger.INTENDED) for one in now], stored
+        ledger_edits.intend(
+            self.ledger, [_row(one.entity, one.after, ledger_edits.INTENDED) for one in now], stored
         )
         for one in now[:sends]:
             _set(self.cluster, one.entity, one.after)
@@ -110,8 +111,8 @@ class Killed(RuleBasedStateMachine):
     def _verify(self) -> None:
         """Every row that differs is read back, but for those that the plan only reports."""
         read = [entity for entity, kind in self._kinds().items() if kind != "unmanaged"]
-        ledger.confirm(
-            self.ledger, [_row(one, self.cluster.get(one), ledger.VERIFIED) for one in read]
+        ledger_edits.confirm(
+            self.ledger, [_row(one, self.cluster.get(one), ledger_edits.VERIFIED) for one in read]
         )
 
 
@@ -141,7 +142,37 @@ class KilledAlone(Killed):
         assert not ACCUSING & set(self._kinds().values())
 
 
-@pytest.mark.parametrize("machine", [KilledAlone, KilledAmongOthers])
+class KilledAndLate(KilledAlone):
+    """Nobody but us changes the cluster, and what a killed run has sent may arrive much later."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[Write] = []
+
+    def _apply(self, plan: list[Write], *, sends: int) -> None:
+        self.sent += plan[sends:]
+        super()._apply(plan, sends=sends)
+
+    def _verify(self) -> None:
+        clears = [one for one in self._plan_before if one.after is None]
+        super()._verify()
+        cleared = [_row(one.entity, one.before, CLEARED) for one in clears]
+        remember(self.ledger, cleared, CLEARED)
+
+    def _plan(self) -> list[Write]:
+        self._plan_before = super()._plan()
+        return self._plan_before
+
+    @rule()
+    def a_late_write_arrives(self) -> None:
+        """The oldest write that nobody answered is done after all."""
+        if self.sent:
+            late = self.sent.pop(0)
+            _set(self.cluster, late.entity, late.after)
+            self.last[late.entity] = US
+
+
+@pytest.mark.parametrize("machine", [KilledAlone, KilledAmongOthers, KilledAndLate])
 def test_runs_killed_anywhere(machine: type[Killed]) -> None:
     """Nothing of others is lost without a guard, nobody is accused, and a run ends where Git is."""
     case = machine.TestCase

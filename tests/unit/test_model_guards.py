@@ -37,7 +37,8 @@ def difference(row: dict[str, Any]) -> Difference:
         None,
         row.get("owner"),
         *(None,) * 7,
-    )
+        memory=row.get("memory"),
+    )._replace(run="run-1")
 
 
 def policy_of(case: dict[str, Any]) -> Policy:

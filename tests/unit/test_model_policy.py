@@ -18,6 +18,7 @@ from quota_ops.model.policy import (
     DriftPolicy,
     Freeze,
     GuardLimits,
+    Memory,
     Policy,
     VerifyPolicy,
 )
@@ -53,6 +54,7 @@ policies = st.builds(
     freeze=st.lists(
         st.builds(Freeze, st.text(), st.text(), st.integers(1), st.text()), max_size=2
     ).map(tuple),
+    memory=st.builds(Memory, st.integers(1), st.integers(1)),
 )
 
 
@@ -141,6 +143,8 @@ def test_a_policy_keeps_its_way_through_json(policy: Policy) -> None:
         {"paused": 7},
         {"freeze": [{"cron": "0 18 * * fri", "zone": "UTC", "duration": "1h", "reason": "x"}]},
         {"freeze": [{"cron": "0 18 * * fri"}]},
+        {"memory": {"late_writes": "24h", "cleared": 1}},
+        {"memory": {"late_writes": 1, "more": 1}},
     ],
 )
 def test_what_is_no_policy_is_refused(damage: dict[str, object]) -> None:

@@ -82,7 +82,13 @@ def test_rows_have_the_columns_of_their_table(table: Table, row: type[tuple[obje
 
 def test_a_table_of_clusters_says_what_decides() -> None:
     """The diff reads of a policy only these."""
-    assert CLUSTERS.names == ("cluster", "drift", "clear_unmanaged")
+    assert CLUSTERS.names == (
+        "cluster",
+        "drift",
+        "clear_unmanaged",
+        "superseded_from",
+        "cleared_from",
+    )
 
 
 def test_what_a_broker_is_behind() -> None:
@@ -137,8 +143,9 @@ def test_every_error_has_its_exit_code() -> None:
         "NotAuthorized": 3,
         "NoAnswer": 3,
         "WrongCluster": 3,
+        "Unexpected": 5,
     }
-    told = re.findall(r"^[├└│─ ]+(\w+) +(\d) ", errors.__doc__ or "", re.MULTILINE)
+    told = re.findall(r"^[├└│─ ]*(\w+) +(\d) ", errors.__doc__ or "", re.MULTILINE)
     assert {name: int(code) for name, code in told} | {"QuotaOpsError": 1} == codes
 
 

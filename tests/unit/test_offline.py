@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from quota_ops import ledger
 from quota_ops.cli import main
 from quota_ops.desired.read import read_policy
+from quota_ops.model import ledger_edits
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import LedgerRow
@@ -53,11 +54,18 @@ def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
     )
     store = RunStore(tmp_path / "store")
     row = LedgerRow(
-        CLUSTER_ID, "user=x", "producer_byte_rate", 1.0, ledger.VERIFIED, *(None,) * 3, "r", "t"
+        CLUSTER_ID,
+        "user=x",
+        "producer_byte_rate",
+        1.0,
+        ledger_edits.VERIFIED,
+        *(None,) * 3,
+        "r",
+        "t",
     )
     ledger.change(
         store.ledger(CLUSTER_ID),
-        lambda rows: ledger.confirm(rows, [row]),
+        lambda rows: ledger_edits.confirm(rows, [row]),
         policy=read_policy(folder),
     )
     return store

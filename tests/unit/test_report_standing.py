@@ -110,6 +110,7 @@ def test_a_row_that_only_some_brokers_hold_is_told_though_it_was_no_difference()
         Standing.CHANGED: 4,
         Standing.PENDING: 0,
         Standing.DRIFTED: 0,
+        Standing.RETURNED: 0,
         Standing.HELD: 0,
         Standing.UNSETTLED: 1,
         Standing.UNMANAGED: 2,

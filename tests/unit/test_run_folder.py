@@ -157,7 +157,7 @@ def test_what_a_process_left_itself_it_does_not_read_again(folder: RunFolder) ->
 
 def test_a_kind_that_nobody_knows_is_refused(folder: RunFolder) -> None:
     """A difference whose kind has no meaning is not guessed at."""
-    folder.write_table(DIFFERENCES, [("id", "user=a", "k", "odd", "set", *(None,) * 12)])
+    folder.write_table(DIFFERENCES, [("id", "user=a", "k", "odd", "set", *(None,) * 13)])
 
     with pytest.raises(InvalidInput) as refused:
         folder.differences()

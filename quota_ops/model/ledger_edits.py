@@ -1,0 +1,79 @@
+"""Edits of the rows of a ledger: what is about to be sent, what was read back, what is ours.
+
+Each changes a dictionary of rows by `ledger_key`.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from quota_ops.model.memory import CLEARED, SUPERSEDED, LedgerKey, forget, remember
+from quota_ops.model.rows import DesiredRow, LedgerRow
+
+INTENDED = "intended"
+VERIFIED = "verified"
+
+
+def intend(
+    rows: dict[LedgerKey, LedgerRow],
+    intents: Iterable[LedgerRow],
+    stored: Mapping[tuple[str, str], float],
+) -> None:
+    """Note writes that are about to be sent; what was verified stays until they are read back.
+
+    An earlier intent that the cluster holds, by `stored`, counts as read back before another takes
+    its place: else no later run could tell that the value is ours. Any other may still arrive, and
+    is remembered as superseded.
+    """
+    for row in intents:
+        earlier = rows.get((row.entity, row.key, INTENDED))
+        if earlier and earlier.value != stored.get((row.entity, row.key)):
+            remember(rows, [earlier], SUPERSEDED)
+        elif earlier and earlier.value != row.value:
+            confirm(rows, [earlier._replace(state=VERIFIED)])
+        rows[row.entity, row.key, INTENDED] = row
+
+
+def withdraw(rows: dict[LedgerKey, LedgerRow], keys: Iterable[tuple[str, str]]) -> None:
+    """Take back the note of writes, by (entity, key), that surely did not happen."""
+    for entity, key in keys:
+        rows.pop((entity, key, INTENDED), None)
+
+
+def confirm(rows: dict[LedgerKey, LedgerRow], verified: Iterable[LedgerRow]) -> None:
+    """Note rows that were read back; a row with a null value was read back as absent.
+
+    An intent for another value may still arrive, and is remembered as superseded. A clear that
+    nobody had read back yet leaves the value that it cleared.
+    """
+    for row in verified:
+        place = (row.entity, row.key)
+        intended = rows.pop((*place, INTENDED), None)
+        if intended and intended.value != row.value:
+            remember(rows, [intended], SUPERSEDED)
+        if row.value is not None:
+            rows[*place, VERIFIED] = row
+        elif (known := rows.pop((*place, VERIFIED), None)) and intended and intended.value is None:
+            remember(rows, [intended._replace(value=known.value)], CLEARED)
+
+
+def adopt(rows: dict[LedgerKey, LedgerRow], adopted: Iterable[LedgerRow]) -> list[LedgerRow]:
+    """Note rows that no run of ours put there; those that were not known with this value.
+
+    What was remembered of them ends: from now on they are as a person says.
+    """
+    noted = []
+    adopted = tuple(adopted)
+    forget(rows, ((row.entity, row.key) for row in adopted))
+    for row in adopted:
+        known = rows.get((row.entity, row.key, VERIFIED))
+        if known is None or known.value != row.value:
+            rows[row.entity, row.key, VERIFIED] = row
+            noted.append(row)
+    return noted
+
+
+def follow(rows: dict[LedgerKey, LedgerRow], desired: Mapping[tuple[str, str], DesiredRow]) -> None:
+    """Let a row's owner and file follow Git; moving it between files is no change of the row."""
+    for place, row in rows.items():
+        asked = desired.get((row.entity, row.key))
+        if asked is not None and (row.owner != asked.owner or row.file != asked.file):
+            rows[place] = row._replace(owner=asked.owner, file=asked.file)

@@ -1,0 +1,72 @@
+"""Ledger memory: writes that may still arrive, and quotas that a run cleared.
+
+Both are rows of the ledger beside those that are managed. They never decide alone: a value that
+comes back is compared with them.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.plan import exact
+from quota_ops.model.policy import YOUNGER, Memory
+from quota_ops.model.quota import same
+from quota_ops.model.rows import LedgerRow
+
+SUPERSEDED = "superseded"
+"""A write that may still arrive although another write, or a read-back, replaced it."""
+CLEARED = "cleared"
+"""A value that a run of ours cleared."""
+REMEMBERED = frozenset({SUPERSEDED, CLEARED})
+
+LedgerKey = tuple[str, ...]
+"""Entity, key and state of a row; of a remembered one its value too, as `exact` spells it."""
+
+
+def ledger_key(row: LedgerRow) -> LedgerKey:
+    """Return the identity of a row: a key has one of each state, or of each remembered value."""
+    place = (row.entity, row.key, row.state)
+    return (*place, exact(row.value)) if row.state in REMEMBERED else place
+
+
+def remember(rows: dict[LedgerKey, LedgerRow], remembered: Iterable[LedgerRow], state: str) -> None:
+    """Note rows as superseded or cleared; of equal values of a key the one noted last stays."""
+    for row in remembered:
+        kept = row._replace(state=state)
+        rows[ledger_key(kept)] = kept
+
+
+def forget(rows: dict[LedgerKey, LedgerRow], places: Iterable[tuple[str, str]]) -> None:
+    """End the memory of rows by (entity, key): what is there from now on is a person's decision."""
+    ended = set(places)
+    for one in [one for one, row in rows.items() if row.state in REMEMBERED and one[:2] in ended]:
+        del rows[one]
+
+
+def forget_values(
+    rows: dict[LedgerKey, LedgerRow], values: Mapping[tuple[str, str], float | None]
+) -> None:
+    """End the memory of single values: a person has just set them."""
+    for one, row in list(rows.items()):
+        place = (row.entity, row.key)
+        if row.state in REMEMBERED and place in values and same(row.value, values[place]):
+            del rows[one]
+
+
+def remembered_from(memory: Memory, now: datetime) -> dict[str, str]:
+    """Return by state from which time on rows are remembered, in UTC as ledgers write it."""
+    periods = {SUPERSEDED: memory.late_writes, CLEARED: memory.cleared}
+    return {state: iso_utc(now - timedelta(seconds=one)) for state, one in periods.items()}
+
+
+def drop_expired(
+    rows: dict[LedgerKey, LedgerRow], policy: Mapping[str, Any] | None, now: datetime
+) -> None:
+    """Drop what is remembered no longer by a policy's periods, as `Policy.as_json` writes them."""
+    remembered = [one for one, row in rows.items() if row.state in REMEMBERED]
+    if remembered:
+        first = remembered_from(Memory(**(YOUNGER | dict(policy or {}))["memory"]), now)
+        for one in remembered:
+            if rows[one].at < first[rows[one].state]:
+                del rows[one]

@@ -1,0 +1,182 @@
+"""Late writes and returned quotas: what is shown, what blocks, and what ends the memory of them."""
+
+import json
+
+import pytest
+
+from quota_ops import ledger
+from quota_ops.model.memory import CLEARED, REMEMBERED, SUPERSEDED
+from quota_ops.run_folder import RunFolder
+from quota_ops.stages import rollback
+from quota_ops.stages.chain import CHAINS, run_stages
+from tests.lab import Lab
+from tests.writing import State
+
+KEY = "producer_byte_rate"
+GIT: State = {"user=alice": {KEY: 20.0}, "user=bob": {KEY: 5.0}}
+LATE: State = {"user=alice": {KEY: 15.0}}
+BACK: State = {"user=carol": {KEY: 7.0}}
+WHY = ("--reason", "a test", "--by", "anna")
+
+
+@pytest.fixture(name="came_back")
+def _came_back(lab: Lab) -> Lab:
+    """A late write of alice's limit, and carol's, which a run had cleared, is there again."""
+    lab.desire({**GIT, **BACK})
+    lab.run("reconcile")
+    lab.desire(GIT)
+    lab.run("reconcile")
+    lab.note(LATE, SUPERSEDED, run="run-a")
+    lab.put({**LATE, **BACK})
+    return lab
+
+
+def kinds(lab: Lab, folder: RunFolder | None = None) -> dict[str, tuple[str, str]]:
+    """Kind and action by entity."""
+    rows = (folder or lab.run("plan")).differences()
+    return {row.entity: (row.kind.value, row.action.value) for row in rows}
+
+
+def remembered(lab: Lab) -> list[tuple[str, str, float | None]]:
+    """What the ledger remembers."""
+    rows = ledger.read(lab.ledger_folder).rows
+    return [(row.entity, row.state, row.value) for row in rows if row.state in REMEMBERED]
+
+
+def test_both_are_named_everywhere(came_back: Lab) -> None:
+    """Plan, report and verify name them and the run, no command ends with 0, nothing is written."""
+    lab = came_back
+    (cleared,) = {row.run for row in ledger.read(lab.ledger_folder).rows if row.state == CLEARED}
+
+    for command in ("plan", "reconcile", "report"):
+        ended = lab.cli(command, "demo")
+        assert ended.returncode == 1
+        rows = [line for line in ended.stdout.splitlines() if "user=" in line]
+        assert any("late write" in row and "(late write of run run-a)" in row for row in rows)
+        assert any("returned" in row and f"(cleared by run {cleared})" in row for row in rows)
+        assert "\nreturned: user=carol" in ended.stdout
+        assert "\nlate_write: " not in ended.stdout
+    verified = lab.cli("verify", "demo")
+    assert verified.returncode == 1
+    assert "Late writes of earlier runs: user=alice" in verified.stderr
+    report = json.loads(lab.cli("report", "demo", "--format", "json").stdout)
+    assert report["counts"]["returned"] == 2
+    assert report["answer"]["sentence"].startswith(
+        "No: 2 quotas on demo have the value of an earlier run again"
+    )
+    assert lab.stored() == {**GIT, **LATE, **BACK}
+
+
+def test_verify_refuses_a_returned_row_alone(came_back: Lab) -> None:
+    """Every broker has what Git says, and verify does not end with 0."""
+    came_back.put(GIT)
+
+    _, error = came_back.refused("verify")
+
+    assert error.exit_code == 1
+    assert error.message.startswith(
+        f"1 quota that is not in Git came back: user=carol {KEY}, cleared by run "
+    )
+
+
+def test_a_run_repairs_the_one_and_clears_the_other_by_its_guard(came_back: Lab) -> None:
+    """Both are over then; the audit record has each with its kind."""
+    folder = came_back.run("reconcile", allow={"returned": "a test"})
+
+    assert kinds(came_back, folder) == {
+        "user=alice": ("late_write", "set"),
+        "user=carol": ("returned", "clear"),
+    }
+    assert came_back.stored() == came_back.known() == GIT
+    assert kinds(came_back) == {}
+    record = json.loads((folder.path / "end-0001.json").read_text("utf-8"))
+    assert {(row["entity"], row["kind"]) for row in record["changes"]} == {
+        ("user=alice", "late_write"),
+        ("user=carol", "returned"),
+    }
+
+
+@pytest.mark.parametrize("drift", ["ask", "report"])
+def test_a_late_write_needs_a_person_where_drift_does(came_back: Lab, drift: str) -> None:
+    """The guard blocks under ask and report; with a person's word Git's value is set."""
+    came_back.desire(GIT, drift=drift)
+    allow = {"returned": "a test", "policy_changed": "a test"}
+
+    _, error = came_back.refused("reconcile", allow=allow)
+
+    assert error.exit_code == 1
+    assert "late_write: user=alice" in error.message
+    assert came_back.stored() == {**GIT, **LATE, **BACK}
+    came_back.run("reconcile", allow={**allow, "late_write": "a test"})
+    assert came_back.stored() == GIT
+
+
+def test_release_ends_the_memory(came_back: Lab) -> None:
+    """What is released is drift, or nobody's: reported, and left alone."""
+    ended = came_back.cli("release", "demo", "--from-ledger", "--names", "user=carol", *WHY)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+    assert remembered(came_back) == [("user=alice", SUPERSEDED, 15.0)]
+    assert kinds(came_back)["user=carol"] == ("unmanaged", "report")
+
+
+def test_adopt_ends_the_memory(came_back: Lab) -> None:
+    """What is adopted is ours, at that value."""
+    came_back.cli("adopt", "demo", "--any", "user", *WHY)
+
+    assert remembered(came_back) == []
+    assert kinds(came_back) == {
+        "user=alice": ("pending", "set"),
+        "user=carol": ("removed", "clear"),
+    }
+
+
+def test_alter_of_that_very_value_is_not_late(came_back: Lab) -> None:
+    """A person has set it, so it is drift, or nobody's; another value ends no memory."""
+    for name, value in (("alice", 15), ("carol", 7)):
+        came_back.cli("alter", "demo", "--names", f"user={name}", "--add", f"{KEY}={value + 1}")
+        assert len(remembered(came_back)) == 2
+    for name, value in (("alice", 15), ("carol", 7)):
+        came_back.cli("alter", "demo", "--names", f"user={name}", "--add", f"{KEY}={value}")
+
+    assert remembered(came_back) == []
+    assert kinds(came_back) == {
+        "user=alice": ("drifted", "set"),
+        "user=carol": ("unmanaged", "report"),
+    }
+
+
+def test_another_value_is_noted(came_back: Lab) -> None:
+    """Somebody made a new quota where a run had cleared one: the report says which run did."""
+    came_back.put({**GIT, "user=carol": {KEY: 8.0}})
+
+    folder = came_back.run("report")
+
+    (row,) = folder.differences()
+    assert (row.kind.value, row.action.value, row.memory) == ("unmanaged", "report", CLEARED)
+    report = (folder.path / "report.txt").read_text("utf-8")
+    assert f"(cleared by run {row.run})" in report
+
+
+def test_a_rollback_gives_a_returned_row_back(came_back: Lab) -> None:
+    """Who undoes such a clear has said that it was not ours: it is left alone from then on."""
+    cleared = came_back.run("reconcile", allow={"returned": "a test"})
+    back = rollback.start(came_back.store, cleared, by="anna", reason="a test")
+
+    run_stages(came_back.resume(back), (*CHAINS["rollback"], "apply", "verify", "report"))
+
+    assert came_back.stored() == {**GIT, **LATE, **BACK}
+    assert kinds(came_back)["user=carol"] == ("unmanaged", "report")
+
+
+def test_memory_ends_by_time(came_back: Lab) -> None:
+    """A period of cluster.yaml counts from what the ledger notes to the start of the run."""
+    old = "2020-01-01T00:00:00Z"
+    came_back.note(LATE, SUPERSEDED, run="run-a", at=old)
+    came_back.note(BACK, CLEARED, at=old)
+
+    assert remembered(came_back) == []
+    assert kinds(came_back) == {
+        "user=alice": ("drifted", "set"),
+        "user=carol": ("unmanaged", "report"),
+    }

@@ -1,0 +1,152 @@
+"""Edits of a ledger's rows: what is about to be sent, what was read back, what is remembered."""
+
+from typing import Any
+
+import pytest
+
+from quota_ops.model import ledger_edits
+from quota_ops.model.ledger_edits import INTENDED, VERIFIED
+from quota_ops.model.memory import CLEARED, SUPERSEDED, LedgerKey, ledger_key
+from quota_ops.model.rows import DesiredRow, LedgerRow
+
+KEY = "producer_byte_rate"
+
+
+def row(entity: str, value: float | None, state: str = VERIFIED, **fields: Any) -> LedgerRow:
+    """A row of the ledger."""
+    when: dict[str, Any] = {"run": "run-1", "at": "2026-11-01T00:00:00Z"}
+    made = LedgerRow("id", entity, KEY, value, state, "team", "team.yaml", "c0ffee", **when)
+    return made._replace(**fields)
+
+
+def rows(*given: LedgerRow) -> dict[LedgerKey, LedgerRow]:
+    """Rows as an edit sees them."""
+    return {ledger_key(one): one for one in given}
+
+
+def test_an_intent_stands_beside_what_was_verified() -> None:
+    """Until it is read back, both are known."""
+    known = rows(row("user=a", 1.0))
+
+    ledger_edits.intend(known, [row("user=a", 2.0, INTENDED)], {("user=a", KEY): 1.0})
+
+    assert known == rows(row("user=a", 1.0), row("user=a", 2.0, INTENDED))
+
+
+@pytest.mark.parametrize(
+    ("stored", "verified"),
+    [
+        ({("user=a", KEY): 2.0}, [row("user=a", 2.0, run="run-2")]),
+        (
+            {("user=a", KEY): 1.0},
+            [row("user=a", 1.0), row("user=a", 2.0, SUPERSEDED, run="run-2")],
+        ),
+        ({}, [row("user=a", 1.0), row("user=a", 2.0, SUPERSEDED, run="run-2")]),
+    ],
+)
+def test_an_earlier_intent_is_kept(
+    stored: dict[tuple[str, str], float], verified: list[LedgerRow]
+) -> None:
+    """Before another takes its place, an intent that arrived counts as read back.
+
+    Any other may still arrive, and is remembered.
+    """
+    known = rows(row("user=a", 1.0), row("user=a", 2.0, INTENDED, run="run-2"))
+
+    ledger_edits.intend(known, [row("user=a", 3.0, INTENDED)], stored)
+
+    assert known == rows(*verified, row("user=a", 3.0, INTENDED))
+
+
+def test_a_clear_that_arrived_is_kept() -> None:
+    """A cleared key is no longer ours before it is set again."""
+    known = rows(row("user=a", 1.0), row("user=a", None, INTENDED))
+
+    ledger_edits.intend(known, [row("user=a", 3.0, INTENDED)], {})
+
+    assert known == rows(row("user=a", 3.0, INTENDED), row("user=a", 1.0, CLEARED))
+
+
+def test_an_attempt_again_verifies_nothing() -> None:
+    """The same intent once more is the same intent, although the cluster holds it already."""
+    known = rows(row("user=a", 2.0, INTENDED))
+
+    ledger_edits.intend(known, [row("user=a", 2.0, INTENDED)], {("user=a", KEY): 2.0})
+
+    assert known == rows(row("user=a", 2.0, INTENDED))
+
+
+def test_an_intent_is_taken_back() -> None:
+    """What surely was not written is not ours; what was verified stays."""
+    known = rows(row("user=a", 1.0), row("user=a", 2.0, INTENDED), row("user=b", 2.0, INTENDED))
+
+    ledger_edits.withdraw(known, [("user=a", KEY), ("user=c", KEY)])
+
+    assert known == rows(row("user=a", 1.0), row("user=b", 2.0, INTENDED))
+
+
+def test_what_was_read_back_ends_the_intent() -> None:
+    """A value replaces both rows of its key; an absence removes them."""
+    known = rows(
+        row("user=a", 1.0),
+        row("user=a", 2.0, INTENDED),
+        row("user=b", 1.0),
+        row("user=b", None, INTENDED),
+        row("user=c", 1.0),
+    )
+
+    ledger_edits.confirm(known, [row("user=a", 2.0), row("user=b", None), row("user=d", 4.0)])
+
+    assert known == rows(
+        row("user=a", 2.0),
+        row("user=b", 1.0, CLEARED),
+        row("user=c", 1.0),
+        row("user=d", 4.0),
+    )
+
+
+def test_an_intent_for_another_value_than_was_read_back_is_remembered() -> None:
+    """A run killed before it sent, or whose request waits in a broker, may still be written."""
+    known = rows(row("user=a", 1.0), row("user=a", 2.0, INTENDED, run="run-2"))
+    known |= rows(row("user=b", 2.0, INTENDED, run="run-2"))
+
+    ledger_edits.confirm(known, [row("user=a", 1.0), row("user=b", None)])
+
+    late = [row(entity, 2.0, SUPERSEDED, run="run-2") for entity in ("user=a", "user=b")]
+    assert known == rows(row("user=a", 1.0), *late)
+
+
+def test_a_row_that_is_only_forgotten_leaves_no_memory() -> None:
+    """Somebody else removed it: no run of ours cleared it."""
+    known = rows(row("user=a", 1.0))
+
+    ledger_edits.confirm(known, [row("user=a", None)])
+
+    assert known == {}
+
+
+def test_adopting_a_row_ends_its_memory() -> None:
+    """From now on it is as a person says; a row known with that value is not noted again."""
+    others = [row("user=c", 5.0, CLEARED)]
+    memories = [row("user=a", 5.0, CLEARED), row("user=b", 5.0, SUPERSEDED)]
+    known = rows(row("user=b", 1.0), *memories, *others)
+
+    noted = ledger_edits.adopt(known, [row("user=a", 5.0), row("user=b", 1.0)])
+
+    assert noted == [row("user=a", 5.0)]
+    assert known == rows(row("user=a", 5.0), row("user=b", 1.0), *others)
+
+
+def test_owner_and_file_follow_git() -> None:
+    """A row that moves to another team's file is the same row; one that left Git stays theirs."""
+    known = rows(row("user=a", 1.0), row("user=b", 1.0), row("user=b", 2.0, INTENDED))
+    moved = DesiredRow("id", "user=b", KEY, 1.0, "search", None, "search.yaml", 3)
+
+    ledger_edits.follow(known, {("user=b", KEY): moved})
+
+    after = {"owner": "search", "file": "search.yaml"}
+    assert known == rows(
+        row("user=a", 1.0),
+        row("user=b", 1.0, **after),
+        row("user=b", 2.0, INTENDED, **after),
+    )

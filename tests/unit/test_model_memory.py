@@ -1,0 +1,93 @@
+"""What a ledger remembers of writes and rows that are over, and when that ends."""
+
+from datetime import UTC, datetime
+from math import nan
+from typing import Any
+
+import pytest
+
+from quota_ops.model.memory import (
+    CLEARED,
+    SUPERSEDED,
+    LedgerKey,
+    drop_expired,
+    forget,
+    forget_values,
+    ledger_key,
+    remember,
+    remembered_from,
+)
+from quota_ops.model.policy import Memory, Policy
+from quota_ops.model.rows import LedgerRow
+
+KEY = "producer_byte_rate"
+NOW = datetime(2026, 11, 2, 12, tzinfo=UTC)
+
+
+def row(entity: str, value: float | None, state: str = SUPERSEDED, **fields: Any) -> LedgerRow:
+    """A row of the ledger."""
+    made = LedgerRow("id", entity, KEY, value, state, None, None, None, "run-1", "")
+    return made._replace(**fields)
+
+
+def rows(*given: LedgerRow) -> dict[LedgerKey, LedgerRow]:
+    """Rows as an edit sees them."""
+    return {ledger_key(one): one for one in given}
+
+
+def test_equal_values_of_a_key_are_remembered_once() -> None:
+    """The one noted last; other values, no value, NaN and the other state stand beside it."""
+    values = (None, nan, 1.0, 2.0)
+    known = rows(*(row("user=a", value) for value in values))
+
+    remember(known, [row("user=a", value, "intended", run="run-2") for value in values], SUPERSEDED)
+    remember(known, [row("user=a", 1.0, "verified")], CLEARED)
+
+    assert known == rows(
+        *(row("user=a", value, run="run-2") for value in values), row("user=a", 1.0, CLEARED)
+    )
+
+
+def test_a_person_ends_the_memory_of_rows() -> None:
+    """All that is remembered of them; what is ours, and other rows, stay."""
+    ours, other = row("user=a", 1.0, "verified"), row("user=b", 1.0)
+    known = rows(ours, other, row("user=a", 1.0), row("user=a", 2.0, CLEARED))
+
+    forget(known, [("user=a", KEY)])
+
+    assert known == rows(ours, other)
+
+
+@pytest.mark.parametrize("value", [None, 2.0, nan])
+def test_a_value_that_a_person_sets_is_no_longer_remembered(value: float | None) -> None:
+    """Neither as superseded nor as cleared; another value of the key still is."""
+    kept = [row("user=a", 3.0), row("user=a", 2.0, "verified"), row("user=b", value)]
+    cleared = [row("user=a", value, CLEARED)] if value is not None else []
+    known = rows(*kept, row("user=a", value), *cleared)
+
+    forget_values(known, {("user=a", KEY): value})
+
+    assert known == rows(*kept)
+
+
+def test_memory_lasts_as_long_as_the_policy_says() -> None:
+    """A day and thirty, unless cluster.yaml says otherwise; whatever is not memory stays."""
+    assert remembered_from(Memory(), NOW) == {
+        SUPERSEDED: "2026-11-01T12:00:00Z",
+        CLEARED: "2026-10-03T12:00:00Z",
+    }
+    ours = row("user=a", 1.0, "verified")
+    lasts = [row("user=a", 1.0, at="2026-11-01T12:00:00Z")]
+    lasts += [row("user=a", 1.0, CLEARED, at="2026-10-03T12:00:00Z")]
+    ended = [row("user=a", 2.0, at="2026-11-01T11:59:59Z")]
+    ended += [row("user=a", 2.0, CLEARED, at="2026-10-03T11:59:59Z")]
+    longer = Policy("demo", "id", "demo", memory=Memory(86_401, 2_592_001)).as_json()
+    older: dict[str, Any] = {"cluster_id": "id"}
+
+    for policy in (None, older, longer):
+        known = rows(ours, *lasts, *ended)
+        drop_expired(known, policy, NOW)
+        assert known == rows(ours, *lasts, *(ended if policy is longer else ()))
+    known = rows(ours)
+    drop_expired(known, None, NOW)
+    assert known == rows(ours)
