@@ -17,10 +17,12 @@ import pyarrow as pa
 
 from quota_ops import artefact, ledger_end, parquet
 from quota_ops.ledger_end import KIND
+from quota_ops.ledger_notes import known_brokers, notes_of, with_commit
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.ledger_edits import INTENDED, VERIFIED
 from quota_ops.model.memory import REMEMBERED, LedgerKey, drop_expired, ledger_key
 from quota_ops.model.policy import Policy
+from quota_ops.model.registration import NO_BROKERS, KnownBrokers
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import LEDGER
 from quota_ops.numbered import (
@@ -30,8 +32,6 @@ from quota_ops.numbered import (
     refused_create,
 )
 from quota_ops.run_store import safe_name
-
-COMMITS_KEPT = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class Ledger:
     """The policy that was last applied, as `Policy.as_json` says it."""
     commits: tuple[str, ...] = ()
     """The commits that were applied, the last one last."""
+    brokers: KnownBrokers = NO_BROKERS
+    """The brokers of the last verified run."""
 
 
 Edit = Callable[[dict[LedgerKey, LedgerRow]], object]
@@ -94,7 +96,7 @@ def read(folder: Path) -> Ledger:
     rows = found.rows
     if rows is None:
         rows = tuple(map(LedgerRow._make, parquet.to_rows(found.table)))
-    return Ledger(found.name, rows, *applied(found.table))
+    return Ledger(found.name, rows, *applied(found.table), known_brokers(found.table))
 
 
 class _Content(NamedTuple):
@@ -112,6 +114,7 @@ def _said(content: bytes, place: Path) -> _Content:
     if content not in _known:
         table = parquet.from_bytes(LEDGER, content, str(place))
         applied(table)
+        known_brokers(table)
         _check(table, place)
         _remember(content, _Content(table))
     known = _known[content]
@@ -147,14 +150,20 @@ def applied(table: pa.Table) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
 
 
 def change(
-    folder: Path, edit: Edit, *, policy: Policy | None = None, commit: str | None = None
+    folder: Path,
+    edit: Edit,
+    *,
+    policy: Policy | None = None,
+    commit: str | None = None,
+    brokers: KnownBrokers | None = None,
 ) -> str | None:
     """Apply an edit to the last state and create the next file; its name, None if nothing changed.
 
     `edit` changes a dictionary of rows by `ledger_key`; it is called again when another writer
     was first. What is remembered no longer is dropped. `policy` and `commit` are noted as the last
-    applied ones. Raises InvalidInput as `read` does, and, after the change, where its name cannot
-    be noted outside of the folder: the next run could not tell an older copy from it.
+    applied ones, `brokers` as those of the last verified run. Raises InvalidInput as `read` does,
+    and, after the change, where its name cannot be noted outside of the folder: the next run could
+    not tell an older copy from it.
     """
     for _ in range(MOST_ATTEMPTS):
         before = read(folder)
@@ -166,12 +175,13 @@ def change(
             before.file,
             tuple(rows[key] for key in sorted(rows)),
             of_now,
-            _with(before.commits, commit),
+            with_commit(before.commits, commit),
+            before.brokers if brokers is None else brokers,
         )
         if after == before and before.file is not None:
             return None
         name = file_name(1 if before.file is None else int(Path(before.file).stem) + 1, KIND)
-        notes = _notes(after)
+        notes = notes_of(after.policy, after.commits, after.brokers)
         table = parquet.from_rows(LEDGER, after.rows).replace_schema_metadata(notes)
         content = parquet.to_bytes(LEDGER, table, notes)
         if artefact.create(folder / name, content):
@@ -181,13 +191,3 @@ def change(
                 ledger_end.write(folder, name)
             return name
     raise refused_create(folder / name)
-
-
-def _with(commits: tuple[str, ...], commit: str | None) -> tuple[str, ...]:
-    if commit is None or commits[-1:] == (commit,):
-        return commits
-    return (*(one for one in commits if one != commit), commit)[-COMMITS_KEPT:]
-
-
-def _notes(ledger: Ledger) -> dict[str, str]:
-    return {"policy": json.dumps(ledger.policy), "commits": json.dumps(ledger.commits)}

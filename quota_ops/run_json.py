@@ -127,7 +127,7 @@ def verification_from_json(
 ) -> tuple[tuple[BrokerAnswer, ...], tuple[RowVerdict, ...], int]:
     """The brokers, verdicts and count that `verification_json` wrote."""
     names = {one.name for one in fields(BrokerAnswer)}
-    each_asked = {"bootstrap": False}  # so it was before there was a choice
+    each_asked = {"bootstrap": False, "absent": False}  # as it was before these fields
     brokers = [
         BrokerAnswer(**{name: (each_asked | one)[name] for name in names})
         for one in values["brokers"]

@@ -16,28 +16,39 @@ Examples:
   quota-ops ping demo --format json
 
 \b
-Exit codes: 0 all is well, 1 a permission is missing, 3 a broker does not answer."""
+Exit codes: 0 all is well, 1 a permission is missing, 3 a broker does not answer or is fenced."""
 )
 @options.cluster_argument
 @options.desired_state
 @options.connection
+@options.run_store
 @options.output_format
-def ping(cluster: str, desired_state: Path, connection_file: Path | None, output: str) -> None:
+def ping(
+    cluster: str,
+    desired_state: Path,
+    connection_file: Path | None,
+    run_store: str | None,
+    output: str,
+) -> None:
     """Ask whether a cluster answers, and what we may do there.
 
     Every broker by itself: its release, and how fast it answers. Which principal we log in as,
     which quota operations it may perform, and the command that grants what is missing. Changes
-    nothing; reads cluster.yaml for the connection and the cluster's id, and no other file.
+    nothing; reads cluster.yaml for the connection and the cluster's id, and the brokers of the
+    last verified run.
     """
     from quota_ops.cli.layout import TEXT, show
     from quota_ops.desired.read import read_policy
     from quota_ops.kafka.connection import find_connection
     from quota_ops.kafka.ping import ping as ping_cluster
     from quota_ops.report.ping import as_json, ping_screen
+    from quota_ops.run_store import find_run_store
+    from quota_ops.stages.membership import read_known_brokers
 
     policy = read_policy(options.find_cluster(cluster, desired_state))
     found = find_connection(policy.connection, file=connection_file)
-    pinged = ping_cluster(found, policy.cluster_id, policy.verify)
+    known = read_known_brokers(find_run_store(run_store).ledger(policy.cluster_id))
+    pinged = ping_cluster(found, policy, known)
     if output == TEXT:
         show(ping_screen(policy.cluster, pinged))
     else:

@@ -10,6 +10,7 @@ from quota_ops.desired.cron import read_schedule
 from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_name, read_value
 from quota_ops.desired.freezes import read_duration, read_freezes
 from quota_ops.desired.names import read_filter_part
+from quota_ops.desired.retired_brokers import read_retired_brokers
 from quota_ops.desired.scalars import (
     Misread,
     is_plain,
@@ -81,6 +82,8 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
             name: read_value(source, period, read_duration) for name, period in periods.items()
         }
         values["memory"] = Memory(**seconds)
+    if "retired_brokers" in fields:
+        values["retired_brokers"] = read_retired_brokers(source, fields["retired_brokers"])
     silences = read_silences(source, fields["silence"], None) if "silence" in fields else ()
     if len(source.problems) > before:
         return None

@@ -19,6 +19,7 @@ from quota_ops.desired.shapes import (
     MEMORY,
     QUOTA,
     QUOTAS_FILE,
+    RETIRED_BROKER,
     SILENCE,
     Shape,
 )
@@ -82,6 +83,13 @@ def cluster_schema() -> Schema:
         "drift": {"enum": [str(policy) for policy in DriftPolicy], "default": "repair"},
         "approval": {"enum": [str(policy) for policy in ApprovalPolicy], "default": "on_breach"},
         "verify": {"enum": [str(policy) for policy in VerifyPolicy], "default": "every_broker"},
+        "retired_brokers": {
+            "type": "array",
+            "items": _object(
+                RETIRED_BROKER,
+                {"id": {"type": "integer", "minimum": 0, "maximum": 999_999_999}, "reason": _NOTE},
+            ),
+        },
         "clear_unmanaged": {"type": "boolean", "default": False},
         "guards": _object(
             GUARDS,

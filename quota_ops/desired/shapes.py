@@ -135,6 +135,11 @@ CLUSTER_FILE = Shape(
             " address is in reach, as over a private link.",
             "every_broker",
         ),
+        "retired_brokers": Field(
+            "Brokers that are still registered and will not come back, each with a reason: no run"
+            " fails because of them.",
+            "[{id: 3, reason: scaled down to two brokers}]",
+        ),
         "clear_unmanaged": Field(
             "Whether quotas in scope that Git does not know are cleared, after one verified run.",
             "false",
@@ -161,6 +166,16 @@ CLUSTER_FILE = Shape(
     },
     required=("cluster_id", "connection"),
     reserved=frozenset({"ledger", "profile", "budget"}),
+)
+
+RETIRED_BROKER = Shape(
+    "An entry of retired_brokers",
+    "a field of an entry of retired_brokers",
+    {
+        "id": Field("The broker's node.id.", "3"),
+        "reason": Field("Why it will not come back.", "scaled down to two brokers"),
+    },
+    required=("id", "reason"),
 )
 
 FREEZE = Shape(

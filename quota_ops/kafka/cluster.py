@@ -1,7 +1,7 @@
 """One cluster, and the three calls that quota-ops makes: describe, validate and apply."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, TypeVar
 
 from quota_ops.kafka.acl import (
@@ -27,6 +27,7 @@ from quota_ops.kafka.messages import (
 )
 from quota_ops.kafka.metadata import read_metadata
 from quota_ops.kafka.preflight import preflight
+from quota_ops.kafka.registered import cluster_request, registered_brokers
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.entity import Entity
@@ -34,6 +35,7 @@ from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import EntityAnswer
 from quota_ops.model.policy import Policy, VerifyPolicy
+from quota_ops.model.registration import Registered
 from quota_ops.model.rows import StoredQuota
 from quota_ops.model.verification import BOOTSTRAP
 
@@ -136,6 +138,17 @@ class Cluster:
             return speaker(self._brokers.client(self.asked[0]).ask(request, timeout))
         except (ClusterTrouble, Unanswered):
             return BOOTSTRAP
+
+    def registered(self, broker: int | None = None) -> tuple[Registered, ...] | None:
+        """The brokers that the cluster has registered, also those that no client is sent to.
+
+        Queried through `broker`, or the one that answered last. None where the cluster does not
+        name them (Apache Kafka does since 4.0), or does not answer within two seconds.
+        """
+        at = self.last_asked if broker is None else broker
+        with suppress(ClusterTrouble):
+            return registered_brokers(self._brokers.read(cluster_request(), at, 2.0))
+        return None
 
     def facts(self, timeout: float) -> ClusterFacts:
         """What the brokers say besides quotas, all asked at once by connections of its own.

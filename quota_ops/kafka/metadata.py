@@ -3,16 +3,16 @@
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from kafka.errors import IncompatibleBrokerVersion
-from kafka.protocol.admin import DescribeClusterRequest, DescribeQuorumRequest
+from kafka.protocol.admin import DescribeQuorumRequest
 
 from quota_ops.kafka.broker_client import net_client
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.description import Broker
 from quota_ops.kafka.facts import nodes_of
+from quota_ops.kafka.registered import cluster_request
 from quota_ops.model.metadata import Metadata
 
 _TOPIC = "__cluster_metadata"
@@ -32,7 +32,7 @@ def read_metadata(connection: Connection, brokers: Sequence[Broker], timeout: fl
     client = net_client(connection, brokers, timeout)
     try:
         nodes = nodes_of(client, brokers)
-        clusters = {one.id: client.send(nodes[one.id], _cluster()) for one in brokers}
+        clusters = {one.id: client.send(nodes[one.id], cluster_request()) for one in brokers}
         quorums = [client.send(nodes[one.id], _quorum()) for one in brokers]
         while not _told(clusters.values(), quorums) and time.monotonic() < deadline:
             client.poll(timeout_ms=20)
@@ -49,15 +49,9 @@ def read_metadata(connection: Connection, brokers: Sequence[Broker], timeout: fl
             isinstance(one.exception, IncompatibleBrokerVersion) for one in quorums
         )
         unled = answers and (said or waited >= timeout / 2) and not may_not_know
-        return Metadata(led=False if unled else None)
-    known = Metadata(led=True, seconds=tuple(_seconds(led)))
-    newest = next((one for broker, one in answers.items() if broker not in known.old), None)
-    fenced = [one.broker_id for one in newest.brokers if one.is_fenced] if newest else []
-    return replace(known, fenced=tuple(sorted(fenced)))
-
-
-def _cluster() -> Any:
-    return DescribeClusterRequest(include_fenced_brokers=True)
+        return Metadata(led=False if unled else None, answered=tuple(answers))
+    observers = tuple(sorted(one.replica_id for one in led.observers))
+    return Metadata(True, tuple(_seconds(led)), observers, tuple(answers))
 
 
 def _quorum() -> Any:

@@ -30,11 +30,13 @@ from quota_ops.kafka.facts import (
 )
 from quota_ops.kafka.messages import PROBE, alter_request, error_name, probe_request
 from quota_ops.kafka.preflight import preflight
+from quota_ops.kafka.registered import cluster_request, registered_brokers
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.cluster_facts import BrokerFacts
 from quota_ops.model.entity import USER, Entity
 from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
-from quota_ops.model.policy import VerifyPolicy
+from quota_ops.model.policy import Policy
+from quota_ops.model.registration import NO_BROKERS, KnownBrokers, Registered, find_absent
 from quota_ops.model.verification import BOOTSTRAP
 
 _DEADLINE = 4.0
@@ -49,19 +51,16 @@ _CALLS = {
 _CLEAR = Alteration(Entity.of({USER: PROBE}), (("producer_byte_rate", None),))
 
 
-def ping(
-    connection: Connection,
-    cluster_id: str | None,
-    verify: VerifyPolicy = VerifyPolicy.EVERY_BROKER,
-) -> ClusterPing:
+def ping(connection: Connection, policy: Policy, known: KnownBrokers = NO_BROKERS) -> ClusterPing:
     """Ask every broker for what is nobody's, and one what we may do; within five seconds.
 
-    By `verify` only the bootstrap address is asked.
+    By the policy only the bootstrap address is asked. `known` are the brokers of the last verified
+    run, which count where the cluster does not name those that are fenced.
 
     To alter is tried by validate-only, on a user that is not there. Raises what `preflight` raises.
     """
     deadline = time.monotonic() + _DEADLINE
-    found = preflight(connection, cluster_id, verify)
+    found = preflight(connection, policy.cluster_id, policy.verify)
     left = max(_SHORTEST, deadline - time.monotonic())
     client = net_client(connection, found.asked, left)
     try:
@@ -69,6 +68,8 @@ def ping(
         asked.wait(left)
     finally:
         client.close()
+    registered = asked.registered()
+    live = {one.id for one in found.brokers}
     return ClusterPing(
         found.cluster_id,
         connection.principal,
@@ -76,6 +77,8 @@ def ping(
         tuple(_brokers(found, asked)),
         tuple(_rights(connection, asked)),
         bootstrap=found.bootstrap is not None,
+        absent=find_absent(live, registered, known, retired=policy.retired),
+        complete=registered is not None,
     )
 
 
@@ -102,6 +105,7 @@ class _Asked:
         if isinstance(answer, KafkaError) and not isinstance(answer, IncompatibleBrokerVersion):
             return  # the connection is lost
         self._send(broker, "configs", configs_request(self._cluster, broker))
+        self._send(broker, "cluster", cluster_request())
         if self._speaker is None:
             self._speaker = broker.id
             self._send(broker, "alter", alter_request([_CLEAR], validate_only=True))
@@ -128,6 +132,11 @@ class _Asked:
         """What the brokers answered that did."""
         ended = [one for (_, what), one in self._futures.items() if what == name]
         return [one.value for one in ended if one.succeeded()]
+
+    def registered(self) -> tuple[Registered, ...] | None:
+        """The brokers that the cluster has registered; None where no broker names them."""
+        named = map(registered_brokers, self.answers("cluster"))
+        return next((one for one in named if one is not None), None)
 
     def broker(self, broker: Broker) -> BrokerPing:
         """What one broker answered, and when."""

@@ -4,9 +4,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from quota_ops.model.conforming import conforming
+from quota_ops.model.registration import Absent
+
 OLD = 5.0
 """Seconds. A broker that follows has the newest metadata twice a second, also where nothing
 happens (metadata.max.idle.interval.ms)."""
+
+_YOUNGER: dict[str, Any] = {"observers": (), "answered": (), "absent": (), "complete": None}
+"""Fields that runs of earlier versions did not leave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,33 +20,53 @@ class Metadata:
     """What is known of the brokers' images of the metadata.
 
     `led` is False when no controller answers through any broker, None when it cannot be known.
-    `seconds` is how long ago each node had the newest metadata; `fenced` are brokers that no client
-    is sent to. `disagree` are brokers that hold rows of ours otherwise than two answers said, and
-    how many.
+    `seconds` is how long ago each node had the newest metadata, `observers` those nodes that have
+    no vote, `answered` the brokers that answered us. `disagree` are brokers that hold rows of ours
+    otherwise than two answers said, and how many. `absent` are the cluster's brokers that no client
+    is sent to; `complete` says whether the cluster named all of its brokers, None when it was not
+    queried for them.
     """
 
     led: bool | None = None
     seconds: tuple[tuple[int, float], ...] = ()
-    fenced: tuple[int, ...] = ()
+    observers: tuple[int, ...] = ()
+    answered: tuple[int, ...] = ()
     disagree: tuple[tuple[int, int], ...] = ()
+    absent: tuple[Absent, ...] = ()
+    complete: bool | None = None
 
     @property
     def old(self) -> Mapping[int, float]:
         """The nodes whose image is old, and its age in seconds."""
         return {node: seconds for node, seconds in self.seconds if seconds > OLD}
 
+    @property
+    def stalled(self) -> tuple[int, ...]:
+        """The nodes without a vote, as brokers are, that stopped following a short while ago."""
+        return tuple(node for node in self.observers if node in self.old)
+
+    @property
+    def missed(self) -> tuple[Absent, ...]:
+        """The absent brokers that count: cluster.yaml does not call them retired."""
+        return tuple(one for one in self.absent if one.retired is None)
+
     def as_json(self) -> dict[str, Any]:
         """The values as JSON has them."""
-        return asdict(self)
+        return asdict(self) | {"absent": [one._asdict() for one in self.absent]}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
         """What `as_json` wrote; KeyError, TypeError or ValueError when it is not that."""
-        if values["led"] not in {True, False, None}:
-            raise TypeError(f"led is {values['led']!r}")
+        values = _YOUNGER | values
+        for name in ("led", "complete"):
+            if values[name] not in {True, False, None}:
+                raise TypeError(f"{name} is {values[name]!r}")
         return cls(
             led=values["led"],
             seconds=tuple((int(node), float(age)) for node, age in values["seconds"]),
-            fenced=tuple(int(node) for node in values["fenced"]),
+            observers=tuple(int(node) for node in values["observers"]),
+            answered=tuple(int(node) for node in values["answered"]),
             disagree=tuple((int(node), int(rows)) for node, rows in values["disagree"]),
+            absent=conforming([Absent(**one) for one in values["absent"]]),
+            complete=values["complete"],
         )

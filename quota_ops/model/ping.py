@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.errors import ClusterTrouble, Refused
+from quota_ops.model.registration import Absent
 
 
 class Mode(StrEnum):
@@ -46,8 +47,9 @@ class Right:
 class ClusterPing:
     """The cluster, its brokers, and what we may do; `mode` None is unknown.
 
-    The brokers are in order of id. With `bootstrap` only that address was asked, and who answered
-    there comes first, by the id BOOTSTRAP when that is not known.
+    The brokers are in order of id; `absent` are those that no client is sent to, and `complete`
+    says whether the cluster named them all. With `bootstrap` only that address was asked, and who
+    answered there comes first, by the id BOOTSTRAP when that is not known.
     """
 
     cluster_id: str
@@ -56,6 +58,14 @@ class ClusterPing:
     brokers: tuple[BrokerPing, ...]
     rights: tuple[Right, ...]
     bootstrap: bool = False
+    absent: tuple[Absent, ...] = ()
+    complete: bool = True
+
+    @property
+    def missed(self) -> tuple[Absent, ...]:
+        """The absent brokers that should have answered."""
+        counted = (one for one in self.absent if one.retired is None)
+        return () if self.bootstrap else tuple(counted)
 
     @property
     def unreached(self) -> tuple[int, ...]:
@@ -72,7 +82,7 @@ class ClusterPing:
     def exit_code(self) -> int:
         """3 when a broker or a needed answer is missing, 1 when a needed right is, else 0."""
         unknown = any(one.needed and one.granted is None for one in self.rights)
-        if unknown or any(one.error for one in self.brokers):
+        if unknown or self.missed or any(one.error for one in self.brokers):
             return ClusterTrouble.exit_code
         return Refused.exit_code if self.missing else 0
 

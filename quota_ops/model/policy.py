@@ -48,6 +48,7 @@ YOUNGER: dict[str, Any] = {
     "freeze": [],
     "verify": VerifyPolicy.EVERY_BROKER.value,
     "memory": {"late_writes": 86_400, "cleared": 2_592_000},
+    "retired_brokers": [],
 }
 """Fields that policies of the first version did not have, and what was so without them.
 
@@ -95,6 +96,18 @@ class Freeze:
             raise TypeError(f"{self} is not a window")
 
 
+@dataclass(frozen=True, slots=True)
+class RetiredBroker:
+    """A broker that is still registered and will not come back: no run waits for it."""
+
+    id: int
+    reason: str
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.id, int) and isinstance(self.reason, str)):
+            raise TypeError(f"{self} is not a broker")
+
+
 BESIDE = frozenset({"paused", "freeze", "verify"})
 """Fields that say when a plan may be written and how that is read back, and nothing of what is
 written: no digest has them."""
@@ -118,6 +131,12 @@ class Policy:
     freeze: tuple[Freeze, ...] = ()
     verify: VerifyPolicy = VerifyPolicy.EVERY_BROKER
     memory: Memory = field(default_factory=Memory)
+    retired_brokers: tuple[RetiredBroker, ...] = ()
+
+    @property
+    def retired(self) -> dict[int, str]:
+        """Why a broker does not count, by its id."""
+        return {one.id: one.reason for one in self.retired_brokers}
 
     def as_json(self) -> dict[str, Any]:
         """The policy as JSON values, in one spelling: what the digest and policy.json hold."""
@@ -128,6 +147,7 @@ class Policy:
             "approval": self.approval.value,
             "freeze": [asdict(one) for one in self.freeze],
             "verify": self.verify.value,
+            "retired_brokers": [asdict(one) for one in self.retired_brokers],
         }
 
     def judged(self) -> dict[str, Any]:
@@ -153,6 +173,7 @@ class Policy:
                 "freeze": tuple(Freeze(**one) for one in values["freeze"]),
                 "verify": VerifyPolicy(values["verify"]),
                 "memory": conforming([Memory(**values["memory"])])[0],
+                "retired_brokers": tuple(RetiredBroker(**one) for one in values["retired_brokers"]),
             }
         )
         return conforming([policy])[0]

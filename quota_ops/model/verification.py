@@ -3,12 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
+
+from quota_ops.model.registration import Absent
 
 BOOTSTRAP = -1
 """Stands for a broker's id where only the bootstrap address is known, as in Kafka's own clients."""
 
-
+BACK_OR_GONE = (
+    "Verify again when it is back. One that is gone for good is taken out by kafka-cluster.sh "
+    "unregister (Apache Kafka 3.3 and later), or listed in cluster.yaml under retired_brokers."
+)
+"""What to do about an absent broker."""
 ONLY_BOOTSTRAP = (
     "Where only the bootstrap address can be reached, as over a private link, cluster.yaml may say "
     "verify: bootstrap."
@@ -39,7 +45,8 @@ class BrokerAnswer:
     """What one broker said at last: how many rows lag behind, or why it did not answer.
 
     With `bootstrap` only the bootstrap address was asked; `broker` is who answered there, BOOTSTRAP
-    when it did not tell.
+    when it did not tell. An `absent` one belongs to the cluster and was not asked; `error` says
+    why, and continues a sentence that begins with the broker.
     """
 
     broker: int
@@ -48,12 +55,18 @@ class BrokerAnswer:
     behind: int | None
     error: str | None = None
     bootstrap: bool = False
+    absent: bool = False
+
+    @classmethod
+    def of_absent(cls, broker: Absent) -> Self:
+        """The answer that a broker without clients does not give."""
+        return cls(broker.id, broker.address or "", 0, None, broker.why, absent=True)
 
     @property
     def named(self) -> str:
         """Who was asked, and where: `broker 3 at kafka-3:9094`."""
         if not self.bootstrap:
-            return f"broker {self.broker} at {self.address}"
+            return f"broker {self.broker}" + (f" at {self.address}" if self.address else "")
         who = "" if self.broker == BOOTSTRAP else f" (broker {self.broker})"
         return f"the bootstrap address {self.address}{who}"
 

@@ -154,6 +154,7 @@ def audit_schema() -> Json:
         behind={"type": ["integer", "null"]},
         error=_MAYBE,
         bootstrap={"type": "boolean"},
+        absent={"type": "boolean"},
     )
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -35,7 +35,8 @@ def as_json(report: Report) -> str:
     findings        code, severity, entity, key, file, line, column, message, remedy, `silenced`
     decisions       what people said of the plan: said, digest, guards, by, at, reason, run
     brokers         broker, address, asked, behind, error, bootstrap (whether that address alone
-                    was asked; broker is who answered there, -1 unknown)
+                    was asked; broker is who answered there, -1 unknown), absent (whether it
+                    belongs to the cluster and could not be asked; `error` says why)
     rows            sorted by entity and key: the columns of a difference, `target` (what the
                     cluster is to hold), `standing`, `guarded`, `validated` and `applied` (batch,
                     status, code, error, message), `verdict` and `seen` ([broker, value] each)

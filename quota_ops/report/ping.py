@@ -5,10 +5,11 @@ from dataclasses import asdict
 from typing import Any
 
 from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
-from quota_ops.model.verification import BOOTSTRAP, ONLY_BOOTSTRAP
-from quota_ops.report.remarks import callback_words
+from quota_ops.model.registration import Absent
+from quota_ops.model.verification import BACK_OR_GONE, BOOTSTRAP, ONLY_BOOTSTRAP
+from quota_ops.report.remarks import INCOMPLETE, callback_words, names_of
 from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
-from quota_ops.report.wording import counted, duration
+from quota_ops.report.wording import counted, duration, shown
 
 _ZOOKEEPER = (
     "The cluster keeps its metadata in ZooKeeper: it takes limits that KRaft refuses, and rounds "
@@ -19,9 +20,10 @@ _ZOOKEEPER = (
 def ping_screen(cluster: str, ping: ClusterPing) -> Screen:
     """The cluster and how many brokers answer, each broker, what we may do, what to know."""
     answer = sum(one.error is None for one in ping.brokers)
-    whole = answer == len(ping.brokers)
+    brokers = len(ping.brokers) + len(ping.missed)
+    whole = answer == brokers
     mode = f"; {ping.mode}" if ping.mode else ""
-    total = f"{answer} of {counted(len(ping.brokers), 'broker')} answer{'s' * (answer == 1)}"
+    total = f"{answer} of {counted(brokers, 'broker')} answer{'s' * (answer == 1)}"
     if ping.bootstrap:
         total = f"the bootstrap address {'answers' if whole else 'does not answer'}"
     return (
@@ -31,7 +33,10 @@ def ping_screen(cluster: str, ping: ClusterPing) -> Screen:
             Span(f"      {total}", Tone.OK if whole else Tone.REFUSAL),
         ),
         line(),
-        Table(("  broker", "address", "Kafka", "answer"), tuple(map(_broker, ping.brokers))),
+        Table(
+            ("  broker", "address", "Kafka", "answer"),
+            (*map(_broker, ping.brokers), *map(_absent, ping.absent)),
+        ),
         line(),
         Table((f"  {ping.principal} may", ""), tuple(map(_right, ping.rights))),
         *_below(ping),
@@ -46,6 +51,14 @@ def _broker(broker: BrokerPing) -> Row:
     version = Span(facts.version or "unknown")
     name = "unknown" if facts.id == BOOTSTRAP else str(facts.id)
     return Row((Span(f"  {name}"), Span(facts.address), version, answer))
+
+
+def _absent(broker: Absent) -> Row:
+    said, tone = broker.why, Tone.REFUSAL
+    if broker.retired is not None:
+        said, tone = f"{said}; retired in cluster.yaml: {shown(broker.retired)}", Tone.CONTEXT
+    cells = (f"  {broker.id}", broker.address or "unknown", "unknown")
+    return Row((*map(Span, cells), Span(said, tone)))
 
 
 def _right(right: Right) -> Row:
@@ -73,7 +86,10 @@ def _below(ping: ClusterPing) -> Iterator[Line]:
 def warnings(ping: ClusterPing) -> list[str]:
     """Why what is stored may not be what holds, and what to do where a broker is out of reach."""
     zookeeper = _ZOOKEEPER if ping.mode is Mode.ZOOKEEPER else ""
-    said = (callback_words(ping.facts), zookeeper, _out_of_reach(ping.unreached))
+    partly = "" if ping.complete else INCOMPLETE
+    missed = f"{names_of(ping.missed)} could not be queried. {BACK_OR_GONE}" if ping.missed else ""
+    reach = _out_of_reach(ping.unreached)
+    said = (callback_words(ping.facts), zookeeper, reach, missed, partly)
     return [one for one in said if one]
 
 
@@ -90,6 +106,9 @@ def as_json(cluster: str, ping: ClusterPing) -> dict[str, Any]:
     """The ping as one object.
 
     cluster, cluster_id, principal, mode (KRaft, ZooKeeper, null unknown)
+    absent     brokers of the cluster that no client is sent to: id, address, why, retired (the
+               reason of cluster.yaml; null where it counts)
+    complete   whether the cluster named all of its brokers
     brokers    id, address, version, callback_class, network_threads, io_threads, seconds, error
     bootstrap  whether cluster.yaml says verify: bootstrap; only the first of brokers was asked then
     rights     what, operation, granted (true, false, null unknown), needed, error, grant (the
@@ -104,6 +123,8 @@ def as_json(cluster: str, ping: ClusterPing) -> dict[str, Any]:
         "brokers": [
             asdict(one.facts) | {"seconds": one.seconds, "error": one.error} for one in ping.brokers
         ],
+        "absent": [one._asdict() for one in ping.absent],
+        "complete": ping.complete,
         "bootstrap": ping.bootstrap,
         "rights": [asdict(one) for one in ping.rights],
         "warnings": warnings(ping),

@@ -8,10 +8,15 @@ from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import DONE
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.policy import ApprovalPolicy
+from quota_ops.model.registration import Absent
 from quota_ops.model.report import Report, StageResult
 from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer
 from quota_ops.report.wording import counted, duration, moment, shown
 
+INCOMPLETE = (
+    "The cluster does not name its fenced brokers (Apache Kafka does since 4.0): one that is down "
+    "is missed only if it was there at the last verified run."
+)
 NO_LEDGER = "No ledger of this cluster yet: nothing is cleared until a run has been verified."
 MOST_LINES = 8
 
@@ -125,18 +130,35 @@ def metadata_words(metadata: Metadata | None) -> Iterator[str]:
             "No controller answers: what the brokers describe may be old, and nothing can be "
             "written until one leads."
         )
+    absent = {one.id for one in metadata.absent}
     for node, seconds in metadata.old.items():
-        yield (
-            f"Broker {node} answers from an old image of the metadata: it was up to date "
-            f"{duration(seconds)} ago."
-        )
-    for node in metadata.fenced:
-        yield f"Broker {node} is fenced: the controllers do not hear from it."
+        if node in absent:
+            continue
+        if node in metadata.answered:
+            how = f"Broker {node} answers from an old image of the metadata"
+        else:
+            how = f"Node {node} does not answer, and no longer follows the metadata"
+        yield f"{how}: it was up to date {duration(seconds)} ago."
+    yield from _absent_words(metadata)
     for node, rows in metadata.disagree:
         yield (
             f"Broker {node} reports {rows:,} of our rows differently from the other brokers: "
             "only what two answers agree on counts as changed."
         )
+
+
+def names_of(brokers: Sequence[Absent]) -> str:
+    """Their names at the beginning of a sentence: `Broker 3`, `Brokers 3, 4`."""
+    return f"Broker{'s' * (len(brokers) > 1)} {', '.join(str(one.id) for one in brokers)}"
+
+
+def _absent_words(metadata: Metadata) -> Iterator[str]:
+    for one in metadata.absent:
+        said = f"B{one.named[1:]} {one.why}"
+        if one.retired is None:
+            yield f"{said}: no client is sent to it, and it was not queried."
+        else:
+            yield f"{said}; cluster.yaml calls it retired: {shown(one.retired)}."
 
 
 def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
@@ -151,7 +173,9 @@ def brokers_words(brokers: Sequence[BrokerAnswer]) -> str:
     if brokers[0].bootstrap:
         return _bootstrap_words(brokers[0])
     agree = sum(one.agrees for one in brokers)
-    return f"{agree} of {counted(len(brokers), 'broker')} agree{'s' if agree == 1 else ''}"
+    absent = [f"; broker {one.broker} {one.error}" for one in brokers if one.absent]
+    total = f"{agree} of {counted(len(brokers), 'broker')} agree{'s' if agree == 1 else ''}"
+    return total + "".join(absent)
 
 
 def _bootstrap_words(answer: BrokerAnswer) -> str:
@@ -165,7 +189,7 @@ def _bootstrap_words(answer: BrokerAnswer) -> str:
 
 def broker_words(broker: BrokerAnswer) -> str:
     """What one broker said, with its name: `broker 3 is 214 keys behind (asked 6 times)`."""
-    if broker.bootstrap:
+    if broker.bootstrap or broker.absent:
         return f"{broker.named} {broker_answer(broker)}"
     where = "" if broker.behind is not None else f" at {broker.address}"
     return f"broker {broker.broker}{where} {broker_answer(broker)}"
@@ -183,6 +207,8 @@ def broker_answer(broker: BrokerAnswer) -> str:
     """What a broker said: `agrees`, `is 214 keys behind (asked 6 times)`."""
     if broker.agrees:
         return "agrees"
+    if broker.absent:
+        return f"{broker.error} (not asked)"
     asked = f"(asked {counted(broker.asked, 'time')})"
     if broker.behind is None:
         return f"does not answer {asked}" + (f": {broker.error}" if broker.error else "")

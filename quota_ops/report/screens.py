@@ -156,6 +156,8 @@ def verified_line(report: Report) -> Line:
         return line("No broker answered.", Tone.REFUSAL)
     silent = len(report.brokers) - answered
     where = f"on each of the {answered} that answered" if silent else "on every broker"
+    if not silent and report.metadata and report.metadata.complete is False:
+        where += " that is known"
     if report.brokers[0].bootstrap:
         where = "at the bootstrap address"
     whole = silent == 0 and not report.verdicts

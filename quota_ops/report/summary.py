@@ -133,8 +133,7 @@ def _details(
     yield f"{agreed:,} of {counted(desired, 'quota')} in sync"
     if report.rollback and (left := len(report.rollback.left)):
         yield f"{counted(left, 'change')} left as {'it is' if left == 1 else 'they are'}"
-    if report.brokers:
-        yield brokers_words(report.brokers)
+    yield from _brokers(report)
     if unmanaged := count[Standing.UNMANAGED]:
         yield f"{unmanaged:,} not described in Git"
 
@@ -144,6 +143,14 @@ def _made(rows: Sequence[ReportRow]) -> Iterator[str]:
         yield f"{counted(made, 'change')} made by this run"
     if found := sum(row.was_there for row in rows):
         yield f"{counted(found, 'change')} {'was' if found == 1 else 'were'} there already"
+
+
+def _brokers(report: Report) -> Iterator[str]:
+    """How many brokers agree; where none was read back from, which are absent."""
+    if report.brokers:
+        yield brokers_words(report.brokers)
+    elif report.metadata:
+        yield from (f"broker {one.id} {one.why}" for one in report.metadata.missed)
 
 
 def _is(number: int) -> str:
@@ -163,10 +170,13 @@ _NO_ANSWER = frozenset({"unknown", "unanswered"})
 
 
 def _silence(report: Report) -> str | None:
-    silent = [str(one.broker) for one in report.brokers if one.behind is None]
-    if silent and report.brokers[0].bootstrap:
+    if report.brokers and report.brokers[0].behind is None and report.brokers[0].bootstrap:
         return "the bootstrap address did not answer"
-    return f"broker {', '.join(silent)} did not answer" if silent else None
+    silent = [str(one.broker) for one in report.brokers if one.behind is None and not one.absent]
+    if silent:
+        return f"broker {', '.join(silent)} did not answer"
+    absent = [str(one.broker) for one in report.brokers if one.absent]
+    return f"broker {', '.join(absent)} could not be asked" if absent else None
 
 
 def stopped_stages(report: Report) -> tuple[StageResult, ...]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from quota_ops import ledger, ledger_end
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.ledger_notes import known_brokers
 from quota_ops.model import ledger_edits
 from quota_ops.model.borders import Borders
 from quota_ops.model.cluster_facts import ClusterFacts
@@ -24,6 +25,7 @@ from quota_ops.run_folder import DESCRIBED, FACTS, METADATA, RunFolder
 from quota_ops.snapshot import Snapshot
 from quota_ops.stages.confirming import confirmed
 from quota_ops.stages.holding import held_entities, holds_now
+from quota_ops.stages.membership import with_absent
 from quota_ops.stages.overtaken import take_number_above
 
 
@@ -56,6 +58,8 @@ def ask(
     stored, disagree = confirmed(cluster, known)
     actual, at = tuple(_rows(policy, stored)), datetime.now(UTC)
     told, image = facts(), metadata()
+    if not isinstance(cluster, Snapshot):
+        image, _ = with_absent(image, cluster, policy, known_brokers(known.table))
     if disagree:
         image = replace(image or Metadata(), disagree=disagree)
     return Described(policy, known, end, lasting, actual, at, cluster, told, image)

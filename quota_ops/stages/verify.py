@@ -1,28 +1,35 @@
 """verify: read back until every broker agrees or a deadline passes; write the ledger."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from quota_ops import ledger
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.ledger_notes import known_brokers
 from quota_ops.model import ledger_edits
 from quota_ops.model.difference import Action, Difference
-from quota_ops.model.errors import Refused, Unreachable
 from quota_ops.model.memory import CLEARED, SUPERSEDED, LedgerKey, forget, remember
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Status
 from quota_ops.model.progress import SILENT, Progress
+from quota_ops.model.registration import KnownBrokers
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, LedgerRow
 from quota_ops.model.tables import DESIRED, HOLDS
-from quota_ops.model.verification import ONLY_BOOTSTRAP, BrokerAnswer, RowVerdict
+from quota_ops.model.verification import (
+    BOOTSTRAP,
+    BrokerAnswer,
+    RowVerdict,
+)
 from quota_ops.parquet import to_rows
 from quota_ops.run_folder import APPLIED, METADATA, PLAN, ROLLBACK, VERIFIED, RunFolder
 from quota_ops.run_json import verification_json
+from quota_ops.stages.agreement import raise_unless_agreed
 from quota_ops.stages.answers import Targets, ask, verdicts
 from quota_ops.stages.earlier_values import late_words, refuse_returned
 from quota_ops.stages.intent import astray
+from quota_ops.stages.membership import with_absent
 from quota_ops.stages.outcomes import unwritten, without_answer
 from quota_ops.stages.overtaken import why_overtaken
 from quota_ops.stages.read_back import read_back
@@ -57,16 +64,24 @@ def run(
     targets = _targets(folder, desired, differences)
     metadata = cluster.metadata_aside()
     stored, brokers = ask(cluster, targets, deadline(len(targets)), progress, _last_written(folder))
+    policy, known = folder.policy(), known_brokers(ledger.last(ledger_folder).table)
+    through = min(brokers, key=lambda one: (not one.agrees, one.behind is None))
+    image, registered = with_absent(
+        metadata(), cluster, policy, known, BOOTSTRAP if through.bootstrap else through.broker
+    )
+    if not through.bootstrap:
+        brokers = (*brokers, *map(BrokerAnswer.of_absent, image.missed))
     wrongs = tuple(verdicts(targets, stored))
     wrong = {(one.entity, one.key) for one in wrongs}
     if folder.has(APPLIED) and stored:
         verified = {row: value for row, value in targets.items() if row not in wrong}
-        _record(folder, ledger_folder, verified, desired, differences)
+        live = [one.id for one in cluster.brokers]
+        noted = known.after(folder.about()["run"], live, registered, image.absent)
+        _record(folder, ledger_folder, verified, desired, differences, brokers=noted)
     count = len(targets) - len(wrongs)
     folder.write_json(VERIFIED, verification_json(brokers, wrongs, count))
-    if (image := metadata()) is not None:
-        folder.write_json(METADATA, image.as_json())
-    _raise_unless_agreed(brokers, wrongs, late_words(found))
+    folder.write_json(METADATA, image.as_json())
+    raise_unless_agreed(brokers, wrongs, late_words(found))
     if not folder.has(PLAN):
         refuse_returned(found)
     return wrongs
@@ -107,8 +122,10 @@ def _record(
     verified: Targets,
     desired: Mapping[tuple[str, str], DesiredRow],
     differences: Iterable[Difference],
+    *,
+    brokers: KnownBrokers,
 ) -> None:
-    """Write what was read back to the ledger, and the policy and commit that it belongs to.
+    """Write what was read back to the ledger, with its policy, its commit and the brokers.
 
     Verified again, a run does not bring back rows that were released since. Once another commit
     was applied, that one's policy and files hold.
@@ -143,9 +160,9 @@ def _record(
             ledger_edits.follow(known, desired)
 
     if overtaken:
-        ledger.change(ledger_folder, edit)
+        ledger.change(ledger_folder, edit, brokers=brokers)
     else:
-        ledger.change(ledger_folder, edit, policy=policy, commit=commit)
+        ledger.change(ledger_folder, edit, policy=policy, commit=commit, brokers=brokers)
 
 
 def _rows(
@@ -206,28 +223,3 @@ def _foreign(folder: RunFolder) -> set[tuple[str, str]]:
         return set()
     taken = folder.read_as(ROLLBACK, Rollback.from_json).taken
     return {(row.entity, row.key) for row in taken if row.foreign}
-
-
-def _raise_unless_agreed(
-    brokers: Sequence[BrokerAnswer], wrongs: tuple[RowVerdict, ...], late: str
-) -> None:
-    silent = [one.error for one in brokers if one.error is not None]
-    said = [
-        f"{one.named} differs from Git in {one.behind:,} key{'' if one.behind == 1 else 's'}"
-        for one in brokers
-        if one.behind
-    ]
-    if not (silent or said):
-        return
-    message = "; ".join([*said, *silent])
-    if len(silent) == len(brokers):
-        raise Unreachable(f"no broker could be asked: {message}", "Verify again when one answers.")
-    if wrongs:
-        are = "row is" if len(wrongs) == 1 else "rows are"
-        remedy = f"{len(wrongs):,} {are} not as Git says.{late}"
-    else:
-        remedy = f"The others hold every row. Verify again when it answers. {ONLY_BOOTSTRAP}"
-    who = (
-        "the bootstrap address does not hold" if brokers[0].bootstrap else "not every broker holds"
-    )
-    raise Refused(f"{who} what it should: {message}", remedy)

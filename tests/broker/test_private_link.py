@@ -107,6 +107,7 @@ def test_a_run_over_a_private_link(lab: Lab, link: Broker, out_of_reach: socket.
             "behind": 0,
             "error": None,
             "bootstrap": True,
+            "absent": False,
         }
     ]
     assert RunFolder(folder).read_json(METADATA)["led"] is True

@@ -21,6 +21,7 @@ from quota_ops.desired.shapes import (
     MEMORY,
     QUOTA,
     QUOTAS_FILE,
+    RETIRED_BROKER,
     SILENCE,
     Shape,
 )
@@ -188,6 +189,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "quota": lambda: _fields(QUOTA),
     "quotas-file": lambda: _fields(QUOTAS_FILE),
     "freeze": lambda: _fields(FREEZE),
+    "retired-brokers": lambda: _fields(RETIRED_BROKER),
     "rooms": _rooms,
     "silence": lambda: _fields(SILENCE),
     "weather": sentence,

@@ -2,6 +2,7 @@
 
 from quota_ops.model.report import STAGES
 from tests.faults import (
+    absences,
     images,
     late_writes,
     network,
@@ -21,6 +22,7 @@ PLAYS = (
     network,
     images,
     quorum,
+    absences,
     refusals,
     run_stores,
     writers,

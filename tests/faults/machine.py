@@ -1,6 +1,8 @@
 """Brokers that a test may kill, freeze and start again."""
 
 import signal
+import socket
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +15,11 @@ from quota_ops.sandbox.broker import RunningBroker
 from quota_ops.sandbox.jvm import Jvm
 from quota_ops.sandbox.node import RunningNode
 from quota_ops.sandbox.ready import describes
+
+FENCING = 15.0
+"""Seconds in which a silent broker is fenced, at the most (broker.session.timeout.ms is 9)."""
+
+_UNREGISTER_BROKER = 64
 
 
 class Machine:
@@ -47,6 +54,18 @@ class Machine:
         while not describes(self.broker.bootstrap(), nodes=len(self.nodes)):
             assert all(node.alive for node in self.nodes.values())
             time.sleep(0.05)
+
+    def unregister(self, number: int) -> None:
+        """Take a stopped broker out of the cluster, as kafka-cluster.sh unregister does."""
+        body = struct.pack(">hhihBiB", _UNREGISTER_BROKER, 0, 1, -1, 0, number, 0)
+        host, _, port = next(
+            node.address() for node in self.nodes.values() if node.alive
+        ).partition(":")
+        with socket.create_connection((host, int(port)), timeout=10.0) as connection:
+            connection.sendall(struct.pack(">i", len(body)) + body)
+            with connection.makefile("rb") as answer:
+                size, _, _, _, error = struct.unpack(">iiBih", answer.read(15))
+                assert (error, len(answer.read(size - 11))) == (0, size - 11)
 
     def restart(self) -> None:
         """Stop every node as an administrator would, and start it again."""

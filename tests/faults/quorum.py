@@ -4,11 +4,9 @@ import time
 
 from quota_ops.stages.chain import CHAINS
 from tests.broker.stage_runs import After
+from tests.faults.machine import FENCING
 from tests.faults.scene import Scene
 from tests.faults.table import Seen, fault
-
-FENCING = 15.0
-"""Seconds in which a silent broker is fenced, at the most (broker.session.timeout.ms is 9)."""
 
 
 @fault("apply", "active controller killed between two requests", broker="three", timeout=10.0)

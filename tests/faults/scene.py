@@ -107,7 +107,7 @@ class Scene:
         said = re.sub(r"\S*/(ledgers?|runs)/\S*?(?=:| |$)", r"\1/FILE", said)
         said = re.sub(r"127\.0\.0\.1:\d+", "HOST:PORT", said)
         said = re.sub(r"[\d.]+ s ago", "some seconds ago", said)
-        return re.sub(r"(?i)(broker) \d", r"\1 N", said).replace("|", "/")
+        return re.sub(r"(?i)(broker|node) \d", r"\1 N", said).replace("|", "/")
 
     def holds(self, others: State | None = None) -> str:
         """How many changes are on the cluster; an assertion that nobody asked for nothing else."""

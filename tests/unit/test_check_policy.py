@@ -15,6 +15,7 @@ from quota_ops.model.policy import (
     GuardLimits,
     Memory,
     Policy,
+    RetiredBroker,
     VerifyPolicy,
 )
 
@@ -52,6 +53,7 @@ protect:
 drift: ask
 approval: always
 verify: bootstrap
+retired_brokers: [{id: 4, reason: moved}, {id: 3, reason: scaled down}]
 clear_unmanaged: true
 paused: the brokers are being moved
 freeze:
@@ -85,6 +87,7 @@ memory: {late_writes: 2d, cleared: 1d12h}
         paused="the brokers are being moved",
         freeze=(Freeze("0 18 * * fri", "Europe/Berlin", 223_200, "the weekend"),),
         memory=Memory(late_writes=172_800, cleared=129_600),
+        retired_brokers=(RetiredBroker(3, "scaled down"), RetiredBroker(4, "moved")),
     )
     assert expected == found
 

@@ -20,6 +20,7 @@ from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.one_off import read_changes
 from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.registration import Absent
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.snapshot import read_snapshot
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
@@ -85,7 +86,15 @@ AS_A_BROKER_LEFT_THEM = {
         1,
     ),
     FACTS: ClusterFacts((BrokerFacts(1, "kafka-1:9092", "4.3", "a.B", 3, 8),), "User:a").as_json(),
-    METADATA: Metadata(led=True, seconds=((1, 9.0),), fenced=(2,), disagree=((3, 4),)).as_json(),
+    METADATA: Metadata(
+        led=True,
+        seconds=((1, 9.0),),
+        observers=(1,),
+        answered=(2,),
+        disagree=((3, 4),),
+        absent=(Absent(2, "b:1", "is fenced", "gone"),),
+        complete=True,
+    ).as_json(),
 }
 Edits = list[tuple[int, int, bytes]]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from quota_ops import ledger, parquet
+from quota_ops import ledger, ledger_notes, parquet
 from quota_ops.ledger import Ledger
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.ledger_edits import INTENDED, VERIFIED
@@ -88,7 +88,7 @@ def test_policy_and_commits_stand_beside_the_rows(ledger_folder: Path) -> None:
 
 def test_old_commits_are_forgotten(ledger_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only so many commits are kept, the last ones."""
-    monkeypatch.setattr(ledger, "COMMITS_KEPT", 2)
+    monkeypatch.setattr(ledger_notes, "COMMITS_KEPT", 2)
     for commit in ("c1", "c2", "c3"):
         ledger.change(ledger_folder, lambda _: None, commit=commit)
 

@@ -5,8 +5,17 @@ import json
 import pytest
 
 from quota_ops.model.metadata import Metadata
+from quota_ops.model.registration import Absent
 
-TOLD = Metadata(led=True, seconds=((1, 0.0), (2, 0.4), (3, 12.5)), fenced=(3,), disagree=((3, 2),))
+TOLD = Metadata(
+    led=True,
+    seconds=((1, 0.0), (2, 0.4), (3, 12.5)),
+    observers=(2, 3),
+    answered=(1, 2),
+    disagree=((3, 2),),
+    absent=(Absent(3, "kafka-3:9094", "is fenced"), Absent(4, None, "is missing", "scaled down")),
+    complete=True,
+)
 
 
 @pytest.mark.parametrize("metadata", [Metadata(), Metadata(led=False), TOLD])
@@ -18,6 +27,12 @@ def test_metadata_comes_back_from_json_as_it_was(metadata: Metadata) -> None:
 def test_an_image_is_old_when_its_broker_does_not_follow() -> None:
     """Half a second behind is how brokers are; many seconds are not."""
     assert TOLD.old == {3: 12.5}
+    assert TOLD.stalled == (3,)
+
+
+def test_a_retired_broker_is_not_missed() -> None:
+    """What cluster.yaml calls retired is absent, and nobody waits for it."""
+    assert [one.id for one in TOLD.missed] == [3]
 
 
 def test_what_is_no_metadata_is_refused() -> None:

@@ -1,11 +1,15 @@
 """What a ping comes to: well, a right is missing, or a broker is."""
 
+from dataclasses import replace
+
 import pytest
 
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
-from quota_ops.model.verification import BOOTSTRAP
+from quota_ops.model.registration import Absent
+from quota_ops.model.verification import BACK_OR_GONE, BOOTSTRAP
 from quota_ops.report.ping import ping_screen
+from quota_ops.report.remarks import INCOMPLETE
 from quota_ops.report.screen import plain
 
 FIRST, SECOND = BrokerFacts(1, "kafka-1:9092", "4.3", "", 3, 8), BrokerFacts(2, "kafka-2:9092")
@@ -55,6 +59,32 @@ def test_what_is_not_known_is_said() -> None:
         "\n"
         "Broker 2 does not answer at the address that it advertises. Where only the bootstrap "
         "address can be reached, as over a private link, cluster.yaml may say verify: bootstrap.\n"
+    )
+
+
+def test_a_broker_without_clients_is_missed() -> None:
+    """A fenced broker counts, and is told from a silent one; a retired one does not count."""
+    absent = (Absent(3, "kafka-3:9092", "is fenced"), Absent(4, None, "is missing", "scaled down"))
+    ping = replace(pinged(DESCRIBE), absent=absent, complete=False)
+
+    assert (ping.exit_code, ping.unreached) == (3, ())
+    assert replace(ping, absent=absent[1:]).exit_code == 0
+    assert replace(ping, bootstrap=True).missed == ()
+    assert plain(ping_screen("demo", ping)) == (
+        "demo (MkU3OEVBNTcwNTJENDM2Qg, as in cluster.yaml; KRaft)      2 of 3 brokers answer\n"
+        "\n"
+        "  broker  address       Kafka    answer\n"
+        "  1       kafka-1:9092  4.3      3 ms\n"
+        "  2       kafka-2:9092  unknown  4 ms\n"
+        "  3       kafka-3:9092  unknown  is fenced\n"
+        "  4       unknown       unknown  is missing; retired in cluster.yaml: scaled down\n"
+        "\n"
+        "  User:svc may\n"
+        "  describe quotas  yes\n"
+        "\n"
+        f"Broker 3 could not be queried. {BACK_OR_GONE}\n"
+        "\n"
+        f"{INCOMPLETE}\n"
     )
 
 

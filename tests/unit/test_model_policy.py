@@ -20,6 +20,7 @@ from quota_ops.model.policy import (
     GuardLimits,
     Memory,
     Policy,
+    RetiredBroker,
     VerifyPolicy,
 )
 
@@ -55,6 +56,9 @@ policies = st.builds(
         st.builds(Freeze, st.text(), st.text(), st.integers(1), st.text()), max_size=2
     ).map(tuple),
     memory=st.builds(Memory, st.integers(1), st.integers(1)),
+    retired_brokers=st.lists(st.builds(RetiredBroker, st.integers(0), st.text()), max_size=2).map(
+        tuple
+    ),
 )
 
 
@@ -145,6 +149,7 @@ def test_a_policy_keeps_its_way_through_json(policy: Policy) -> None:
         {"freeze": [{"cron": "0 18 * * fri"}]},
         {"memory": {"late_writes": "24h", "cleared": 1}},
         {"memory": {"late_writes": 1, "more": 1}},
+        {"retired_brokers": [{"id": "3", "reason": "scaled down"}]},
     ],
 )
 def test_what_is_no_policy_is_refused(damage: dict[str, object]) -> None:
@@ -188,3 +193,13 @@ def test_what_changes_no_write_is_not_in_the_digest(changed: dict[str, Any]) -> 
     policy = Policy(cluster="demo", cluster_id="id", connection="demo")
 
     assert digest(replace(policy, **changed), []) == digest(policy, [])
+
+
+def test_a_retired_broker_is_part_of_what_is_judged() -> None:
+    """To expect less of a cluster is a change of the policy, and changes a plan's digest."""
+    policy = Policy(cluster="demo", cluster_id="id", connection="demo")
+    looser = replace(policy, retired_brokers=(RetiredBroker(3, "scaled down"),))
+
+    assert looser.retired == {3: "scaled down"}
+    assert looser.judged() != policy.judged()
+    assert digest(looser, []) != digest(policy, [])

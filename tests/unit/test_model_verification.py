@@ -1,5 +1,6 @@
 """What is told of whom verify asked."""
 
+from quota_ops.model.registration import Absent
 from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer
 
 
@@ -10,3 +11,5 @@ def test_who_was_asked() -> None:
     assert answer.named == "the bootstrap address link:9094 (broker 3)"
     answer = BrokerAnswer(BOOTSTRAP, "link:9094", 1, 0, bootstrap=True)
     assert answer.named == "the bootstrap address link:9094"
+    answer = BrokerAnswer.of_absent(Absent(3, None, "is missing"))
+    assert (answer.named, answer.agrees, answer.error) == ("broker 3", False, "is missing")

@@ -60,6 +60,7 @@ def test_head() -> None:
         "behind": None,
         "error": "timed out",
         "bootstrap": False,
+        "absent": False,
     }
 
 

@@ -1,0 +1,39 @@
+"""What a ledger notes beside its rows: the policy and commits applied, and the brokers verified."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from quota_ops import parquet
+from quota_ops.model.registration import NO_BROKERS, KnownBrokers
+
+COMMITS_KEPT = 1000
+
+
+def with_commit(commits: tuple[str, ...], commit: str | None) -> tuple[str, ...]:
+    """The commits with one more, the newest at the end; of those that repeat, the last."""
+    if commit is None or commits[-1:] == (commit,):
+        return commits
+    return (*(one for one in commits if one != commit), commit)[-COMMITS_KEPT:]
+
+
+def notes_of(
+    policy: dict[str, Any] | None, commits: Sequence[str], brokers: KnownBrokers
+) -> dict[str, str]:
+    """The notes as texts by name, as a Parquet file keeps them."""
+    notes = {"policy": policy, "commits": commits, "brokers": brokers.as_json()}
+    return {name: json.dumps(value) for name, value in notes.items()}
+
+
+def known_brokers(table: pa.Table) -> KnownBrokers:
+    """The brokers of the last verified run; none in the file of an earlier version.
+
+    Raises ValueError when the note is not one.
+    """
+    noted = parquet.notes(table).get("brokers")
+    try:
+        return NO_BROKERS if noted is None else KnownBrokers.from_json(json.loads(noted))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"its brokers are {noted}: {error!r}") from None

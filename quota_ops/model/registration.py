@@ -1,0 +1,107 @@
+"""Which brokers belong to a cluster, and which of them no client is sent to now."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+
+class Registered(NamedTuple):
+    """A broker that the controllers have registered; clients are not sent to a fenced one."""
+
+    id: int
+    address: str
+    fenced: bool
+
+
+class Absent(NamedTuple):
+    """A broker that belongs to the cluster and could not be queried.
+
+    `why` continues a sentence that begins with the broker: `is fenced`. `retired` is the reason
+    for which cluster.yaml does not count it, None where it counts.
+    """
+
+    id: int
+    address: str | None
+    why: str
+    retired: str | None = None
+
+    @property
+    def named(self) -> str:
+        """The broker in a sentence: `broker 3 at kafka-3:9094`, without an unknown address."""
+        return f"broker {self.id}" + (f" at {self.address}" if self.address else "")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownBrokers:
+    """What the last verified run noted: the cluster's brokers, and those that were absent then.
+
+    `absent` maps a broker to the first of the runs that found it absent ever since.
+    """
+
+    ids: tuple[int, ...] = ()
+    absent: Mapping[int, str] = field(default_factory=dict)
+
+    def after(
+        self,
+        run: str,
+        live: Iterable[int],
+        registered: Sequence[Registered] | None,
+        absent: Sequence[Absent],
+    ) -> Self:
+        """What a run notes that found these.
+
+        The registration decides where it is known; else a broker is forgotten when it is retired.
+        """
+        counted = {one.id for one in absent if one.retired is None}
+        retired = {one.id for one in absent if one.retired is not None}
+        ids = {*live, *self.ids} - retired
+        if registered is not None:
+            ids = {one.id for one in registered}
+        first = {one: self.absent.get(one, run) for one in sorted(counted)}
+        return type(self)(tuple(sorted(ids)), first)
+
+    def as_json(self) -> dict[str, Any]:
+        """The values as JSON has them."""
+        return {"ids": list(self.ids), "absent": [[one, run] for one, run in self.absent.items()]}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Self:
+        """What `as_json` wrote; KeyError, TypeError or ValueError when it is not that."""
+        absent = {int(one): str(run) for one, run in values["absent"]}
+        return cls(tuple(int(one) for one in values["ids"]), absent)
+
+
+NO_BROKERS = KnownBrokers()
+
+
+def find_absent(
+    live: Collection[int],
+    registered: Sequence[Registered] | None,
+    known: KnownBrokers = NO_BROKERS,
+    stalled: Iterable[int] = (),
+    retired: Mapping[int, str] | None = None,
+) -> tuple[Absent, ...]:
+    """The brokers that belong to the cluster and are not `live`, in order of id.
+
+    `registered` is None where the cluster does not name its fenced brokers, as before Apache
+    Kafka 4.0 (KIP-1073). Then the brokers of the last verified run count, and `stalled`, the nodes
+    that followed the metadata until a short while ago. `retired` has the reasons of cluster.yaml.
+    """
+    reasons = retired or {}
+    if registered is not None:
+        found: dict[int, tuple[str | None, str]] = {
+            one.id: (one.address, "is fenced" if one.fenced else "joined after the run began")
+            for one in registered
+        }
+    else:
+        found = dict.fromkeys(stalled, (None, "stopped following the metadata"))
+        found |= dict.fromkeys(known.ids, (None, "is missing"))
+    return tuple(
+        Absent(one, address, _since(why, known.absent.get(one)), reasons.get(one))
+        for one, (address, why) in sorted(found.items())
+        if one not in live
+    )
+
+
+def _since(why: str, run: str | None) -> str:
+    return why if run is None else f"{why}, first seen so by run {run}"

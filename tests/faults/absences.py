@@ -1,0 +1,87 @@
+"""Brokers that belong to the cluster and that no client is sent to: fenced, stopped, retired."""
+
+import time
+from contextlib import ExitStack
+
+from quota_ops.kafka.cluster import Cluster, open_cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.ledger import read
+from quota_ops.stages.chain import CHAINS
+from tests.faults.machine import FENCING
+from tests.faults.scene import AFTER, Scene
+from tests.faults.table import Seen, fault
+
+RETIRED = [{"id": 3, "reason": "scaled down"}]
+
+
+class Onlooker:
+    """Connects as a command does that begins now: who is fenced, it is not sent to."""
+
+    def __init__(self, scene: Scene, stack: ExitStack) -> None:
+        self._scene, self._stack = scene, stack
+
+    def __call__(self) -> Cluster:
+        """A cluster as it names its brokers now."""
+        servers = f"bootstrap.servers={self._scene.machine.broker.bootstrap()}"
+        connection = Connection.parse(servers, name="demo", source="a test")
+        return self._stack.enter_context(open_cluster(connection, cluster_id=None, timeout=5.0))
+
+
+def reconciled(scene: Scene) -> str:
+    """What a run says that begins now, and what its report says of the brokers."""
+    with ExitStack() as stack:
+        run = scene.start(connect=Onlooker(scene, stack))
+        said = scene.go_on(run, CHAINS["reconcile"])
+        return f"{said}. {scene.warned(run.folder)}".strip()
+
+
+@fault("verify", "one broker of three frozen, and fenced before the run", broker="three")
+def fenced_before(scene: Scene) -> Seen:
+    """A broker that clients are not sent to is missed, and no run calls itself verified."""
+    frozen = [node for node in scene.machine.nodes if node != scene.machine.leader][-1]
+    scene.machine.freeze(frozen)
+    time.sleep(FENCING)
+    said = reconciled(scene)
+    holds = scene.holds()
+    noted = read(scene.lab.ledger_folder).brokers
+    assert (noted.ids, [*noted.absent]) == ((1, 2, 3), [frozen])
+    scene.machine.thaw()
+    return Seen(holds, said, scene.next_run())
+
+
+@fault("verify", "one broker of three stopped by an administrator", broker="three")
+def stopped(scene: Scene) -> Seen:
+    """It is missed by each run until it is back; the first that missed it is named."""
+    node = [one for one in scene.machine.nodes if one != scene.machine.leader][-1]
+    scene.machine.nodes[node].stop()
+    reconciled(scene)
+    first = read(scene.lab.ledger_folder).brokers.absent[node]
+    said = reconciled(scene).replace(first, "RUN")
+    holds = scene.holds()
+    scene.machine.start()
+    scene.next_run()
+    assert read(scene.lab.ledger_folder).brokers.absent == {}
+    return Seen(holds, said, "nothing left to do")
+
+
+@fault("verify", "one broker of three stopped and unregistered", broker="three")
+def unregistered(scene: Scene) -> Seen:
+    """A cluster that was scaled down is whole again without it."""
+    scene.machine.nodes[3].stop()
+    scene.machine.unregister(3)
+    said = reconciled(scene)
+    assert read(scene.lab.ledger_folder).brokers.ids == (1, 2)
+    holds = scene.holds()
+    scene.machine.start()
+    return Seen(holds, said, scene.next_run())
+
+
+@fault("verify", "one broker of three stopped, and retired in cluster.yaml", broker="three")
+def retired(scene: Scene) -> Seen:
+    """Who is still registered and will not come back is an exception that the report shows."""
+    scene.lab.desire(AFTER, retired_brokers=RETIRED)
+    scene.machine.nodes[3].stop()
+    said = reconciled(scene)
+    holds = scene.holds()
+    scene.machine.start()
+    return Seen(holds, said, scene.next_run())
