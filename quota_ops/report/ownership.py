@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from quota_ops.model.memory import REMEMBERED
 from quota_ops.model.ownership import Adoption
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import DesiredRow, LedgerRow
@@ -81,6 +82,8 @@ def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]], *, named:
 
 def released_fate(row: LedgerRow, asked: Asked, *, clear_unmanaged: bool) -> str:
     """What becomes of a row that the ledger has forgotten."""
+    if row.state in REMEMBERED:
+        return "no longer remembered: no run is named if it comes back"
     described = asked.get((row.entity, row.key))
     if described is not None:
         return f"{described.file}:{described.line} describes it: a reconcile makes it ours again"

@@ -115,6 +115,7 @@ def test_release_ends_the_memory(came_back: Lab) -> None:
     """What is released is drift, or nobody's: reported, and left alone."""
     ended = came_back.cli("release", "demo", "--from-ledger", "--names", "user=carol", *WHY)
     assert (ended.returncode, ended.stderr) == (0, "")
+    assert "cleared   no longer remembered: no run is named if it comes back" in ended.stdout
 
     assert remembered(came_back) == [("user=alice", SUPERSEDED, 15.0)]
     assert kinds(came_back)["user=carol"] == ("unmanaged", "report")

@@ -3,10 +3,11 @@
 from functools import partial
 
 from quota_ops.model.ledger_edits import INTENDED
+from quota_ops.model.memory import SUPERSEDED
 from quota_ops.run_folder import APPLIED
 from quota_ops.stages.chain import CHAINS, READ_ONLY, RESUMED
 from tests.broker.stage_runs import After
-from tests.faults.scene import BEFORE, Scene
+from tests.faults.scene import AFTER, BEFORE, Scene
 from tests.faults.table import Seen, fault
 
 
@@ -55,6 +56,9 @@ def frozen_for_a_while(scene: Scene) -> Seen:
     """A broker that is silent for longer than a call waits is asked again, and the run goes on."""
     freeze = partial(scene.machine.freeze, seconds=2.0)
     said = scene.reconcile(progress=After(1, freeze))
+    late = scene.lab.known(SUPERSEDED)  # what got no answer may be written once more
+    assert late
+    assert late.items() <= AFTER.items()
     return Seen(scene.holds(), said, scene.next_run())
 
 
