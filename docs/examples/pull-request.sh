@@ -1,7 +1,7 @@
 #!/bin/sh
 # Asks each cluster what the checked-out quotas would change, and leaves the answer in comment.md,
 # which GitHub takes: of what has no room in it only the first line. Ends with the highest exit code
-# of `quota-ops report`. LEDGER names a copy of the run store's folder `ledger`; without it nobody
+# of `quota-ops check` and `report`. LEDGER names a copy of the run store's folder `ledger`; without it nobody
 # can see that a quota was removed.
 set -eu
 QUOTA_OPS_RUN_STORE=$(mktemp -d)
@@ -10,12 +10,13 @@ if [ -n "${LEDGER:-}" ]; then
   cp -R "$LEDGER" "$QUOTA_OPS_RUN_STORE/ledger"
 fi
 ended=0
+quota-ops check || ended=$? # what is no cluster at all, such as a link, has no report
 room=60000 # a comment has 65,536 characters; the rest is for first lines
 : >comment.md
 for file in desired_state/*/cluster.yaml; do
   cluster=$(basename "$(dirname "$file")")
   code=0
-  quota-ops report "$cluster" || code=$?
+  quota-ops report -- "$cluster" || code=$?
   [ "$code" -le "$ended" ] || ended=$code
   report=$(echo "$QUOTA_OPS_RUN_STORE/runs/$cluster"/*/report.md)
   if [ ! -f "$report" ]; then

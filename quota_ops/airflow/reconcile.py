@@ -68,7 +68,8 @@ def reconcile_dag(
         schedule = read_policy(folder).schedule
     except InvalidDesiredState as invalid:
         first, *more = (shortened(str(one), _PROBLEM_LENGTH) for one in invalid.problems)
-        rest = f"\n{counted(len(more), 'more problem')}: see quota-ops check" if more else ""
+        left = len(more) + invalid.unlisted
+        rest = f"\n{counted(left, 'more problem')}: see quota-ops check" if left else ""
         trouble = f"\n**Not scheduled: cluster.yaml does not parse.**\n\n```\n{first}{rest}\n```\n"
     with one_at_a_time(
         dag_id(folder),

@@ -76,6 +76,7 @@ def _checked(folder: Path, read: Callable[[], Desired], output: str) -> dict[str
             "cluster": name,
             "quotas": invalid.quotas,
             "problems": problems,
+            "unlisted_problems": invalid.unlisted,
             "findings": said,
         }
     if output == TEXT:
@@ -85,4 +86,10 @@ def _checked(folder: Path, read: Callable[[], Desired], output: str) -> dict[str
         last = line(f"{name}: {read_in}, no problems{found}", Tone.CHANGE if found else Tone.OK)
         show((*finding_lines(heard, str(folder)), last))
     said = findings_json(desired.findings, str(folder))
-    return {"cluster": name, "quotas": len(desired.rows), "problems": [], "findings": said}
+    return {
+        "cluster": name,
+        "quotas": len(desired.rows),
+        "problems": [],
+        "unlisted_problems": 0,
+        "findings": said,
+    }

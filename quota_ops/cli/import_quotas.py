@@ -56,13 +56,14 @@ def import_(
     reason. Writes nothing to the cluster, and over no file.
     """
     from quota_ops.cli.importing import Source, write_desired_state
+    from quota_ops.desired.files import is_folder_or_link
 
     source = Source(
         cluster=cluster,
-        folder=desired_state / cluster if (desired_state / cluster).is_dir() else None,
+        folder=desired_state / cluster if is_folder_or_link(desired_state / cluster) else None,
         actual=actual,
         connection_file=connection_file,
     )
-    if source.folder is None and Path(cluster).is_dir():
+    if source.folder is None and is_folder_or_link(Path(cluster)):
         source = source.at(Path(cluster))
     write_desired_state(source, into or source.folder or desired_state / cluster, group_by, owner)

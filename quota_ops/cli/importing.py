@@ -8,8 +8,9 @@ import click
 
 from quota_ops.cli.layout import show
 from quota_ops.desired.cluster_file import CLUSTER_YAML
+from quota_ops.desired.disk import list_names, read_text, write_files
 from quota_ops.desired.groups import GroupBy
-from quota_ops.desired.imported import Imported, import_quotas
+from quota_ops.desired.imported import import_quotas
 from quota_ops.desired.protecting import new_cluster_file
 from quota_ops.desired.read import read_cluster, read_policy
 from quota_ops.model.errors import InvalidInput
@@ -35,20 +36,19 @@ class Source:
 
 def write_desired_state(source: Source, into: Path, group_by: str, owner: str | None) -> None:
     """Write the files, read them back as check does, and say what was left out."""
-    has_policy = source.folder is not None and (source.folder / CLUSTER_YAML).exists()
-    policy = read_policy(source.folder) if source.folder is not None and has_policy else None
-    _refuse_full(into)
+    text = None if source.folder is None else read_text(source.folder, CLUSTER_YAML)
+    policy = None if source.folder is None or text is None else read_policy(source.folder)
+    known = into == source.folder
+    _refuse_full(into, known=known)
     stored, cluster_id = _read(source, policy)
-    if source.folder is not None and policy is not None:
-        text = (source.folder / CLUSTER_YAML).read_text(encoding="utf-8")
-    else:
+    if text is None or policy is None:
         name = Path(source.cluster).name
         text = new_cluster_file(cluster_id, name)
         policy = Policy(name, cluster_id, name)
     imported = import_quotas(
         stored, cluster_file=text, policy=policy, by=GroupBy(group_by), owner=owner
     )
-    _write(into, imported, known=into == source.folder)
+    write_files(into, imported.files, replace=CLUSTER_YAML if known else None)
     desired = read_cluster(into)
     for one in imported.left_out:
         words = "protected" if one.protect else "left alone"
@@ -84,19 +84,13 @@ def _read(source: Source, policy: Policy | None) -> tuple[tuple[StoredQuota, ...
         return cluster.describe(), cluster.cluster_id
 
 
-def _refuse_full(into: Path) -> None:
-    there = sorted(path.name for path in into.iterdir()) if into.is_dir() else []
+def _refuse_full(into: Path, *, known: bool) -> None:
+    there = list_names(into)
     files = [name for name in there if name != CLUSTER_YAML and not name.endswith(".md")]
     if files:
         raise InvalidInput(
             f"{into} holds desired state already: {', '.join(files[:5])}",
             "import writes where no quotas are yet: give another folder by --into.",
         )
-
-
-def _write(into: Path, imported: Imported, *, known: bool) -> None:
-    if not known and (into / CLUSTER_YAML).exists():
+    if CLUSTER_YAML in there and not known:
         raise InvalidInput(f"{into / CLUSTER_YAML} is there already", "Give another --into.")
-    into.mkdir(parents=True, exist_ok=True)
-    for name, text in imported.files.items():
-        (into / name).write_text(text, encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import json
 from importlib.resources import files
+from os.path import lexists
 from pathlib import Path
 from string import Template
 
@@ -41,6 +42,7 @@ def init(folder: Path, cluster: str, cluster_id: str | None) -> None:
     from shlex import quote
 
     from quota_ops.desired.cluster_file import PLACEHOLDER
+    from quota_ops.desired.disk import write_files
     from quota_ops.desired.spelling import spell_text
 
     _refuse_what_check_would(cluster, cluster_id)
@@ -57,11 +59,10 @@ def init(folder: Path, cluster: str, cluster_id: str | None) -> None:
         ).substitute(values)
         for path, template in STARTER.items()
     }
-    if there := [path for path in texts if path.exists()]:
+    if there := [path for path in texts if lexists(path)]:
         raise InvalidInput(f"{there[0]} is there already; nothing was written")
     for path, text in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        write_files(path.parent, {path.name: text}, own=0)
         click.echo(f"  {path}")
     first = "" if folder.resolve() == Path.cwd() else f"cd {quote(str(folder))}, "
     first += "" if cluster_id else "put your cluster's id into cluster.yaml, "

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from stat import S_ISDIR, S_ISLNK, S_ISREG
@@ -21,6 +22,7 @@ _LINKED_WORKTREES = "worktrees"
 _PASS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY
 # A pipe would block until somebody writes; a terminal would become that of this process.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+MAX_ENTRIES = 100_000
 _WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
 
@@ -37,6 +39,13 @@ class NotAFileError(OSError):
 
     def __init__(self, path: Path) -> None:
         super().__init__(errno.EINVAL, "It is a pipe, a device or a socket", str(path))
+
+
+class TooManyError(OSError):
+    """A folder of more entries than anybody reads."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(errno.EFBIG, f"It holds more than {MAX_ENTRIES:,} files", str(path))
 
 
 class TooLargeError(OSError):
@@ -81,9 +90,10 @@ class Folder:
             listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=descriptor)
             try:
                 with os.scandir(listed) as found:
-                    return sorted(
-                        (Entry(one.name, _kind(one)) for one in found), key=attrgetter("name")
-                    )
+                    entries = [Entry(one.name, _kind(one)) for one in islice(found, MAX_ENTRIES)]
+                    if next(found, None) is not None:
+                        raise TooManyError(self.path / name)
+                    return sorted(entries, key=attrgetter("name"))
             finally:
                 os.close(listed)
 
@@ -133,7 +143,7 @@ class Folder:
 
 
 @contextmanager
-def open_folder(path: Path, *, own: int) -> Iterator[Folder]:
+def open_folder(path: Path, own: int) -> Iterator[Folder]:
     """Open a folder of desired state, of which no commit can have led elsewhere.
 
     Below the top of a Git checkout no component may be a link; above it they may, as those that
@@ -160,16 +170,6 @@ def open_folder(path: Path, *, own: int) -> Iterator[Folder]:
         raise
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def make_folder(path: Path) -> Iterator[Folder]:
-    """Open a folder of desired state to write in, and make it where it is not there."""
-    there = next(one for one in (path, *path.absolute().parents) if os.path.lexists(one))
-    with open_folder(there, own=2):
-        path.mkdir(parents=True, exist_ok=True)
-    with open_folder(path, own=2) as folder:
-        yield folder
 
 
 def _pass_below_top(

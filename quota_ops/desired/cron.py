@@ -17,6 +17,7 @@ _FIELDS = (
     ("day of the week", 0, 7),
 )
 _FIELD = re.compile(r"[0-9A-Za-z*/,#-]+")
+_LONGEST = 200
 _NUMBER = re.compile(r"[0-9]+")
 _PLAIN = re.compile(r"\*(/[1-9][0-9]*)?|[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*")
 
@@ -53,7 +54,7 @@ def last_start(cron: str, zone: str, now: datetime) -> datetime:
 
 
 def _check(text: str, message: str, field: str) -> None:
-    parts = text.split()
+    parts = text.split() if len(text) <= _LONGEST else []
     if len(parts) != len(_FIELDS) or not all(map(_FIELD.fullmatch, parts)):
         raise Misread(message, f'Such as {field}: "*/30 * * * *", every half hour.')
     for part, (name, low, high) in zip(parts, _FIELDS, strict=True):

@@ -64,7 +64,7 @@ def _refuse_unknown(source: Source, name: yaml.ScalarNode, shape: Shape) -> str 
     if text in shape.reserved:
         source.refuse(name, f"{text} is reserved for a later version.", "Leave it out for now.")
         return None
-    close = get_close_matches(text, shape.fields, n=1)
+    close = get_close_matches(text, shape.fields, n=1) if source.lists_more else []
     remedy = shape.takes
     if close:
         remedy = f"Did you mean {close[0]}?"

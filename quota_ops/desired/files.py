@@ -8,12 +8,14 @@ from pathlib import Path
 
 from quota_ops.desired.checkout import Entry, Folder, Kind, LinkError, open_folder
 from quota_ops.desired.cluster_file import CLUSTER_YAML
+from quota_ops.desired.problems import Problems
 from quota_ops.desired.source import LINK, NOT_A_FILE, not_opened, unread
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
-from quota_ops.model.problem import Problem
 
 MAX_FOLDERS = 20
 """How deep folders may be nested in a cluster's; teams need one or two."""
+MAX_LISTED = 20_000
+"""How many files and folders a cluster's may hold."""
 
 _YAML = (".yaml", ".yml")
 _MARKDOWN = ".md"
@@ -149,7 +151,7 @@ def _has_yaml(folder: Folder, name: str) -> bool:
     return False
 
 
-def list_quotas_files(folder: Folder, problems: list[Problem]) -> tuple[str, ...]:
+def list_quotas_files(folder: Folder, problems: Problems) -> tuple[str, ...]:
     """The names of the quotas files below a cluster's folder, in order, without cluster.yaml.
 
     What is neither YAML nor Markdown is a problem, because a quota in a misnamed file would read
@@ -157,8 +159,14 @@ def list_quotas_files(folder: Folder, problems: list[Problem]) -> tuple[str, ...
     """
     found: list[str] = []
     below = [("", folder.entries())]
+    listed = 0
     while below:
         parent, entries = below.pop()
+        listed += len(entries)
+        if listed > MAX_LISTED:
+            message = f"The folder holds more than {MAX_LISTED:,} files."
+            problems.add(unread(str(folder.path), message, "Keep a file for each team."))
+            return ()
         for entry in entries:
             name = f"{parent}{entry.name}"
             if _is_left_alone(entry, parent):
@@ -166,7 +174,7 @@ def list_quotas_files(folder: Folder, problems: list[Problem]) -> tuple[str, ...
             if entry.kind is Kind.FOLDER:
                 below += _listed(folder, name, problems)
             elif (wrong := _what_is_wrong(entry)) is not None:
-                problems.append(unread(_shown(folder.path / name), *wrong))
+                problems.add(unread(_shown(folder.path / name), *wrong))
             elif not name.endswith(_MARKDOWN):
                 found.append(name)
     return tuple(sorted(found))
@@ -182,16 +190,16 @@ def _is_left_alone(entry: Entry, parent: str) -> bool:
     )
 
 
-def _listed(folder: Folder, name: str, problems: list[Problem]) -> list[tuple[str, list[Entry]]]:
+def _listed(folder: Folder, name: str, problems: Problems) -> list[tuple[str, list[Entry]]]:
     path = _shown(folder.path / name)
     if name.count("/") >= MAX_FOLDERS:
         message = f"More than {MAX_FOLDERS} folders are nested here."
-        problems.append(unread(path, message, "Move what is in it further up."))
+        problems.add(unread(path, message, "Move what is in it further up."))
         return []
     try:
         return [(f"{name}/", folder.entries(name))]
     except OSError as error:
-        problems.append(not_opened(error, path, "folder"))
+        problems.add(not_opened(error, path, "folder"))
         return []
 
 

@@ -12,11 +12,19 @@ from quota_ops.desired.source import Source
 from quota_ops.model.moment import find_zone, parse_duration
 from quota_ops.model.policy import Freeze
 
+MOST = 100
+"""Windows of a cluster; each is looked at before every write."""
+
 
 def read_freezes(source: Source, field: FieldNodes) -> tuple[Freeze, ...]:
     """The windows of a `freeze` field; problems for those that are not clear."""
     freezes = []
-    for item in read_items(source, field):
+    items = read_items(source, field)
+    if len(items) > MOST:
+        remedy = f"Write at most {MOST}; a cron field takes a list, such as 1-5."
+        source.refuse(field.name, f"freeze has {len(items):,} windows.", remedy)
+        return ()
+    for item in items:
         fields = read_fields(source, item, FREEZE) or {}
         values: dict[str, Any] = {
             name: read_value(source, fields.get(name), read) for name, read in _READERS.items()

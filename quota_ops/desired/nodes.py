@@ -3,32 +3,43 @@
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import yaml
 
 from quota_ops.desired.checkout import Folder
+from quota_ops.desired.problems import Problems
 from quota_ops.desired.scalars import show
 from quota_ops.desired.source import Source, read_source
-from quota_ops.model.problem import Problem
 
 MAX_DEPTH = 20
 """Our files nest five deep; PyYAML composes by recursion and would overflow the C stack."""
+
+MAX_VALUES = 2_000_000
+"""In all files of a cluster; each becomes a node. A quota of three limits has eleven."""
+
+MAX_CHARACTERS = 64 * 2**20
+"""In all files of a cluster, comments included."""
 
 MOST_HIDDEN = 5
 """The aliases and tags of a file that are named one by one."""
 
 
 class _Flat:
-    """What a loader does for each node, cut down to counting how deep it is.
+    """What a loader does for each node, cut down to counting them, and how deep they are.
 
     No tag is resolved: a scalar is its text, whatever YAML would make of it.
     """
 
-    depth = 0
+    depth = values = 0
+    most = MAX_VALUES
 
     def descend_resolver(self, parent: yaml.Node | None, _index: Any) -> None:
         self.depth += 1
+        self.values += 1
+        if parent is not None and self.values > self.most:
+            raise yaml.MarkedYAMLError(problem="too many values", problem_mark=parent.start_mark)
         if parent is not None and self.depth > MAX_DEPTH:
             raise yaml.MarkedYAMLError(problem="nested too deep", problem_mark=parent.start_mark)
 
@@ -51,6 +62,10 @@ _QUOTE = ("A plain text cannot start with CHAR.", "Put it in quotes.")
 _COLON = "A colon stands where YAML takes none."
 _COMPLAINTS = {
     "nested too deep": (f"More than {MAX_DEPTH} levels are nested here.", "Our files need five."),
+    "too many values": (
+        f"The cluster's files up to here hold more than {MAX_VALUES:,} values.",
+        "Take out what is not needed.",
+    ),
     "another document": (
         "A second YAML document starts here.",
         "Keep one document in a file, or move this one to a file of its own.",
@@ -89,24 +104,45 @@ class Document(NamedTuple):
     root: yaml.Node
 
 
-def read_document(folder: Folder, name: str, problems: list[Problem]) -> Document | None:
+@dataclass
+class Room:
+    """How much the files of a cluster may still hold; below zero they hold too much."""
+
+    values: int = MAX_VALUES
+    characters: int = MAX_CHARACTERS
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no further file is read, so that time and memory have a bound."""
+        return self.values < 0 or self.characters < 0
+
+
+def read_document(folder: Folder, name: str, problems: Problems, room: Room) -> Document | None:
     """Read and compose a file; None, and problems, when that cannot be done whole."""
     source = read_source(folder, name, problems)
     if source is None:
         return None
-    root = compose(source)
+    room.characters -= len(source.text)
+    if room.characters < 0:
+        size = MAX_CHARACTERS >> 20
+        message = f"The cluster's files up to here hold more than {size} MiB of text."
+        source.refuse_at(0, 0, message, "Take out what is not needed.")
+        return None
+    root = compose(source, room)
     return None if root is None else Document(source, root)
 
 
-def compose(source: Source) -> yaml.Node | None:
+def compose(source: Source, room: Room) -> yaml.Node | None:
     """The root node of the one document in a file; None, and problems, when there is none."""
     loader = LOADER(source.text)
+    loader.most = room.values
     try:
         root: yaml.Node | None = loader.get_single_node()
     except yaml.MarkedYAMLError as error:
         _refuse_syntax(source, error)
         return None
     finally:
+        room.values -= loader.values
         loader.dispose()
     if root is None:
         source.refuse_at(0, 0, "The file is empty.", "Write its fields, or remove it.")

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 import yaml
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
-from quota_ops.desired.nodes import compose
+from quota_ops.desired.nodes import Room, compose
+from quota_ops.desired.problems import Problems
 from quota_ops.desired.source import Source
 from quota_ops.desired.writable import LeftOut
 from quota_ops.desired.write import protect_lines
@@ -55,6 +56,6 @@ def _last_line(node: yaml.Node) -> int:
 
 
 def _protect(text: str) -> yaml.SequenceNode | None:
-    root = compose(Source(CLUSTER_YAML, CLUSTER_YAML, text, []))
+    root = compose(Source(CLUSTER_YAML, CLUSTER_YAML, text, Problems()), Room())
     fields = root.value if isinstance(root, yaml.MappingNode) else ()
     return next((value for name, value in fields if name.value == "protect"), None)

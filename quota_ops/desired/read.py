@@ -22,7 +22,8 @@ from quota_ops.desired.files import (
     stray_files,
 )
 from quota_ops.desired.findings import find
-from quota_ops.desired.nodes import garbage_collector_off, read_document
+from quota_ops.desired.nodes import Room, garbage_collector_off, read_document
+from quota_ops.desired.problems import Problems
 from quota_ops.desired.quotas_file import Quota, read_quotas
 from quota_ops.desired.shapes import CLUSTER_FILE
 from quota_ops.desired.source import not_opened, unread
@@ -38,6 +39,9 @@ from quota_ops.model.silence import idle_silences, silenced
 
 _EXAMPLES = ", ".join(f"{one}: {CLUSTER_FILE.fields[one].example}" for one in CLUSTER_FILE.required)
 _LEAST = f"At the least it says {{{_EXAMPLES}}}."
+
+_FEW = 10
+"""The entries of a scope that a problem names."""
 
 _BY_FILES = frozenset(one.code for one in CODES.values() if one.decided_by is DecidedBy.FILES)
 
@@ -76,10 +80,10 @@ def read_cluster(folder: Path) -> Desired:
 
 
 def _read_cluster(folder: Folder) -> Desired:
-    problems: list[Problem] = []
+    problems = Problems()
     names = list_quotas_files(folder, problems)
     cluster = _read_cluster_file(folder, problems)
-    by_file = [tuple(_read_quotas_file(folder, name, problems)) for name in names]
+    by_file = list(_read_quotas_files(folder, names, problems))
     quotas = list(chain.from_iterable(by_file))
     _refuse_twice(quotas)
     if cluster is not None:
@@ -89,7 +93,7 @@ def _read_cluster(folder: Folder) -> Desired:
     if cluster is None or problems:
         limits = sum(len(quota.limits) for quota in quotas)
         findings = _findings(by_file, cluster)[0] if cluster else ()
-        raise InvalidDesiredState(problems, files=files, quotas=limits, findings=findings)
+        raise problems.as_error(files=files, quotas=limits, findings=findings)
     rows = tuple(_rows(quotas, cluster.policy.cluster_id))
     findings, silences = _findings(by_file, cluster)
     findings += tuple(idle_silences(findings, silences, _BY_FILES))
@@ -98,10 +102,10 @@ def _read_cluster(folder: Folder) -> Desired:
 
 def read_policy(folder: Path) -> Policy:
     """Read a cluster's cluster.yaml alone; InvalidDesiredState with its problems."""
-    problems: list[Problem] = []
+    problems = Problems()
     cluster = _read_alone(folder, problems)
     if cluster is None:
-        raise InvalidDesiredState(problems, files=1, quotas=0)
+        raise problems.as_error(files=1, quotas=0)
     return cluster.policy
 
 
@@ -123,10 +127,12 @@ def refuse_twins(folder: Path) -> None:
 
 
 def _refuse_twins(folders: Sequence[Path]) -> None:
-    problems = list(_one_dag(folders))
+    problems = Problems()
+    for problem in _one_dag(folders):
+        problems.add(problem)
     first: dict[str, ClusterFile] = {}
     for folder in folders:
-        found: list[Problem] = []
+        found = Problems()
         cluster = _read_alone(folder, found)
         if cluster is None:
             continue
@@ -135,9 +141,9 @@ def _refuse_twins(folders: Sequence[Path]) -> None:
             place = known.source.place(known.id_node)
             message = f"{cluster.policy.cluster_id} is already the cluster of {place}."
             cluster.source.refuse(cluster.id_node, message, "Keep one folder for a cluster.")
-            problems += found
+            problems.add(found.listed[0])
     if problems:
-        raise InvalidDesiredState(problems, files=len(folders), quotas=0)
+        raise problems.as_error(files=len(folders), quotas=0)
 
 
 def _one_dag(folders: Iterable[Path]) -> Iterator[Problem]:
@@ -153,34 +159,41 @@ def _one_dag(folders: Iterable[Path]) -> Iterator[Problem]:
 def refuse_strays(desired_state: Path) -> None:
     """Raise InvalidDesiredState with the YAML files that are in no cluster's folder."""
     remedy = "Move it into one, or out of here."
-    strays = [
-        unread(str(path), "The file is in no cluster's folder.", remedy)
-        for path in stray_files(desired_state)
-    ]
-    if strays:
-        raise InvalidDesiredState(strays, files=len(strays), quotas=0)
+    problems = Problems()
+    for path in stray_files(desired_state):
+        problems.add(unread(str(path), "The file is in no cluster's folder.", remedy))
+    if problems:
+        raise problems.as_error(files=len(problems), quotas=0)
 
 
-def _read_alone(folder: Path, problems: list[Problem]) -> ClusterFile | None:
+def _read_alone(folder: Path, problems: Problems) -> ClusterFile | None:
     try:
         with open_cluster(folder) as opened:
             return _read_cluster_file(opened, problems)
     except OSError as error:
-        problems.append(not_opened(error, str(folder), "folder"))
+        problems.add(not_opened(error, str(folder), "folder"))
         return None
 
 
-def _read_cluster_file(folder: Folder, problems: list[Problem]) -> ClusterFile | None:
+def _read_cluster_file(folder: Folder, problems: Problems) -> ClusterFile | None:
     if not folder.has(CLUSTER_YAML):
-        problems.append(unread(str(folder.path / CLUSTER_YAML), "The file is missing.", _LEAST))
+        problems.add(unread(str(folder.path / CLUSTER_YAML), "The file is missing.", _LEAST))
         return None
-    document = read_document(folder, CLUSTER_YAML, problems)
+    document = read_document(folder, CLUSTER_YAML, problems, Room())
     return None if document is None else read_cluster_file(*document, cluster_name(folder.path))
 
 
-def _read_quotas_file(folder: Folder, name: str, problems: list[Problem]) -> Iterator[Quota]:
-    document = read_document(folder, name, problems)
-    return iter(()) if document is None else read_quotas(*document)
+def _read_quotas_files(
+    folder: Folder, names: Iterable[str], problems: Problems
+) -> Iterator[tuple[Quota, ...]]:
+    """The quotas of each file, up to the one with which a cluster's files hold too much."""
+    room = Room()
+    for name in names:
+        document = read_document(folder, name, problems, room)
+        if document is not None:
+            yield tuple(read_quotas(*document))
+        if room.is_spent:
+            return
 
 
 def _refuse_twice(quotas: Iterable[Quota]) -> None:
@@ -195,9 +208,11 @@ def _refuse_twice(quotas: Iterable[Quota]) -> None:
 def _refuse_untouchable(quotas: Iterable[Quota], cluster: ClusterFile) -> None:
     policy = cluster.policy
     scope, protect = Borders(policy.scope), Borders(policy.protect)
+    allowed = ", ".join(one.text for one in policy.scope[:_FEW])
+    if policy.scope[_FEW:]:
+        allowed += f" and {len(policy.scope) - _FEW:,} more"
     for quota in quotas:
         if scope.meets(quota.entity) is None:
-            allowed = ", ".join(one.text for one in policy.scope)
             message = f"{quota.entity} is outside the scope of {policy.cluster}."
             quota.refuse(message, f"{cluster.source.file} allows {allowed}.")
         protected = protect.meets(quota.entity)

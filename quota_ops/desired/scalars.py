@@ -8,6 +8,8 @@ import yaml
 from quota_ops.model.unseen import is_visible
 
 _LONGEST_SHOWN = 60
+LONGEST_NOTE = 1_000
+"""Characters of an owner or a reason."""
 
 
 class Misread(ValueError):
@@ -71,10 +73,16 @@ def read_text(field: str, node: yaml.Node) -> str:
 
 
 def read_note(field: str, node: yaml.Node) -> str:
-    """A text for people, without the space around it; Misread as well when it is all space."""
+    """A text for people, without the space around it; Misread as well when it is all space.
+
+    Reports repeat it at each row, so that a long one would make them endless.
+    """
     text = read_text(field, node).strip()
     if not text:
         raise Misread(f"{field} is empty.")
+    if len(text) > LONGEST_NOTE:
+        remedy = f"Write at most {LONGEST_NOTE:,}."
+        raise Misread(f"{field} has {len(text):,} characters.", remedy)
     return text
 
 

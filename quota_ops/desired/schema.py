@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from quota_ops.desired.cron import PRESETS
+from quota_ops.desired.scalars import LONGEST_NOTE
 from quota_ops.desired.shapes import (
     CLUSTER_FILE,
     DEFAULT,
@@ -38,7 +39,7 @@ Schema = dict[str, Any]
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _TEXT = {"type": "string", "minLength": 1}
-_NOTE = {"type": "string", "pattern": r"\S"}
+_NOTE = {"type": "string", "pattern": r"\S", "maxLength": LONGEST_NOTE}
 _DURATION = "".join(f"([0-9]{{1,4}}{unit})?" for unit in "dhms")
 _DEFAULT_PART = {
     "type": "object",

@@ -1,6 +1,7 @@
 """Entries of `silence`: which finding is as it should be, and why."""
 
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 import yaml
@@ -22,7 +23,8 @@ def read_silences(source: Source, field: FieldNodes, entity: Entity | None) -> t
     whom = None if entity is None else entity.text
     for item in read_items(source, field):
         fields = read_fields(source, item, SILENCE) or {}
-        code = read_value(source, fields.get("finding"), _read_code)
+        read_code = partial(_read_code, guess=source.lists_more)
+        code = read_value(source, fields.get("finding"), read_code)
         reason = read_value(source, fields.get("reason"), read_note)
         if code is not None and reason is not None:
             silences.append(
@@ -36,14 +38,14 @@ def place_of(source: Source, mark: Any) -> Place:
     return Place(source.name, mark.line + 1, mark.column + 1)
 
 
-def _read_code(field: str, node: yaml.Node) -> str:
+def _read_code(field: str, node: yaml.Node, *, guess: bool) -> str:
     text = read_text(field, node)
     if text == IDLE_SILENCE:
         raise Misread(
             f"{text} cannot be silenced: it is a silence that covers nothing.", "Remove that one."
         )
     if text not in CODES:
-        near = get_close_matches(text, SILENCEABLE, n=1)
+        near = get_close_matches(text, SILENCEABLE, n=1) if guess else []
         remedy = f"Did you mean {near[0]}? {_LISTED}" if near else _LISTED
         raise Misread(f"{show(text)} is not a finding code.", remedy)
     return text

@@ -7,11 +7,12 @@ from functools import cached_property
 import yaml
 
 from quota_ops.desired.checkout import Folder, LinkError, NotAFileError, TooLargeError
+from quota_ops.desired.problems import Problems
 from quota_ops.model.problem import Problem
 from quota_ops.model.unseen import UNSEEN
 
-MAX_FILE_BYTES = 64 * 2**20
-"""About half a million quotas; a larger file is no desired state."""
+MAX_FILE_BYTES = 16 * 2**20
+"""About a hundred thousand quotas; a larger file is no desired state."""
 LINK = ("This is a link, and no link is followed.", "Replace it with what it leads to.")
 LINK_ABOVE = (
     "Replace it with the folder; if no commit can change the link, name the folder it leads to."
@@ -39,7 +40,7 @@ class Source:
     file: str
     name: str
     text: str
-    problems: list[Problem]
+    problems: Problems
 
     @cached_property
     def lines(self) -> list[str]:
@@ -50,6 +51,11 @@ class Source:
     def has_unseen(self) -> bool:
         """Whether anything stands here that nobody sees."""
         return not self.text.isascii() and UNSEEN.search(self.text) is not None
+
+    @property
+    def lists_more(self) -> bool:
+        """Whether a further problem would be listed; what finds its remedy may be left out."""
+        return self.problems.has_room(self.file)
 
     def place(self, node: yaml.Node) -> str:
         """The place of a node, `desired_state/demo/payments.yaml:8`."""
@@ -65,10 +71,13 @@ class Source:
         self, line: int, column: int, message: str, remedy: str | None = None, *, length: int = 1
     ) -> None:
         """Add a problem at a line and column that count from 0."""
+        if not self.lists_more:
+            self.problems.unlisted += 1
+            return
         excerpt = _excerpt(self.lines[line], column)
         room = 1 if excerpt is None else len(excerpt) - column
         underlined = max(1, min(length, room))
-        self.problems.append(
+        self.problems.add(
             Problem(self.file, line + 1, column + 1, message, remedy, excerpt, underlined)
         )
 
@@ -101,20 +110,20 @@ class Source:
         return True
 
 
-def read_source(folder: Folder, name: str, problems: list[Problem]) -> Source | None:
+def read_source(folder: Folder, name: str, problems: Problems) -> Source | None:
     """Read a file whole; None, and a problem, when it cannot be read or is not UTF-8 text."""
     file = str(folder.path / name)
     try:
         data = folder.read(name, MAX_FILE_BYTES)
     except TooLargeError as error:
         size = f"{error.size / 2**20:.0f} MiB; up to {MAX_FILE_BYTES >> 20} are read."
-        problems.append(unread(file, f"The file has {size}", "Split it by team."))
+        problems.add(unread(file, f"The file has {size}", "Split it by team."))
         return None
     except OSError as error:
-        problems.append(not_opened(error, file))
+        problems.add(not_opened(error, file))
         return None
     if data.startswith(_UTF_16):
-        problems.append(unread(file, "The file is UTF-16.", "Save it as UTF-8."))
+        problems.add(unread(file, "The file is UTF-16.", "Save it as UTF-8."))
         return None
     try:
         source = Source(file, name, data.decode("utf-8-sig"), problems)

@@ -12,15 +12,17 @@ class Borders:
     def __init__(self, filters: Iterable[EntityFilter]) -> None:
         self._single: dict[Entity, EntityFilter] = {}
         self._whole: dict[tuple[str, ...], EntityFilter] = {}
-        self._other: list[EntityFilter] = []
+        self._partly: dict[tuple[tuple[str, ...], str, str | None], EntityFilter] = {}
         for one in filters:
             matches = {part.match for part in one.parts}
+            types = tuple(part.type for part in one.parts)
             if Match.ANY not in matches:
                 self._single[Entity.of({part.type: part.name for part in one.parts})] = one
             elif matches == {Match.ANY}:
-                self._whole[tuple(part.type for part in one.parts)] = one
+                self._whole[types] = one
             else:
-                self._other.append(one)
+                (named,) = (part for part in one.parts if part.match is not Match.ANY)
+                self._partly[types, named.type, named.name] = one
 
     def meets(self, entity: Entity) -> EntityFilter | None:
         """A filter that the entity fits, or None."""
@@ -28,4 +30,8 @@ class Borders:
             return found
         if self._whole and (found := self._whole.get(entity.types)):
             return found
-        return next((one for one in self._other if one.accepts(entity)), None)
+        if self._partly:
+            for kind, name in entity.parts:
+                if found := self._partly.get((entity.types, kind, name)):
+                    return found
+        return None

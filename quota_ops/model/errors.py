@@ -109,9 +109,10 @@ class Unexpected(QuotaOpsError):
 
 
 class InvalidDesiredState(InvalidInput):
-    """The desired state of a cluster has problems; all of them are in `problems`.
+    """The desired state of a cluster has problems.
 
-    `findings` are those of what could be read.
+    All of them are in `problems`, but for as many as `unlisted` says. `findings` are those of what
+    could be read.
     """
 
     def __init__(
@@ -121,9 +122,12 @@ class InvalidDesiredState(InvalidInput):
         files: int,
         quotas: int,
         findings: Sequence[Finding] = (),
+        unlisted: int = 0,
     ) -> None:
         self.problems = tuple(sorted(problems, key=lambda one: (one.file, one.line, one.column)))
         self.findings = tuple(findings)
         self.files = files
         self.quotas = quotas
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        self.unlisted = unlisted
+        more = [f"{unlisted:,} more are not listed"] if unlisted else []
+        super().__init__("\n".join([*map(str, self.problems), *more]))

@@ -11,10 +11,11 @@ SCRIPT = ROOT / "docs" / "examples" / "pull-request.sh"
 TAKEN = 65_536
 """The characters of a comment on GitHub."""
 PROGRAM = """#!/bin/sh
-folder="$QUOTA_OPS_RUN_STORE/runs/$2/run"
+[ "$1" = report ] || exit 2
+folder="$QUOTA_OPS_RUN_STORE/runs/$3/run"
 mkdir -p "$folder"
-[ ! -f "desired_state/$2/report.md" ] || cp "desired_state/$2/report.md" "$folder"
-exit "$(cat "desired_state/$2/code")"
+[ ! -f "desired_state/$3/report.md" ] || cp "desired_state/$3/report.md" "$folder"
+exit "$(cat "desired_state/$3/code")"
 """
 
 
@@ -55,6 +56,8 @@ def test_a_fleet_is_one_comment(tmp_path: Path) -> None:
 
 
 LINKS, PARSE = "unit/test_check_links.py", "dag/test_parse.py"
+BOUNDS, FILES = "unit/test_check_bounds.py", "unit/test_check_files.py"
+CASES = "unit/test_check_cases.py"
 PROMISES = {
     "From the top of the checkout": (LINKS, "a_link_is_named_and_nothing_behind_it_is_read"),
     "A link ends `check`": (LINKS, "a_link_is_named_and_nothing_behind_it_is_read"),
@@ -65,6 +68,11 @@ PROMISES = {
     "The link of git-sync": (LINKS, "the_link_of_git_sync_is_followed"),
     "Without a `.git`": (LINKS, "without_git_no_link_is_followed_from_the_desired_state_down"),
     "In Airflow the same holds": (PARSE, "no_link_is_followed_when_a_dag_file_is_parsed"),
+    "`check` of what no person writes": (BOUNDS, "a_megabyte_of_problems_takes_little_memory"),
+    "Up to 100 problems": (BOUNDS, "the_problems_of_a_cluster_are_listed_up_to_a_thousand"),
+    "YAML is read up to 20 levels": (FILES, "a_file_that_is_no_yaml_text_is_refused"),
+    "An alias is refused": (CASES, "a_folder_gives_its_rows_or_every_problem"),
+    "An owner or a reason": (BOUNDS, "what_is_longer_than_anybody_needs_is_refused"),
     "Name the folder itself": (LINKS, "the_folder_that_a_link_leads_to_may_be_named"),
 }
 """What the page promises of links, by how it begins, and the test that holds it."""

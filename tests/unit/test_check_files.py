@@ -94,7 +94,7 @@ def test_a_huge_file_is_refused_unread(folder: Path) -> None:
     with (folder / "a.yaml").open("wb") as file:
         file.truncate(MAX_FILE_BYTES + 2**20)
 
-    expected = "a.yaml:1:1  The file has 65 MiB; up to 64 are read. Split it by team."
+    expected = "a.yaml:1:1  The file has 17 MiB; up to 16 are read. Split it by team."
     assert [expected] == says(folder)
 
 

@@ -191,3 +191,41 @@ def test_the_folder_that_a_link_leads_to_may_be_named(machine: Path) -> None:
 
     assert refused.output.startswith(f"current:1:1  {ABOVE} it leads to.\n")
     assert named.output == "demo: 1 quota in 2 files, no problems\n"
+
+
+@pytest.mark.parametrize("place", ["desired_state/main", "desired_state", "dags", "README.md"])
+def test_init_writes_through_no_link(machine: Path, place: str) -> None:
+    """A repository that somebody else made cannot lead what init writes to another place."""
+    target = machine / "target"
+    if place == "desired_state":
+        Path("desired_state").rename("elsewhere")
+    Path(place).symlink_to(target)
+    if place != "README.md":
+        target.mkdir()
+
+    ended = CliRunner().invoke(main, ["init", "."])
+
+    assert ended.exit_code == 2
+    why = "README.md is there already" if place == "README.md" else f"{place}:1:1  {ABOVE}"
+    assert why in ended.output
+    assert not target.exists() or list(target.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["new", "desired_state/demo/users.yaml"])
+def test_import_writes_through_no_link(machine: Path, place: str) -> None:
+    """Neither a folder nor a file that import writes may be a link."""
+    Path("desired_state/demo/team.yaml").unlink()
+    target = machine / "target"
+    if place == "new":
+        target.mkdir()
+    Path(place).symlink_to(target)
+    snapshot = machine / "snapshot.jsonl"
+    snapshot.write_text('{"entity": {"user": "a"}, "values": {"request_percentage": 50}}\n')
+
+    into = ("--into", "new/demo") if place == "new" else ()
+    ended = CliRunner().invoke(main, ["import", "demo", "--actual", str(snapshot), *into])
+
+    assert ended.exit_code == 2
+    why = f"new:1:1  {ABOVE}" if place == "new" else "holds desired state already: users.yaml"
+    assert why in ended.output
+    assert not target.exists() or list(target.iterdir()) == []
