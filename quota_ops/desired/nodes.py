@@ -36,12 +36,11 @@ class _Flat:
     most = MAX_VALUES
 
     def descend_resolver(self, parent: yaml.Node | None, _index: Any) -> None:
-        self.depth += 1
-        self.values += 1
-        if parent is not None and self.values > self.most:
-            raise yaml.MarkedYAMLError(problem="too many values", problem_mark=parent.start_mark)
-        if parent is not None and self.depth > MAX_DEPTH:
-            raise yaml.MarkedYAMLError(problem="nested too deep", problem_mark=parent.start_mark)
+        self.depth = depth = self.depth + 1
+        self.values = values = self.values + 1
+        if (depth > MAX_DEPTH or values > self.most) and parent is not None:
+            problem = "too many values" if values > self.most else "nested too deep"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=parent.start_mark)
 
     def ascend_resolver(self) -> None:
         self.depth -= 1
