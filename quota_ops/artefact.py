@@ -67,6 +67,11 @@ def exists(place: Path) -> bool:
         raise InvalidInput(f"{place} cannot be read: {error.strerror}") from error
 
 
+def size_of(path: Path) -> int:
+    """The bytes of a file, or of all files below a folder; 0 of what is not there."""
+    return sum(one.stat().st_size for one in (path, *path.rglob("*")) if one.is_file())
+
+
 def make_folder(path: Path) -> None:
     """Make a folder, and each above it that is not there, that nobody else may read.
 

@@ -47,6 +47,10 @@ class ArtefactFolder:
         """Whether the artefact is there; InvalidInput when nobody may look."""
         return artefact.exists(self.path / name)
 
+    def size(self) -> int:
+        """The bytes of all artefacts."""
+        return artefact.size_of(self.path)
+
     def write_table(self, table: Table, rows: Sequence[Sequence[Any]]) -> None:
         """Leave a table's rows as NAME.parquet."""
         self.write_arrow(table, parquet.from_rows(table, rows))

@@ -34,6 +34,8 @@ from quota_ops.run_json import typed
 from quota_ops.run_store import RunStore
 
 LAST = "last"
+PRUNED = "pruned.json"
+"""How a run ended, and when `prune` removed all but the records of it."""
 
 _ENDS = (
     ((ADOPTED,), "adopted"),
@@ -105,7 +107,8 @@ def past_run(path: Path) -> PastRun:
     parts = _Parts(folder)
     about = parts.tell(ABOUT, folder.about) or {"cluster": path.parent.name, "commit": None}
     read = partial(folder.read_as, REPORT, _reported, before="rows")
-    interrupted = _interrupted(parts)
+    pruned = parts.tell(PRUNED, partial(folder.read_as, PRUNED, _pruned))
+    interrupted = pruned or _interrupted(parts)
     end = interrupted or parts.tell(REPORT, read) or _without_report(parts)
     if not folder.has(ABOUT):
         parts.troubles.append(f"{ABOUT} is missing")
@@ -116,12 +119,15 @@ def past_run(path: Path) -> PastRun:
         started=_started(path),
         commit=about["commit"],
         decisions=parts.tell(APPROVAL, folder.decisions) or (),
+        size=folder.size(),
         trouble="; ".join(dict.fromkeys(parts.troubles)) or None,
         **end._asdict(),
     )
 
 
 class _End(NamedTuple):
+    """How a run ended; what `prune` keeps of it."""
+
     came_to: str
     sentence: str | None
     digest: str | None
@@ -177,6 +183,10 @@ def _reported(values: dict[str, Any]) -> _End:
         plan and _digest(plan),
         typed(values["counts"]["changed"], int),
     )
+
+
+def _pruned(values: dict[str, Any]) -> _End:
+    return _End(*(typed(values[name], kind) for name, kind in _End.__annotations__.items()))
 
 
 _INTERRUPTED = {

@@ -1,4 +1,4 @@
-"""Where runs and ledgers live: outside every checkout, kept by no clean-up command of ours.
+"""Where runs and ledgers live: outside every checkout; only `prune` removes anything from it.
 
 ROOT/runs/CLUSTER/RUN/      one run's artefacts
 ROOT/fleet/RUN/             a drift run's overview of all clusters
@@ -69,9 +69,20 @@ class RunStore:
         """The folder of the numbers that runs have taken."""
         return self.root / "sequence"
 
+    @property
+    def overviews(self) -> Path:
+        """The folder of the overviews that drift runs leave, of all clusters."""
+        return self.root / "fleet"
+
     def overview(self, run: str) -> Path:
         """The folder of a drift run's overview of all clusters; `run` as `new_run` takes it."""
-        return self.root / "fleet" / safe_name(run)
+        return self.overviews / safe_name(run)
+
+    def ledgers(self) -> tuple[Path, ...]:
+        """The folders of all ledgers; InvalidInput when they cannot be listed."""
+        root = self.root / "ledger"
+        places = (root / name for name in sorted(artefact.list_names(root)))
+        return tuple(filter(artefact.is_folder, places))
 
     def ledger(self, cluster_id: str) -> Path:
         """The folder of a cluster's ledger."""

@@ -14,6 +14,7 @@ from quota_ops.airflow.runs import run_folder, run_name, store_of, this_run
 from quota_ops.airflow.spark import SparkDiff
 from quota_ops.airflow.tasks import refuse_unless_done, run_stage
 from quota_ops.model.errors import ClusterTrouble, GuardsRefused
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.report import StageStatus
 
 if TYPE_CHECKING:
@@ -94,10 +95,11 @@ def report(cluster_folder: str, run_store: str | None) -> str:
 def overview(cluster_folders: Sequence[str], run_store: str | None) -> str:
     """Write one page over all clusters, then fail if one could not be looked at."""
     from quota_ops.report import fleet as pages
-    from quota_ops.run_folder import PAGE, RunFolder
+    from quota_ops.run_folder import ABOUT, PAGE, RunFolder
 
     fleet = [(Path(one).name, _looked_at(one, run_store)) for one in cluster_folders]
     folder = RunFolder(store_of(run_store).overview(run_name(get_current_context())))
+    folder.write_json(ABOUT, {"run": folder.path.name, "started": iso_utc()})
     folder.write_text(PAGE, pages.as_html(fleet))
     folder.write_text("report.md", pages.as_markdown(fleet))
     folder.write_text("report.txt", pages.as_text(fleet))

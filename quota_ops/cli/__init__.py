@@ -38,6 +38,7 @@ COMMANDS = {
     "rollback": "rollback",
     "runs": "history",
     "show": "history",
+    "prune": "prune",
     "import": "import_quotas",
     "init": "start",
     "schema": "start",

@@ -11,6 +11,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.report.history import record_screen
 from quota_ops.report.screen import Line, Screen, Table, Tone, line
 from quota_ops.report.text import report_screen
+from quota_ops.retention import refuse_pruned
 from quota_ops.run_folder import ADOPTED, ALTER, PAGE, RELEASED, RunFolder
 from quota_ops.stages.read_report import read_report
 
@@ -19,6 +20,7 @@ _RECORDS = {ALTER: "Altered", ADOPTED: "Adopted", RELEASED: "Released"}
 
 def show_past(folder: RunFolder, output: str) -> None:
     """Show a run as its report would now tell it; InvalidInput when run.json is damaged."""
+    refuse_pruned(folder)
     report = replace(read_report(folder), finished=finished(folder))
     if output == "json":
         from quota_ops.report.data import as_json

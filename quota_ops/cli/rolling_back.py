@@ -10,6 +10,7 @@ from quota_ops.cli.running import connection
 from quota_ops.cli.show import show_run
 from quota_ops.history import find_run
 from quota_ops.model.errors import GuardsRefused, QuotaOpsError
+from quota_ops.retention import refuse_pruned
 from quota_ops.run_store import find_run_store, store_of
 from quota_ops.stages import rollback
 from quota_ops.stages.chain import CHAINS, run_stages
@@ -29,6 +30,7 @@ def roll_back(
 ) -> None:
     """Plan to roll back a run in a new run folder, and show the plan."""
     earlier = find_run(find_run_store(run_store), wanted)
+    refuse_pruned(earlier)
     store = store_of(earlier.path, run_store)
     folder = rollback.start(store, earlier, by=by, reason=reason)
     error: QuotaOpsError | None = None

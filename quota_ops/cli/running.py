@@ -20,6 +20,7 @@ from quota_ops.desired.read import read_policy
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.model.policy import Policy
+from quota_ops.retention import refuse_pruned
 from quota_ops.run_folder import ABOUT, APPLIED, RunFolder
 from quota_ops.run_store import RunStore, find_run_store, store_of
 from quota_ops.stages.chain import CHAINS, OFFLINE, RESUMED, run_stages
@@ -142,6 +143,7 @@ def find_run(path: Path) -> RunFolder:
     folder = RunFolder(path)
     if not folder.has(ABOUT):
         raise InvalidInput(f"{path} is not a run folder: it has no {ABOUT}")
+    refuse_pruned(folder)
     return folder
 
 

@@ -25,6 +25,8 @@ class PastRun:
     """How many keys it changed on the cluster."""
     decisions: tuple[Decision, ...]
     """What people said of its plan, in order."""
+    size: int
+    """Bytes that it takes in the run store."""
     trouble: str | None = None
     """What could not be read of it."""
 

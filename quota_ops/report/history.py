@@ -7,10 +7,10 @@ from quota_ops.model.approval import Decision, Said
 from quota_ops.model.history import PastRun
 from quota_ops.model.quota import format_limit
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
-from quota_ops.report.wording import moment, short_commit, shown
+from quota_ops.report.wording import file_size, moment, short_commit, shown
 
 _TONES = {"Yes": Tone.OK, "Not yet": Tone.CHANGE, "No": Tone.REFUSAL, "Unknown": Tone.REFUSAL}
-_HEADINGS = ("when", "run", "cluster", "commit", "came to", "changes", "approved by")
+_HEADINGS = ("when", "run", "cluster", "commit", "came to", "changes", "size", "approved by")
 
 
 def runs_screen(runs: Sequence[PastRun], more: int) -> Screen:
@@ -31,6 +31,7 @@ def _run(run: PastRun) -> Row:
         Span(short_commit(run.commit) if run.commit else "", Tone.CONTEXT),
         Span(run.came_to, _tone(run)),
         Span(f"{run.changes:,}" if run.changes else ""),
+        Span(file_size(run.size), Tone.CONTEXT),
         Span(", ".join(map(_said, run.decisions))),
     )
     return Row(cells, below)

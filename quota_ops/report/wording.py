@@ -7,6 +7,7 @@ from functools import lru_cache
 from quota_ops.model.commit import short
 
 MINUTE = 60
+_TWO_DIGITS = 10
 
 
 def shown(text: str) -> str:
@@ -27,6 +28,15 @@ def shortened(text: str, most: int) -> str:
 def counted(number: int, noun: str) -> str:
     """A count and its noun: `1 quota`, `1,204 quotas`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def file_size(size: int) -> str:
+    """Bytes as people read them: `512 B`, `99 MB`, `1.2 GB`."""
+    for power, unit in ((9, "GB"), (6, "MB"), (3, "kB")):
+        if size >= 10**power:
+            number = size / 10**power
+            return f"{number:.0f} {unit}" if number >= _TWO_DIGITS else f"{number:.1f} {unit}"
+    return f"{size} B"
 
 
 @lru_cache(maxsize=1024)

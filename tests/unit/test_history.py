@@ -43,7 +43,8 @@ def test_what_is_told_of_a_run(case: dict[str, Any], tmp_path: Path) -> None:
 
     told = json.loads(json.dumps(past_run(path).as_json()))
 
-    expected = {**ABOUT, "path": str(path), **NOTHING, **case["run"]}
+    size = sum(one.stat().st_size for one in path.iterdir())
+    expected = {**ABOUT, "path": str(path), **NOTHING, "size": size, **case["run"]}
     if expected["started"] is None:
         expected["started"] = told["started"]
     assert told == expected

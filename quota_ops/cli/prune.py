@@ -1,0 +1,66 @@
+"""The command that removes what a run store need not keep."""
+
+import click
+
+from quota_ops.cli import options
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops prune --keep 90d --dry-run      what would be removed
+  quota-ops prune --keep 90d"""
+)
+@click.option(
+    "--keep",
+    required=True,
+    metavar="TIME",
+    help="Keep every run that began within this time (90d); at least 1d.",
+)
+@click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
+@options.run_store
+@options.output_format
+def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> None:
+    """Remove old runs from the run store.
+
+    Reads and writes the run store only. It always keeps approvals, holds, the record of how each
+    run ended, the last verified run of each cluster, runs whose writes nobody has read back yet,
+    and the newest 100 files of each ledger. A pruned run stays in `runs`; its report and its
+    tables are gone, and it cannot be rolled back.
+    """
+    import json
+    from datetime import UTC, datetime, timedelta
+
+    from quota_ops.cli.layout import TEXT, show
+    from quota_ops.model.errors import InvalidInput
+    from quota_ops.model.moment import iso_utc, parse_duration
+    from quota_ops.report.retention import expired_screen
+    from quota_ops.retention import find_expired, remove
+    from quota_ops.run_store import find_run_store
+
+    try:
+        kept = parse_duration(keep)
+    except ValueError as error:
+        raise InvalidInput(f"--keep {error}") from None
+    if kept < timedelta(days=1):
+        raise InvalidInput(
+            f"--keep {keep} is less than a day", "A run may still be at work: give at least 1d."
+        )
+    now = datetime.now(UTC)
+    store = find_run_store(run_store)
+    expired = find_expired(store, now - kept)
+    failures = () if dry_run else remove(expired, now)
+    if output == TEXT:
+        show(expired_screen(str(store.root), expired, before=iso_utc(now - kept), dry_run=dry_run))
+    else:
+        found = [
+            {"what": one.what, "cluster": one.cluster, "path": str(one.path), "bytes": one.size}
+            for one in expired
+        ]
+        told = {"before": iso_utc(now - kept), "removed": not dry_run, "expired": found}
+        click.echo(json.dumps(told, ensure_ascii=False, indent=1))
+    if failures:
+        raise InvalidInput(
+            f"{len(failures)} of {len(expired)} could not be removed:\n  " + "\n  ".join(failures),
+            "The others were removed. Mend the cause, and prune again.",
+        )

@@ -1,0 +1,17 @@
+"""What a run store need not keep any longer."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Something that need not be kept: what it is, where, its bytes, and what of it stays."""
+
+    what: str
+    """`run`, `overview` or `ledger`."""
+    cluster: str
+    path: Path
+    size: int
+    stays: bool
+    """Whether the records of how it ended stay, and the rest goes."""

@@ -1,0 +1,160 @@
+"""What a run store need not keep any longer, and its removal.
+
+Always kept: approvals, holds, how each run that wrote or was decided on ended (`end-0001.json` and
+the records beside it), the last verified run of each cluster, each run that wrote what nobody has
+read back yet, and the newest hundred files of each ledger.
+"""
+
+import shutil
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+from quota_ops import artefact, ledger
+from quota_ops.history import PRUNED, past_run
+from quota_ops.ledger_end import KIND
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.expired import Expired
+from quota_ops.model.ledger_edits import VERIFIED
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.report import StageStatus
+from quota_ops.numbered import file_name, numbers
+from quota_ops.run_folder import (
+    ABOUT,
+    ADOPTED,
+    ALTER,
+    APPROVAL,
+    RELEASED,
+    ROLLBACK,
+    RunFolder,
+)
+from quota_ops.run_json import typed
+from quota_ops.run_store import RunStore
+
+LEDGER_FILES = 100
+"""Files of a ledger that are kept, the newest ones."""
+ENDS = ("came_to", "sentence", "digest", "changes")
+"""What pruned.json says of how a run ended."""
+
+_RECORDS = frozenset({ABOUT, PRUNED, APPROVAL, ROLLBACK, ALTER, ADOPTED, RELEASED})
+_END = "end-"
+
+
+def find_expired(store: RunStore, before: datetime) -> tuple[Expired, ...]:
+    """Everything that need not be kept of what began before a moment.
+
+    Raises InvalidInput when the store cannot be listed, or a ledger is damaged: what nobody has
+    read back is not known then.
+    """
+    return (
+        *_expired_runs(store, before),
+        *_expired_overviews(store, before),
+        *_expired_ledger_files(store),
+    )
+
+
+def remove(expired: Iterable[Expired], now: datetime) -> tuple[str, ...]:
+    """Remove what has expired; why what is still there could not be removed.
+
+    A run whose records stay is marked as pruned before the rest of it goes.
+    """
+    failures = []
+    for one in expired:
+        try:
+            if one.stays:
+                folder, run = RunFolder(one.path), past_run(one.path).as_json()
+                folder.write_json(PRUNED, {"at": iso_utc(now)} | {name: run[name] for name in ENDS})
+                for path in _removable(one.path):
+                    _remove(path)
+            else:
+                _remove(one.path)
+        except (OSError, InvalidInput) as error:
+            failures.append(f"{one.path}: {getattr(error, 'strerror', None) or error}")
+    return tuple(failures)
+
+
+def refuse_pruned(folder: RunFolder) -> None:
+    """Raise InvalidInput when only the records of how a run ended are left."""
+    if folder.has(PRUNED):
+        at = folder.read_as(PRUNED, lambda told: typed(told["at"], str))
+        raise InvalidInput(
+            f"run {folder.path.name} was pruned at {at}: its plan, tables and report are gone",
+            f"How it ended: quota-ops runs, and the records end-*.json in {folder.path}.",
+        )
+
+
+def _expired_runs(store: RunStore, before: datetime) -> Iterator[Expired]:
+    unsettled = _unsettled_runs(store)
+    by_cluster: dict[str, list[RunFolder]] = {}
+    for path in store.runs():
+        by_cluster.setdefault(path.parent.name, []).append(RunFolder(path))
+    for cluster, folders in sorted(by_cluster.items()):
+        verified = [one for one in folders if _is_verified(one)]
+        last = max(verified, key=_order, default=None)
+        for folder in folders:
+            kept = folder == last or folder.path.name in unsettled
+            if kept or not _began_before(folder, before):
+                continue
+            stays = any(name.startswith(_END) for name in artefact.list_names(folder.path))
+            paths = _removable(folder.path) if stays else [folder.path]
+            if size := sum(map(artefact.size_of, paths)):
+                yield Expired("run", cluster, folder.path, size, stays)
+
+
+def _removable(run: Path) -> list[Path]:
+    """What goes of a run whose records stay."""
+    names = artefact.list_names(run)
+    return [run / name for name in names if name not in _RECORDS and not name.startswith(_END)]
+
+
+def _expired_overviews(store: RunStore, before: datetime) -> Iterator[Expired]:
+    folder = store.overviews
+    for name in sorted(artefact.list_names(folder)):
+        if _began_before(RunFolder(folder / name), before):
+            yield Expired(
+                "overview", "", folder / name, artefact.size_of(folder / name), stays=False
+            )
+
+
+def _expired_ledger_files(store: RunStore) -> Iterator[Expired]:
+    for folder in store.ledgers():
+        for number in numbers(folder, KIND)[:-LEDGER_FILES]:
+            path = folder / file_name(number, KIND)
+            yield Expired("ledger", folder.name, path, artefact.size_of(path), stays=False)
+
+
+def _unsettled_runs(store: RunStore) -> frozenset[str]:
+    """The names of the runs that wrote, or may have written, what nobody has read back."""
+    rows = (row for folder in store.ledgers() for row in ledger.read(folder).rows)
+    return frozenset(row.run for row in rows if row.state != VERIFIED)
+
+
+def _is_verified(folder: RunFolder) -> bool:
+    try:
+        return folder.stage_result("verify").status is StageStatus.DONE
+    except InvalidInput:
+        return False
+
+
+def _order(folder: RunFolder) -> tuple[int, str]:
+    """The order of runs in their store: by the numbers that they took, older ones by name."""
+    try:
+        return folder.about()["sequence"] or 0, folder.path.name
+    except InvalidInput:
+        return 0, folder.path.name
+
+
+def _began_before(folder: RunFolder, moment: datetime) -> bool:
+    """Whether a run began before a moment; of one that does not tell nothing is removed."""
+    try:
+        started = str(folder.read_json(ABOUT)["started"])
+        return datetime.fromisoformat(started) < moment
+    except (InvalidInput, KeyError, TypeError, ValueError):
+        return False
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

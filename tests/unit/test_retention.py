@@ -1,0 +1,187 @@
+"""What prune removes from a run store, and what it never does."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from quota_ops import cli, ledger
+from quota_ops.history import past_run
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.ledger_edits import INTENDED
+from quota_ops.retention import LEDGER_FILES, find_expired, remove
+from quota_ops.run_folder import RunFolder
+from quota_ops.run_store import RunStore
+from tests.unit.test_ledger import add, row
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+BEFORE = NOW - timedelta(days=90)
+OLD, NEW = "2026-01-01T00:00:00Z", "2026-11-21T00:00:00Z"
+VERIFIED = {"stage": "verify", "status": "done", "seconds": 1.0, "message": None}
+END = {"answer": {"word": "Yes", "sentence": "Yes."}}
+REPORT = {**END, "counts": {"changed": 2}, "plan": {"digest": "abc"}, "rows": []}
+
+
+def leave(store: RunStore, run: str, started: str, sequence: int, **files: Any) -> Path:
+    """A run of demo with some artefacts, `report` for report.json."""
+    path = store.root / "runs" / "demo" / run
+    path.mkdir(parents=True)
+    about = {"run": run, "cluster": "demo", "commit": "c", "started": started}
+    for name, content in {"run": {**about, "sequence": sequence}, **files}.items():
+        RunFolder(path).write_json(f"{name.replace('_', '-')}.json", content)
+    return path
+
+
+def names(folder: Path) -> list[str]:
+    """What is in a folder."""
+    return sorted(one.name for one in folder.iterdir())
+
+
+@pytest.fixture(name="store")
+def _store(tmp_path: Path) -> RunStore:
+    return RunStore(tmp_path / "store")
+
+
+def prune(store: RunStore) -> None:
+    """Remove what began more than ninety days ago."""
+    assert remove(find_expired(store, BEFORE), NOW) == ()
+
+
+def test_an_old_plan_goes_and_a_new_one_stays(store: RunStore) -> None:
+    """A run that only planned leaves nothing behind; nothing of a younger one is touched."""
+    leave(store, "old", OLD, 1, plan={"digest": "abc"})
+    young = leave(store, "young", NEW, 2, plan={"digest": "abc"})
+
+    prune(store)
+
+    assert names(store.root / "runs" / "demo") == ["young"]
+    assert names(young) == ["plan.json", "run.json"]
+
+
+def test_how_a_run_ended_stays(store: RunStore) -> None:
+    """Its records stay, and `runs` lists it as before; `show` names the day it was pruned."""
+    path = leave(
+        store, "old", OLD, 1, report=REPORT, end_0001=END, approval={"decisions": []}, batch_0001={}
+    )
+    (path / "attempt-0001").mkdir()
+    before = past_run(path).as_json()
+
+    prune(store)
+
+    assert names(path) == ["approval.json", "end-0001.json", "pruned.json", "run.json"]
+    after = past_run(path).as_json()
+    assert after == before | {"size": after["size"]}
+    shown = CliRunner().invoke(cli.main, ["show", "old", "--run-store", str(store.root)])
+    assert shown.exit_code == 2
+    assert shown.stderr == (
+        "run old was pruned at 2026-11-22T00:00:00Z: its plan, tables and report are gone\n"
+        f"  How it ended: quota-ops runs, and the records end-*.json in {path}.\n"
+    )
+    assert find_expired(store, BEFORE) == ()
+
+
+def test_the_last_verified_run_stays_whole(store: RunStore) -> None:
+    """However old it is: the largest sequence number decides, and no clock."""
+    leave(store, "earlier", NEW.replace("11", "02"), 1, stage_verify=VERIFIED, report=REPORT)
+    last = leave(store, "last", OLD, 2, stage_verify=VERIFIED, report=REPORT)
+
+    prune(store)
+
+    assert names(store.root / "runs" / "demo") == ["last"]
+    assert names(last) == ["report.json", "run.json", "stage-verify.json"]
+
+
+def test_a_run_with_unsettled_writes_stays(store: RunStore) -> None:
+    """What it wrote is on a cluster, or may arrive yet, and its rows are needed to tell."""
+    leave(store, "unsettled", OLD, 1, plan={"digest": "abc"})
+    leave(store, "settled", OLD, 2, plan={"digest": "abc"})
+    add(store.ledger("id"), row("user=a", 1.0, INTENDED, run="unsettled"))
+
+    prune(store)
+
+    assert names(store.root / "runs" / "demo") == ["unsettled"]
+
+
+@pytest.mark.parametrize("about", [None, "{", '{"started": 1}', '{"started": "yesterday"}'])
+def test_a_run_that_does_not_tell_its_age_stays(about: str | None, store: RunStore) -> None:
+    """Nothing is removed by guess."""
+    path = store.root / "runs" / "demo" / "odd"
+    path.mkdir(parents=True)
+    if about is not None:
+        (path / "run.json").write_text(about)
+
+    prune(store)
+
+    assert path.is_dir()
+
+
+def test_the_newest_files_of_a_ledger_stay(store: RunStore) -> None:
+    """A hundred ways back stay, and the ledger itself is as before."""
+    for number in range(LEDGER_FILES + 3):
+        add(store.ledger("id"), row("user=a", float(number)))
+    before = ledger.read(store.ledger("id"))
+
+    prune(store)
+
+    assert names(store.ledger("id"))[0] == "00000004.parquet"
+    assert len(names(store.ledger("id"))) == LEDGER_FILES
+    assert ledger.read(store.ledger("id")) == before
+
+
+def test_what_people_said_stays(store: RunStore) -> None:
+    """Approvals and holds are no artefacts of runs: prune does not look at them."""
+    for folder in (store.approvals("id"), store.holds("id")):
+        folder.mkdir(parents=True)
+        (folder / "00000001.json").write_text("{}")
+
+    prune(store)
+
+    assert names(store.approvals("id")) == names(store.holds("id")) == ["00000001.json"]
+
+
+def test_a_damaged_ledger_stops_it(store: RunStore) -> None:
+    """Which runs are needed is not known then: nothing is removed."""
+    leave(store, "old", OLD, 1, plan={"digest": "abc"})
+    store.ledger("id").mkdir(parents=True)
+    (store.ledger("id") / "00000001.parquet").write_text("")
+
+    with pytest.raises(InvalidInput, match="the ledger does not parse"):
+        find_expired(store, BEFORE)
+    assert names(store.root / "runs" / "demo") == ["old"]
+
+
+def test_the_command_lists_and_removes(store: RunStore) -> None:
+    """A dry run removes nothing and says the same numbers; JSON names each path."""
+    leave(store, "old", OLD, 1, plan={"digest": "abc"})
+    size = sum(one.stat().st_size for one in (store.root / "runs" / "demo" / "old").iterdir())
+    arguments = ["prune", "--keep", "90d", "--run-store", str(store.root)]
+
+    dry = CliRunner().invoke(cli.main, [*arguments, "--dry-run"])
+    told = json.loads(CliRunner().invoke(cli.main, [*arguments, "--format", "json"]).stdout)
+    again = CliRunner().invoke(cli.main, arguments)
+
+    assert dry.stdout.split("\n")[0].split() == ["cluster", "what", "number", "size"]
+    assert dry.stdout.split("\n")[1].split() == ["demo", "run", "1", str(size), "B"]
+    assert dry.stdout.split("\n")[3].startswith(f"{size} B would be removed from {store.root}; ")
+    path = str(store.root / "runs" / "demo" / "old")
+    assert told["removed"] is True
+    assert told["expired"] == [{"what": "run", "cluster": "demo", "path": path, "bytes": size}]
+    assert again.stdout.startswith(f"Nothing to remove from {store.root}: no run began before ")
+
+
+@pytest.mark.parametrize(
+    ("keep", "message"),
+    [
+        ("12h", "--keep 12h is less than a day"),
+        ("soon", "--keep 'soon' is not a length of time: 30m, 2h, 1d12h"),
+    ],
+)
+def test_a_length_of_time_that_cannot_be(keep: str, message: str, store: RunStore) -> None:
+    """A run of the last day may still be at work."""
+    ended = CliRunner().invoke(cli.main, ["prune", "--keep", keep, "--run-store", str(store.root)])
+
+    assert ended.exit_code == 2
+    assert ended.stderr.startswith(message)
