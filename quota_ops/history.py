@@ -10,6 +10,7 @@ from itertools import count, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from quota_ops.at_work import Life, life
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history import PastRun
 from quota_ops.model.moment import iso_utc
@@ -189,30 +190,27 @@ def _pruned(values: dict[str, Any]) -> _End:
     return _End(*(typed(values[name], kind) for name, kind in _End.__annotations__.items()))
 
 
-_INTERRUPTED = {
-    StageStatus.INTERRUPTED: "interrupted",
-    StageStatus.NOT_ENDED: "applying or interrupted",
-}
-
-
 def _interrupted(parts: _Parts) -> _End | None:
     """What a run came to whose apply was cut off; its report is of an earlier attempt."""
     file = stage_file("apply")
     ended = parts.tell(file, partial(parts.folder.stage_result, "apply"))
-    if ended is None or ended.status not in _INTERRUPTED:
+    if ended is None or ended.status not in {StageStatus.INTERRUPTED, StageStatus.NOT_ENDED}:
         return None
-    outcomes = tuple(_outcomes_so_far(parts))
+    is_ended = ended.status is StageStatus.INTERRUPTED
+    came_to = Life.GONE if is_ended else life(parts.folder.path)
+    outcomes = tuple(_outcomes_so_far(parts, is_ended=is_ended))
     keys: Counter[str] = Counter()
     for one in outcomes:
         keys[one.status.replace("_", " ")] += len(one.keys)
     sentence = ", ".join(f"{number:,} {status}" for status, number in keys.items())
-    return _End(_INTERRUPTED[ended.status], sentence, _plan_digest(parts), _changes(outcomes))
+    return _End(came_to.value, sentence, _plan_digest(parts), _changes(outcomes))
 
 
-def _outcomes_so_far(parts: _Parts) -> Iterator[Outcome]:
+def _outcomes_so_far(parts: _Parts, *, is_ended: bool) -> Iterator[Outcome]:
     """The outcomes that a run has kept, whether or not it came to the end of its sending."""
     folder = parts.folder
-    files = map(batch_file, count(1)) if folder.has(batch_file(1)) else [APPLIED]
+    by_batch = not is_ended and folder.has(batch_file(1))
+    files = map(batch_file, count(1)) if by_batch else [APPLIED]
     for name in takewhile(folder.has, files):
         yield from parts.tell(name, partial(folder.outcomes, name)) or ()
 

@@ -78,32 +78,33 @@ def run_command(
         policy = partial(read_policy, cluster_folder)
     folder = folder.keeping()
     error: QuotaOpsError | None = None
-    with connection(policy, connection_file) as connect, progress(output) as told:
-        run = Run(
-            folder=folder,
-            cluster_folder=cluster_folder,
-            store=store,
-            connect=connect,
-            engine=engine,
-            allow=allowed,
-            approve=approve,
-            ask=person(
-                folder,
-                output,
+    keep_end = partial(_keep_end, stages, folder, reported=False)
+    stoppable = naming(folder.path, keep_end)
+    try:
+        with stoppable, connection(policy, connection_file) as connect, progress(output) as told:
+            run = Run(
+                folder=folder,
+                cluster_folder=cluster_folder,
+                store=store,
+                connect=connect,
+                engine=engine,
+                allow=allowed,
                 approve=approve,
-                reason=reason,
-                judged_now=run_folder is None or bool(allowed),
+                ask=person(
+                    folder,
+                    output,
+                    approve=approve,
+                    reason=reason,
+                    judged_now=run_folder is None or bool(allowed),
+                )
+                if "apply" in stages
+                else None,
+                progress=told,
+                actual=actual,
             )
-            if "apply" in stages
-            else None,
-            progress=told,
-            actual=actual,
-        )
-        try:
-            with naming(folder.path, partial(_keep_end, stages, folder, reported=False)):
-                run_stages(run, stages)
-        except QuotaOpsError as raised:
-            error = raised
+            run_stages(run, stages)
+    except QuotaOpsError as raised:
+        error = raised
     try:
         shown = show_run(name, folder, output)
     finally:

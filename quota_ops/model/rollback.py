@@ -10,6 +10,7 @@ from quota_ops.model.quota import json_number, same
 from quota_ops.model.rows import LedgerRow
 
 NOT_READ_BACK = "that run did not read it back"
+UNKNOWN = "nobody knows whether that run wrote it"
 ALREADY = "already as it was before"
 BEHIND = "changed behind Git's back since"
 NOT_OURS = "the ledger does not know it as ours"
@@ -20,7 +21,8 @@ class Undone(NamedTuple):
     """A row that a run changed from `before` to `after`, and what stands there `now`.
 
     `left` says why it stays as it is; null when the rollback writes `before` again. `foreign` is
-    whether somebody else had put `before` there: it is not ours once it is back.
+    whether somebody else had put `before` there: it is not ours once it is back. `unknown` is
+    whether no answer was recorded for it.
     """
 
     entity: str
@@ -32,6 +34,7 @@ class Undone(NamedTuple):
     now: float | None = None
     left: str | None = None
     foreign: bool = False
+    unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,8 @@ def _why_left(row: Undone, now: float | None, known: LedgerRow | None) -> str | 
             return BEHIND
         commit = f", {named(known.commit)}" if known.commit else ""
         return f"run {known.run} set it{commit}"
+    if row.unknown:
+        return UNKNOWN
     return None if row.verified else NOT_READ_BACK
 
 

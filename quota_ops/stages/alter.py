@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from quota_ops import ledger
+from quota_ops.at_work import at_work
 from quota_ops.frames.text import MAX_BYTES, MAX_KEYS
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration
@@ -100,7 +101,7 @@ def send(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple[Outcome
     def note() -> None:
         folder.leave_outcomes(APPLIED, (*done, *interrupted(batches, done)))
 
-    with folder.stage("apply"):
+    with at_work(folder.path), folder.stage("apply"):
         try:
             for answers in _sent_in_turn(cluster, batches, note):
                 done += answers

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+from quota_ops.at_work import Life, life
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
@@ -30,10 +31,13 @@ from quota_ops.stages.plan import unjudged
 
 Part = TypeVar("Part")
 
-AT_WORK_OR_DEAD = (
-    "it is still at work, or was killed. "
-    "The next run settles what it sent; the rows below are as far as it recorded them."
-)
+_SETTLED = "The next run that writes to this cluster settles what it sent."
+_SINCE = {
+    Life.AT_WORK: "it is at work",
+    Life.GONE: f"it was killed. {_SETTLED}",
+    Life.UNKNOWN: f"it is at work, or was killed. {_SETTLED}",
+}
+"""What is known of a stage that has recorded no end."""
 
 
 def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -> Report:
@@ -118,5 +122,5 @@ class _Parts:
         if result is None:
             return StageResult(stage, StageStatus.NOT_RUN)
         if result.status is StageStatus.NOT_ENDED:
-            return result._replace(message=AT_WORK_OR_DEAD)
+            return result._replace(message=_SINCE[life(self._folder.path)])
         return result

@@ -1,6 +1,6 @@
 """rollback: a run whose desired rows are what an earlier run replaced, not what YAML asks for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +10,10 @@ from quota_ops.model.approval import Said
 from quota_ops.model.commit import rollback_of
 from quota_ops.model.difference import FOREIGN_KINDS
 from quota_ops.model.errors import Refused
-from quota_ops.model.outcome import Status
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
+from quota_ops.model.quota import same
+from quota_ops.model.report import StageStatus
 from quota_ops.model.rollback import Rollback, Undone
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, DIFFERENCES, LEDGER
@@ -31,9 +32,10 @@ def start(store: RunStore, earlier: RunFolder, *, by: str, reason: str) -> RunFo
     starts no run, when the earlier one wrote nothing, or never came to read it back; InvalidInput
     when it is damaged.
     """
-    rollback = _changes_of(earlier, by, reason)
     cluster, policy = earlier.about()["cluster"], earlier.policy()
-    applied, _ = ledger.applied(ledger.last(store.ledger(policy.cluster_id)).table)
+    found = ledger.read(store.ledger(policy.cluster_id))
+    rollback = _changes_of(earlier, found.rows, by, reason)
+    applied = found.policy
     place = store.new_run(cluster)
     folder = RunFolder.start(place, cluster=cluster, commit=rollback_of(rollback.run))
     with folder.stage("check"):
@@ -44,10 +46,16 @@ def start(store: RunStore, earlier: RunFolder, *, by: str, reason: str) -> RunFo
         return folder
 
 
-def _changes_of(earlier: RunFolder, by: str, reason: str) -> Rollback:
-    plan, digest = earlier.plan() if earlier.has(PLAN) else (None, "")
-    rows = tuple(_changed(earlier, plan)) if plan else ()
+def _changes_of(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reason: str) -> Rollback:
     about = earlier.about()
+    if earlier.stage_result("apply").status is StageStatus.NOT_ENDED:
+        raise Refused(
+            f"run {about['run']} has recorded no end: it is at work, or was killed",
+            "If it was killed, let the next run settle it: quota-ops reconcile "
+            f"{about['cluster']}. Then roll back.",
+        )
+    plan, digest = earlier.plan() if earlier.has(PLAN) else (None, "")
+    rows = tuple(_changed(earlier, plan, known)) if plan else ()
     if plan is None or not rows:
         raise Refused(
             f"run {about['run']} changed nothing by a plan, so there is nothing to roll back",
@@ -109,23 +117,27 @@ def _desired(cluster_id: str, rollback: Rollback) -> Iterator[DesiredRow]:
             )
 
 
-def _changed(earlier: RunFolder, plan: Plan) -> Iterator[Undone]:
-    """The rows that a run wrote, and whether every broker that answered was seen to hold them."""
-    accepted = {
-        (one.entity, key)
-        for one in earlier.outcomes(APPLIED)
-        if one.status is Status.ACCEPTED
-        for key in one.keys
-    }
-    verified = read_back(earlier, accepted)
+def _changed(earlier: RunFolder, plan: Plan, known: Iterable[LedgerRow]) -> Iterator[Undone]:
+    """The rows that a run wrote or may have, and whether brokers were seen to hold them since.
+
+    What a run that died did not read back, a later one may have.
+    """
+    outcomes = {(one.entity, key): one for one in earlier.outcomes(APPLIED) for key in one.keys}
+    written = {key for key, one in outcomes.items() if one.was_written}
+    unknown = {key for key, one in outcomes.items() if one.may_be_written}
+    verified = read_back(earlier, written)
+    states = {(row.entity, row.key, row.state): row.value for row in known}
     for row in plan.writes:
         key = (row.entity, row.key)
-        if key in accepted:
+        if key in written or key in unknown:
+            since = states.get((*key, ledger_edits.VERIFIED))
+            is_open = (*key, ledger_edits.INTENDED) in states
             yield Undone(
                 *key,
                 row.before,
                 row.target,
                 row.owner,
-                verified=key in verified,
+                verified=key in verified or (not is_open and same(since, row.target)),
                 foreign=row.kind in FOREIGN_KINDS,
+                unknown=key in unknown,
             )

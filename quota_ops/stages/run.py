@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quota_ops.at_work import at_work
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.approval import Decision, approve_command, needs_person
 from quota_ops.model.errors import GuardsRefused, Refused
@@ -111,21 +112,23 @@ def _validate(run: Run) -> None:
 
 
 def _apply(run: Run) -> None:
-    from quota_ops.stages import apply  # noqa: PLC0415 - what only reads need not wait for it
+    from quota_ops.stages import apply, dead_runs  # noqa: PLC0415 - not for what only reads
 
-    approved = _approved(run)
-    if run.folder.has(ROLLBACK):
-        from quota_ops.stages import rollback  # noqa: PLC0415 - rarely needed
+    with at_work(run.folder.path):
+        approved = _approved(run)
+        if run.folder.has(ROLLBACK):
+            from quota_ops.stages import rollback  # noqa: PLC0415 - rarely needed
 
-        rollback.withdraw_approval(run.folder, run.approvals)
-    apply.run(
-        run.folder,
-        run.connect(),
-        run.ledger,
-        holds_folder=run.holds,
-        approved=approved,
-        progress=run.progress,
-    )
+            rollback.withdraw_approval(run.folder, run.approvals)
+        dead_runs.settle(run.folder, run.connect(), run.find_connection)
+        apply.run(
+            run.folder,
+            run.connect(),
+            run.ledger,
+            holds_folder=run.holds,
+            approved=approved,
+            progress=run.progress,
+        )
 
 
 def _approved(run: Run) -> str:

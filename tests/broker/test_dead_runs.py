@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from quota_ops.at_work import at_work
 from quota_ops.model.outcome import Status
-from quota_ops.run_folder import APPLIED, PLAN, RunFolder
+from quota_ops.run_folder import APPLIED, PLAN, ROLLBACK, RunFolder
 from quota_ops.stages.chain import RESUMED, run_stages
 from tests.broker.going_back import plan_back, write
 from tests.broker.killing import die_in_request
@@ -68,12 +69,112 @@ def test_it_says_which_were_sent(lab: Lab) -> None:
 
     report = shown(lab, run)
 
-    assert listed(lab, run) == ("applying or interrupted", 3)
+    assert listed(lab, run) == ("interrupted", 3)
     assert counted(report) == {"accepted": 3, "unknown": 3, "not_sent": 3}
     assert report["answer"]["sentence"] == (
         "Unknown: 3 quotas on demo are unsettled; 3 unknown; apply has not ended; 3 pending; "
         "3 changes were written and not read back; 0 of 9 quotas in sync."
     )
+
+
+def test_the_next_run_settles_it(lab: Lab) -> None:
+    """What arrived is accepted, under the dead run's name; its end is recorded once."""
+    begin(lab)
+    run = kill(lab, partial(die_in_request, 2, before=False))
+
+    later = lab.run("reconcile")
+
+    by = later.path.name
+    assert [(one.status, one.message) for one in run.outcomes(APPLIED)] == [
+        *[(Status.ACCEPTED, None)] * 3,
+        *[(Status.ACCEPTED, f"found by run {by}")] * 3,
+        *[(Status.NOT_SENT, None)] * 3,
+    ]
+    record = json.loads((run.path / "end-0001.json").read_bytes())
+    told = Counter(one["outcome"] for one in record["changes"])
+    assert (record["run"], told) == (run.path.name, {"accepted": 6, "not_sent": 3})
+    apply = next(one for one in record["stages"] if one["stage"] == "apply")
+    assert (apply["status"], apply["message"]) == (
+        "interrupted",
+        f"it was killed; run {by} recorded its end",
+    )
+    assert listed(lab, run) == ("interrupted", 6)
+    lab.run("reconcile")
+    assert not (run.path / "end-0002.json").exists()
+
+
+def test_what_was_settled_goes_back(lab: Lab) -> None:
+    """A later run read it back, so it is rolled back; what moved since is left and named."""
+    begin(lab)
+    run = kill(lab, partial(die_in_request, 2, before=False))
+    early = lab.cli("rollback", str(run.path), "--reason", "INC-31")
+    assert (early.returncode, "has recorded no end" in early.stderr) == (1, True)
+    lab.run("reconcile")
+    lab.put({"user=a1": {KEY: 99.0}})
+
+    planned = plan_back(lab, run)
+
+    left = {row["entity"]: row["left"] for row in planned.read_json(ROLLBACK)["rows"]}
+    assert left == {
+        **{f"user=a{number}": None for number in range(6)},
+        "user=a1": "changed behind Git's back since",
+    }
+    write(lab, planned)
+    kept = {f"user=a{number}": AFTER[f"user=a{number}"] for number in range(6, 9)}
+    assert lab.stored() == {**BEFORE, "user=a1": {KEY: 99.0}, **kept}
+
+
+def test_what_nobody_knows_is_left(lab: Lab) -> None:
+    """A row without a recorded answer is named by the rollback, and stays as it is."""
+    begin(lab)
+    run = kill(lab, partial(die_in_request, 2, before=True))
+    lab.run("reconcile")
+
+    planned = plan_back(lab, run)
+
+    left = Counter(row["left"] for row in planned.read_json(ROLLBACK)["rows"])
+    assert left == {None: 3, "nobody knows whether that run wrote it": 3}
+
+
+def test_what_did_not_arrive_stays_unknown(lab: Lab) -> None:
+    """It may still arrive, so nobody says that it was not sent."""
+    begin(lab)
+    run = kill(lab, partial(die_in_request, 1, before=True))
+
+    by = lab.run("reconcile").path.name
+
+    first = run.outcomes(APPLIED)[0]
+    assert (first.status, first.message) == (
+        Status.UNKNOWN,
+        f"not on the cluster when run {by} looked",
+    )
+
+
+def test_a_run_at_work_is_left_alone(lab: Lab) -> None:
+    """Another process that holds its mark is not called dead, and nobody records its end."""
+    begin(lab)
+    run = lab.planned()
+    with at_work(run.folder.path), run.folder.stage("apply"):
+        assert listed(lab, run.folder) == ("at work", 0)
+        lab.run("reconcile")
+    assert not (run.folder.path / "end-0001.json").exists()
+
+
+def test_a_run_of_another_machine(lab: Lab) -> None:
+    """Whose process nobody can see is given an hour before its end is recorded."""
+    begin(lab)
+    run = kill(lab, partial(die_in_request, 1, before=False))
+    mark = lab.store.root / "at_work" / "demo" / run.path.name
+    since = json.loads(mark.read_bytes())["since"]
+    mark.write_text(json.dumps({"machine": "another", "since": since}))
+    assert listed(lab, run) == ("at work or interrupted", 0)
+    lab.run("reconcile")
+    assert not (run.path / "end-0001.json").exists()
+
+    mark.write_text(json.dumps({"machine": "another", "since": "2020-01-01T00:00:00+00:00"}))
+    lab.run("reconcile")
+    assert (run.path / "end-0001.json").exists()
+    assert not mark.exists()
 
 
 def test_resumed_it_knows_its_own_writes(lab: Lab) -> None:
@@ -96,7 +197,7 @@ def test_killed_again_when_resumed(lab: Lab) -> None:
     resumed = ("reconcile", "--run", str(run.path), "--approve", run.read_json(PLAN)["digest"])
     kill(lab, partial(die_in_request, 3, before=False), resumed)
 
-    assert listed(lab, run) == ("applying or interrupted", 6)
+    assert listed(lab, run) == ("interrupted", 6)
     assert counted(shown(lab, run)) == {"accepted": 6, "unknown": 3}
 
 
@@ -120,13 +221,16 @@ def test_a_row_that_moved_after_the_kill(lab: Lab) -> None:
 
 
 def test_an_alter(lab: Lab) -> None:
-    """A one-off without a plan is told too, though no later run settles it."""
+    """A one-off without a plan is told too, and the next run records its end."""
     lab.desire({})
     change = ("alter", "demo", "--names", "user=a", "--add", f"{KEY}=7")
     run = kill(lab, partial(die_in_request, 1, before=False), change)
 
-    assert listed(lab, run) == ("applying or interrupted", 0)
+    assert listed(lab, run) == ("interrupted", 0)
     assert [one.status for one in run.outcomes(APPLIED)] == [Status.UNKNOWN]
+    lab.run("reconcile")
+    record = json.loads((run.path / "end-0001.json").read_bytes())
+    assert (record["verb"], record["changes"][0]["outcome"]) == ("alter", "accepted")
 
 
 @pytest.mark.parametrize("before", [True, False])
