@@ -11,7 +11,7 @@ from airflow.sdk import BaseNotifier
 from quota_ops.airflow.runs import run_path
 from quota_ops.model.difference import EARLIER_KINDS
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
-from quota_ops.model.report import StageStatus
+from quota_ops.model.report import STOPPED, StageStatus
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -118,7 +118,7 @@ def _red(path: Path, cluster: str, why: str) -> News:
     except QuotaOpsError as error:
         return News("failed", cluster, error.message, "")
     ends = {one.status for one in report.stages}
-    refused = StageStatus.REFUSED in ends and StageStatus.FAILED not in ends
+    refused = ends & STOPPED == {StageStatus.REFUSED}
     news = _news("refused" if refused else "failed", report, path)
     said = answer(report)
     if said.word is not Word.YES:
