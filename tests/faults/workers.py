@@ -2,12 +2,10 @@
 
 import os
 import signal
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from multiprocessing import get_context
 
-from quota_ops.run_folder import RunFolder
 from tests.broker.killing import PRELOAD, die_in_file, die_in_request, die_in_silence
 from tests.faults.scene import AFTER, Scene
 from tests.faults.table import Seen, fault
@@ -21,32 +19,19 @@ COMMAND = ("reconcile", "demo", *ALLOW, "--reason", "a test")
 KILLED = "nothing: it was killed"
 
 
-def killed(scene: Scene, doom: Callable[..., None]) -> RunFolder:
-    """Run reconcile as a process that dies; its run."""
+def killed(scene: Scene, doom: Callable[..., None]) -> None:
+    """Run reconcile as a process that dies."""
     process = PROCESSES.Process(target=doom, args=(scene.lab.environment, COMMAND))
     process.start()
     process.join()
     assert process.exitcode == -signal.SIGKILL
-    [run] = scene.lab.store.runs("demo")
-    return RunFolder(run)
 
 
 def seen(scene: Scene, doom: Callable[..., None]) -> Seen:
     """Kill a run, look, and run again."""
-    run = killed(scene, doom)
+    killed(scene, doom)
     settle(scene.lab.cluster)
-    return Seen(scene.holds(), KILLED, next_run(scene, run))
-
-
-def next_run(scene: Scene, dead: RunFolder) -> str:
-    """Run again, and say what that recorded of a run that died while it wrote."""
-    words = scene.next_run()
-    if not dead.has("end-0001.json"):
-        return words
-    changes = dead.read_json("end-0001.json")["changes"]
-    told = Counter(one["outcome"].replace("_", " ") for one in changes)
-    counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(told.items()))
-    return f"{words}; recorded of the killed run: {counts}"
+    return Seen(scene.holds(), KILLED, scene.next_run())
 
 
 @fault("plan", "worker killed while plan.json is written")
@@ -72,12 +57,12 @@ def killed_during_request(scene: Scene) -> Seen:
     """What a silent broker was sent arrives although nobody is there to hear its answer."""
     pid = scene.machine.nodes[1].pid
     try:
-        run = killed(scene, partial(die_in_silence, pid))
+        killed(scene, partial(die_in_silence, pid))
     finally:
         os.kill(pid, signal.SIGCONT)
     arrived = ("user=u2", "user=u3", "user=u4")
     wait_until_shown(scene.lab.cluster, {one: AFTER[one] for one in arrived})
-    return Seen(scene.holds(), KILLED, next_run(scene, run))
+    return Seen(scene.holds(), KILLED, scene.next_run())
 
 
 @fault("apply", "worker killed after its second request, its outcome not kept", quick=True)
