@@ -24,7 +24,6 @@ Rows = Mapping[tuple[str, str], float]
 
 _PERCENTAGE = "request_percentage"
 _PREFIX = "User:"
-_ANYBODY = "User:*"
 
 
 def cluster_findings(asked: Rows, others: Rows, facts: ClusterFacts | None) -> Iterator[Finding]:
@@ -91,14 +90,14 @@ def _beyond_threads(asked: Rows, facts: ClusterFacts) -> Iterator[Finding]:
 def _users(facts: ClusterFacts) -> frozenset[str]:
     """The users that the cluster knows; none where that says nothing of the others.
 
-    A cluster without SCRAM users or without ACLs lets people in otherwise, and an ACL of
-    everybody is one of the user in question too.
+    A cluster without SCRAM users or without ACLs lets people in otherwise. An ACL of everybody
+    names nobody.
     """
     scram, principals = facts.scram_users, facts.acl_principals
-    if not scram or not principals or _ANYBODY in principals:
+    if not scram or not principals:
         return frozenset()
     named = {one.removeprefix(_PREFIX) for one in principals if one.startswith(_PREFIX)}
-    return scram | named | {ANONYMOUS}
+    return scram | (named - {"*"}) | {ANONYMOUS}
 
 
 def _unknown_users(asked: Rows, facts: ClusterFacts) -> Iterator[Finding]:
@@ -106,7 +105,9 @@ def _unknown_users(asked: Rows, facts: ClusterFacts) -> Iterator[Finding]:
     for text in dict.fromkeys(text for text, _ in asked) if known else ():
         name = _user(text)
         if name is not None and name not in known:
-            message = f"{text} is for a user without a SCRAM credential and without an ACL."
+            message = (
+                f"{text} is for a user without a SCRAM credential and without an ACL of its own."
+            )
             yield Finding(UNKNOWN_USER, text, None, message, CODES[UNKNOWN_USER].remedy)
 
 

@@ -206,7 +206,9 @@ _ALL = (
         _WARNING,
         _BROKERS,
         "a user whom the cluster does not know",
-        "The cluster has SCRAM users and ACLs, and neither has this name.",
+        "The cluster has SCRAM users and ACLs, and neither has this name; an ACL of everybody"
+        " (User:*) names nobody. Where the cluster has no SCRAM users or no ACLs, or where the"
+        " permission Describe is missing, this is not looked for.",
         "Mostly a typing error, or somebody who has left: the limit holds nobody.",
         """\
 - user: alcie

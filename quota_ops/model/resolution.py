@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from quota_ops.model.address import address
-from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
+from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
 from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.model.rows import StoredQuota
 
@@ -59,6 +59,9 @@ LEVELS = (
 IP_LEVEL = Level("ip", None, "address", ((IP, True),))
 IP_DEFAULT_LEVEL = Level("ip-default", None, "any address", ((IP, False),))
 
+_KNOWN_TYPES = frozenset(ENTITY_TYPES)
+_PREFIX = "-prefix"
+"""How Redpanda names a type that is matched by the beginning of a name."""
 _PAIR, _USER, _CLIENT = LEVELS[0].types, LEVELS[2].types, LEVELS[6].types
 _OF_OWN = {tuple(sorted(level.own)): level for level in LEVELS}
 
@@ -88,6 +91,8 @@ class Resolution:
     `shared_by` are the tags by which brokers count (KIP-257): whoever has the same tags shares the
     limit, and an empty tag is everybody. Brokers write a user's tag percent-encoded. `by_name` are
     limits of host names: one holds where a broker found the address when it looked that name up.
+    `foreign` are limits of entity types that Apache Kafka does not have, and that may apply where
+    brokers have them.
     """
 
     key: str
@@ -95,6 +100,7 @@ class Resolution:
     rungs: tuple[Rung, ...]
     shared_by: Mapping[str, str]
     by_name: tuple[Rung, ...] = ()
+    foreign: tuple[StoredQuota, ...] = ()
 
     @property
     def _limits(self) -> tuple[Rung, ...]:
@@ -153,7 +159,7 @@ class Limits:
         )
         counted = self._counted(key, rungs)
         tags = {kind: name if kind in counted else "" for kind, name in names.items()}
-        return Resolution(key, names, rungs, tags)
+        return Resolution(key, names, rungs, tags, foreign=self._foreign(key, names))
 
     def resolve_address(self, key: str, *, ip: str) -> Resolution:
         """What holds for an IP address by one of IP_KEYS.
@@ -173,7 +179,17 @@ class Limits:
         anyone = IP_DEFAULT_LEVEL.entity(names)
         rungs.append(Rung(IP_DEFAULT_LEVEL, anyone, values.get(anyone)))
         by_name = tuple(rung for spelled, rung in stored if spelled is None)
-        return Resolution(key, names, tuple(rungs), names, by_name)
+        foreign = self._foreign(key, names)
+        return Resolution(key, names, tuple(rungs), names, by_name, foreign)
+
+    def _foreign(self, key: str, names: Mapping[str, str]) -> tuple[StoredQuota, ...]:
+        """The limits of a type that Apache Kafka does not have, which a client may meet."""
+        return tuple(
+            StoredQuota(entity, key, value)
+            for entity, value in sorted(self._values[key].items(), key=lambda one: one[0].text)
+            if not set(entity.types) <= _KNOWN_TYPES
+            and all(_may_match(kind, name, names) for kind, name in entity.parts)
+        )
 
     def _counted(self, key: str, rungs: Iterable[Rung]) -> tuple[str, ...]:
         """The types by whose names a broker counts, which depends on the entities that there are.
@@ -184,3 +200,11 @@ class Limits:
         if len(types) == 1:
             return next(iter(types))
         return next((one.level.types for one in rungs if one.value is not None), _CLIENT)
+
+
+def _may_match(kind: str, name: str | None, names: Mapping[str, str]) -> bool:
+    """Whether one part of a foreign entity may be the client's."""
+    own = names.get(kind.removesuffix(_PREFIX))
+    if own is None:
+        return kind not in _KNOWN_TYPES
+    return name is None or (own.startswith(name) if kind.endswith(_PREFIX) else own == name)

@@ -7,6 +7,7 @@ from typing import Any
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
 from quota_ops.model.quota import UNLIMITED, format_limit, json_number
 from quota_ops.model.resolution import CLIENT_KEYS, Resolution, Rung
+from quota_ops.model.rows import StoredQuota
 from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
 from quota_ops.report.wording import counted
 
@@ -85,6 +86,11 @@ def _ladder_row(one: Resolution, rung: Rung) -> Row:
 def remarks(one: Resolution, brokers: int | None) -> Iterator[str]:
     """What the limit means for the cluster, who shares it, and what must be known besides."""
     yield _meaning(one, brokers)
+    for entity, _, value in one.foreign:
+        yield (
+            f"{format_limit(one.key, value)} is stored for {entity.text}, a type of entity that "
+            "Apache Kafka does not have: brokers that have it may apply it to this client."
+        )
     if one.escaped:
         yield (
             "A connection without a client id escapes every limit for client ids: "
@@ -108,7 +114,7 @@ def remarks(one: Resolution, brokers: int | None) -> Iterator[str]:
 
 def _meaning(one: Resolution, brokers: int | None) -> str:
     if one.holds is None or one.holds.value is None:
-        return "Nothing limits it."
+        return "Nothing that Apache Kafka has limits it." if one.foreign else "Nothing limits it."
     limit = format_limit(one.key, one.holds.value)
     if limit == UNLIMITED:
         return f"{{{_parts(one.holds.entity)}}} exempts it: nothing limits it."
@@ -162,7 +168,8 @@ def as_json(resolutions: Sequence[Resolution], warning: str = "") -> dict[str, A
 
     An entity is a mapping of type to name, null being the default; a value that no JSON number
     can be is its name; an empty name in `shared_by` is everybody. `by_name`, where there are any,
-    are limits of host names, which may be the address's.
+    are limits of host names, which may be the address's; `foreign`, where there are any, limits of
+    entity types that Apache Kafka does not have, and that may apply.
     """
     return {
         one.key: _said(one.holds)
@@ -171,9 +178,14 @@ def as_json(resolutions: Sequence[Resolution], warning: str = "") -> dict[str, A
             "shared_by": dict(one.shared_by),
         }
         | ({"by_name": [_said(rung) for rung in one.by_name]} if one.by_name else {})
+        | ({"foreign": [_foreign(row) for row in one.foreign]} if one.foreign else {})
         | ({"warning": warning} if warning and one.key in CLIENT_KEYS else {})
         for one in resolutions
     }
+
+
+def _foreign(row: StoredQuota) -> dict[str, Any]:
+    return {"value": json_number(row.value), "entity": row.entity.as_dict()}
 
 
 def _said(rung: Rung | None) -> dict[str, Any]:

@@ -159,6 +159,20 @@ def test_who_is_exempted(lab: Lab) -> None:
     assert "{user=replicator} exempts it: nothing limits it.\n" in said
 
 
+def test_a_type_that_apache_kafka_does_not_have(lab: Lab) -> None:
+    """A stored limit of a foreign type is named, and nothing is said to be unlimited for sure."""
+    row = {"entity": {"client-id-prefix": "ap"}, "key": "producer_byte_rate", "value": 1048576}
+    (lab.root / "taken.jsonl").write_text(json.dumps(row), "utf-8")
+    asked = ("--actual", "taken.jsonl", "--client-id", "app", "--key", "producer_byte_rate")
+
+    stored = "1 MiB/s is stored for client-id-prefix=ap, a type of entity that Apache Kafka"
+    assert resolve(lab, *asked).splitlines()[1:] == [
+        "  producer_byte_rate=unlimited",
+        "    Nothing that Apache Kafka has limits it.",
+        f"    {stored} does not have: brokers that have it may apply it to this client.",
+    ]
+
+
 def test_a_prefix_that_brokers_do_not_know(lab: Lab) -> None:
     """`User:alice` is resolved as the name that it is, with a word on the name that is meant."""
     said = resolve(lab, "demo", "--user", "User:alice", "--key", "producer_byte_rate")

@@ -38,7 +38,7 @@ def resolve(case: Any) -> Resolution:
     )
 
 
-EXPECTED = ("holds", "overrides", "escapes", "shared_by", "by_name", "spellings")
+EXPECTED = ("holds", "overrides", "escapes", "shared_by", "by_name", "spellings", "foreign")
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -53,7 +53,8 @@ def test_a_client_meets_its_limit(case: Any) -> None:
         "shared_by": list(found.shared_by.values()),
         "by_name": [str(one.entity) for one in found.by_name],
         "spellings": [one.value for one in found.spellings],
-    } == {"overrides": [], "escapes": [], "by_name": [], "spellings": []} | {
+        "foreign": [one.entity.text for one in found.foreign],
+    } == {"overrides": [], "escapes": [], "by_name": [], "spellings": [], "foreign": []} | {
         "shared_by": [case.get("ip")],
         **{name: case[name] for name in case if name in EXPECTED},
     }
