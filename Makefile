@@ -62,7 +62,7 @@ lock: setup ## write the lock files again from pyproject.toml
 # what was downloaded is in uv's cache.
 $(ENVIRONMENT):
 	@python=$$(sh scripts/required_tools.sh) && \
-	echo "Setting up $(VENV) with $$python (about 1 GB; a minute the first time)" && \
+	echo "Setting up $(VENV) with $$python (about 1 GB; minutes the first time)" && \
 	"$$python" -m venv --clear $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
 		-r requirements-build.lock

@@ -15,6 +15,7 @@ from quota_ops.airflow.spark import SparkDiff
 from quota_ops.airflow.tasks import refuse_unless_done, run_stage
 from quota_ops.model.errors import ClusterTrouble, GuardsRefused
 from quota_ops.model.moment import iso_utc
+from quota_ops.model.numbers import counted
 from quota_ops.model.report import StageStatus
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ def overview(cluster_folders: Sequence[str], run_store: str | None) -> str:
     page = folder.path / PAGE
     if unseen := [name for name, report in fleet if isinstance(report, str)]:
         raise ClusterTrouble(
-            f"{len(unseen)} of {len(fleet)} clusters could not be looked at: {', '.join(unseen)}",
+            f"{len(unseen):,} of {counted(len(fleet), 'cluster')} could not be looked at: "
+            f"{', '.join(unseen)}",
             f"The others were, and all are in {page}",
         )
     refuse_unless_done(page)

@@ -175,7 +175,7 @@ def _wants_json() -> bool:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
 Start here:
-  quota-ops demo                  a real Kafka and Airflow, a minute or two
+  quota-ops demo                  a real Kafka and Airflow, for minutes
   quota-ops init my-quotas        a repository of your own
   quota-ops check                 is the YAML right?
   quota-ops plan CLUSTER          what would change? (the broker is asked, nothing is written)

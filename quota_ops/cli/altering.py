@@ -17,6 +17,7 @@ from quota_ops.kafka.cluster import open_policy
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import InvalidInput, Refused
+from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import format_limit, json_number
@@ -64,7 +65,7 @@ def alter_cluster(
             keep_verb(run, Verb.ALTER)
     if left := [one for one in outcomes if one.status is not Status.ACCEPTED]:
         raise Refused(
-            f"{len(left):,} of {len(outcomes):,} entities "
+            f"{len(left):,} of {counted(len(outcomes), 'entity')} "
             + ("did not end as asked" if sent else "would be refused"),
             "What was accepted is written." if sent else "Nothing was written.",
         )
@@ -121,8 +122,8 @@ def _show_text(
         problems = "The desired state or a hold has problems"
         click.echo(f"{problems}, so nobody knows what Git says; see check.")
         return
-    accepted = [row for row in rows if outcomes[row.entity].status is Status.ACCEPTED]
-    if keep := "".join(git.to_keep(accepted)):
+    written = [row for row in rows if sent and outcomes[row.entity].status is Status.ACCEPTED]
+    if keep := "".join(git.to_keep(written)):
         click.echo(f"\nTo keep it, say so in Git:\n\nquotas:\n{keep}", nl=False)
 
 
@@ -137,7 +138,10 @@ def _row(row: BatchRow, outcome: Outcome, git: OneOff | None, *, sent: bool) -> 
         format_limit(row.key, row.before),
         format_limit(row.key, row.after),
     )
-    below = ((Span(f"  {git.remark(row)}", Tone.CONTEXT),),) if git and accepted else ()
+    remark = git.remark(row) if git and accepted else ""
+    if remark and not sent:
+        remark = f"once written: {remark}"
+    below = (line(f"  {remark}", Tone.CONTEXT),) if remark else ()
     tone = Tone.OK if accepted else Tone.REFUSAL
     return Row((*map(Span, cells), Span(words, tone)), below)
 

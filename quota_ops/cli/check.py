@@ -14,11 +14,11 @@ from quota_ops.cli.options import find_cluster
 from quota_ops.desired.files import cluster_name
 from quota_ops.desired.read import Desired, find_clusters, read_cluster, refuse_strays, refuse_twins
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
+from quota_ops.model.numbers import counted
 from quota_ops.model.silence import spoken
 from quota_ops.report.findings import finding_lines, findings_json
 from quota_ops.report.screen import Tone, line
 from quota_ops.report.screens import problems_screen
-from quota_ops.report.wording import counted
 
 
 def check_clusters(

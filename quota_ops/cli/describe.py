@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from quota_ops.cli import options, specification
+from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.rows import StoredQuota
@@ -24,6 +25,17 @@ Examples:
   quota-ops describe --run FOLDER"""
 )
 @click.argument("cluster", required=False)
+@refuse_idle(
+    "--strict",
+    "Name entities too, or leave out --strict: without them every quota is shown.",
+    without=("--names", "--defaults", "--any"),
+)
+@refuse_idle("--connection", "A snapshot is read, no cluster.", beside=("--actual",))
+@refuse_idle("--desired-state", "A snapshot is read, no cluster.", beside=("--actual",))
+@refuse_idle("--desired-state", "The run knows its cluster: leave it out.", beside=("--run",))
+@refuse_idle(
+    "--run-store", "Only --run leaves something in a run store: leave it out.", without=("--run",)
+)
 @specification.names
 @specification.defaults
 @specification.anyone
@@ -63,7 +75,8 @@ def describe(
     from quota_ops.cli.stored import describe_run, open_source
     from quota_ops.model.specification import parse_filter
 
-    wanted = parse_filter(**flags)
+    if actual is None:
+        parse_filter(**flags)  # before a cluster is asked
     if run_folder is None:
         with open_source(cluster, actual, desired_state, connection_file) as (source, place):
             stored = source.describe()
@@ -71,6 +84,8 @@ def describe(
         raise InvalidInput("--run names the cluster already", "Leave out CLUSTER and --actual.")
     else:
         stored, place = describe_run(run_folder, run_store, connection_file)
+    others = {kind for row in stored for kind in row.entity.types} if actual else ()
+    wanted = parse_filter(**flags, others=others)
     rows = [row for row in stored if wanted.accepts(row.entity)]
     rows.sort(key=lambda row: (row.entity.text, row.key))
     _show(rows, output, place, wanted)
@@ -78,13 +93,14 @@ def describe(
 
 def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter) -> None:
     from quota_ops.cli.layout import show
+    from quota_ops.model.numbers import counted, plural
     from quota_ops.report import stored
     from quota_ops.report.screen import Tone, line
-    from quota_ops.report.wording import counted
 
     match output:
         case "table":
-            fitting = f" that fit {wanted.text}" if wanted.parts else ""
+            fit = plural(len(rows), "fits", "fit")
+            fitting = f" that {fit} {wanted.text}" if wanted.parts else ""
             total = line(f"{counted(len(rows), 'quota')}{fitting} on {place}", Tone.CONTEXT)
             show((*stored.table_screen(rows), total))
         case "text":

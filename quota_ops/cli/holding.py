@@ -19,7 +19,7 @@ from quota_ops.model.filter import EntityFilter
 from quota_ops.model.hold import Hold, in_force
 from quota_ops.model.moment import parse_until
 from quota_ops.model.policy import Policy
-from quota_ops.report.holds import holds_screen
+from quota_ops.report.holds import holds_screen, released_words, who_holds
 from quota_ops.report.screen import Tone, line
 from quota_ops.run_store import find_run_store
 
@@ -71,7 +71,12 @@ def hold_entities(cluster: Cluster, who: EntityFilter, until: str, *, by: str, r
 def release_entities(cluster: Cluster, who: EntityFilter, *, by: str, reason: str | None) -> None:
     """End a hold early; InvalidInput when there is none on exactly these entities."""
     word = holds.release(cluster.holds, who, by=by, reason=reason or "")
-    cluster.tell(word, "is no longer held", "The next run writes what Git says.")
+    lasting = in_force(holds.read(cluster.holds), word.at)
+    known = _is_described(cluster.folder, who)
+    remarks = released_words(cluster.policy, who, lasting, known=known)
+    held = who_holds(who, lasting)
+    words = f"is released, and still {held.text} ({held.who.text})" if held else "is no longer held"
+    cluster.tell(word, words, *remarks)
 
 
 def list_holds(cluster: Cluster, *, everything: bool) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from quota_ops.cli import options, specification
+from quota_ops.cli.idle_options import refuse_idle
 
 
 @click.command(
@@ -21,6 +22,7 @@ Then:
   quota-ops reconcile demo   reads all of it back; from then on it is this repository's""",
 )
 @options.cluster_argument
+@refuse_idle("--connection", "A snapshot is read, no cluster.", beside=("--actual",))
 @click.option(
     "--group-by",
     type=click.Choice(["type", "user", "prefix", "one"]),

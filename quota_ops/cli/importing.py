@@ -14,10 +14,10 @@ from quota_ops.desired.imported import import_quotas
 from quota_ops.desired.protecting import new_cluster_file
 from quota_ops.desired.read import read_cluster, read_policy
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.numbers import counted
 from quota_ops.model.policy import Policy, VerifyPolicy
 from quota_ops.model.rows import StoredQuota
 from quota_ops.report.screen import Tone, line
-from quota_ops.report.wording import counted
 
 
 @dataclass(frozen=True)

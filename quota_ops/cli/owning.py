@@ -13,9 +13,12 @@ from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import find_cluster
 from quota_ops.commit import find_commit
 from quota_ops.desired.read import Desired, read_cluster
+from quota_ops.model.borders import Borders
+from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter
-from quota_ops.model.ownership import Adoption
+from quota_ops.model.hold import hold_on
+from quota_ops.model.ownership import Adoption, why_unwritable
 from quota_ops.model.quota import json_number
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.specification import parse_exactly
@@ -30,6 +33,7 @@ from quota_ops.report.screen import Screen, Tone, line
 from quota_ops.run_folder import ADOPTED, RELEASED, RunFolder
 from quota_ops.run_store import find_run_store
 from quota_ops.stages import audit_verb, ownership
+from quota_ops.stages.holding import holds_now
 from quota_ops.stages.ownership import Word
 
 
@@ -40,6 +44,7 @@ class Asking:
     desired: Desired
     run: RunFolder
     ledger: Path
+    holds: Path
     word: Word
     output: str
 
@@ -61,7 +66,8 @@ class Asking:
         desired = read_cluster(folder)
         policy, store = desired.policy, find_run_store(run_store)
         run = audit_verb.start(store, policy, find_commit(folder))
-        return cls(desired, run, store.ledger(policy.cluster_id), Word(by, reason or ""), output)
+        ledger, holds = store.ledger(policy.cluster_id), store.holds(policy.cluster_id)
+        return cls(desired, run, ledger, holds, Word(by, reason or ""), output)
 
     @property
     def where(self) -> str:
@@ -91,17 +97,32 @@ def adopt_rows(asking: Asking, connection_file: Path | None, who: EntityFilter |
         rows = ownership.adopt(
             asking.run, cluster, asking.ledger, asking.desired, wanted=who, word=asking.word
         )
-    screen = adopted_screen(asking.where, rows, named=who is not None)
-    _tell(asking, Verb.ADOPT, screen, list(map(_adoption, rows)))
+    holds = holds_now(asking.holds)
+    screen = adopted_screen(asking.where, rows, holds, named=who is not None)
+    _tell(asking, Verb.ADOPT, screen, [_adoption(one, adopted_fate(one, holds)) for one in rows])
 
 
 def release_rows(asking: Asking, who: EntityFilter | None) -> None:
     """Release what the ledger knows of these entities, and say what the next run makes of it."""
+    policy = asking.desired.policy
     asked = {(row.entity, row.key): row for row in asking.desired.rows}
-    clears = asking.desired.policy.clear_unmanaged
+    holds, scope, protect = holds_now(asking.holds), Borders(policy.scope), Borders(policy.protect)
     with stoppable(asking.run, Verb.RELEASE, RELEASED):
         released = ownership.release(asking.run, asking.ledger, who, asking.word)
-    rows = [(row, released_fate(row, asked, clear_unmanaged=clears)) for row in released]
+    rows = [
+        (
+            row,
+            released_fate(
+                row,
+                asked,
+                clear_unmanaged=policy.clear_unmanaged,
+                hold=hold_on(holds, entity),
+                why=why_unwritable(entity, row.key, scope, protect),
+            ),
+        )
+        for row in released
+        for entity in (Entity.parse(row.entity),)
+    ]
     screen = released_screen(asking.where, rows, named=who is not None)
     _tell(asking, Verb.RELEASE, screen, [_release(*row) for row in rows])
 
@@ -118,7 +139,7 @@ def _tell(asking: Asking, verb: Verb, screen: Screen, rows: list[dict[str, Any]]
         keep_verb(asking.run, verb)
 
 
-def _adoption(one: Adoption) -> dict[str, Any]:
+def _adoption(one: Adoption, fate: str) -> dict[str, Any]:
     return {
         "entity": one.entity,
         "key": one.key,
@@ -127,7 +148,7 @@ def _adoption(one: Adoption) -> dict[str, Any]:
         "ours": one.adopted or one.ours,
         "git": one.asked and one.asked.value,
         "owner": one.asked and one.asked.owner,
-        "next": adopted_fate(one),
+        "next": fate,
     }
 
 

@@ -44,10 +44,10 @@ def release(
 ) -> None:
     """End a hold early, or give up quotas that are ours.
 
-    A hold is named as it was made: `holds` lists them. The cluster is not touched by either; the
-    next run writes what was held. With --from-ledger the ledger forgets quotas, which then read as
-    unmanaged: they are reported and left alone. What Git still describes becomes ours again by
-    the next reconcile.
+    A hold is named as it was made: `holds` lists them. The cluster is not touched by either;
+    runs follow Git again, unless another hold or `protect` covers it. With --from-ledger the
+    ledger forgets quotas, which then read as unmanaged: they are reported and left alone. What Git
+    still describes becomes ours again by the next reconcile.
     """
     from quota_ops.cli.holding import Cluster, release_entities
     from quota_ops.cli.owning import Asking, release_rows, wanted

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from quota_ops.cli import options, specification
+from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.address import address
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 from quota_ops.model.errors import InvalidInput
@@ -27,6 +28,14 @@ Examples:
   quota-ops resolve demo --clients clients.csv --output limits.parquet"""
 )
 @click.argument("cluster", required=False)
+@refuse_idle("--connection", "A snapshot is read, no cluster.", beside=("--actual",))
+@refuse_idle("--desired-state", "A snapshot is read, no cluster.", beside=("--actual",))
+@refuse_idle("--key", "The table has every key: filter it.", beside=("--clients",))
+@refuse_idle("--explain", "The table names the level of each limit.", beside=("--clients",))
+@refuse_idle("--explain", "The JSON names the level of each limit.", beside=("--format json",))
+@refuse_idle("--output", "It is where the table of --clients is written.", without=("--clients",))
+@refuse_idle("--engine", "It resolves the clients of a file.", without=("--clients",))
+@refuse_idle("--format", "The name of the file says its format.", beside=("--output",))
 @click.option(
     "--user",
     help="The principal's name, without `User:`.  [default: ANONYMOUS, as without a login]",

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
 from quota_ops.cli import options
 from quota_ops.cli.asking import person
@@ -31,15 +30,6 @@ if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster
 
 DIFFERENCES_EXIST = 4
-_JUDGING = ("plan", "apply", "reconcile")
-_GUARDS_SPEAK = "Guards speak in plan: quota-ops plan --run FOLDER --allow GUARD --reason TEXT."
-_READ_WITH_RUN = {
-    "allow": (_JUDGING, _GUARDS_SPEAK),
-    "reason": (_JUDGING, _GUARDS_SPEAK),
-    "commit": ((), "A run keeps the commit that it was started at: leave out --commit."),
-    "engine": (("diff",), "It runs the diff, and that has been made: leave out --engine."),
-}
-"""Which commands read an option on an earlier run too, and what to do on the others."""
 
 
 def run_command(
@@ -64,8 +54,6 @@ def run_command(
         raise InvalidInput(f"{name} takes a CLUSTER or --run", f"See quota-ops {name} --help.")
     if actual is not None and run_folder is not None:
         raise InvalidInput("--actual starts a run of its own", "Leave out --run.")
-    if run_folder is not None:
-        _refuse_unread(name)
     allowed = options.allowed(allow, reason, approve)
     if run_folder is not None:
         cluster_folder = Path()
@@ -158,14 +146,6 @@ def _resumed(name: str, approve: str | None, allowed: Mapping[str, str]) -> Sequ
             f"{name} --run needs --approve DIGEST", "It is the plan's, as `plan` printed it."
         )
     return ("plan", *stages) if allowed else stages
-
-
-def _refuse_unread(name: str) -> None:
-    """Raise InvalidInput for an option that a command would not read on an earlier run."""
-    source = click.get_current_context().get_parameter_source
-    for option, (readers, remedy) in _READ_WITH_RUN.items():
-        if name not in readers and source(option) is ParameterSource.COMMANDLINE:
-            raise InvalidInput(f"{name} --run reads no --{option}", remedy)
 
 
 @contextmanager

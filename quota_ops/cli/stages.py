@@ -1,12 +1,13 @@
 """The commands that run stages."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from quota_ops.cli import options, specification
+from quota_ops.cli.idle_options import refuse_idle
 
 
 @click.command(
@@ -18,6 +19,7 @@ Examples:
   quota-ops check --strict               findings are problems too"""
 )
 @click.argument("clusters", nargs=-1, metavar="[CLUSTER]...")
+@refuse_idle("CLUSTERS", "The run names its cluster: leave it out.", beside=("--run",))
 @options.desired_state
 @options.run
 @click.option("--strict", is_flag=True, help="Exit with 2 on findings that nobody silenced, too.")
@@ -51,7 +53,10 @@ _SHARED = (
 )
 _COMPARING = (options.commit, options.engine)
 _JUDGING = (options.allowing,)
-_OFFLINE = (specification.actual,)
+_OFFLINE = (
+    specification.actual,
+    refuse_idle("--connection", "A snapshot is read, no cluster.", beside=("--actual",)),
+)
 _EXIT_CODE = (options.detailed_exitcode,)
 _WRITING = (
     click.option(
@@ -61,6 +66,25 @@ _WRITING = (
     ),
 )
 Decorators = tuple[Callable[[Any], Any], ...]
+_GUARDS_SPEAK = "Guards speak in plan: quota-ops plan --run FOLDER --allow GUARD --reason TEXT."
+_IDLE_ON_RUN = {
+    "--allow": (("plan", "apply", "reconcile"), _GUARDS_SPEAK),
+    "--reason": (("plan", "apply", "reconcile"), _GUARDS_SPEAK),
+    "--commit": ((), "A run keeps the commit that it was started at: leave out --commit."),
+    "--engine": (("diff",), "It runs the diff, and that has been made: leave out --engine."),
+    "--desired-state": ((), "A run keeps what was read: leave out --desired-state."),
+    "--connection": (
+        ("validate", "apply", "verify", "reconcile"),
+        "This stage does not ask the cluster: leave out --connection.",
+    ),
+}
+"""Which commands read an option on an earlier run too, and what to do on the others."""
+
+
+def _idle_on_run(name: str, options_there: Sequence[str]) -> Iterator[Callable[[Any], Any]]:
+    for option, (readers, remedy) in _IDLE_ON_RUN.items():
+        if option in options_there and name not in readers:
+            yield refuse_idle(option, remedy, beside=("--run",))
 
 
 def _stage_command(
@@ -77,6 +101,9 @@ def _stage_command(
     wrapped: Any = command
     decorators = (*_SHARED, run, *(one for group in more for one in group), options.output_format)
     for decorator in reversed(decorators):
+        wrapped = decorator(wrapped)
+    there = [option for param in wrapped.__click_params__ for option in param.opts]
+    for decorator in reversed(list(_idle_on_run(name, there))):
         wrapped = decorator(wrapped)
     return click.command(name, epilog=f"\b\nExamples:\n{example}")(wrapped)
 

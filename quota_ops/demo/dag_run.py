@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from quota_ops.demo.telling import Update
 from quota_ops.model.errors import ClusterTrouble
+from quota_ops.model.numbers import counted
 from quota_ops.report.screen import Line, Span, Tone
 from quota_ops.sandbox.airflow_api import AirflowApi
 
@@ -80,7 +81,7 @@ def _end_of_log(api: AirflowApi, dag_id: str, run: str, task: Mapping[str, Any])
 def _so_far(instances: list[dict[str, Any]]) -> str:
     ended = sum(one["state"] in _ENDED for one in instances)
     running = [_name(one) for one in instances if one["state"] == "running"]
-    return f"{ended} of {len(instances)} tasks done  {', '.join(running)}"
+    return f"{ended} of {counted(len(instances), 'task')} done  {', '.join(running)}"
 
 
 def _name(task: Mapping[str, Any]) -> str:

@@ -38,7 +38,7 @@ def run_demo(keep: Path | None = None) -> None:
     """
     tell = Telling(steps=len(STEPS) + 2)
     with _signals_that_end(), _home(keep) as home:
-        _tell_story(home, tell)
+        _tell_story(home, tell, kept=keep is not None)
     tell.show(line())
     tell.say("All went as told, and nothing is left running.", Tone.OK)
     tell.times()
@@ -60,8 +60,10 @@ def _activation() -> Iterator[tuple[str, str]]:
         yield f". {named}", "then this shell finds quota-ops"
 
 
-def _tell_story(home: Home, tell: Telling) -> None:
+def _tell_story(home: Home, tell: Telling, *, kept: bool) -> None:
     tell.say(INTRODUCTION)
+    if not kept:
+        tell.say(f"Paths below {home.path} are removed when it ends; --keep FOLDER keeps them.")
     home.repository.begin()
     with ExitStack() as parts:
         with tell.step("Start Kafka"):

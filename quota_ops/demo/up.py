@@ -43,7 +43,7 @@ def start(say: Callable[[str], object]) -> Up:
         running = known_airflow(home)
         if running and running.running:
             return Up(kafka, running, store, started=False)
-        say("starting Airflow, which takes half a minute ...")
+        say("starting Airflow, which takes longer than Kafka ...")
         environment = {
             ENVIRONMENT: str(store),
             "QUOTA_OPS_CONNECTIONS": str(connections_folder()),

@@ -15,6 +15,7 @@ from quota_ops.model.entity_findings import (
 )
 from quota_ops.model.finding import Finding
 from quota_ops.model.finding_codes import CODES, MIXED_UNITS, STARVING_BYTES
+from quota_ops.model.numbers import plural
 
 _ESCAPE = "\\"
 """Where one stands, a name may hold what the file's text does not."""
@@ -70,7 +71,7 @@ def _mixed_units(quotas: Sequence[Quota]) -> Iterator[Finding]:
     ]
     families = [[one for one in with_units if one[2] in units] for units in (_DECIMAL, _BINARY)]
     fewer, more = sorted(families, key=len)
-    are = "limit of this cluster is" if len(more) == 1 else "limits of this cluster are"
+    are = plural(len(more), "limit of this cluster is", "limits of this cluster are")
     family = "binary" if fewer is families[0] else "decimal"
     for quota, limit, unit in fewer:
         entity, key = quota.entity.text, limit.key

@@ -86,5 +86,6 @@ class OneOff:
         writable, left_out = sort_out(stored)
         if writable and place is not None:
             yield f"  # {place}: in place of the entry of {entity}\n"
-        yield from map(quota_entry, writable)
+        reason = next((row.reason for row in asked.values() if row.reason), None)
+        yield from (quota_entry(one, reason) for one in writable)
         yield left_out_comments(left_out)

@@ -89,15 +89,16 @@ def _read_cluster(folder: Folder) -> Desired:
     if cluster is not None:
         refuse_placeholder(cluster)
         _refuse_untouchable(quotas, cluster)
-    files = len(names) + 1
     if cluster is None or problems:
         limits = sum(len(quota.limits) for quota in quotas)
         findings = _findings(by_file, cluster)[0] if cluster else ()
+        there = {str(folder.path / name) for name in (CLUSTER_YAML, *names)}
+        files = len(there.union(problem.file for problem in problems.listed) - {str(folder.path)})
         raise problems.as_error(files=files, quotas=limits, findings=findings)
     rows = tuple(_rows(quotas, cluster.policy.cluster_id))
     findings, silences = _findings(by_file, cluster)
     findings += tuple(idle_silences(findings, silences, _BY_FILES))
-    return Desired(cluster.policy, rows, files, findings, silences)
+    return Desired(cluster.policy, rows, len(names) + 1, findings, silences)
 
 
 def read_policy(folder: Path) -> Policy:

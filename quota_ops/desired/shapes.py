@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from quota_ops.model.entity import CLIENT_ID, IP, USER
 from quota_ops.model.guards import SHARE_COUNTS_FROM
+from quota_ops.model.numbers import counted
 from quota_ops.model.quota import QUOTA_KEYS
 
 DEFAULT = "default"
@@ -210,7 +211,7 @@ GUARDS = Shape(
         "removals": Field("How many rows one plan may remove.", "20"),
         "removals_share": Field(
             "How many percent of the rows one plan may remove; counts from "
-            f"{SHARE_COUNTS_FROM} removals on.",
+            f"{counted(SHARE_COUNTS_FROM, 'removal')} on.",
             "10",
         ),
         "cut_share": Field("By how many percent one plan may cut a limit.", "50"),

@@ -17,12 +17,13 @@ def quotas_file(quotas: Iterable[Writable], owner: str = UNASSIGNED) -> str:
     return f"owner: {spell_text(owner)}\n\nquotas:{listed}"
 
 
-def quota_entry(quota: Writable) -> str:
-    """One entry of `quotas`, a limit a line."""
+def quota_entry(quota: Writable, reason: str | None = None) -> str:
+    """One entry of `quotas`, a limit a line, and why."""
     first, *others = (f"{kind}: {spell_name(name)}\n" for kind, name in quota.entity.user_first)
     parts = f"  - {first}{''.join(f'    {part}' for part in others)}"
     limits = "".join(f"      {key}: {limit}\n" for key, limit in quota.limits)
-    return f"{parts}    limits:\n{limits}"
+    why = f"    reason: {spell_text(reason)}\n" if reason else ""
+    return f"{parts}    limits:\n{limits}{why}"
 
 
 def protect_lines(left_out: Iterable[LeftOut]) -> Iterator[str]:

@@ -16,7 +16,7 @@ class Kind(StrEnum):
     DRIFTED = "drifted"
     """The cluster moved; Git still says what we put there."""
     TAKEOVER = "takeover"
-    """The cluster held another value before us."""
+    """The cluster has another value, and by the ledger no run of ours put it there."""
     CONFLICT = "conflict"
     """Git and the cluster both moved."""
     REMOVED = "removed"

@@ -126,7 +126,7 @@ class InvalidDesiredState(InvalidInput):
     ) -> None:
         self.problems = tuple(sorted(problems, key=lambda one: (one.file, one.line, one.column)))
         self.findings = tuple(findings)
-        self.files = files
+        self.files = max(files, len({one.file for one in problems}))
         self.quotas = quotas
         self.unlisted = unlisted
         more = [f"{unlisted:,} more are not listed"] if unlisted else []

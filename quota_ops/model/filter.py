@@ -47,6 +47,24 @@ class EntityFilter:
             return False
         return all(part.type in names and part.accepts(names[part.type]) for part in self.parts)
 
+    def overlaps(self, other: "EntityFilter") -> bool:
+        """Return whether some entity fits both; both name all the types that they mean."""
+        pairs = self._pairs(other)
+        return pairs is not None and all(
+            one == two or Match.ANY in {one.match, two.match} for one, two in pairs
+        )
+
+    def covers(self, other: "EntityFilter") -> bool:
+        """Return whether every entity that fits the other fits this; types as `overlaps` says."""
+        pairs = self._pairs(other)
+        return pairs is not None and all(one in (two, _any(one)) for one, two in pairs)
+
+    def _pairs(self, other: "EntityFilter") -> list[tuple[FilterPart, FilterPart]] | None:
+        """The parts of both by type; None when they are about other types."""
+        pairs = list(zip(self.parts, other.parts, strict=False))
+        same = len(self.parts) == len(other.parts) and all(a.type == b.type for a, b in pairs)
+        return pairs if same else None
+
     @property
     def text(self) -> str:
         """The filter as one line, `client-id=<any>,user=alice`."""
@@ -56,6 +74,10 @@ class EntityFilter:
             else Entity.of({part.type: part.name}).text
             for part in self.parts
         )
+
+
+def _any(part: FilterPart) -> FilterPart:
+    return FilterPart(part.type, Match.ANY)
 
 
 def any_accepts(filters: Iterable[EntityFilter], entity: Entity) -> bool:

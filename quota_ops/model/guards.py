@@ -9,6 +9,7 @@ from typing import Any, Self
 from quota_ops.model.commit import named, short
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.memory import CLEARED
+from quota_ops.model.numbers import counted
 from quota_ops.model.plan import GuardFinding, is_cut
 from quota_ops.model.policy import YOUNGER, DriftPolicy, Policy
 
@@ -37,7 +38,7 @@ class Guard(StrEnum):
         "default_touched",
         "A default entity would change: it holds for everyone without a quota of their own.",
     )
-    TAKEOVER = "takeover", "A value that was there before us would be replaced."
+    TAKEOVER = "takeover", "A value that no run of ours put there would be replaced."
     CONFLICT = "conflict", "Git and the cluster both moved since the last run."
     CHANGED_SINCE = (
         "changed_since",
@@ -115,10 +116,12 @@ def _removals(clears: Sequence[Difference], policy: Policy, past: Past) -> Findi
     limits, removed = policy.guards, len(clears)
     share = 100 * removed / past.owned if past.owned else 0.0
     if removed > limits.removals:
-        plural = "removal" if removed == 1 else "removals"
-        yield Guard.REMOVALS, f"{removed} {plural}, more than {limits.removals}"
+        yield Guard.REMOVALS, f"{counted(removed, 'removal')}, more than {limits.removals:,}"
     elif removed >= SHARE_COUNTS_FROM and share > limits.removals_share:
-        rows, most = f"{removed} of our {past.owned} rows", f"{limits.removals_share:g} %"
+        rows, most = (
+            f"{removed:,} of our {counted(past.owned, 'row')}",
+            f"{limits.removals_share:g} %",
+        )
         yield Guard.REMOVALS, f"{rows} would be removed, more than {most}"
 
 
@@ -129,7 +132,7 @@ def _owners(clears: Sequence[Difference], past: Past) -> Findings:
     lost = Counter(row.owner for row in clears if row.kind not in _NOT_OWNED)
     for owner, rows in sorted(lost.items(), key=str):
         if owner is not None and rows >= past.owners.get(owner, rows + 1):
-            yield Guard.OWNER_REMOVED, f"every row of {owner} would be cleared ({rows})"
+            yield Guard.OWNER_REMOVED, f"every row of {owner} would be cleared ({rows:,})"
 
 
 def _cuts(writes: Sequence[Difference], policy: Policy) -> Findings:
@@ -141,7 +144,7 @@ def _cuts(writes: Sequence[Difference], policy: Policy) -> Findings:
 
 def _by_kind(writes: Sequence[Difference], policy: Policy) -> Findings:
     for kind, guard, words in (
-        (Kind.TAKEOVER, Guard.TAKEOVER, "had another value before us"),
+        (Kind.TAKEOVER, Guard.TAKEOVER, "has an unmanaged value"),
         (Kind.CONFLICT, Guard.CONFLICT, "moved both in Git and on the cluster"),
         (Kind.CHANGED_SINCE, Guard.CHANGED_SINCE, "left Git, and changed on the cluster since"),
         (Kind.DRIFTED, Guard.DRIFT, "changed on the cluster, and the policy says ask"),
@@ -204,7 +207,7 @@ def _old_ledger(clears: Sequence[Difference], past: Past) -> Findings:
 def _rows(rows: Sequence[Difference]) -> str:
     """The first rows by name and how many more there are."""
     names = list(dict.fromkeys(f"{row.entity} {row.key}" for row in rows))
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
 
 
 def concerns(guard: str, row: Difference, policy: Policy) -> bool:

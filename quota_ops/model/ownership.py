@@ -45,11 +45,11 @@ def adoptions(
     for entity, key, value in stored:
         described = asked.get((entity.text, key))
         if described is not None if wanted is None else wanted.accepts(entity):
-            refusal = _refusal(entity, key, scope, protect)
+            refusal = why_unwritable(entity, key, scope, protect)
             yield Adoption(entity.text, key, value, described, refusal)
 
 
-def _refusal(entity: Entity, key: str, scope: Borders, protect: Borders) -> str | None:
+def why_unwritable(entity: Entity, key: str, scope: Borders, protect: Borders) -> str | None:
     """Why no plan could write the row, so that it cannot be ours; None when one could."""
     if protect.meets(entity) is not None:
         return "protected"

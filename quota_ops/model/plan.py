@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isfinite
+from math import isfinite, nextafter
 from typing import Any
 
 from quota_ops.model.difference import EARLIER_KINDS, WRITES, Action, Difference, Kind
@@ -19,6 +19,7 @@ NAMED = 32
 """How many characters of its digest name a plan in an approval, at least: 128 bits."""
 
 _ASKED = frozenset({Kind.PENDING, Kind.TAKEOVER}) | EARLIER_KINDS
+_LEAST = nextafter(-100.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,4 +145,6 @@ def change_share(row: Difference) -> float:
     """By how many percent the value changes; 0 when one side is missing or is no finite number."""
     if not row.before or row.target is None or not isfinite(row.before):
         return 0.0
-    return (row.target - row.before) / row.before * 100
+    share = (row.target - row.before) / row.before * 100
+    # 100 to 93 is 7 percent, and not a trace more that floats add; and a limit is never cut to 0.
+    return max(float(f"{share:.15g}"), _LEAST)

@@ -35,6 +35,10 @@ class QuotaKey:
     largest: float
     unlimited: float = MAX_INT
 
+    def unit_of(self, value: float) -> str:
+        """Return the unit as it stands behind a value: `1 connection/s`, `2 connections/s`."""
+        return self.unit.replace("s/s", "/s") if value == 1 else self.unit
+
 
 _CLIENT = frozenset({USER, CLIENT_ID})
 _LONG = 2.0**63
@@ -104,7 +108,7 @@ def parse_limit(key: QuotaKey, text: str) -> float:
 
 
 def _factor(key: QuotaKey, unit: str | None) -> Decimal:
-    if unit is None or unit == key.unit:
+    if unit is None or unit in (key.unit, key.unit_of(1)):
         return Decimal(1)
     if key.unit == "bytes/s":
         if unit.removesuffix("/s") in BYTE_UNITS:
@@ -130,7 +134,7 @@ def format_limit(key: str, value: float | None) -> str:
     if value == known.unlimited:
         return UNLIMITED
     if known.unit != "bytes/s":
-        return f"{format_number(value)} {known.unit}"
+        return f"{format_number(value)} {known.unit_of(value)}"
     number, unit = in_byte_unit(value)
     return f"{number} {unit}/s"
 

@@ -1,7 +1,7 @@
 """What a report says; the pages in quota_ops/report only lay it out."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -9,9 +9,11 @@ from quota_ops.model.approval import Decision
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.finding import Finding
 from quota_ops.model.metadata import Metadata
+from quota_ops.model.origin import Origin
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.rollback import Rollback
+from quota_ops.model.rows import DesiredRow
 from quota_ops.model.verification import BrokerAnswer, RowVerdict
 
 STAGES = ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report")
@@ -50,6 +52,13 @@ def has_not_ended(stages: Iterable[StageResult]) -> bool:
     return any(one.status is StageStatus.NOT_ENDED for one in stages)
 
 
+class Record(NamedTuple):
+    """What a run without a plan did: a word, `Altered`, and a sentence."""
+
+    word: str
+    reason: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
     """One run, ready to be laid out; parts that a run did not come to are None or empty.
@@ -85,3 +94,9 @@ class Report:
     """What people said of the plan, in order."""
     findings: tuple[Finding, ...] = ()
     """Silenced ones too."""
+    asked: Mapping[tuple[str, str], DesiredRow] = field(default_factory=dict)
+    """By entity and key, what Git says of the rows in `verdicts`."""
+    origins: Mapping[tuple[str, str], Origin] = field(default_factory=dict)
+    """By entity and key, what is known of a value that the ledger does not know."""
+    record: Record | None = None
+    """What an alter, adopt or release did; None of a run that compares."""

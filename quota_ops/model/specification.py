@@ -1,7 +1,7 @@
 """KIP-546's way to say on a command line which entities are meant: names, defaults, any, strict."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 
 from quota_ops.model.entity import ENTITY_TYPES, IP, MAX_NAME_BYTES, Entity
@@ -13,18 +13,24 @@ _LIKE_A_TYPE = re.compile(r",([A-Za-z_-]+)=")
 
 
 def parse_filter(
-    names: Sequence[str], defaults: Sequence[str], anyone: Sequence[str], *, strict: bool
+    names: Sequence[str],
+    defaults: Sequence[str],
+    anyone: Sequence[str],
+    *,
+    strict: bool,
+    others: Collection[str] = (),
 ) -> EntityFilter:
     """The filter that the flags describe; each may be given several times.
 
-    Raises InvalidInput, in the broker's words, for what a broker would not filter by.
+    `others` are types that may be meant too, as they are there. Raises InvalidInput, in the
+    broker's words, for what a broker would not filter by.
     """
     parts = (
         *(FilterPart(kind, Match.EXACT, name) for kind, name in parse_names(names)),
         *(FilterPart(kind, Match.DEFAULT) for kind in parse_types(defaults)),
         *(FilterPart(kind, Match.ANY) for kind in parse_types(anyone)),
     )
-    _require_describable(part.type for part in parts)
+    _require_describable((part.type for part in parts), others)
     return EntityFilter(parts, strict)
 
 
@@ -125,7 +131,7 @@ def parse_types(given: Iterable[str]) -> tuple[str, ...]:
     return tuple(kind.strip() for text in given for kind in text.split(","))
 
 
-def _require_describable(types: Iterable[str]) -> None:
+def _require_describable(types: Iterable[str], others: Collection[str]) -> None:
     """Refuse what brokers refuse, in their order and words. Source: ClientQuotasImage.describe."""
     seen: set[str] = set()
     for kind in types:
@@ -135,7 +141,7 @@ def _require_describable(types: Iterable[str]) -> None:
             raise InvalidInput(
                 f"Entity type {kind} cannot appear more than once in the filter. (INVALID_REQUEST)"
             )
-        if kind not in ENTITY_TYPES:
+        if kind not in ENTITY_TYPES and kind not in others:
             raise InvalidInput(
                 f"Unsupported entity type {kind} (UNSUPPORTED_VERSION)",
                 f"Kafka filters by {', '.join(ENTITY_TYPES)}; without a filter all are described.",

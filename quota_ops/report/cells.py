@@ -6,6 +6,7 @@ from math import isfinite
 from quota_ops.model.difference import DRIFT_KINDS, WRITES, Action, Difference, Kind
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
 from quota_ops.model.memory import CLEARED
+from quota_ops.model.numbers import format_percent, plural
 from quota_ops.model.outcome import DONE, MEANT, Outcome, Status
 from quota_ops.model.plan import change_share, is_cut
 from quota_ops.model.quota import UNLIMITED, format_limit
@@ -17,13 +18,13 @@ KIND_MEANING = {
     Kind.IN_SYNC: "Git and the cluster agree, and the ledger now knows it",
     Kind.PENDING: "Git moved, the cluster has not yet",
     Kind.DRIFTED: "changed on the cluster, not in Git",
-    Kind.TAKEOVER: "the cluster held another value before this repository",
+    Kind.TAKEOVER: "the cluster has another value, which is unmanaged",
     Kind.CONFLICT: "changed in Git and on the cluster",
     Kind.REMOVED: "left Git, still on the cluster",
     Kind.CHANGED_SINCE: "left Git, then changed on the cluster",
     Kind.LATE_WRITE: "an earlier run's write arrived late",
     Kind.RETURNED: "not in Git, and back with a value that a run cleared or wrote late",
-    Kind.UNMANAGED: "on the cluster, never described in Git",
+    Kind.UNMANAGED: "on the cluster, and neither in Git nor in the ledger",
     Kind.GONE: "removed from the cluster behind Git's back, and from Git",
     Kind.CLEARED: "neither in Git nor on the cluster: an earlier run did not finish",
 }
@@ -35,7 +36,7 @@ _limit = lru_cache(maxsize=65_536)(format_limit)
 
 def kind(row: ReportRow) -> str:
     """The kind of a difference as a word."""
-    return row.difference.kind.replace("_", " ")
+    return row.difference.kind.replace("_", " ") if row.planned else "differs"
 
 
 def sign(row: ReportRow) -> str:
@@ -56,7 +57,7 @@ def sign(row: ReportRow) -> str:
 
 def now(row: ReportRow) -> str:
     """The cluster's value before the run, with its unit."""
-    return _limit(row.difference.key, row.difference.before)
+    return _limit(row.difference.key, row.difference.before) if row.planned else ""
 
 
 def then(row: ReportRow) -> str:
@@ -83,7 +84,7 @@ def change(row: ReportRow) -> str:
     share = change_share(difference)
     if not isfinite(share) or share == 0:
         return "replaced"
-    return f"{share:+,.0f} %" if abs(share) >= 1 else f"{share:+.1g} %"
+    return format_percent(share)
 
 
 def since(row: ReportRow) -> tuple[str, ...]:
@@ -92,11 +93,19 @@ def since(row: ReportRow) -> tuple[str, ...]:
     Of drift, and of what is remembered, only the last time is known at which it was not there yet.
     """
     difference = row.difference
-    if not difference.since:
-        return () if difference.before is None else ("before us",)
-    day, _, time = moment(difference.since).partition(" ")
-    later = difference.kind in DRIFT_KINDS or difference.memory is not None
-    return (f"after {day}" if later else day, time)
+    known = difference.since
+    after = difference.kind in DRIFT_KINDS or difference.memory is not None
+    if not known and row.origin is not None:
+        known, after = row.origin.after, True
+    if not known:
+        return () if difference.before is None else ("unknown",)
+    day, _, time = moment(known).partition(" ")
+    return (f"after {day}" if after else day, time)
+
+
+def origin(row: ReportRow) -> str:
+    """What is known of a value that the ledger does not know; empty for others."""
+    return shown(row.origin.words) if row.origin else ""
 
 
 def asked_by(row: ReportRow) -> str:
@@ -161,14 +170,16 @@ def answer(row: ReportRow, *, read_back: bool) -> str:
     if row.validated is not None:
         accepted = row.validated.status is Status.ACCEPTED
         return "would be accepted" if accepted else outcome_words(row.validated)
-    return held(row) or _left_alone(row.difference)
+    return held(row) or left_alone(row) or origin(row)
 
 
-def _left_alone(difference: Difference) -> str:
+def left_alone(row: ReportRow) -> str:
+    """Why a row that differs is only reported; empty when it is written."""
+    difference = row.difference
     if difference.hands_off:
         return shown(f"left alone: {difference.hands_off}")
     if difference.action is Action.REPORT and difference.kind is Kind.DRIFTED:
-        return "only reported, as the policy says"
+        return "only reported: cluster.yaml sets drift: report"
     return ""
 
 
@@ -221,11 +232,12 @@ def _seen(verdict: RowVerdict) -> str:
     held: dict[str, list[int]] = {}
     for broker, value in verdict.seen:
         held.setdefault(_limit(verdict.key, value), []).append(broker)
-    said = (f"{_holders(brokers)} holds {value}" for value, brokers in held.items())
+    said = (f"{_holders(brokers)} {value}" for value, brokers in held.items())
     return "; ".join(said) or "no broker answered"
 
 
 def _holders(brokers: list[int]) -> str:
     if brokers == [BOOTSTRAP]:
-        return "the bootstrap address"
-    return f"broker {', '.join(map(str, brokers))}"
+        return "the bootstrap address holds"
+    names, number = ", ".join(map(str, brokers)), len(brokers)
+    return f"{plural(number, 'broker')} {names} {plural(number, 'holds', 'hold')}"

@@ -10,10 +10,10 @@ from quota_ops.model.quota import json_number
 from quota_ops.model.report import Report
 from quota_ops.report.findings import findings_json
 from quota_ops.report.remarks import warnings
-from quota_ops.report.standing import ReportRow, report_rows, standings
+from quota_ops.report.standing import ReportRow, Standing, count_in_sync, report_rows, standings
 from quota_ops.report.summary import answer
 
-SCHEMA = 1
+SCHEMA = 2
 """Raised when a field goes or changes its meaning; new fields do not raise it."""
 
 
@@ -22,8 +22,11 @@ def as_json(report: Report) -> str:
 
     schema          this number
     cluster, cluster_id, run, commit, started, finished, writes, versions
-    answer          word (Yes, Not yet, No, Unknown) and sentence
-    counts          how many quotas stand where
+    answer          word (Yes, Not yet, No, Unknown; of a run without a plan Altered, Not altered,
+                    Adopted, Released) and sentence
+    counts          how many quotas stand where when the run is over. `changed` were set or
+                    cleared by this run; those that were set are in `in_sync` too. null is what the
+                    run did not look at: verify of a cluster compares no more than Git describes
     verified        how many rows every answering broker holds as they should be
     stages          stage, status, seconds, message
     plan            digest, desired, actual, in_sync, batches, ledger, holds (who, until, by,
@@ -37,9 +40,12 @@ def as_json(report: Report) -> str:
     brokers         broker, address, asked, behind, error, bootstrap (whether that address alone
                     was asked; broker is who answered there, -1 unknown), absent (whether it
                     belongs to the cluster and could not be asked; `error` says why)
-    rows            sorted by entity and key: the columns of a difference, `target` (what the
-                    cluster is to hold), `standing`, `guarded`, `validated` and `applied` (batch,
-                    status, code, error, message), `verdict` and `seen` ([broker, value] each)
+    rows            sorted by entity and key: the columns of a difference (`kind`, `before` and
+                    `verified` null where no plan is about the row: see `seen`), `target` (what the
+                    cluster is to hold), `standing`, `guarded`, `origin` (what is known of a
+                    value that the ledger does not know, else null), `validated` and `applied`
+                    (batch, status, code, error, message), `verdict` and `seen` ([broker, value]
+                    each)
 
     Numbers are in the key's own unit; NaN, inf and -inf are written as strings.
     """
@@ -60,7 +66,7 @@ def _head(report: Report) -> dict[str, Any]:
         "finished": report.finished,
         "writes": report.writes,
         "answer": {"word": said.word, "sentence": said.sentence},
-        "counts": {one.name.lower(): number for one, number in standings(report).items()},
+        "counts": _counts(report),
         "verified": report.verified,
         "stages": [stage._asdict() for stage in report.stages],
         "plan": None if report.plan is None else _plan(report.plan),
@@ -71,6 +77,16 @@ def _head(report: Report) -> dict[str, Any]:
         "brokers": [asdict(broker) for broker in report.brokers],
         "versions": dict(report.versions),
     }
+
+
+def _counts(report: Report) -> dict[str, int | None]:
+    counts: dict[str, int | None] = {one.name.lower(): None for one in Standing}
+    if report.plan is not None:
+        counts |= {one.name.lower(): number for one, number in standings(report).items()}
+        counts["in_sync"] = count_in_sync(report)
+    elif report.brokers:
+        counts |= {"in_sync": report.verified, "unsettled": len(report.verdicts)}
+    return counts
 
 
 def _plan(plan: Plan) -> dict[str, Any]:
@@ -91,12 +107,14 @@ def _plan(plan: Plan) -> dict[str, Any]:
 def _row(row: ReportRow) -> dict[str, Any]:
     difference, verdict = row.difference, row.verdict
     return difference._asdict() | {
-        "before": json_number(difference.before),
+        "kind": difference.kind if row.planned else None,
+        "before": json_number(difference.before) if row.planned else None,
         "after": json_number(difference.after),
-        "verified": json_number(difference.verified),
+        "verified": json_number(difference.verified) if row.planned else None,
         "target": json_number(difference.target),
         "standing": row.standing.name.lower(),
         "guarded": row.guarded,
+        "origin": row.origin and row.origin.words,
         "validated": _outcome(row.validated),
         "applied": _outcome(row.applied),
         "verdict": verdict and verdict.verdict,

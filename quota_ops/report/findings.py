@@ -5,8 +5,8 @@ from typing import Any
 
 from quota_ops.model.finding import Finding
 from quota_ops.model.finding_codes import CODES, Code, Severity
+from quota_ops.model.numbers import counted
 from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
-from quota_ops.report.wording import counted
 
 MOST, FEW = 100, 10
 """Findings that a report lists, and a screen beside other things; the JSON has them all."""

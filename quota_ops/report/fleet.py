@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from quota_ops.model.numbers import counted
 from quota_ops.model.report import Report
 from quota_ops.report.markdown import cell, fitting
 from quota_ops.report.page import LONG
@@ -14,7 +15,7 @@ from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line, plain
 from quota_ops.report.standing import ReportRow, Section, Standing, report_rows, standings
 from quota_ops.report.summary import Answer, Word, answer
 from quota_ops.report.template import rendered
-from quota_ops.report.wording import counted, moment
+from quota_ops.report.wording import moment
 
 Fleet = Sequence[tuple[str, Report | str]]
 """Each cluster's name, and its report or why there is none."""
@@ -24,6 +25,7 @@ COUNTED = (
     Standing.IN_SYNC,
     Standing.PENDING,
     Standing.DRIFTED,
+    Standing.HELD,
     Standing.UNSETTLED,
     Standing.UNMANAGED,
 )

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from quota_ops.model.commit import short
 from quota_ops.model.entity import Entity
+from quota_ops.model.numbers import counted
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.report import Report
 from quota_ops.model.silence import spoken
@@ -28,7 +29,7 @@ from quota_ops.report.remarks import (
 from quota_ops.report.rollback import left_words, rollback_words
 from quota_ops.report.standing import ReportRow, Section, report_rows
 from quota_ops.report.summary import answer, stages_not_run, stopped_stages
-from quota_ops.report.wording import counted, shortened, shown
+from quota_ops.report.wording import shortened, shown
 
 LIMIT = 60_000
 """GitHub refuses a comment of more than 65,536 characters."""
@@ -95,7 +96,7 @@ def _sentence(parts: Iterable[str]) -> str:
 def table_row(row: ReportRow) -> str:
     """A row of `TABLE`."""
     change = cells.change(row).replace("-", "\N{MINUS SIGN}")
-    below = cells.trouble(row) or cells.held(row)
+    below = cells.trouble(row) or cells.held(row) or cells.origin(row)
     share = f" ({change})" if change.endswith("%") else ""
     whom = (
         f"{noun} {cell(name)}".strip()

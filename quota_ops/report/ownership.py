@@ -2,30 +2,34 @@
 
 from collections.abc import Mapping, Sequence
 
+from quota_ops.model.entity import Entity
+from quota_ops.model.hold import Hold, hold_on
 from quota_ops.model.memory import REMEMBERED
+from quota_ops.model.numbers import counted, plural
 from quota_ops.model.ownership import Adoption
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import DesiredRow, LedgerRow
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
-from quota_ops.report.wording import counted
 
 Asked = Mapping[tuple[str, str], DesiredRow]
 """What Git asks for, by entity and key."""
 _NONE = "no quota of that name: check the spelling."
 
 
-def adopted_screen(where: str, found: Sequence[Adoption], *, named: bool) -> Screen:
+def adopted_screen(
+    where: str, found: Sequence[Adoption], holds: Sequence[Hold], *, named: bool
+) -> Screen:
     """The rows that were looked at, and what the next run does with each.
 
-    `named` is whether somebody said whose, so that none at all may be a slip.
+    `holds` last now; `named` is whether somebody said whose, so that none at all may be a slip.
     """
     adopted, ours = (sum(getattr(one, what) for one in found) for what in ("adopted", "ours"))
-    before = f", {ours:,} {'was' if ours == 1 else 'were'} ours already" if ours else ""
+    before = f", {ours:,} {plural(ours, 'was', 'were')} ours already" if ours else ""
     rows = tuple(
         Row(
             (
                 *map(Span, (one.entity, one.key, format_limit(one.key, one.value))),
-                Span(adopted_fate(one), Tone.CHANGE if _moves(one) else Tone.CONTEXT),
+                Span(adopted_fate(one, holds), Tone.CHANGE if _moves(one) else Tone.CONTEXT),
             )
         )
         for one in found
@@ -47,8 +51,13 @@ def _moves(one: Adoption) -> bool:
     return one.refusal is None and (one.asked is None or one.asked.value != one.value)
 
 
-def adopted_fate(one: Adoption) -> str:
-    """What becomes of a row that was to be adopted."""
+def adopted_fate(one: Adoption, holds: Sequence[Hold] = ()) -> str:
+    """What becomes of a row that was to be adopted, while these holds last."""
+    hold = hold_on(holds, Entity.parse(one.entity)) if _moves(one) else None
+    return _adopted_fate(one) + (f", but it is {hold.text}" if hold else "")
+
+
+def _adopted_fate(one: Adoption) -> str:
     if one.refusal is not None:
         return f"not adopted: {one.refusal}"
     if one.asked is None:
@@ -80,13 +89,22 @@ def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]], *, named:
     return (line(heading, Tone.STRONG), *_listed(headings, table, slip))
 
 
-def released_fate(row: LedgerRow, asked: Asked, *, clear_unmanaged: bool) -> str:
-    """What becomes of a row that the ledger has forgotten."""
+def released_fate(
+    row: LedgerRow, asked: Asked, *, clear_unmanaged: bool, hold: Hold | None, why: str | None
+) -> str:
+    """What becomes of a row that the ledger has forgotten.
+
+    `hold` is who holds its entity now, `why` says why no plan could write it.
+    """
     if row.state in REMEMBERED:
         return "no longer remembered: no run is named if it comes back"
     described = asked.get((row.entity, row.key))
+    held = f", but it is {hold.text}" if hold else ""
     if described is not None:
-        return f"{described.file}:{described.line} describes it: a reconcile makes it ours again"
+        place = f"{described.file}:{described.line}"
+        return f"{place} describes it: a reconcile makes it ours again{held}"
+    if why is not None:
+        return f"unmanaged: reported, and left alone ({why})"
     if clear_unmanaged:
-        return "unmanaged, and clear_unmanaged says that a reconcile clears it"
+        return f"unmanaged, and clear_unmanaged says that a reconcile clears it{held}"
     return "unmanaged: reported, and left alone"

@@ -36,9 +36,13 @@ def style(standing: Standing) -> str:
 
 
 def bar(count: Mapping[Standing, int]) -> tuple[BarPart, ...]:
-    """The parts of the bar that are not empty; what is on neither side has no part."""
+    """The parts of the bar that are not empty; what is on neither side has no part.
+
+    Beside what this run changed, which is in sync now too, the others were in sync before.
+    """
+    labels = {Standing.IN_SYNC: "in sync before"} if count.get(Standing.CHANGED) else {}
     return tuple(
-        BarPart(style(standing), standing.value, MEANING[standing], number)
+        BarPart(style(standing), labels.get(standing, standing.value), MEANING[standing], number)
         for standing, number in count.items()
         if number and standing is not Standing.FORGOTTEN
     )

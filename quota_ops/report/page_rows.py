@@ -50,7 +50,7 @@ def page_row(row: ReportRow, *, read_back: bool) -> PageRow:
         sign=cells.sign(row),
         kind=cells.kind(row),
         entity=difference.entity,
-        note="; ".join(filter(None, (touches, difference.reason))),
+        note="; ".join(filter(None, (touches, difference.reason, cells.origin(row)))),
         key=difference.key,
         now=cells.now(row),
         then=cells.then(row),

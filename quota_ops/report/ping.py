@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from quota_ops.model.numbers import counted, plural
 from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
 from quota_ops.model.registration import Absent
 from quota_ops.model.verification import BACK_OR_GONE, BOOTSTRAP, ONLY_BOOTSTRAP
 from quota_ops.report.remarks import INCOMPLETE, callback_words, names_of
 from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
-from quota_ops.report.wording import counted, duration, shown
+from quota_ops.report.wording import duration, shown
 
 _ZOOKEEPER = (
     "The cluster keeps its metadata in ZooKeeper: it takes limits that KRaft refuses, and rounds "
@@ -23,7 +24,7 @@ def ping_screen(cluster: str, ping: ClusterPing) -> Screen:
     brokers = len(ping.brokers) + len(ping.missed)
     whole = answer == brokers
     mode = f"; {ping.mode}" if ping.mode else ""
-    total = f"{answer} of {counted(brokers, 'broker')} answer{'s' * (answer == 1)}"
+    total = f"{answer:,} of {counted(brokers, 'broker')} {plural(answer, 'answers', 'answer')}"
     if ping.bootstrap:
         total = f"the bootstrap address {'answers' if whole else 'does not answer'}"
     return (
@@ -99,7 +100,7 @@ def _out_of_reach(brokers: tuple[int, ...]) -> str:
     names = ", ".join(map(str, brokers))
     one = f"Broker {names} does not answer at the address that it advertises."
     more = f"Brokers {names} do not answer at the addresses that they advertise."
-    return f"{one if len(brokers) == 1 else more} {ONLY_BOOTSTRAP}"
+    return f"{plural(len(brokers), one, more)} {ONLY_BOOTSTRAP}"
 
 
 def as_json(cluster: str, ping: ClusterPing) -> dict[str, Any]:

@@ -6,12 +6,13 @@ from datetime import datetime
 from quota_ops.model.commit import short
 from quota_ops.model.difference import WRITES
 from quota_ops.model.guards import MEANINGS
+from quota_ops.model.numbers import counted
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.report import Report
 from quota_ops.report.markdown import TABLE, code, fitting, table_row
 from quota_ops.report.remarks import NO_LEDGER, validated_words
 from quota_ops.report.standing import report_rows
-from quota_ops.report.wording import counted, shown
+from quota_ops.report.wording import shown
 
 
 def subject(report: Report, plan: Plan) -> str:

@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 from quota_ops.model.approval import Said
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.metadata import Metadata
+from quota_ops.model.numbers import counted, plural
 from quota_ops.model.outcome import DONE
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.registration import Absent
 from quota_ops.model.report import Report, StageResult
 from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer
-from quota_ops.report.wording import counted, duration, moment, shown
+from quota_ops.report.wording import duration, moment, shown
 
 INCOMPLETE = (
     "The cluster does not name its fenced brokers (Apache Kafka does since 4.0): one that is down "
@@ -56,14 +57,14 @@ def validated_words(report: Report) -> str:
     if report.plan is None or not report.validated:
         return ""
     batches = report.plan.batches
-    how = f"validate-only, {batches:,} {'batch' if batches == 1 else 'batches'}"
+    how = f"validate-only, {counted(batches, 'batch')}"
     seconds = next((one.seconds for one in report.stages if one.stage == "validate"), None)
     how += f", {duration(seconds)}" if seconds is not None else ""
     keys = sum(len(one.keys) for one in report.validated)
     refused = sum(len(one.keys) for one in report.validated if one.status not in DONE)
     if refused:
         return f"The broker does not accept {refused:,} of {counted(keys, 'change')} ({how})."
-    return f"The broker accepts {'it' if keys == 1 else f'all {keys:,}'} ({how})."
+    return f"The broker accepts {plural(keys, 'it', f'all {keys:,}')} ({how})."
 
 
 def is_accepted(report: Report) -> bool:
@@ -76,10 +77,10 @@ def guards_words(plan: Plan) -> str:
     names = list(dict.fromkeys(guard.guard for guard in plan.refused))
     if not names:
         return ""
-    need, them = ("needs", "it") if len(names) == 1 else ("need", "them")
+    number = len(names)
     return (
-        f"{counted(len(names), 'guard')} {need} a person's approval. "
-        f"Let {them} pass with {allow(*names)} ({in_airflow(plan)})."
+        f"{counted(number, 'guard')} {plural(number, 'needs', 'need')} a person's approval. "
+        f"Let {plural(number, 'it', 'them')} pass with {allow(*names)} ({in_airflow(plan)})."
     )
 
 
@@ -149,7 +150,7 @@ def metadata_words(metadata: Metadata | None) -> Iterator[str]:
 
 def names_of(brokers: Sequence[Absent]) -> str:
     """Their names at the beginning of a sentence: `Broker 3`, `Brokers 3, 4`."""
-    return f"Broker{'s' * (len(brokers) > 1)} {', '.join(str(one.id) for one in brokers)}"
+    return f"{plural(len(brokers), 'Broker')} {', '.join(str(one.id) for one in brokers)}"
 
 
 def _absent_words(metadata: Metadata) -> Iterator[str]:
@@ -174,7 +175,7 @@ def brokers_words(brokers: Sequence[BrokerAnswer]) -> str:
         return _bootstrap_words(brokers[0])
     agree = sum(one.agrees for one in brokers)
     absent = [f"; broker {one.broker} {one.error}" for one in brokers if one.absent]
-    total = f"{agree} of {counted(len(brokers), 'broker')} agree{'s' if agree == 1 else ''}"
+    total = f"{agree} of {counted(len(brokers), 'broker')} {plural(agree, 'agrees', 'agree')}"
     return total + "".join(absent)
 
 

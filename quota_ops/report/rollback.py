@@ -5,11 +5,11 @@ from shlex import quote
 
 from quota_ops.model.commit import named
 from quota_ops.model.entity import Entity
+from quota_ops.model.numbers import counted, plural
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.unseen import is_visible
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
-from quota_ops.report.wording import counted
 
 MOST, MOST_HELD = 20, 3
 """How many rows that are left are named, and how many commands that hold one are shown."""
@@ -19,7 +19,7 @@ _HEADINGS = ("entity", "key", "before", "that run set", "now", "left, because")
 def rollback_words(rollback: Rollback) -> str:
     """What is rolled back, who asked and why, as one sentence."""
     number = len(rollback.left)
-    left = f", {number:,} left as {'it is' if number == 1 else 'they are'}" if number else ""
+    left = f", {number:,} left as {plural(number, 'it is', 'they are')}" if number else ""
     why = f": {rollback.reason}" if rollback.reason else ""
     return (
         f"{rollback.by} rolls back {len(rollback.taken):,} of "
@@ -73,8 +73,7 @@ def afterwards(rollback: Rollback, cluster: str) -> Iterator[str]:
             f"{' '.join(_flags(entity))} --until 12h --reason TEXT"
         )
     if more := len(entities) - len(typed[:MOST_HELD]):
-        noun = "entity" if more == 1 else "entities"
-        yield f"and {more:,} more {noun}, each by a hold of its own"
+        yield f"and {counted(more, 'more entity')}, each by a hold of its own"
 
 
 def _again(rollback: Rollback) -> str:

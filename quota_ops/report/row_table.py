@@ -64,7 +64,7 @@ def _row(row: ReportRow, columns: Columns, below: tuple[Line, ...] = ()) -> Row:
 
 
 def _below(row: ReportRow) -> tuple[Line, ...]:
-    trouble, held = cells.trouble(row), cells.held(row)
-    if trouble:
+    if trouble := cells.trouble(row):
         return (line(f"     {trouble}", Tone.REFUSAL),)
-    return (line(f"     {held}", Tone.CONTEXT),) if held else ()
+    why = cells.held(row) or cells.left_alone(row) or cells.origin(row)
+    return (line(f"     {why}", Tone.CONTEXT),) if why else ()

@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from quota_ops.model.difference import Action
+from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.errors import InvalidDesiredState
+from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import MEANT, Status
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.quota import format_limit
@@ -26,9 +27,9 @@ from quota_ops.report.remarks import (
 )
 from quota_ops.report.row_table import plan_table
 from quota_ops.report.screen import Line, Screen, Span, Tone, line
-from quota_ops.report.standing import Section, Standing, not_read_back, report_rows, standings
+from quota_ops.report.standing import Section, Standing, not_read_back, report_rows
 from quota_ops.report.summary import stopped_stages
-from quota_ops.report.wording import counted, duration, short_commit, shown
+from quota_ops.report.wording import duration, short_commit, shown
 
 
 def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
@@ -86,20 +87,45 @@ def warning_lines(report: Report) -> Screen:
 
 
 def _heading(report: Report, plan: Plan) -> Line:
-    count = standings(report)
-    ours = plan.desired + sum(row.action is Action.CLEAR for row in plan.writes)
-    numbers = (
-        f"{len(plan.writes):,} to change of {ours:,}, {count[Standing.IN_SYNC]:,} in sync, "
-        f"{count[Standing.UNMANAGED]:,} unmanaged"
-    )
-    if count[Standing.HELD]:
-        numbers += f", {count[Standing.HELD]:,} held"
     return (
         Span(report.cluster, Tone.STRONG),
         Span(f" ({plan.policy.cluster_id}) at {short_commit(plan.commit)}", Tone.CONTEXT),
         Span(f"      plan {plan.digest[:SHORT]}      "),
-        Span(numbers, Tone.CHANGE if plan.writes else Tone.OK),
+        Span(plan_numbers(plan), Tone.CHANGE if plan.writes else Tone.OK),
     )
+
+
+def plan_numbers(plan: Plan) -> str:
+    """How many rows a plan changes, and how many it leaves as they are and why.
+
+    `8 to change of 26 (6 to set, 2 to clear), 18 in sync, 1 unmanaged`: to change, in sync, held
+    and only reported make up the whole; what is unmanaged or gone is beside it.
+    """
+    count = Counter(_part(row) for row in plan.differences)
+    held, reported, gone = count["held"], count["only reported"], count["gone"]
+    sets, clears = count[Action.SET], count[Action.CLEAR]
+    both = f" ({sets:,} to set, {clears:,} to clear)" if sets and clears else ""
+    whole = sets + clears + plan.in_sync + held + reported
+    return (
+        f"{sets + clears:,} to change of {whole:,}{both}, {plan.in_sync:,} in sync"
+        + (f", {held:,} held" if held else "")
+        + (f", {reported:,} only reported" if reported else "")
+        + (f", {gone:,} gone" if gone else "")
+        + f", {count['unmanaged']:,} unmanaged"
+    )
+
+
+def _part(row: Difference) -> str:
+    """The number of the heading that a row is counted in; empty for one that is in none."""
+    if row.action in WRITES:
+        return row.action
+    if row.kind in {Kind.IN_SYNC, Kind.CLEARED}:
+        return ""
+    if row.action is Action.HELD:
+        return "held"
+    if row.kind in {Kind.UNMANAGED, Kind.GONE}:
+        return row.kind
+    return "only reported"
 
 
 def guard_lines(plan: Plan) -> Iterator[Line]:
@@ -176,8 +202,7 @@ def finished_line(report: Report, place: str) -> Line:
     seconds = duration(sum(one.seconds or 0.0 for one in report.stages))
     parts = [f"nothing applied in {seconds}"]
     if keys:
-        noun = "entity" if entities == 1 else "entities"
-        parts = [f"applied {counted(keys, 'key')} on {entities:,} {noun} in {seconds}"]
+        parts = [f"applied {counted(keys, 'key')} on {counted(entities, 'entity')} in {seconds}"]
     if report.brokers:
         parts.append(brokers_words(report.brokers))
     whole = MEANT.issuperset(one.status for one in report.applied) and all(

@@ -14,9 +14,11 @@ from quota_ops.model.difference import (
     Kind,
 )
 from quota_ops.model.guards import concerns
+from quota_ops.model.origin import Origin
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.plan import Plan
 from quota_ops.model.report import Report, StageStatus
+from quota_ops.model.rows import DesiredRow
 from quota_ops.model.verification import RowVerdict
 
 
@@ -68,6 +70,10 @@ class ReportRow(NamedTuple):
     applied: Outcome | None = None
     verdict: RowVerdict | None = None
     guarded: bool = False
+    planned: bool = True
+    """Whether a plan is about it; without one a row has no kind, and what it was is unknown."""
+    origin: Origin | None = None
+    """What is known of a value that the ledger does not know."""
 
     @property
     def was_written(self) -> bool:
@@ -118,7 +124,8 @@ def report_rows(report: Report) -> tuple[ReportRow, ...]:
     verdicts = {(one.entity, one.key): one for one in report.verdicts}
     rows = _planned(report, report.plan, verdicts) if report.plan else []
     cluster = report.cluster_id or ""
-    return (*(_unplanned(cluster, verdict) for verdict in verdicts.values()), *rows)
+    asked = report.asked
+    return (*(_unplanned(cluster, one, asked.get(key)) for key, one in verdicts.items()), *rows)
 
 
 def _planned(
@@ -134,7 +141,9 @@ def _planned(
         answers = validated.get(place), applied.get(place), verdicts.pop(place, None)
         standing = _standing(difference, *answers, forgets=forgets)
         guarded = bool(spoke) and any(concerns(one, difference, plan.policy) for one in spoke)
-        rows.append(ReportRow(difference, standing, *answers, guarded))
+        rows.append(
+            ReportRow(difference, standing, *answers, guarded, origin=report.origins.get(place))
+        )
     return rows
 
 
@@ -186,12 +195,26 @@ _NOT_WRITTEN = dict.fromkeys(DRIFT_KINDS, Standing.DRIFTED) | dict.fromkeys(
 """Where a row stands that is to be written and was not."""
 
 
-def _unplanned(cluster: str, verdict: RowVerdict) -> ReportRow:
-    """A row that one broker held as it should be, so that it was no difference, and another not."""
+def _unplanned(cluster: str, verdict: RowVerdict, asked: DesiredRow | None) -> ReportRow:
+    """A row that no plan is about, and that a broker holds otherwise than Git says."""
     held = verdict.expected
     where = (cluster, verdict.entity, verdict.key, Kind.IN_SYNC, Action.REPORT)
     difference = Difference(*where, held, held, held, *(None,) * 9)
-    return ReportRow(difference, Standing.UNSETTLED, verdict=verdict)
+    if asked is not None:
+        difference = difference._replace(
+            owner=asked.owner, reason=asked.reason, file=asked.file, line=asked.line
+        )
+    return ReportRow(difference, Standing.UNSETTLED, verdict=verdict, planned=False)
+
+
+def count_in_sync(report: Report) -> int:
+    """How many quotas of Git the cluster holds when the run is over, as far as it was seen."""
+    written = sum(
+        row.standing is Standing.CHANGED and row.difference.target is not None
+        for row in report_rows(report)
+    )
+    unseen = sum(row.difference.target is not None for row in not_read_back(report))
+    return standings(report)[Standing.IN_SYNC] + written - unseen
 
 
 @lru_cache(maxsize=1)

@@ -6,17 +6,19 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from quota_ops.model.numbers import counted, plural
 from quota_ops.model.report import STOPPED, Report, StageResult, StageStatus, has_not_ended
 from quota_ops.report.cells import trouble_word
 from quota_ops.report.remarks import brokers_words
 from quota_ops.report.standing import (
     ReportRow,
     Standing,
+    count_in_sync,
     not_read_back,
     report_rows,
     standings,
 )
-from quota_ops.report.wording import counted, shown
+from quota_ops.report.wording import shown
 
 
 class Word(StrEnum):
@@ -29,9 +31,12 @@ class Word(StrEnum):
 
 
 class Answer(NamedTuple):
-    """The word, what it rests on, and what else is worth knowing."""
+    """The word, what it rests on, and what else is worth knowing.
 
-    word: Word
+    Of a run that compares nothing the word says what it did: `Altered`.
+    """
+
+    word: Word | str
     reason: str
     details: tuple[str, ...] = ()
 
@@ -52,8 +57,7 @@ def answer(report: Report, named: str | None = None) -> Answer:
     rows, count = report_rows(report), standings(report)
     cluster = shown(named or report.cluster)
     if report.plan is None and not report.brokers:
-        why = _stop(report) or "no plan was made"
-        return Answer(Word.UNKNOWN, f"{why}, so nothing is known of {cluster}")
+        return _uncompared(report, cluster)
     stop = _stop(report)
     unseen = not_read_back(report)
     details = tuple(_details(report, rows, count, unseen))
@@ -71,6 +75,14 @@ def answer(report: Report, named: str | None = None) -> Answer:
     return Answer(Word.YES, _agreed(report, cluster), details)
 
 
+def _uncompared(report: Report, cluster: str) -> Answer:
+    """What a run without a plan did, or why nothing is known."""
+    if report.record is not None:
+        return Answer(report.record.word, shown(report.record.reason))
+    why = _stop(report) or "no plan was made"
+    return Answer(Word.UNKNOWN, f"{why}, so nothing is known of {cluster}")
+
+
 def _agreed(report: Report, cluster: str) -> str:
     if report.rollback is None:
         return f"{cluster} holds what Git says"
@@ -81,10 +93,10 @@ def _agreed(report: Report, cluster: str) -> str:
 def _moved(cluster: str, count: Mapping[Standing, int]) -> str:
     """What somebody else, or an earlier run of ours, has written since; empty when nothing was."""
     if number := count[Standing.DRIFTED]:
-        changed = f"{'was' if number == 1 else 'were'} changed behind Git's back"
+        changed = f"{plural(number, 'was', 'were')} changed behind Git's back"
         return f"{counted(number, 'quota')} on {cluster} {changed}"
     number = count[Standing.RETURNED]
-    again = f"{'has' if number == 1 else 'have'} the value of an earlier run again"
+    again = f"{plural(number, 'has', 'have')} the value of an earlier run again"
     return f"{counted(number, 'quota')} on {cluster} {again}" if number else ""
 
 
@@ -119,20 +131,16 @@ def _details(
     unsaid = has_not_ended(report.stages) and there[:1] == [Standing.PENDING]
     yield from (f"{count[one]:,} {_ALSO[one]}" for one in (there if unsaid else there[1:]))
     if report.plan and (guards := len(report.plan.refused)):
-        yield f"{counted(guards, 'guard')} need{'s' if guards == 1 else ''} a person's approval"
+        yield f"{counted(guards, 'guard')} {plural(guards, 'needs', 'need')} a person's approval"
     if unseen:
-        were = "was" if len(unseen) == 1 else "were"
+        were = plural(len(unseen), "was", "were")
         yield f"{counted(len(unseen), 'change')} {were} written and not read back"
     else:
         yield from _made(rows)
-    agreed = count[Standing.IN_SYNC] - sum(row.difference.target is not None for row in unseen)
-    agreed += sum(
-        row.standing is Standing.CHANGED and row.difference.target is not None for row in rows
-    )
     desired = report.plan.desired if report.plan else report.verified + len(report.verdicts)
-    yield f"{agreed:,} of {counted(desired, 'quota')} in sync"
+    yield f"{count_in_sync(report):,} of {counted(desired, 'quota')} in sync"
     if report.rollback and (left := len(report.rollback.left)):
-        yield f"{counted(left, 'change')} left as {'it is' if left == 1 else 'they are'}"
+        yield f"{counted(left, 'change')} left as {plural(left, 'it is', 'they are')}"
     yield from _brokers(report)
     if unmanaged := count[Standing.UNMANAGED]:
         yield f"{unmanaged:,} not described in Git"
@@ -142,7 +150,7 @@ def _made(rows: Sequence[ReportRow]) -> Iterator[str]:
     if made := sum(row.was_written for row in rows):
         yield f"{counted(made, 'change')} made by this run"
     if found := sum(row.was_there for row in rows):
-        yield f"{counted(found, 'change')} {'was' if found == 1 else 'were'} there already"
+        yield f"{counted(found, 'change')} {plural(found, 'was', 'were')} there already"
 
 
 def _brokers(report: Report) -> Iterator[str]:
@@ -154,7 +162,7 @@ def _brokers(report: Report) -> Iterator[str]:
 
 
 def _is(number: int) -> str:
-    return "is" if number == 1 else "are"
+    return plural(number, "is", "are")
 
 
 def _why(rows: Sequence[ReportRow]) -> str:

@@ -25,11 +25,6 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def counted(number: int, noun: str) -> str:
-    """A count and its noun: `1 quota`, `1,204 quotas`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def file_size(size: int) -> str:
     """Bytes as people read them: `512 B`, `99 MB`, `1.2 GB`."""
     for power, unit in ((9, "GB"), (6, "MB"), (3, "kB")):
@@ -55,11 +50,12 @@ def moment(at: str | None) -> str:
 
 def duration(seconds: float) -> str:
     """A length of time: `31 ms`, `9.8 s`, `2 min 04 s`."""
-    if seconds < 1:
+    if round(seconds, 3) < 1:
         return f"{seconds * 1000:.0f} ms"
-    if seconds < MINUTE:
+    if round(seconds, 1) < MINUTE:
         return f"{seconds:.1f} s"
-    return f"{int(seconds) // MINUTE} min {int(seconds) % MINUTE:02} s"
+    minutes, rest = divmod(round(seconds, 1), MINUTE)
+    return f"{minutes:.0f} min {int(rest):02} s"
 
 
 def short_commit(commit: str | None) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from quota_ops.model.errors import Refused, Unreachable
+from quota_ops.model.numbers import counted, plural
 from quota_ops.model.verification import (
     BACK_OR_GONE,
     ONLY_BOOTSTRAP,
@@ -24,7 +25,7 @@ def raise_unless_agreed(
         if one.error is not None
     ]
     said = [
-        f"{one.named} differs from Git in {one.behind:,} key{'' if one.behind == 1 else 's'}"
+        f"{one.named} differs from Git in {counted(one.behind, 'key')}"
         for one in brokers
         if one.behind
     ]
@@ -34,7 +35,7 @@ def raise_unless_agreed(
     if len(silent) == len(brokers):
         raise Unreachable(f"no broker could be asked: {message}", "Verify again when one answers.")
     if wrongs:
-        are = "row is" if len(wrongs) == 1 else "rows are"
+        are = plural(len(wrongs), "row is", "rows are")
         remedy = f"{len(wrongs):,} {are} not as Git says.{late}"
     else:
         what = _REMEDY if any(one.error and not one.absent for one in brokers) else BACK_OR_GONE

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.errors import NoAnswer, QuotaOpsError, Refused
+from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import MEANT, Outcome, Status
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.quota import format_limit
@@ -170,17 +171,17 @@ def _raise_unless_done(outcomes: Sequence[Outcome], trouble: QuotaOpsError | Non
     left = [one for one in outcomes if one.status not in MEANT]
     if not left:
         return
+    total = counted(len(outcomes), "entity")
     unknown = any(one.status is Status.UNKNOWN for one in left)
     again = "Run again: what arrived is recognised, the rest is sent."
     if trouble is not None and not unknown:
         done = len(outcomes) - len(left)
-        raise type(trouble)(f"{done} of {len(outcomes)} entities done: {trouble.message}", again)
+        raise type(trouble)(f"{done:,} of {total} done: {trouble.message}", again)
     lines = [
         f"{one.entity}  {': '.join(filter(None, (one.status, one.error, one.message)))}"
         for one in left
     ]
     raise Refused(
-        f"{len(left):,} of {len(outcomes):,} entities did not end as planned:\n"
-        + listed(lines, APPLIED),
+        f"{len(left):,} of {total} did not end as planned:\n" + listed(lines, APPLIED),
         again if unknown else "The others were written. Plan again to see where these stand.",
     )

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from quota_ops.model.approval import approve_command
 from quota_ops.model.difference import Difference
 from quota_ops.model.errors import Refused
+from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import Status
 from quota_ops.model.plan import NAMED, SHORT, Plan, approves, exact
 from quota_ops.model.quota import same
@@ -95,7 +96,8 @@ def _refuse_unless_validated(folder: RunFolder, batches: Batches) -> None:
     asked = set(keys_by_entity(_rows(batches)).items())
     if missing := len(asked - accepted):
         raise Refused(
-            f"the broker has not accepted {missing} of {len(asked)} entities (validate-only)",
+            f"the broker has not accepted {missing:,} of {counted(len(asked), 'entity')} "
+            "(validate-only)",
             f"Nothing was written. Ask it: quota-ops validate --run {folder.path}",
         )
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import Refused
 from quota_ops.model.memory import CLEARED
+from quota_ops.model.numbers import plural
 
 FEW = 5
 """Rows that a message names."""
@@ -22,7 +23,7 @@ def refuse_returned(differences: Iterable[Difference]) -> None:
         row for row in differences if (row.kind, row.action) == (Kind.RETURNED, Action.CLEAR)
     ]
     if returned:
-        are = "quota that is" if len(returned) == 1 else "quotas that are"
+        are = plural(len(returned), "quota that is", "quotas that are")
         raise Refused(
             f"{len(returned):,} {are} not in Git came back: {_named(returned)}",
             "To clear: quota-ops reconcile --allow returned --reason TEXT. "

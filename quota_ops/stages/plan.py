@@ -14,6 +14,7 @@ from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.tables import ACTUAL, DESIRED
 from quota_ops.run_folder import ROLLBACK, RunFolder
 from quota_ops.stages.findings import leave_findings
+from quota_ops.stages.origins import leave_origins
 from quota_ops.stages.past import past_of
 from quota_ops.stages.standstill import standstill
 
@@ -38,6 +39,7 @@ def run(
         folder.keep_plan(plan)
         beside.enter_context(forked(partial(folder.leave_plan, plan)))
     leave_findings(folder, plan)
+    leave_origins(folder, plan.differences)
     refuse_unless_guards_pass(plan)
     return plan
 

@@ -1,15 +1,18 @@
 """A run's artefacts as a report; what is missing is left out, what is damaged is said."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from quota_ops.at_work import Life, life
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
-from quota_ops.model.report import STAGES, Report, StageResult, StageStatus, has_not_ended
+from quota_ops.model.report import STAGES, Record, Report, StageResult, StageStatus, has_not_ended
 from quota_ops.model.rollback import Rollback
-from quota_ops.model.tables import BATCHES, DIFFERENCES
+from quota_ops.model.rows import DesiredRow
+from quota_ops.model.tables import BATCHES, DESIRED, DIFFERENCES
+from quota_ops.model.verification import RowVerdict
+from quota_ops.parquet import to_rows
 from quota_ops.run_folder import (
     APPLIED,
     APPROVAL,
@@ -27,7 +30,9 @@ from quota_ops.run_folder import (
 )
 from quota_ops.run_json import verification_from_json
 from quota_ops.stages.attempt import outcomes_so_far
+from quota_ops.stages.origins import ORIGINS, read_origins
 from quota_ops.stages.plan import unjudged
+from quota_ops.stages.read_record import read_record
 
 Part = TypeVar("Part")
 
@@ -83,6 +88,9 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         rollback=parts.read("diff", ROLLBACK, lambda: folder.read_as(ROLLBACK, Rollback.from_json)),
         decisions=parts.read("apply", APPROVAL, folder.decisions) or (),
         findings=parts.read("plan", FINDINGS, folder.findings) or (),
+        asked=parts.read("check", DESIRED.file, lambda: _asked(folder, verdicts)) or {},
+        origins=parts.read("plan", ORIGINS, lambda: read_origins(folder)) or {},
+        record=parts.record(),
     )
 
 
@@ -91,6 +99,14 @@ def _until_apply(stages: tuple[StageResult, ...]) -> tuple[StageResult, ...]:
     return tuple(
         StageResult(one.stage, StageStatus.NOT_RUN) if one.stage in after else one for one in stages
     )
+
+
+def _asked(folder: RunFolder, verdicts: Sequence[RowVerdict]) -> dict[tuple[str, str], DesiredRow]:
+    """What Git says of the rows that are not verified."""
+    wrong = {(one.entity, one.key) for one in verdicts}
+    rows = to_rows(folder.read_table(DESIRED)) if wrong else ()
+    asked = (DesiredRow._make(row) for row in rows)
+    return {(row.entity, row.key): row for row in asked if (row.entity, row.key) in wrong}
 
 
 class _Parts:
@@ -108,6 +124,13 @@ class _Parts:
             return read()
         except InvalidInput as error:
             self._damaged[stage] = error.message
+            return None
+
+    def record(self) -> Record | None:
+        """What a run without a plan did; None when that is damaged."""
+        try:
+            return read_record(self._folder)
+        except (InvalidInput, AttributeError, TypeError):  # `show` tells of the artefact itself
             return None
 
     def outcomes(self, stage: str, name: str) -> tuple[Outcome, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import NotAuthorized, Refused
+from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import EntityAnswer, Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import VALIDATED, RunFolder
@@ -30,7 +31,7 @@ def run(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
     refusals = [one for one in outcomes if one.status is not Status.ACCEPTED]
     if refusals:
         raise Refused(
-            f"the broker refuses {len(refusals)} of {len(outcomes)} entities:\n"
+            f"the broker refuses {len(refusals):,} of {counted(len(outcomes), 'entity')}:\n"
             + _lines(folder, refusals),
             "Nothing was written. Fix the YAML lines above.",
         )

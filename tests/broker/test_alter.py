@@ -144,7 +144,29 @@ def test_one_refusal_stops_all(cluster: Cluster) -> None:
 
     assert result.exit_code == 1
     assert "asked, nothing written" in result.stdout
+    assert "\n  once written: team.yaml:3 says 10 MiB/s: the next" in result.stdout
+    assert "To keep it" not in result.stdout
+    assert (
+        CliRunner()
+        .invoke(main, ["show", "last"])
+        .stdout.startswith("Not altered: nothing was written on demo, by ")
+    )
     assert stored(cluster) == set()
+
+
+def test_what_was_only_asked_is_not_kept(cluster: Cluster) -> None:
+    """After validate-only there is nothing to keep, and `show` says what was done, and by whom."""
+    asked = alter("--names", "user=alice", "--add", f"{P}=3 MiB", "--validate-only")
+    only_asked = CliRunner().invoke(main, ["show", "last"]).stdout
+    alter("--names", "user=alice", "--add", f"{P}=3 MiB")
+    altered = CliRunner().invoke(main, ["show", "last"]).stdout
+
+    assert (asked.exit_code, "To keep it" in asked.stdout) == (0, False)
+    assert only_asked.partition("\n")[0].endswith(
+        ": the broker would accept all of it, and was only asked."
+    )
+    assert altered.startswith("Altered: 1 of 1 change on demo was written, by ")
+    assert settled(cluster, {("user=alice", P, 3 * 2.0**20)}) == stored(cluster)
 
 
 def test_what_is_protected_is_left_alone(cluster: Cluster) -> None:

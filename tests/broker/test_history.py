@@ -117,7 +117,10 @@ def test_a_run_without_a_plan_is_shown(lab: Lab) -> None:
     lab.put({"user=bob": {KEY: 7.0}})
     by = ("--reason", "ours since OPS-7", "--by", "anna")
     said(lab.cli("adopt", "demo", "--names", "user=bob", *by))
-    assert masked(said(lab.cli("show", "last")), lab).partition("\n\n")[2] == (
+    assert masked(said(lab.cli("show", "last")), lab) == (
+        "Adopted: 1 quota on demo entered the ledger, by anna.\n"
+        "demo (ID) at unknown commit, run RUN, TIME\n"
+        "\n"
         "Adopted\n"
         "by: anna\n"
         "reason: ours since OPS-7\n"

@@ -50,7 +50,7 @@ def test_a_night_on_call(lab: Lab) -> None:
     assert held.stdout.startswith(
         f"demo ({lab.cluster.cluster_id}): user=alice is {word.text}\nUntil then runs leave it as"
     )
-    assert "1 to change of 2, 0 in sync, 0 unmanaged, 1 held\n" in reconciled.stdout
+    assert "1 to change of 2, 0 in sync, 1 held, 0 unmanaged\n" in reconciled.stdout
     assert f"\n     {word.text}\n" in reconciled.stdout
     assert f"\nuser=alice is {word.text}\n" in reconciled.stdout
     assert lab.cli("holds", "demo").stdout.splitlines()[1].split()[0] == "user=alice"
@@ -58,7 +58,7 @@ def test_a_night_on_call(lab: Lab) -> None:
     released = lab.cli("release", *WHO, "--by", "bert")
     assert released.stdout.splitlines() == [
         f"demo ({lab.cluster.cluster_id}): user=alice is no longer held",
-        "The next run writes what Git says.",
+        "Runs follow Git again: quota-ops plan demo shows what the next one changes.",
     ]
     assert lab.cli("holds", "demo").stdout == "Nothing is held.\n"
     history = json.loads(lab.cli("holds", "demo", "--all", "--format", "json").stdout)["holds"]
@@ -194,7 +194,7 @@ def test_a_damaged_hold_stops_every_write(lab: Lab) -> None:
     error = error_of(run, RESUMED)
     _, before = lab.refused("plan")
 
-    assert error.message.startswith(f"0 of 1 entities done: {damaged} is not a hold")
+    assert error.message.startswith(f"0 of 1 entity done: {damaged} is not a hold")
     assert before.message.startswith(f"{damaged} is not a hold")
     assert lab.stored() == {}
 

@@ -214,8 +214,8 @@ def test_an_operator_at_night(lab: Lab) -> None:
     name = run.path.name
     shown = ended.stdout.split("\n\n", 1)[1]
     assert re.sub(r"\d+ ms|\d\.\d s\b", "TIME", shown).splitlines()[:-2] == [
-        "  kind     entity  key                 now       then    change  asked by",
-        f"  pending  user=a  {KEY}  1.5 kB/s  1 kB/s  -33 %   rollback of {name}",
+        "  kind     entity  key                 now       then    change   asked by",
+        f"  pending  user=a  {KEY}  1.5 kB/s  1 kB/s  -33.3 %  rollback of {name}",
         "",
         "The broker accepts it (validate-only, 1 batch, TIME).",
         "",

@@ -148,7 +148,7 @@ def test_nothing_is_written_when_one_entity_is_refused(lab: Lab) -> None:
     error = error_of(run, ("describe", "diff", "plan", "validate", "apply", "verify", "report"))
 
     assert str(error) == (
-        "the broker refuses 1 of 1 entities:\n"
+        "the broker refuses 1 of 1 entity:\n"
         "  team.yaml:4  user=u1  INVALID_REQUEST: Invalid configuration key nope\n"
         "  Nothing was written. Fix the YAML lines above."
     )

@@ -50,7 +50,7 @@ def test_approved(taken: Repository, quotas: Quotas) -> None:
     )
     subject, body = shown
     assert subject == f"demo: may plan {kept.digest} (1 change) be applied?"
-    assert "**takeover**: `user=alice producer_byte_rate had another value before us`" in body
+    assert "**takeover**: `user=alice producer_byte_rate has an unmanaged value`" in body
     (record,) = (taken.store / "approvals").glob(f"*/{kept.digest}*-0001.json")
     assert record.stat().st_size > 0
 

@@ -12,15 +12,12 @@ from markdown_it.token import Token
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 _TITLE = re.compile(r'title="([^"]*)"')
-_HIDDEN = re.compile(r"<!-- run\n(.*?)-->\n?", re.DOTALL)
+_COMMENT = re.compile(r"<!--(?! generated: [a-z-]+ -->| end -->).*?-->", re.DOTALL)
 _GENERATED = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 
 
 class Block(NamedTuple):
-    """A fenced block: its language, the file that it shows, its text and the text's lines.
-
-    What stands in a comment that begins with `run` is a block of the language `hidden`.
-    """
+    """A fenced block: its language, the file that it shows, its text and the text's lines."""
 
     language: str
     title: str | None
@@ -46,8 +43,12 @@ class Page:
         return self.path.read_text(encoding="utf-8")
 
     def blocks(self) -> list[Block]:
-        """The fenced blocks, and the commands that readers are not shown, in order."""
+        """The fenced blocks in order."""
         return list(_blocks(MarkdownIt().parse(self.text)))
+
+    def comments(self) -> list[str]:
+        """What readers are not shown, less the marks around generated sections."""
+        return _COMMENT.findall(self.text)
 
     def links(self) -> list[str]:
         """What links and pictures point to."""
@@ -102,5 +103,3 @@ def _blocks(tokens: list[Token]) -> Iterator[Block]:
             title = _TITLE.search(token.info)
             language = token.info.split()[0] if token.info else ""
             yield Block(language, title[1] if title else None, token.content, first + 1, last - 1)
-        elif token.type == "html_block" and (hidden := _HIDDEN.match(token.content)):
-            yield Block("hidden", None, hidden[1], first + 1, last - 1)

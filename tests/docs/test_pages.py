@@ -42,6 +42,12 @@ def test_a_commit_may_have_digits_alone(around: str) -> None:
     assert without_moment("producer_byte_rate: 1048576") == "producer_byte_rate: 1048576"
 
 
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: Page(path).name)
+def test_a_page_hides_no_step(path: Path) -> None:
+    """A reader can do what the test does: no comment of a page holds a command or a text."""
+    assert Page(path).comments() == []
+
+
 def test_what_is_not_run_is_still_shown() -> None:
     """Each command that no page's test runs is on a page, and says why it is not run."""
     shown = {first_line(block) for path in PAGES for block in Page(path).blocks()}

@@ -14,7 +14,7 @@ from tests.docs.markdown import PAGES, ROOT, Block, Page
 from tests.docs.transcript import UPDATE
 
 CLUSTER_FILE = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
-LANGUAGES = {"", "console", "hidden", "properties", "python", "sh", "text", "yaml"}
+LANGUAGES = {"", "console", "properties", "python", "sh", "text", "yaml"}
 EVERY = [Page(path) for path in PAGES]
 PLACES = ("", "quota_ops/", "docs/")
 FILE = re.compile(r"[a-z_.][a-z_0-9.*/-]*(?:/|\.(?:json|lock|md|py|sh|sql|toml|yaml|yml|css|js))")

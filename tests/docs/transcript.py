@@ -41,7 +41,7 @@ def first_line(block: Block) -> str:
 
 
 def _steps(block: Block) -> Iterator[Step]:
-    is_script = block.language in {"sh", "hidden"} and block.title is None
+    is_script = block.language == "sh" and block.title is None
     if is_script and first_line(block) not in NOT_RUN:
         yield Step(block, block.text, None)
     if block.language != "console":

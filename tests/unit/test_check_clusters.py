@@ -185,3 +185,16 @@ def test_a_desired_state_that_is_not_there_is_refused(tmp_path: Path) -> None:
         f"{tmp_path}/desired is not a folder.\n"
         "  Name one with --desired-state; quota-ops init writes one."
     ) == str(caught.value)
+
+
+def test_files_that_could_not_be_read_are_counted_too(tmp_path: Path) -> None:
+    """Of a file that is refused by its name, two problems are never in two of one file."""
+    folder = new_cluster(tmp_path, "demo", "cluster_id: 7\n")
+    for name in ("payments.yml", "search.yaml"):
+        (folder / name).write_text("owner: payments\nquotas: []\n")
+    (folder / "twice.yaml").symlink_to(folder / "none.yaml")
+    with pytest.raises(InvalidDesiredState) as caught:
+        read_cluster(folder)
+
+    with_problems = {problem.file for problem in caught.value.problems}
+    assert (len(with_problems), caught.value.files) == (2, 4)

@@ -95,7 +95,7 @@ def test_what_becomes_a_link_while_it_is_read_is_refused(
     assert ended.output == (
         f"desired_state/demo/team:1:1  {IN_PLACE}\n"
         f"desired_state/demo/team.yaml:1:1  {IN_PLACE}\n"
-        "2 problems in 2 of 3 files (0 quotas read)\n"
+        "2 problems in 2 of 4 files (0 quotas read)\n"
     )
 
 
@@ -113,7 +113,7 @@ def test_pipes_sockets_and_devices_are_refused_at_once() -> None:
     problem = "This is not a plain file. Remove it."
     assert ended.output == (
         f"{folder}/cluster.yaml:1:1  {problem}\n{folder}/pipe.yaml:1:1  {problem}\n"
-        f"{folder}/socket.yaml:1:1  {problem}\n3 problems in 3 of 2 files (1 quota read)\n"
+        f"{folder}/socket.yaml:1:1  {problem}\n3 problems in 3 of 4 files (1 quota read)\n"
     )
 
 

@@ -122,7 +122,6 @@ def test_json_is_one_array() -> None:
         (["--names", "user=bo,b\n"], ["user=bo,b\n"]),
         (["--defaults", "user"], []),
         (["--names", "ip="], []),
-        (["--strict"], []),
     ],
 )
 def test_the_filter(arguments: Sequence[str], entities: Sequence[str]) -> None:

@@ -4,7 +4,10 @@ import ast
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
+
+from quota_ops.model.numbers import plural
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 250
@@ -60,3 +63,56 @@ def test_lock_files_hold_no_addresses() -> None:
     locks = sorted(ROOT.glob("*.lock")) + sorted(ROOT.glob("quota_ops/sandbox/versions/*/*"))
 
     assert [lock.name for lock in locks if "://" in lock.read_text()] == []
+
+
+_NOUNS = "batch|broker|change|cluster|entity|file|finding|guard|key|problem|quota|removal|row|task"
+_MANY = re.compile(rf" (more )?({'|'.join(plural(2, noun) for noun in _NOUNS.split('|'))})\b")
+
+
+def test_counts_and_percents_are_written_in_one_place() -> None:
+    """No other module makes a plural or rounds a percent: `1 entities` and `-100 %` come of it."""
+    texts = {
+        path: ast.parse(path.read_text())
+        for path in (ROOT / "quota_ops").rglob("*.py")
+        if path.relative_to(ROOT).as_posix() != "quota_ops/model/numbers.py"
+    }
+    wrong = [
+        f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+        for path, tree in texts.items()
+        for node in ast.walk(tree)
+        if _makes_a_plural(node) or _rounds_a_percent(node)
+    ]
+
+    assert wrong == []
+
+
+def _makes_a_plural(node: ast.AST) -> bool:
+    """Whether it chooses a word by `== 1`, or writes a number before a plural."""
+    match node:
+        case ast.IfExp(test=ast.Compare(ops=[ast.Eq()], comparators=[ast.Constant(value=1)])):
+            return all(isinstance(one, ast.Constant) for one in (node.body, node.orelse)) and any(
+                isinstance(getattr(one, "value", None), str) for one in (node.body, node.orelse)
+            )
+        case ast.JoinedStr(values=values):
+            return any(
+                isinstance(one, ast.FormattedValue)
+                and isinstance(after, ast.Constant)
+                and _MANY.match(str(after.value)) is not None
+                and "counted" not in ast.unparse(one)
+                for one, after in pairwise(values)
+            )
+    return False
+
+
+def _rounds_a_percent(node: ast.AST) -> bool:
+    """Whether a number is formatted with fixed digits before a percent sign."""
+    if not isinstance(node, ast.JoinedStr):
+        return False
+    return any(
+        isinstance(one, ast.FormattedValue)
+        and one.format_spec is not None
+        and re.search(r"\.\d", ast.unparse(one.format_spec)) is not None
+        and isinstance(after, ast.Constant)
+        and str(after.value).lstrip().startswith("%")
+        for one, after in pairwise(node.values)
+    )

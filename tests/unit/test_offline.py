@@ -149,3 +149,23 @@ def test_a_policy_that_changes_between_question_and_answer_ends_the_run(store: R
     with pytest.raises(InvalidInput, match=r"cluster\.yaml changed while it was read"):
         describe.leave(folder, described)
     assert not (folder.path / "actual.parquet").exists()
+
+
+def test_a_snapshot_is_filtered_by_the_types_that_it_has(tmp_path: Path) -> None:
+    """A type that no broker of Kafka filters by is one of the file's; a misspelt one is none."""
+    file = tmp_path / "redpanda.jsonl"
+    prefix = '{"entity": {"client-id-prefix": "app-"}, "key": "producer_byte_rate", "value": 7.0}\n'
+    file.write_text(ALICE + prefix)
+    found, unknown = (
+        CliRunner().invoke(main, ["describe", "--actual", str(file), "--any", kind])
+        for kind in ("client-id-prefix", "client-id-prefx")
+    )
+
+    assert found.output.splitlines()[1:] == [
+        "client-id-prefix=app-  producer_byte_rate  7 B/s",
+        f"1 quota that fits client-id-prefix=<any> on {file}",
+    ]
+    assert (unknown.exit_code, "Unsupported entity type client-id-prefx" in unknown.output) == (
+        2,
+        True,
+    )

@@ -91,3 +91,19 @@ def test_the_yaml_that_would_keep_it(case: Any) -> None:
     changes = [BatchRow("id", 1, entity, key, 1.0, after) for entity, key, after in case["changes"]]
 
     assert "".join(git().to_keep(changes)) == case["yaml"]
+
+
+def test_the_reason_stays_in_the_entry() -> None:
+    """The YAML that would keep a change has the reason that the entry has in Git."""
+    row = DesiredRow("id", "user=bob", P, 7.0, "team", 'till: "7"', "team.yaml", 9)
+    kept = OneOff(Desired(Policy("demo", "id", "demo"), (row,), 2)).to_keep(
+        [BatchRow("id", 1, "user=bob", P, 7.0, 8.0)]
+    )
+
+    assert "".join(kept) == (
+        "  # team.yaml:9: in place of the entry of user=bob\n"
+        "  - user: bob\n"
+        "    limits:\n"
+        "      producer_byte_rate: 8\n"
+        '    reason: "till: \\"7\\""\n'
+    )

@@ -49,7 +49,7 @@ print(Path("wrote").read_text().strip())
 """
 OFFLINE = ("check", "describe", "diff", "plan")
 SLOW, FAILS = "time.sleep(0.3)", 'raise InvalidInput("the disk is full")'
-SAID = "user=alice producer_byte_rate had another value before us"
+SAID = "user=alice producer_byte_rate has an unmanaged value"
 ALLOWED: dict[str, str] = {"takeover": "a test"}
 
 

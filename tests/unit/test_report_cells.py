@@ -37,7 +37,7 @@ GONE = difference({"user": "x"}, "k", (Kind.GONE, Action.FORGET), None, None, **
         (ETL_REMOVED, ("✂", "20 MiB/s", "none", "cleared", "2026-11-14 10:00 UTC")),
         (ALICE_RAISED, ("↑", "10 MiB/s", "15 MiB/s", "+50 %", "2026-11-14 10:00 UTC")),
         (ALICE_OTHERS, ("+", "none", "20 MB/s", "new", "")),
-        (LEGACY, ("", "5 MiB/s", "stays", "", "before us")),
+        (LEGACY, ("", "5 MiB/s", "stays", "", "unknown")),
         (GONE, ("", "none", "none", "", "after 2026-11-14 10:00 UTC")),
         (
             ALICE_RAISED._replace(before=nan),
@@ -135,7 +135,7 @@ ACCEPTED = Outcome(1, "user=alice", ("k",), Status.ACCEPTED)
                     ((1, None), (2, 2.0**20), (3, None)),
                 ),
             ),
-            "broker 1, 3 holds none; broker 2 holds 1 MiB/s",
+            "brokers 1, 3 hold none; broker 2 holds 1 MiB/s",
         ),
         (
             row_of(ALICE_RAISED, verdict=RowVerdict("user=alice", "k", 1.0, Verdict.UNANSWERED)),
@@ -144,7 +144,7 @@ ACCEPTED = Outcome(1, "user=alice", ("k",), Status.ACCEPTED)
         (row_of(OPERATOR), "left alone: protected by cluster.yaml"),
         (
             row_of(DEFAULT_RAISED._replace(action=Action.REPORT)),
-            "only reported, as the policy says",
+            "only reported: cluster.yaml sets drift: report",
         ),
     ],
 )

@@ -39,10 +39,10 @@ def test_head() -> None:
         "rows",
     ]
     assert (report["schema"], report["answer"]["word"], report["counts"]) == (
-        1,
+        2,
         "No",
         {
-            "in_sync": 409,
+            "in_sync": 410,
             "changed": 1,
             "pending": 0,
             "drifted": 0,
@@ -90,6 +90,7 @@ def test_row() -> None:
         "target": 15728640.0,
         "standing": "unsettled",
         "guarded": False,
+        "origin": None,
         "validated": {
             "batch": 1,
             "status": "accepted",

@@ -27,25 +27,25 @@ def test_text() -> None:
     lines = fleet.as_text(FLEET).splitlines()
 
     assert lines[2:9] == [
-        "cluster  as agreed  in sync  pending  drifted  unsettled  unmanaged  why",
+        "cluster  as agreed  in sync  pending  drifted  held  unsettled  unmanaged  why",
         (
-            "demo     No         409      3        1        0          2          "
+            "demo     No         409      3        1        0     0          2          "
             "1 quota on demo was changed behind Git's back"
         ),
         (
-            "prod-us  No         409      0        0        3          2          "
+            "prod-us  No         409      0        0        0     3          2          "
             "3 quotas on prod-us are unsettled"
         ),
         (
-            "lab      Unknown                                                     "
+            "lab      Unknown                                                           "
             "describe failed, so nothing is known of lab"
         ),
         (
-            "staging  Unknown                                                     "
+            "staging  Unknown                                                           "
             "no broker answers at kafka-1:9094"
         ),
         (
-            "prod-eu  Yes        409      0        0        0          2          "
+            "prod-eu  Yes        409      0        0        0     0          2          "
             "prod-eu holds what Git says"
         ),
         "",
@@ -60,8 +60,8 @@ def test_markdown() -> None:
     """The overview can be pasted: one table, what came from outside in code spans."""
     assert fleet.as_markdown(FLEET).splitlines()[::3] == [
         "**quota-ops · 5 clusters: 2 not as agreed, 2 unknown, 1 as agreed.**",
-        "|-|-|-|-|-|-|-|-|",
-        "| `lab` | Unknown |  |  |  |  |  | `describe failed, so nothing is known of lab` |",
+        "|-|-|-|-|-|-|-|-|-|",
+        "| `lab` | Unknown |  |  |  |  |  |  | `describe failed, so nothing is known of lab` |",
     ]
 
 

@@ -37,7 +37,7 @@ def test_as_text() -> None:
 
     assert lines[2:5] == [FROZEN, f"user=bob is {SAID}", ""]
     assert lines[5] == "Held (1)"
-    assert lines[7].endswith(f"payments.yaml:9  before us  {SAID}")
+    assert lines[7].endswith(f"payments.yaml:9  unknown  {SAID}")
 
 
 def test_as_markdown() -> None:

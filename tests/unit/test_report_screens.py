@@ -22,7 +22,7 @@ from tests.unit.report_sample import APPLIED, FAILED, PLAN, PLANNED, TROUBLED
 
 PLAN_LINES = """\
 demo (MkU3OEVBNTcwNTJENDM2Qg) at a1b2c3d      plan b998bfb3      \
-4 to change of 413, 409 in sync, 2 unmanaged
+4 to change of 413 (3 to set, 1 to clear), 409 in sync, 2 unmanaged
 
    kind     entity                          key                 now       then      change   \
 asked by

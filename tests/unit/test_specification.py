@@ -136,3 +136,10 @@ def test_a_name_that_is_no_text() -> None:
         parse_entity(["user=caf\udce9"], [])
 
     assert error.value.message == "--names 'user=caf\\udce9' is not UTF-8"
+
+
+def test_a_type_that_is_there_may_be_meant() -> None:
+    """A snapshot of another broker's filters by that broker's types too."""
+    wanted = parse_filter((), (), ("client-id-prefix",), strict=False, others={"client-id-prefix"})
+
+    assert wanted.text == "client-id-prefix=<any>"

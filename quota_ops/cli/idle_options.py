@@ -1,0 +1,89 @@
+"""Options that would have no effect beside others are refused, before a command does anything.
+
+Each command lists its rules; tests/cases/cli/options.yaml lists what they come to for every option
+and every pair.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from quota_ops.model.errors import InvalidInput
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class IdleRule:
+    """An option and when it has no effect: beside any of some options, or without any of others.
+
+    Options and values are named as people type them: `--format json` is `--format` of that value.
+    """
+
+    option: str
+    remedy: str
+    beside: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+    def find_why(self, given: Sequence[str]) -> str | None:
+        """Return why the option has no effect among what was given; None when it has one."""
+        if self.option not in given:
+            return None
+        if met := [one for one in self.beside if one in given]:
+            return f"{self.option} has no effect beside {met[0]}"
+        if self.without and not set(self.without) & set(given):
+            return f"{self.option} has no effect without {_join(self.without)}"
+        return None
+
+
+def refuse_idle(
+    option: str, remedy: str, *, beside: Sequence[str] = (), without: Sequence[str] = ()
+) -> Callable[[Command], Command]:
+    """Add a rule to a command; InvalidInput with the remedy when somebody gives the option so."""
+    rule = IdleRule(option, remedy, tuple(beside), tuple(without))
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def checked(*args: Any, **options: Any) -> Any:
+            check_rule(rule, click.get_current_context())
+            return command(*args, **options)
+
+        checked.rules = (rule, *rules_of(command))  # type: ignore[attr-defined]
+        return checked  # type: ignore[return-value]
+
+    return decorate
+
+
+def rules_of(command: Callable[..., Any] | None) -> tuple[IdleRule, ...]:
+    """Return the rules that were added to a command's function."""
+    rules: tuple[IdleRule, ...] = getattr(command, "rules", ())
+    return rules
+
+
+def check_rule(rule: IdleRule, context: click.Context) -> None:
+    """Raise InvalidInput when the option was typed where it has no effect."""
+    if why := rule.find_why(tuple(_given(context))):
+        raise InvalidInput(why, rule.remedy)
+
+
+def _given(context: click.Context) -> Iterator[str]:
+    """What was typed: options by their names, with their values, and arguments by theirs."""
+    for param in context.command.params:
+        if context.get_parameter_source(param.name or "") is not ParameterSource.COMMANDLINE:
+            continue
+        if isinstance(param, click.Argument):
+            if context.params[str(param.name)]:
+                yield str(param.name).upper()
+            continue
+        yield param.opts[0]
+        if isinstance(value := context.params[str(param.name)], str):
+            yield f"{param.opts[0]} {value}"
+
+
+def _join(options: Sequence[str]) -> str:
+    *first, last = options
+    return f"{', '.join(first)} or {last}" if first else last

@@ -1,0 +1,81 @@
+"""What a plan says of a value that the ledger does not know: who put it there, and since when."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quota_ops.sandbox.broker import RunningBroker
+from tests.cli.test_screens import KEY
+from tests.lab import Lab, open_lab
+
+WHO = ("--names", "user=bob")
+
+
+@pytest.fixture(name="lab")
+def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
+    with open_lab(broker, tmp_path) as lab:
+        yield lab
+
+
+def since(lab: Lab) -> tuple[str, str]:
+    """What is said below the row of bob, and the column `since` of the report."""
+    shown = lab.cli("plan", "demo").stdout.splitlines()
+    at = next(number for number, one in enumerate(shown) if one.split()[:2] == ["!", "takeover"])
+    report = lab.cli("show", "last").stdout.splitlines()
+    row = next(one for one in report if one.split()[:2] == ["!", "takeover"])
+    found = re.search(r"team\.yaml:\d+ +(.*)", row)
+    return shown[at + 1].strip(), found[1] if found else row
+
+
+def test_nothing_is_claimed_of_what_nobody_saw(lab: Lab) -> None:
+    """Of a first look at a cluster, who set a value and when is unknown."""
+    lab.desire({"user=bob": {KEY: 10.0}})
+    lab.put({"user=bob": {KEY: 7.0}})
+    below, column = since(lab)
+
+    assert below == "who set it, and when, is unknown"
+    assert column.startswith("unknown")
+
+
+def test_a_value_that_appeared_between_two_runs_is_told(lab: Lab) -> None:
+    """What was sneaked in yesterday was not there in the run before; later it was there already."""
+    lab.desire({"user=alice": {KEY: 10.0}})
+    run = lab.run("reconcile").path.name
+    lab.put({"user=alice": {KEY: 10.0}, "user=bob": {KEY: 7.0}})
+    lab.desire({"user=bob": {KEY: 10.0}})
+
+    below, column = since(lab)
+    assert below == f"not there in run {run}"
+    assert column.startswith("after 20")
+    below, column = since(lab)
+    assert below.endswith(" already; who set it is unknown")
+    assert column.startswith("unknown")
+
+
+def test_a_value_that_was_released_is_told(lab: Lab) -> None:
+    """A released value is not legacy: who released it, in which run and why is said."""
+    lab.desire({"user=bob": {KEY: 7.0}})
+    lab.run("reconcile")
+    lab.cli("release", "demo", "--from-ledger", *WHO, "--reason", "search owns it", "--by", "anna")
+    lab.desire({"user=bob": {KEY: 10.0}})
+
+    assert since(lab)[0].startswith("released from the ledger by anna in run 20")
+    assert since(lab)[0].endswith(": search owns it")
+    lab.put({"user=bob": {KEY: 8.0}})
+    assert since(lab)[0].endswith(": search owns it, and changed since")
+
+
+def test_a_value_that_alter_set_is_told(lab: Lab) -> None:
+    """Who set a value by `alter`, and in which run, is known; JSON has it too."""
+    lab.desire({"user=alice": {KEY: 10.0}})
+    lab.run("reconcile")
+    lab.cli("alter", "demo", *WHO, "--add", f"{KEY}=7")
+    lab.wait_for({"user=alice": {KEY: 10.0}, "user=bob": {KEY: 7.0}})
+    rows = json.loads(lab.cli("plan", "demo", "--format", "json").stdout)["rows"]
+
+    (origin,) = (row["origin"] for row in rows if row["entity"] == "user=bob")
+    assert origin.startswith("set by ")
+    assert " with alter in run 20" in origin

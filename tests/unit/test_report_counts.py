@@ -1,0 +1,172 @@
+"""The numbers of every output add up, whatever a run met."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quota_ops.model.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.guards import Past, judge
+from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.report import Report
+from quota_ops.model.verification import RowVerdict, Verdict
+from quota_ops.report.data import as_json
+from quota_ops.report.page_parts import bar
+from quota_ops.report.screen import plain
+from quota_ops.report.screens import plan_screen
+from quota_ops.report.standing import Section, Standing, report_rows, standings
+from quota_ops.report.summary import answer
+from quota_ops.report.text import as_text
+from tests.unit.report_sample import APPLIED, BROKERS, PLAN, PLANNED, difference
+
+_IN_GIT = (Kind.PENDING, Kind.DRIFTED, Kind.TAKEOVER, Kind.CONFLICT)
+_NOT_IN_GIT = (Kind.REMOVED, Kind.CHANGED_SINCE, Kind.UNMANAGED)
+JUDGED = st.sampled_from(
+    [
+        *((kind, action) for kind in _IN_GIT for action in (Action.SET, Action.HELD)),
+        *((kind, action) for kind in _NOT_IN_GIT for action in (Action.CLEAR, Action.HELD)),
+        *((kind, Action.REPORT) for kind in (Kind.DRIFTED, *_NOT_IN_GIT)),
+        *((Kind.IN_SYNC, action) for action in (Action.RECORD, Action.HELD)),
+        *((kind, action) for kind in (Kind.GONE, Kind.CLEARED) for action in (Action.FORGET,)),
+    ]
+)
+"""Every kind with each action that the diff gives it."""
+
+PLANS = st.tuples(st.lists(JUDGED, max_size=30), st.integers(0, 2000))
+STATUSES = st.lists(st.sampled_from(list(Status)), min_size=30, max_size=30)
+
+
+def _rows(judged: Sequence[tuple[Kind, Action]]) -> tuple[Difference, ...]:
+    """A row of each, with the values that its kind has on the two sides."""
+    return tuple(
+        difference(
+            {"user": f"user-{at}"},
+            "producer_byte_rate",
+            (kind, action),
+            None if kind in {Kind.GONE, Kind.CLEARED} else 5.0,
+            _after(kind),
+        )
+        for at, (kind, action) in enumerate(judged)
+    )
+
+
+def _after(kind: Kind) -> float | None:
+    return {Kind.IN_SYNC: 5.0, **dict.fromkeys(_IN_GIT, 7.0)}.get(kind)
+
+
+def _report(of: Report, judged: Sequence[tuple[Kind, Action]], others: int) -> Report:
+    rows = _rows(judged)
+    desired = others + sum(row.after is not None for row in rows)
+    plan = replace(PLAN, differences=rows, desired=desired, guards=())
+    past = Past(owned=1000, owners={}, policy=None, commits=())
+    guards = judge(
+        plan.writes, policy=plan.policy, commit=None, desired=desired, past=past, allowed={}
+    )
+    return replace(of, plan=plan.judged(guards), validated=(), applied=(), verdicts=())
+
+
+_HEADING = re.compile(
+    r"(?P<change>[\d,]+) to change of (?P<whole>[\d,]+)"
+    r"( \((?P<set>[\d,]+) to set, (?P<clear>[\d,]+) to clear\))?, (?P<sync>[\d,]+) in sync"
+    r"(, (?P<held>[\d,]+) held)?(, (?P<reported>[\d,]+) only reported)?"
+    r"(, (?P<gone>[\d,]+) gone)?, (?P<unmanaged>[\d,]+) unmanaged$",
+    re.MULTILINE,
+)
+
+
+@given(PLANS)
+def test_a_plan_lists_as_many_rows_as_its_heading_counts(
+    given_plan: tuple[list[tuple[Kind, Action]], int],
+) -> None:
+    """What is to change, in sync, held and only reported is the whole, and each row is listed."""
+    report = _report(PLANNED, *given_plan)
+    screen = plain(plan_screen(report))
+    found = _HEADING.search(screen)
+    assert found is not None, screen
+    number = {name: int((text or "0").replace(",", "")) for name, text in found.groupdict().items()}
+    plan, listed = report.plan, len(re.findall(r"  user=user-\d+  +producer_byte_rate  ", screen))
+    assert plan is not None
+
+    whole = number["change"] + number["sync"] + number["held"] + number["reported"]
+    assert whole == number["whole"]
+    assert number["set"] + number["clear"] in {0, number["change"]}
+    assert number["change"] == len(plan.writes)
+    assert sum(number[one] for one in ("change", "held", "reported", "gone")) >= listed
+    assert listed >= number["change"] + number["gone"]
+    removals = [one.message for one in plan.guards if one.guard == "removals"]
+    clears = number["clear"] or (number["change"] if plan.writes else 0)
+    assert [int(one.split()[0].replace(",", "")) for one in removals] in ([], [clears])
+
+
+@given(PLANS, STATUSES, st.sets(st.integers(0, 29)))
+def test_the_numbers_of_a_report_add_up(
+    given_plan: tuple[list[tuple[Kind, Action]], int], statuses: list[Status], wrong: set[int]
+) -> None:
+    """Sections, bar, JSON and sentence count every row once, and agree on what is in sync."""
+    report = _report(APPLIED, *given_plan)
+    plan = report.plan
+    assert plan is not None
+    report = replace(
+        report,
+        applied=tuple(
+            Outcome(1, row.entity, (row.key,), status)
+            for row, status in zip(plan.differences, statuses, strict=False)
+            if row.action in WRITES
+        ),
+        verdicts=tuple(
+            RowVerdict(row.entity, row.key, row.target, Verdict.DIFFERS, ((1, 9.0),))
+            for at, row in enumerate(plan.differences)
+            if at in wrong and row.action in {*WRITES, Action.RECORD}
+        ),
+    )
+    rows, count = report_rows(report), standings(report)
+    text = as_text(report)
+    headings = re.findall(
+        r"^(?:Needs a person|Changed|Held|Everything else) \(([\d,]+)\)$", text, re.MULTILINE
+    )
+
+    assert sum(int(one.replace(",", "")) for one in headings) == len(rows)
+    assert len(rows) == sum(len([row for row in rows if row.section is one]) for one in Section)
+    in_sync_rows = sum(row.standing is Standing.IN_SYNC for row in rows)
+    assert sum(count.values()) - count[Standing.IN_SYNC] + in_sync_rows == len(rows)
+    assert (
+        sum(part.quotas for part in bar(count)) == sum(count.values()) - count[Standing.FORGOTTEN]
+    )
+    said = re.search(r"([\d,]+) of ([\d,]+) quotas? in sync", answer(report).sentence)
+    assert said is not None
+    counts = json.loads(as_json(report))["counts"]
+    assert [int(one.replace(",", "")) for one in said.groups()] == [
+        counts["in_sync"],
+        plan.desired,
+    ]
+    assert counts["in_sync"] <= plan.desired
+
+
+def test_what_a_run_did_not_look_at_is_not_counted() -> None:
+    """Verify of a cluster compares no more than Git describes, and counts no unmanaged ones."""
+    verified = replace(PLANNED, plan=None, validated=(), brokers=BROKERS, verified=24)
+    nothing = replace(PLANNED, plan=None, validated=())
+    unknown = dict.fromkeys((one.name.lower() for one in Standing), None)
+
+    assert json.loads(as_json(verified))["counts"] == unknown | {"in_sync": 24, "unsettled": 0}
+    assert json.loads(as_json(nothing))["counts"] == unknown
+
+
+def test_a_row_that_is_only_reported_says_why() -> None:
+    """`drift: report` shows drifted rows, the reason under each, and that nothing changes."""
+    row = difference(
+        {"user": "alice"}, "producer_byte_rate", (Kind.DRIFTED, Action.REPORT), 5.0, 7.0
+    )
+    plan = replace(PLAN, differences=(row,), desired=24, guards=())
+    lines = plain(plan_screen(replace(PLANNED, plan=plan, validated=()))).splitlines()
+
+    assert lines[0].endswith("0 to change of 24, 23 in sync, 1 only reported, 0 unmanaged")
+    assert [" ".join(one.split()) for one in lines[3:]] == [
+        "drifted user=alice producer_byte_rate 5 B/s 7 B/s",
+        "only reported: cluster.yaml sets drift: report",
+        "",
+        "Nothing to change.",
+    ]

@@ -1,0 +1,77 @@
+"""What `release` promises is what happens: other holds, `protect`, and what Git does not have."""
+
+from datetime import UTC, datetime, timedelta
+
+from quota_ops.model.filter import EntityFilter, FilterPart, Match
+from quota_ops.model.hold import Hold
+from quota_ops.model.policy import Policy
+from quota_ops.model.rows import LedgerRow
+from quota_ops.report.holds import released_words
+from quota_ops.report.ownership import released_fate
+
+NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
+ALICE = EntityFilter((FilterPart("user", Match.EXACT, "alice"),))
+ANY_USER = EntityFilter((FilterPart("user", Match.ANY),))
+ANY_CLIENT = EntityFilter((FilterPart("client-id", Match.ANY),))
+FOLLOW = "Runs follow Git again: quota-ops plan demo shows what the next one changes."
+
+
+def hold(who: EntityFilter, hours: int = 1) -> Hold:
+    """A hold by anna that lasts so long."""
+    return Hold(who, NOW + timedelta(hours=hours), "anna", "INC-31", NOW)
+
+
+def words(
+    who: EntityFilter, *lasting: Hold, protect: tuple[EntityFilter, ...] = (), known: bool = True
+) -> list[str]:
+    """What is said after a release."""
+    policy = Policy("demo", "id", "demo", protect=protect)
+    return list(released_words(policy, who, lasting, known=known))
+
+
+def test_a_hold_that_covers_it_still_holds_it() -> None:
+    """No run writes what a wider hold covers, and nothing else is promised."""
+    assert words(ALICE, hold(ANY_CLIENT), hold(ANY_USER, 1), hold(ANY_USER, 2)) == [
+        "No run writes it before 2026-11-21 12:00 UTC, unless user=<any> is released too."
+    ]
+
+
+def test_a_hold_on_some_of_them_is_named() -> None:
+    """Of all users one may still be held, or be protected."""
+    assert words(ANY_USER, hold(ALICE), protect=(ALICE,)) == [
+        "cluster.yaml protects user=alice: no run ever writes it.",
+        "user=alice is still held until 2026-11-21 11:00 UTC by anna: INC-31.",
+        FOLLOW,
+    ]
+
+
+def test_who_is_protected_is_never_written() -> None:
+    """A release of a protected user promises no write."""
+    assert words(ALICE, protect=(ANY_USER,)) == [
+        "cluster.yaml protects user=<any>: no run ever writes it."
+    ]
+
+
+def test_what_git_does_not_know_is_not_promised() -> None:
+    """A name that Git does not have is told."""
+    assert words(ALICE, known=False) == [
+        "Git describes no entity of that name: what the cluster stores of it is reported.",
+        FOLLOW,
+    ]
+    assert words(ALICE) == [FOLLOW]
+
+
+def test_a_row_that_left_the_ledger_is_not_cleared_where_no_plan_may() -> None:
+    """clear_unmanaged clears neither what is protected nor, yet, what is held."""
+    row = LedgerRow("id", "user=alice", "producer_byte_rate", 5.0, "verified", *(None,) * 3, "", "")
+    held = hold(ANY_USER)
+
+    assert [
+        released_fate(row, {}, clear_unmanaged=True, hold=one, why=why)
+        for one, why in ((None, "protected"), (held, "protected"), (held, None), (None, None))
+    ] == [
+        "unmanaged: reported, and left alone (protected)",
+        "unmanaged: reported, and left alone (protected)",
+        f"unmanaged, and clear_unmanaged says that a reconcile clears it, but it is {held.text}",
+        "unmanaged, and clear_unmanaged says that a reconcile clears it",
+    ]
