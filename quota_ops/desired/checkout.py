@@ -15,6 +15,8 @@ from pathlib import Path, PurePosixPath
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple
 
+from quota_ops.model.numbers import counted
+
 _GIT = ".git"
 _GIT_FILE_BYTES = 4096
 _LINKED_WORKTREES = "worktrees"
@@ -45,7 +47,9 @@ class TooManyError(OSError):
     """A folder of more entries than anybody reads."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(errno.EFBIG, f"It holds more than {MAX_ENTRIES:,} files", str(path))
+        super().__init__(
+            errno.EFBIG, f"It holds more than {counted(MAX_ENTRIES, 'file')}", str(path)
+        )
 
 
 class TooLargeError(OSError):

@@ -11,6 +11,7 @@ from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.problems import Problems
 from quota_ops.desired.source import LINK, NOT_A_FILE, not_opened, unread
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
+from quota_ops.model.numbers import counted
 
 MAX_FOLDERS = 20
 """How deep folders may be nested in a cluster's; teams need one or two."""
@@ -164,7 +165,7 @@ def list_quotas_files(folder: Folder, problems: Problems) -> tuple[str, ...]:
         parent, entries = below.pop()
         listed += len(entries)
         if listed > MAX_LISTED:
-            message = f"The folder holds more than {MAX_LISTED:,} files."
+            message = f"The folder holds more than {counted(MAX_LISTED, 'file')}."
             problems.add(unread(str(folder.path), message, "Keep a file for each team."))
             return ()
         for entry in entries:
