@@ -1,5 +1,7 @@
 """Files that count up, on file systems that keep the promise of create-once, or do not."""
 
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,8 @@ import pytest
 from quota_ops import artefact, ledger
 from quota_ops.model.errors import InvalidInput
 from quota_ops.numbered import create_next, file_name
+from quota_ops.run_folder import RunFolder
+from quota_ops.run_store import RunStore
 from tests.unit.test_ledger import add, row
 
 
@@ -36,6 +40,22 @@ def test_a_link_that_was_made_and_reported_as_there_is_ours(
     assert artefact.create(tmp_path / "1.json", b"mine")
     assert next_of(tmp_path / "holds") == 1
     assert [one.name for one in (tmp_path / "holds").iterdir()] == ["00000001.json"]
+
+
+def test_a_store_without_hard_links_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each run, an `alter` too, takes a number first: there it meets the file system's limits."""
+
+    def refuse(place: Path, target: Any) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(place), None, str(target))
+
+    path = RunStore(tmp_path / "store").new_run("demo")
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+
+    with pytest.raises(InvalidInput, match="cannot be written: Operation not permitted"):
+        RunFolder.start(path, cluster="demo", commit=None)
+    assert not [one for one in tmp_path.rglob("*") if one.is_file()]
 
 
 def test_a_folder_that_takes_no_file_ends_with_an_error(
