@@ -13,6 +13,7 @@ from quota_ops.artefact_folder import ArtefactFolder
 from quota_ops.json_text import json_text
 from quota_ops.model.approval import Decision
 from quota_ops.model.cluster_facts import ClusterFacts
+from quota_ops.model.commit import Provenance
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.finding import Finding, Silence
@@ -26,12 +27,14 @@ from quota_ops.model.report import StageResult, StageStatus
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.run_json import (
+    about_from_json,
     checked_from_json,
     findings_from_json,
     outcomes_from_json,
     outcomes_json,
     plan_from_json,
     plan_json,
+    provenance_json,
     typed,
 )
 from quota_ops.run_store import store_of
@@ -80,17 +83,18 @@ class RunFolder(ArtefactFolder):
     def start(cls, path: Path, *, cluster: str, commit: str | None, anew: bool = False) -> Self:
         """Say in run.json what run this is, unless an earlier attempt that goes on has said it.
 
-        It takes the next number of its run store. Raises InvalidInput where it lies in none.
+        A `commit` is one that was given; check finds out any other. The run takes the next number
+        of its run store. Raises InvalidInput where it lies in none.
         """
         folder = cls(path)
         if anew or not folder.has(ABOUT):
-            about = {"run": path.name, "cluster": cluster, "commit": commit, "started": iso_utc()}
-            folder._number(about)
+            about = {"run": path.name, "cluster": cluster, "started": iso_utc()}
+            folder._number(about | provenance_json(Provenance.given(commit)))
         return folder
 
     def take_next_number(self, above: int = 0) -> None:
         """Give a run that begins again a number of its own, larger than `above`."""
-        self._number(self.about(), above)
+        self._number(self.read_json(ABOUT), above)
 
     def _number(self, about: Mapping[str, Any], above: int = 0) -> None:
         run = f"{self.path.parent.name}/{self.path.name}"
@@ -98,18 +102,13 @@ class RunFolder(ArtefactFolder):
         number = sequence.take_number(store_of(self.path).sequence, content, above)
         self.write_json(ABOUT, {**about, "sequence": number})
 
+    def note_commit(self, provenance: Provenance) -> None:
+        """Say in run.json of which commit the files are that this run has read."""
+        self.write_json(ABOUT, self.read_json(ABOUT) | provenance_json(provenance))
+
     def about(self) -> dict[str, Any]:
-        """What run.json says: run, cluster, commit, started, sequence (none in older runs)."""
-        return self.read_as(
-            ABOUT,
-            lambda about: {
-                "run": typed(about["run"], str),
-                "cluster": typed(about["cluster"], str),
-                "commit": typed(about["commit"], str | None),
-                "started": typed(about["started"], str),
-                "sequence": typed(about.get("sequence"), int | None),
-            },
-        )
+        """What run.json says: run, cluster, commit, its provenance, started, sequence."""
+        return self.read_as(ABOUT, about_from_json)
 
     def policy(self) -> Policy:
         """The policy that check left."""

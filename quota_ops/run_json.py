@@ -5,6 +5,7 @@ from dataclasses import asdict, fields
 from types import UnionType
 from typing import Any
 
+from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.conforming import conforming
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.finding import Finding, Place, Silence
@@ -28,6 +29,42 @@ def typed(value: Any, kind: type | UnionType) -> Any:
     if not isinstance(value, kind):
         raise TypeError(f"{value!r} is no {getattr(kind, '__name__', kind)}")
     return value
+
+
+def about_from_json(values: Mapping[str, Any]) -> Json:
+    """The fields of run.json: run, cluster, commit, its provenance, started and sequence."""
+    provenance = _provenance(values)
+    return {
+        "run": typed(values["run"], str),
+        "cluster": typed(values["cluster"], str),
+        "commit": provenance.commit,
+        "provenance": provenance,
+        "started": typed(values["started"], str),
+        "sequence": typed(values.get("sequence"), int | None),
+    }
+
+
+def provenance_json(provenance: Provenance) -> Json:
+    """What run.json has of a run's commit."""
+    return {
+        "commit": provenance.commit,
+        "commit_source": provenance.source,
+        "uncommitted": list(provenance.uncommitted),
+        "base": provenance.base,
+        "git_failure": provenance.failure,
+    }
+
+
+def _provenance(values: Mapping[str, Any]) -> Provenance:
+    """What `provenance_json` wrote; an earlier release wrote the commit alone."""
+    source = values.get("commit_source")
+    return Provenance(
+        typed(values["commit"], str | None),
+        None if source is None else CommitSource(source),
+        tuple(typed(one, str) for one in values.get("uncommitted", ())),
+        typed(values.get("base"), str | None),
+        typed(values.get("git_failure"), str | None),
+    )
 
 
 def plan_json(plan: Plan) -> Json:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk import get_current_context
 
-from quota_ops.commit import find_commit
 from quota_ops.model.errors import InvalidInput
 from quota_ops.run_store import ENVIRONMENT, RunStore, find_run_store
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from quota_ops.desired.commit import BundleVersion
     from quota_ops.kafka.cluster import Cluster
     from quota_ops.run_folder import RunFolder
     from quota_ops.stages.run import Run
@@ -46,9 +46,8 @@ def run_folder(cluster_folder: str, run_store: str | None, *, anew: bool = False
     """
     from quota_ops.run_folder import RunFolder
 
-    folder = Path(cluster_folder)
     path = run_path(get_current_context(), cluster_folder, run_store)
-    return RunFolder.start(path, cluster=folder.name, commit=_commit(folder), anew=anew)
+    return RunFolder.start(path, cluster=Path(cluster_folder).name, commit=None, anew=anew)
 
 
 def run_path(context: "Context", cluster_folder: str, run_store: str | None) -> Path:
@@ -56,10 +55,22 @@ def run_path(context: "Context", cluster_folder: str, run_store: str | None) -> 
     return store_of(run_store).new_run(Path(cluster_folder).name, run_name(context))
 
 
-def _commit(folder: Path) -> str | None:
-    """The version of the DAG bundle that this run is pinned to, else the checkout's commit."""
+def _bundle(folder: Path) -> "BundleVersion | None":
+    """The version of the DAG bundle that this run is pinned to, if the folder is in the bundle.
+
+    A Git bundle has a bare repository beside its versions, whose own `.git` it removes.
+    """
+    from quota_ops.desired.commit import BundleVersion
+
     bundle = getattr(get_current_context()["ti"], "bundle_instance", None)
-    return getattr(bundle, "version", None) or find_commit(folder)
+    version = getattr(bundle, "version", None)
+    if bundle is None or version is None:
+        return None
+    root = Path(getattr(bundle, "repo_path", bundle.path)).resolve()
+    if not folder.resolve().is_relative_to(root):
+        return None
+    bare = getattr(bundle, "bare_repo_path", None)
+    return BundleVersion(version, root, None if bare is None else Path(bare))
 
 
 @contextmanager
@@ -70,6 +81,7 @@ def this_run(
     approve: str | None = None,
     *,
     anew: bool = False,
+    must_know_commit: bool = False,
 ) -> Iterator["Run"]:
     """This DAG run as the stages take it; the cluster is connected to when a stage asks for it."""
     from quota_ops.airflow.connection import find_connection
@@ -91,4 +103,6 @@ def this_run(
             find_connection=find_connection,
             allow=allow or {},
             approve=approve,
+            bundle=_bundle(Path(cluster_folder)) if anew else None,
+            must_know_commit=must_know_commit,
         )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @plainly()
 def check(cluster_folder: str, run_store: str | None) -> str:
     """Read the cluster's YAML, and say every problem at once; gives the run's folder."""
-    with this_run(cluster_folder, run_store, anew=True) as run:
+    with this_run(cluster_folder, run_store, anew=True, must_know_commit=True) as run:
         run_stage("check", run)
         return str(run.folder.path)
 

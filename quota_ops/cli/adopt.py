@@ -23,6 +23,7 @@ Examples:
 @options.reason("Why; it is recorded.", required=True)
 @options.by
 @options.desired_state
+@options.commit
 @options.connection
 @options.run_store
 @options.output_format

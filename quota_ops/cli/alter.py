@@ -31,6 +31,7 @@ Examples:
 )
 @click.option("--validate-only", is_flag=True, help="Only ask the broker; write nothing.")
 @options.desired_state
+@options.commit
 @options.connection
 @options.run_store
 @options.output_format
@@ -44,6 +45,7 @@ def alter(
     source: Path | None,
     validate_only: bool,
     desired_state: Path,
+    commit: str | None,
     connection_file: Path | None,
     run_store: str | None,
     output: str,
@@ -71,6 +73,7 @@ def alter(
     alter_cluster(
         options.find_cluster(cluster, desired_state),
         asked,
+        commit=commit,
         connection_file=connection_file,
         run_store=run_store,
         output=output,

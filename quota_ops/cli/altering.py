@@ -10,13 +10,14 @@ import click
 from quota_ops.cli.ending import keep_verb, stoppable
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import login
-from quota_ops.commit import find_commit
+from quota_ops.desired.commit import read_with_commit
 from quota_ops.desired.one_off import OneOff
-from quota_ops.desired.read import read_cluster, read_policy
+from quota_ops.desired.read import Desired, read_policy
 from quota_ops.kafka.cluster import open_policy
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.alteration import Alteration
-from quota_ops.model.errors import InvalidInput, Refused
+from quota_ops.model.commit import Provenance
+from quota_ops.model.errors import GitFailed, InvalidInput, Refused
 from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.policy import Policy
@@ -37,6 +38,7 @@ def alter_cluster(
     folder: Path,
     asked: Sequence[Alteration],
     *,
+    commit: str | None,
     connection_file: Path | None,
     run_store: str | None,
     output: str,
@@ -46,7 +48,8 @@ def alter_cluster(
     policy, store = read_policy(folder), find_run_store(run_store)
     alter.refuse_protected(asked, policy.protect)
     found = find_connection(policy.connection, file=connection_file)
-    run = audit_verb.start(store, policy, find_commit(folder))
+    desired, provenance = _read(folder, commit, must_know=not validate_only)
+    run = audit_verb.start(store, policy, provenance)
     with stoppable(run, Verb.ALTER, APPLIED), open_policy(policy, found) as cluster:
         rows, outcomes, sent = alter.run(
             run,
@@ -58,7 +61,7 @@ def alter_cluster(
         )
     show_it = _show_text if output == TEXT else _show_json
     try:
-        git = _git(folder, store.holds(policy.cluster_id))
+        git = _git(desired, store.holds(policy.cluster_id))
         show_it(policy, run, rows, {one.entity: one for one in outcomes}, git, sent=sent)
     finally:
         if sent:
@@ -146,9 +149,21 @@ def _row(row: BatchRow, outcome: Outcome, git: OneOff | None, *, sent: bool) -> 
     return Row((*map(Span, cells), Span(words, tone)), below)
 
 
-def _git(folder: Path, holds: Path) -> OneOff | None:
-    """What Git says; None when YAML or holds have problems: that stops no operator at night."""
+def _read(
+    folder: Path, commit: str | None, *, must_know: bool
+) -> tuple[Desired | None, Provenance]:
+    """The desired state and its commit; no problem of its files stops an operator at night."""
     try:
-        return OneOff(read_cluster(folder), holds_now(holds))
+        return read_with_commit(folder, given=commit, must_know=must_know)
+    except GitFailed:
+        raise
+    except InvalidInput:
+        return None, Provenance.given(commit)
+
+
+def _git(desired: Desired | None, holds: Path) -> OneOff | None:
+    """What becomes of the change by Git and holds; None when one of them has problems."""
+    try:
+        return None if desired is None else OneOff(desired, holds_now(holds))
     except InvalidInput:
         return None

@@ -11,8 +11,8 @@ import click
 from quota_ops.cli.ending import keep_verb, stoppable
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import find_cluster
-from quota_ops.commit import find_commit
-from quota_ops.desired.read import Desired, read_cluster
+from quota_ops.desired.commit import read_with_commit
+from quota_ops.desired.read import Desired
 from quota_ops.model.borders import Borders
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
@@ -57,15 +57,16 @@ class Asking:
         run_store: str | None,
         by: str,
         reason: str | None,
+        commit: str | None,
         output: str,
     ) -> Self:
         """Read the cluster's folder and start a run; InvalidInput without a reason."""
         if not (reason or "").strip():
             raise InvalidInput("--reason is empty", "Say why: it is recorded.")
         folder = find_cluster(cluster, desired_state)
-        desired = read_cluster(folder)
+        desired, provenance = read_with_commit(folder, given=commit, must_know=True)
         policy, store = desired.policy, find_run_store(run_store)
-        run = audit_verb.start(store, policy, find_commit(folder))
+        run = audit_verb.start(store, policy, provenance)
         ledger, holds = store.ledger(policy.cluster_id), store.holds(policy.cluster_id)
         return cls(desired, run, ledger, holds, Word(by, reason or ""), output)
 

@@ -30,6 +30,7 @@ Examples:
 @options.reason("Why; it is recorded. Required with --from-ledger.")
 @options.by
 @options.desired_state
+@options.commit
 @options.run_store
 @options.output_format
 def release(
@@ -57,6 +58,8 @@ def release(
         release_rows(Asking.of(cluster, **given), who)
     elif who is None:
         raise InvalidInput("--all is for --from-ledger", "A hold is named as it was made.")
+    elif given.pop("commit") is not None:
+        raise InvalidInput("--commit is for --from-ledger", "A hold has no commit.")
     else:
         by, reason = given.pop("by"), given.pop("reason")
         release_entities(Cluster.of(cluster, **given), who, by=by, reason=reason)

@@ -13,7 +13,6 @@ from quota_ops.cli.asking import person
 from quota_ops.cli.interrupt import naming
 from quota_ops.cli.layout import TEXT
 from quota_ops.cli.show import progress, report_of, show_run
-from quota_ops.commit import find_commit
 from quota_ops.desired.files import cluster_name
 from quota_ops.desired.read import read_policy
 from quota_ops.kafka.connection import find_connection
@@ -78,6 +77,7 @@ def run_command(
                 engine=engine,
                 allow=allowed,
                 approve=approve,
+                must_know_commit="apply" in stages,
                 ask=person(
                     folder,
                     output,
@@ -118,8 +118,7 @@ def _keep_end(stages: Sequence[str], folder: RunFolder, *, reported: bool) -> No
 
 def _start(store: RunStore, cluster_folder: Path, commit: str | None) -> RunFolder:
     name = cluster_name(cluster_folder)
-    found = commit or find_commit(cluster_folder)
-    return RunFolder.start(store.new_run(name), cluster=name, commit=found)
+    return RunFolder.start(store.new_run(name), cluster=name, commit=commit)
 
 
 def _started(name: str, actual: Path | None) -> Sequence[str]:

@@ -32,6 +32,10 @@ _GITS_FILES = frozenset(
     }
 )
 """Git's own, which say nothing about quotas."""
+NESTED = (
+    "This is a repository of its own, or a submodule: no commit of the outer one has its files.",
+    "Keep a cluster's files in one repository.",
+)
 _FORGES = frozenset({".github", ".gitlab"})
 """Folders that GitHub and GitLab read, at a repository's root alone: a cluster's may be one."""
 
@@ -170,6 +174,8 @@ def list_quotas_files(folder: Folder, problems: Problems) -> tuple[str, ...]:
             return ()
         for entry in entries:
             name = f"{parent}{entry.name}"
+            if entry.name == _GIT and parent:
+                problems.add(unread(_shown(folder.path / parent), *NESTED))
             if _is_left_alone(entry, parent):
                 continue
             if entry.kind is Kind.FOLDER:
@@ -179,6 +185,12 @@ def list_quotas_files(folder: Folder, problems: Problems) -> tuple[str, ...]:
             elif not name.endswith(_MARKDOWN):
                 found.append(name)
     return tuple(sorted(found))
+
+
+def is_read(name: str) -> bool:
+    """Whether a file is read, by its path below a cluster's folder; what is not says no quotas."""
+    *above, last = name.split("/")
+    return not (last.endswith(_MARKDOWN) or last in _GITS_FILES or {*above[:1]} & _FORGES)
 
 
 def _is_left_alone(entry: Entry, parent: str) -> bool:

@@ -1,7 +1,7 @@
 """A cluster's desired state: its policy and one row for each limit, or every problem at once."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from quota_ops.desired.files import (
     stray_files,
 )
 from quota_ops.desired.findings import find
-from quota_ops.desired.nodes import Room, garbage_collector_off, read_document
+from quota_ops.desired.nodes import Document, Room, garbage_collector_off, read_document
 from quota_ops.desired.problems import Problems
 from quota_ops.desired.quotas_file import Quota, read_quotas
 from quota_ops.desired.shapes import CLUSTER_FILE
@@ -50,7 +50,8 @@ _BY_FILES = frozenset(one.code for one in CODES.values() if one.decided_by is De
 class Desired:
     """What a cluster's folder says: the policy, the rows of DESIRED, and how many files it has.
 
-    Beside them what was probably not meant, silenced or not, and every silence.
+    Beside them what was probably not meant, silenced or not, and every silence; and the bytes of
+    each file as they were read, by its path below the folder.
     """
 
     policy: Policy
@@ -58,6 +59,7 @@ class Desired:
     files: int
     findings: tuple[Finding, ...] = ()
     silences: tuple[Silence, ...] = ()
+    contents: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
 
 def read_cluster(folder: Path) -> Desired:
@@ -83,7 +85,8 @@ def _read_cluster(folder: Folder) -> Desired:
     problems = Problems()
     names = list_quotas_files(folder, problems)
     cluster = _read_cluster_file(folder, problems)
-    by_file = list(_read_quotas_files(folder, names, problems))
+    documents = list(_read_documents(folder, names, problems))
+    by_file = [tuple(read_quotas(*one)) for one in documents]
     quotas = list(chain.from_iterable(by_file))
     _refuse_twice(quotas)
     if cluster is not None:
@@ -98,7 +101,9 @@ def _read_cluster(folder: Folder) -> Desired:
     rows = tuple(_rows(quotas, cluster.policy.cluster_id))
     findings, silences = _findings(by_file, cluster)
     findings += tuple(idle_silences(findings, silences, _BY_FILES))
-    return Desired(cluster.policy, rows, len(names) + 1, findings, silences)
+    sources = (cluster.source, *(one.source for one in documents))
+    contents = {source.name: source.content for source in sources}
+    return Desired(cluster.policy, rows, len(names) + 1, findings, silences, contents)
 
 
 def read_policy(folder: Path) -> Policy:
@@ -184,15 +189,13 @@ def _read_cluster_file(folder: Folder, problems: Problems) -> ClusterFile | None
     return None if document is None else read_cluster_file(*document, cluster_name(folder.path))
 
 
-def _read_quotas_files(
-    folder: Folder, names: Iterable[str], problems: Problems
-) -> Iterator[tuple[Quota, ...]]:
-    """The quotas of each file, up to the one with which a cluster's files hold too much."""
+def _read_documents(folder: Folder, names: Iterable[str], problems: Problems) -> Iterator[Document]:
+    """The quotas files, up to the one with which a cluster's files hold too much."""
     room = Room()
     for name in names:
         document = read_document(folder, name, problems, room)
         if document is not None:
-            yield tuple(read_quotas(*document))
+            yield document
         if room.is_spent:
             return
 

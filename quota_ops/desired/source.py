@@ -34,13 +34,15 @@ _INVISIBLE = re.compile(
 class Source:
     """The text of one file, and the list that its problems are added to.
 
-    `file` is the path as a person typed it, `name` the path below the cluster's folder.
+    `file` is the path as a person typed it, `name` the path below the cluster's folder, `content`
+    the bytes that the text was made of.
     """
 
     file: str
     name: str
     text: str
     problems: Problems
+    content: bytes = b""
 
     @cached_property
     def lines(self) -> list[str]:
@@ -126,7 +128,7 @@ def read_source(folder: Folder, name: str, problems: Problems) -> Source | None:
         problems.add(unread(file, "The file is UTF-16.", "Save it as UTF-8."))
         return None
     try:
-        source = Source(file, name, data.decode("utf-8-sig"), problems)
+        source = Source(file, name, data.decode("utf-8-sig"), problems, data)
     except UnicodeDecodeError as error:
         _refuse_byte(Source(file, name, data.decode("utf-8-sig", "replace"), problems), error)
         return None

@@ -5,6 +5,7 @@ QuotaOpsError
 │   └── GuardsRefused  1  guards need a person's approval, and nobody let them pass
 ├── InvalidInput       2  a file, an option or the environment is not as it must be
 │   ├── InvalidDesiredState 2  the YAML has problems; carries them all
+│   ├── GitFailed      2  Git does not tell of which commit the YAML is
 │   └── MissingTool    2  a program that this command needs is not installed
 └── ClusterTrouble     3  the cluster could not do what was asked
     ├── Unreachable    3  no answer: worth another try
@@ -56,6 +57,10 @@ class InvalidInput(QuotaOpsError):
 
 class MissingTool(InvalidInput):
     """A program that this command needs is not installed."""
+
+
+class GitFailed(InvalidInput):
+    """Git refuses, is not installed or takes too long, so no commit is known."""
 
 
 class ClusterTrouble(QuotaOpsError):

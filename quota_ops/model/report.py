@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from quota_ops.model.approval import Decision
 from quota_ops.model.cluster_facts import ClusterFacts
+from quota_ops.model.commit import Provenance
 from quota_ops.model.finding import Finding
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.origin import Origin
@@ -69,7 +70,7 @@ class Report:
     cluster: str
     cluster_id: str | None
     run: str
-    commit: str | None
+    provenance: Provenance
     started: str
     finished: str
     stages: tuple[StageResult, ...]
@@ -100,3 +101,8 @@ class Report:
     """By entity and key, what is known of a value that the ledger does not know."""
     record: Record | None = None
     """What an alter, adopt or release did; None of a run that compares."""
+
+    @property
+    def commit(self) -> str | None:
+        """The commit of what the run read, if one is known."""
+        return self.provenance.commit

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from quota_ops.model.commit import CommitSource
 from quota_ops.model.difference import WRITES
 from quota_ops.model.outcome import DONE, Status
 from quota_ops.model.quota import json_number
@@ -41,6 +42,8 @@ def audit_record(report: Report, end: int) -> Json:
         "part": 1,
         "parts": 1,
         "commit": report.commit,
+        "commit_source": report.provenance.source,
+        "uncommitted": list(report.provenance.uncommitted),
         "started": report.started,
         "finished": report.finished,
         "answer": {"word": said.word, "sentence": said.sentence},
@@ -171,6 +174,8 @@ def audit_schema() -> Json:
             part=_COUNT,
             parts=_COUNT,
             commit=_MAYBE,
+            commit_source=_values(*CommitSource, None),
+            uncommitted=_list(_TEXT),
             started=_TEXT,
             finished=_TEXT,
             answer={"anyOf": [{"type": "null"}, _object(word=_values(*Word), sentence=_TEXT)]},

@@ -46,6 +46,8 @@ def verb_record(end: VerbEnd, number: int) -> Json:
         "by": end.left.get("by"),
         "reason": end.left.get("reason"),
         **{name: end.about[name] for name in ("cluster", "run", "commit", "started")},
+        "commit_source": end.about["provenance"].source,
+        "uncommitted": list(end.about["provenance"].uncommitted),
         "cluster_id": end.cluster_id,
         "finished": end.finished,
         "end": number,

@@ -22,6 +22,9 @@ def as_json(report: Report) -> str:
 
     schema          this number
     cluster, cluster_id, run, commit, started, finished, writes, versions
+    commit_source   compared (with every byte that was read), given or airflow (stated, not
+                    compared); null where no commit is known
+    uncommitted     the first files that differ from the commit that is checked out
     answer          word (Yes, Not yet, No, Unknown; of a run without a plan Altered, Not altered,
                     Adopted, Released) and sentence
     counts          how many quotas stand where when the run is over. `changed` were set or
@@ -62,6 +65,8 @@ def _head(report: Report) -> dict[str, Any]:
         "cluster_id": report.cluster_id,
         "run": report.run,
         "commit": report.commit,
+        "commit_source": report.provenance.source,
+        "uncommitted": list(report.provenance.uncommitted),
         "started": report.started,
         "finished": report.finished,
         "writes": report.writes,

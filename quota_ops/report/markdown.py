@@ -7,7 +7,7 @@ mention, a reference, markup or HTML.
 import re
 from collections.abc import Iterable, Iterator
 
-from quota_ops.model.commit import short
+from quota_ops.model.commit import Provenance, short
 from quota_ops.model.entity import Entity
 from quota_ops.model.numbers import counted
 from quota_ops.model.plan import SHORT, Plan
@@ -29,7 +29,12 @@ from quota_ops.report.remarks import (
 from quota_ops.report.rollback import left_words, rollback_words
 from quota_ops.report.standing import ReportRow, Section, report_rows
 from quota_ops.report.summary import answer, stages_not_run, stopped_stages
-from quota_ops.report.wording import shortened, shown
+from quota_ops.report.wording import (
+    shortened,
+    shown,
+    stated_words,
+    uncommitted_words,
+)
 
 LIMIT = 60_000
 """GitHub refuses a comment of more than 65,536 characters."""
@@ -42,7 +47,7 @@ def as_markdown(report: Report) -> str:
     rows = report_rows(report)
     said = answer(report, code(report.cluster))
     plan = f" · plan {code(report.plan.digest[:SHORT])}" if report.plan else ""
-    commit = f" · commit {code(short(report.commit))}" if report.commit else ""
+    commit = commit_part(report.provenance)
     head = [
         f"**quota-ops · {said.word}: {said.reason}**{plan}{commit}",
         f"\n{_sentence(said.details)}" if said.details else "",
@@ -72,6 +77,15 @@ def fitting(rows: Iterable[str], total: int, others: Iterable[str]) -> list[str]
             return [*fit, "", f"… and {total - len(fit):,} more; the report has them all."]
         fit.append(row)
     return fit
+
+
+def commit_part(provenance: Provenance) -> str:
+    """The part of a heading that says of which commit a run is; empty where nobody knows."""
+    if provenance.uncommitted:
+        return f" · {uncommitted_words(provenance, code)}"
+    if provenance.commit is None:
+        return ""
+    return f" · commit {code(short(provenance.commit))}{stated_words(provenance)}"
 
 
 def code(text: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from quota_ops.model.commit import Provenance
 from quota_ops.model.finding_codes import CODES, Severity
 from quota_ops.model.report import Report
 from quota_ops.model.silence import spoken
@@ -27,7 +28,7 @@ from quota_ops.report.rollback import left_words, rollback_words
 from quota_ops.report.standing import Section, Standing, has_applied, report_rows, standings
 from quota_ops.report.summary import answer, stages_not_run, stopped_stages
 from quota_ops.report.template import rendered
-from quota_ops.report.wording import duration, moment
+from quota_ops.report.wording import duration, moment, stated_words, uncommitted_words
 
 LONG = 500
 """A table with more rows is folded, on paper too: no browser lays it out in a moment."""
@@ -135,10 +136,16 @@ def _findings(report: Report) -> Iterator[Note]:
         yield Note(style(Standing.UNMANAGED), more, [])
 
 
+def _commit(provenance: Provenance) -> str:
+    if provenance.uncommitted:
+        return uncommitted_words(provenance)
+    return (provenance.commit or "unknown") + stated_words(provenance)
+
+
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
     plan = report.plan
     yield "plan", plan.digest if plan else "none was made"
-    yield "commit", report.commit or "unknown"
+    yield "commit", _commit(report.provenance)
     yield "cluster id", report.cluster_id or "unknown"
     yield "ledger", (plan.ledger if plan else None) or "none"
     yield "run", report.run

@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from quota_ops.model.commit import short
 from quota_ops.model.difference import WRITES
 from quota_ops.model.guards import MEANINGS
 from quota_ops.model.numbers import counted
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.report import Report
-from quota_ops.report.markdown import TABLE, code, fitting, table_row
+from quota_ops.report.markdown import TABLE, code, commit_part, fitting, table_row
 from quota_ops.report.remarks import NO_LEDGER, validated_words
 from quota_ops.report.standing import report_rows
 from quota_ops.report.wording import shown
@@ -27,7 +26,7 @@ def body(report: Report, plan: Plan, until: datetime) -> str:
     `until` is when the question is withdrawn.
     """
     rows = [row for row in report_rows(report) if row.difference.action in WRITES]
-    commit = f" · commit {code(short(plan.commit))}" if plan.commit else ""
+    commit = commit_part(report.provenance)
     changes = counted(len(rows), "change")
     head = [
         f"**{changes} on {code(report.cluster)}** ({code(plan.policy.cluster_id)}){commit}",

@@ -166,7 +166,13 @@ def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
     """What makes the brokers' word worth less than it seems; `quoted` as `callback_words` says."""
     said = callback_words(report.facts, quoted)
     missed = [quoted(report.audit)] if report.audit else []
-    return [*([said] if said else []), *metadata_words(report.metadata), *missed]
+    failure = report.provenance.failure
+    return [
+        *([f"{quoted(failure)}. No plan is applied without it."] if failure else []),
+        *([said] if said else []),
+        *metadata_words(report.metadata),
+        *missed,
+    ]
 
 
 def brokers_words(brokers: Sequence[BrokerAnswer]) -> str:

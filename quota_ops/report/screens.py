@@ -29,7 +29,7 @@ from quota_ops.report.row_table import plan_table
 from quota_ops.report.screen import Line, Screen, Span, Tone, line
 from quota_ops.report.standing import Section, Standing, not_read_back, report_rows
 from quota_ops.report.summary import stopped_stages
-from quota_ops.report.wording import duration, short_commit, shown
+from quota_ops.report.wording import at_commit, duration, shown
 
 
 def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
@@ -89,7 +89,7 @@ def warning_lines(report: Report) -> Screen:
 def _heading(report: Report, plan: Plan) -> Line:
     return (
         Span(report.cluster, Tone.STRONG),
-        Span(f" ({plan.policy.cluster_id}) at {short_commit(plan.commit)}", Tone.CONTEXT),
+        Span(f" ({plan.policy.cluster_id}) {at_commit(report.provenance)}", Tone.CONTEXT),
         Span(f"      plan {plan.digest[:SHORT]}      "),
         Span(plan_numbers(plan), Tone.CHANGE if plan.writes else Tone.OK),
     )

@@ -13,7 +13,7 @@ from quota_ops.report.screen import Line, Screen, Tone, line, plain
 from quota_ops.report.screens import guard_lines, verify_screen, warning_lines
 from quota_ops.report.standing import ReportRow, Section, has_applied, report_rows
 from quota_ops.report.summary import answer, stages_not_run, stopped_stages
-from quota_ops.report.wording import moment, short_commit
+from quota_ops.report.wording import at_commit, moment
 
 MOST = 1_000
 """Rows that a section lists; a longer text is read by nobody, and report.json has them all."""
@@ -48,8 +48,8 @@ def report_screen(report: Report) -> Screen:
 def _where(report: Report) -> str:
     plan = f", plan {report.plan.digest[:SHORT]}" if report.plan else ""
     return (
-        f"{report.cluster} ({report.cluster_id or 'unknown cluster id'}) at "
-        f"{short_commit(report.commit)}{plan}, run {report.run}, {moment(report.finished)}"
+        f"{report.cluster} ({report.cluster_id or 'unknown cluster id'}) "
+        f"{at_commit(report.provenance)}{plan}, run {report.run}, {moment(report.finished)}"
     )
 
 

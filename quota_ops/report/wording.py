@@ -1,13 +1,18 @@
 """The words that every output uses for numbers, times and text from outside."""
 
 import json
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from quota_ops.model.commit import short
+from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance, is_git, short
 
 MINUTE = 60
 _TWO_DIGITS = 10
+_STATED: Mapping[CommitSource | None, str] = {
+    CommitSource.GIVEN: " (as given, not compared)",
+    CommitSource.AIRFLOW: " (as Airflow states, not compared)",
+}
 
 
 def shown(text: str) -> str:
@@ -56,6 +61,27 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds, 1), MINUTE)
     return f"{minutes:.0f} min {int(rest):02} s"
+
+
+def at_commit(provenance: Provenance) -> str:
+    """Of which commit a run is, as headings say: `at a1b2c3d`, `with uncommitted changes in …`."""
+    if provenance.uncommitted:
+        return f"with {uncommitted_words(provenance)}"
+    return f"at {short_commit(provenance.commit)}{stated_words(provenance)}"
+
+
+def stated_words(provenance: Provenance) -> str:
+    """Who states the commit, where nobody compared; empty where it was compared, or is unknown."""
+    return _STATED.get(provenance.source, "") if is_git(provenance.commit or "") else ""
+
+
+def uncommitted_words(provenance: Provenance, quoted: Callable[[str], str] = shown) -> str:
+    """`uncommitted changes in team.yaml and 2 more since a1b2c3d`."""
+    first, *others = provenance.uncommitted
+    least = "at least " if len(provenance.uncommitted) == MOST_UNCOMMITTED else ""
+    more = f" and {least}{len(others)} more" if others else ""
+    since = f" since {short_commit(provenance.base)}" if provenance.base else ""
+    return f"uncommitted changes in {quoted(first)}{more}{since}"
 
 
 def short_commit(commit: str | None) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from quota_ops.kafka.connection import Connection, find_connection
+from quota_ops.model.commit import Provenance
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageStatus
@@ -20,10 +21,11 @@ _LEFT = {
 """The artefact and the stages of each."""
 
 
-def start(store: RunStore, policy: Policy, commit: str | None) -> RunFolder:
-    """A new run with the policy that holds for it."""
+def start(store: RunStore, policy: Policy, provenance: Provenance) -> RunFolder:
+    """A new run with the policy that holds for it, and of which commit that is."""
     path = store.new_run(policy.cluster)
-    folder = RunFolder.start(path, cluster=policy.cluster, commit=commit)
+    folder = RunFolder.start(path, cluster=policy.cluster, commit=None)
+    folder.note_commit(provenance)
     folder.write_json(POLICY, policy.as_json())
     return folder
 

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from quota_ops.desired.read import Desired, read_cluster, refuse_twins
+from quota_ops.desired.commit import BundleVersion, read_with_commit
+from quota_ops.desired.read import Desired, refuse_twins
+from quota_ops.model.commit import CommitSource
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import DESIRED
 from quota_ops.run_folder import CHECKED, POLICY, ROLLBACK, RunFolder
@@ -10,17 +12,31 @@ from quota_ops.run_json import checked_json
 from quota_ops.stages.anew import set_aside
 
 
-def run(folder: RunFolder, cluster_folder: Path) -> Desired:
+def run(
+    folder: RunFolder,
+    cluster_folder: Path,
+    *,
+    bundle: BundleVersion | None = None,
+    must_know_commit: bool = False,
+) -> Desired:
     """Leave policy.json, checked.json (findings and silences) and desired.parquet.
 
-    Raises InvalidDesiredState with every problem; also when a folder beside it is the same
-    cluster, because each of the two would clear what the other asks for.
+    Says in run.json of which commit the files are. Raises InvalidDesiredState with every problem;
+    also when a folder beside it is the same cluster, because each of the two would clear what the
+    other asks for. Of the commit it raises what `read_with_commit` does.
     """
     if folder.has(ROLLBACK):
         raise InvalidInput(f"{folder.path} rolls back a run: it does not go by YAML")
     set_aside(folder, "check")
     refuse_twins(cluster_folder)
-    desired = read_cluster(cluster_folder)
+    before = folder.about()["provenance"]
+    desired, provenance = read_with_commit(
+        cluster_folder,
+        given=before.commit if before.source is CommitSource.GIVEN else None,
+        bundle=bundle,
+        must_know=must_know_commit,
+    )
+    folder.note_commit(provenance)
     folder.write_json(POLICY, desired.policy.as_json())
     folder.write_json(CHECKED, checked_json(desired.findings, desired.silences))
     folder.write_table(DESIRED, desired.rows)

@@ -67,7 +67,7 @@ def guard_findings(
     return judge(
         plan.writes,
         policy=plan.policy,
-        commit=plan.commit,
+        commit=plan.commit or folder.about()["provenance"].base,
         desired=plan.desired or int(folder.has(ROLLBACK)),  # a rollback does not read Git
         past=past_of(folder),
         allowed=allowed,

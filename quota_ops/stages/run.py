@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quota_ops.at_work import at_work
+from quota_ops.desired.commit import BundleVersion
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.approval import Decision, approve_command, needs_person
-from quota_ops.model.errors import GuardsRefused, Refused
+from quota_ops.model.errors import GitFailed, GuardsRefused, Refused
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.progress import SILENT, Progress
@@ -42,6 +43,10 @@ class Run:
     ask: Callable[[Plan], Decision] | None = None
     """What a person says of a plan that needs one; None when nobody is there to say it."""
     progress: Progress = SILENT
+    bundle: BundleVersion | None = None
+    """The DAG bundle that the cluster's folder is in, where Airflow runs this."""
+    must_know_commit: bool = False
+    """Whether check fails where Git does not tell the commit, because this run may write."""
     actual: Path | None = None
     """A snapshot in the cluster's place: described, never validated or written."""
     beside: ExitStack | None = None
@@ -64,7 +69,12 @@ class Run:
 
 
 def _check(run: Run) -> None:
-    check.run(run.folder, run.cluster_folder)
+    check.run(
+        run.folder,
+        run.cluster_folder,
+        bundle=run.bundle,
+        must_know_commit=run.must_know_commit,
+    )
 
 
 def _describe(run: Run) -> None:
@@ -114,6 +124,7 @@ def _validate(run: Run) -> None:
 def _apply(run: Run) -> None:
     from quota_ops.stages import apply, dead_runs  # noqa: PLC0415 - not for what only reads
 
+    _refuse_unknown_commit(run.folder)
     with at_work(run.folder.path):
         approved = _approved(run)
         if run.folder.has(ROLLBACK):
@@ -128,6 +139,14 @@ def _apply(run: Run) -> None:
             holds_folder=run.holds,
             approved=approved,
             progress=run.progress,
+        )
+
+
+def _refuse_unknown_commit(folder: RunFolder) -> None:
+    """Refuse a plan that was made where Git did not tell the commit: it may be an old one."""
+    if failure := folder.about()["provenance"].failure:
+        raise GitFailed(
+            failure, "Nothing was written. Plan again when Git tells, or with --commit."
         )
 
 

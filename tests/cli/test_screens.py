@@ -54,8 +54,8 @@ def test_a_story(lab: Lab) -> None:
     """plan, reconcile exactly that plan, verify, plan again: what an operator reads and gets."""
     planned = said(lab, "plan", "demo", "--commit", "c0ffee")
     assert masked(planned, lab) == (
-        f"demo ({lab.cluster.cluster_id}) at c0ffee      plan DIGEST8      "
-        "2 to change of 2, 0 in sync, 0 unmanaged\n"
+        f"demo ({lab.cluster.cluster_id}) at c0ffee (as given, not compared)      "
+        "plan DIGEST8      2 to change of 2, 0 in sync, 0 unmanaged\n"
         "\n"
         "  kind     entity      key                 now   then    change  asked by\n"
         "  pending  user=alice  producer_byte_rate  none  10 B/s  new     team.yaml:4\n"

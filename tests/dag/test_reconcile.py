@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from quota_ops.desired import commit as desired_commit
 from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.run_folder import RunFolder
 from quota_ops.sandbox.broker import RunningBroker
-from quota_ops.stages import check
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
 
 STAGES = ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report")
@@ -98,7 +98,7 @@ def test_refused_by_the_broker(
         row = desired.rows[0]._replace(entity="ip=nowhere.invalid", key="connection_creation_rate")
         return replace(desired, rows=(*desired.rows, row))
 
-    monkeypatch.setattr(check, "read_cluster", read_less_strictly)
+    monkeypatch.setattr(desired_commit, "read_cluster", read_less_strictly)
     run = demo.run("reconcile_demo")
     assert (run.state, run.tasks) == (
         "failed",
@@ -194,3 +194,12 @@ def test_no_run_store(
     run = demo.run("reconcile_demo")
     assert (run.state, run.tasks["check"]) == ("failed", "failed")
     assert "Set QUOTA_OPS_RUN_STORE on every worker" in caplog.text
+
+
+def test_git_does_not_tell_the_commit(demo: Repository, quotas: Quotas) -> None:
+    """An old commit would not be known as one, so the run ends before anything is asked."""
+    (demo.root / ".git").mkdir()
+    run = demo.run("reconcile_demo")
+    assert (run.state, run.tasks["check"]) == ("failed", "failed")
+    assert "Git does not tell which commit" in said(run, "check")
+    assert quotas.stored() == {}

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.repositories import commit_all, git, write_cluster
+
 
 @pytest.fixture
 def ledger_folder(tmp_path: Path) -> Path:
@@ -11,3 +13,20 @@ def ledger_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "ledger" / "id"
     folder.mkdir(parents=True)
     return folder
+
+
+@pytest.fixture(params=["sha1", "sha256"])
+def repository(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A repository with a cluster, and one commit."""
+    root = tmp_path / "repository"
+    write_cluster(root / "desired_state" / "demo")
+    (root / ".gitignore").write_text("local*\n")
+    git(root, "init", "--quiet", f"--object-format={request.param}")
+    commit_all(root)
+    return root
+
+
+@pytest.fixture
+def cluster_folder(repository: Path) -> Path:
+    """The cluster's folder."""
+    return repository / "desired_state" / "demo"

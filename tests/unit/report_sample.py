@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.entity import Entity
 from quota_ops.model.outcome import Outcome, Status
@@ -89,7 +90,7 @@ PLANNED = Report(
     cluster="demo",
     cluster_id=CLUSTER_ID,
     run="2026-11-21T10-15-00Z",
-    commit="a1b2c3d4e5f6",
+    provenance=Provenance("a1b2c3d4e5f6", CommitSource.COMPARED),
     started="2026-11-21T10:15:00Z",
     finished="2026-11-21T10:15:04Z",
     stages=stages(apply="not run", verify="not run"),

@@ -1,107 +1,157 @@
-"""Which commit a cluster's folder is of, in real Git repositories."""
+"""Of which commit a cluster's files are that were read, in real Git repositories."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from quota_ops.commit import find_commit
-
-
-def git(root: Path, *arguments: str) -> str:
-    """What Git says."""
-    who = ("-c", "user.name=test", "-c", "user.email=test@localhost")
-    call = ["git", "-C", str(root), *who, *arguments]
-    return subprocess.run(call, check=True, capture_output=True, text=True).stdout.strip()
-
-
-@pytest.fixture(name="folder")
-def _folder(tmp_path: Path) -> Path:
-    """A cluster's folder in a repository with one commit."""
-    folder = tmp_path / "desired_state" / "demo"
-    (folder / "teams").mkdir(parents=True)
-    for name in ("cluster.yaml", "teams/payments.yml", "notes.md"):
-        (folder / name).write_text("a: 1\n")
-    (tmp_path / ".gitignore").write_text("local*\n")
-    git(tmp_path, "init", "--quiet")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "--quiet", "--message", "Quotas")
-    return folder
-
-
-@pytest.mark.parametrize(
-    "changed", [None, "desired_state/other/quotas.yaml", "cluster.yaml", "README.md"]
+from quota_ops.desired.commit import read_with_commit
+from quota_ops.desired.files import is_read, list_quotas_files, open_cluster
+from quota_ops.desired.problems import Problems
+from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance
+from tests.repositories import (
+    CLUSTER,
+    TEAM,
+    commit_all,
+    found,
+    git,
+    head,
+    uncommitted,
+    write_cluster,
 )
-@pytest.mark.parametrize("notes", ["a: 1\n", "other"])
+
+COMPARED = CommitSource.COMPARED
+
+
+@pytest.mark.parametrize("changed", [None, "desired_state/other/quotas.yaml", "cluster.yaml"])
+@pytest.mark.parametrize("notes", ["Notes", "other", None])
 def test_what_is_read_is_in_the_commit(
-    folder: Path, tmp_path: Path, changed: str | None, notes: str
+    cluster_folder: Path, repository: Path, changed: str | None, notes: str | None
 ) -> None:
     """What changed outside of the folder, or is Markdown, is none of a cluster's quotas."""
-    (folder / "notes.md").write_text(notes)
+    if notes is None:
+        (cluster_folder / "notes.md").unlink()
+    else:
+        (cluster_folder / "notes.md").write_text(notes)
     if changed is not None:
-        (tmp_path / changed).parent.mkdir(exist_ok=True)
-        (tmp_path / changed).write_text("a: 2\n")
+        (repository / changed).parent.mkdir(exist_ok=True)
+        (repository / changed).write_text("a: 2\n")
 
-    assert find_commit(folder) == git(tmp_path, "rev-parse", "HEAD")
+    assert found(cluster_folder) == Provenance(head(repository), COMPARED)
+
+
+@pytest.mark.parametrize("name", ["cluster.yaml", "teams/payments.yml", "new.yaml", "local.yaml"])
+@pytest.mark.parametrize("hidden", [None, "--assume-unchanged", "--skip-worktree"])
+def test_no_commit_has_a_file_that_is_changed_untracked_or_ignored(
+    cluster_folder: Path, repository: Path, name: str, hidden: str | None
+) -> None:
+    """It is named, also where Git was told not to look at it."""
+    if hidden is not None and (cluster_folder / name).exists():
+        git(repository, "update-index", hidden, str(cluster_folder / name))
+    text = f"{CLUSTER}# another\n" if name == "cluster.yaml" else TEAM.format("other", 2)
+    (cluster_folder / name).write_text(text)
+
+    assert found(cluster_folder) == uncommitted(repository, name)
+
+
+def test_what_is_staged_moved_or_deleted(cluster_folder: Path, repository: Path) -> None:
+    """A deletion is a change of its own; once it is committed, so is what is left."""
+    (cluster_folder / "search.yaml").rename(cluster_folder / "moved.yaml")
+    assert found(cluster_folder) == uncommitted(repository, "moved.yaml", "search.yaml")
+    git(repository, "add", "--all")
+    assert found(cluster_folder) == uncommitted(repository, "moved.yaml", "search.yaml")
+    (cluster_folder / "moved.yaml").unlink()
+    assert found(cluster_folder) == uncommitted(repository, "search.yaml")
+    commit_all(repository)
+    assert found(cluster_folder) == Provenance(head(repository), COMPARED)
+
+
+def test_the_index_is_not_written(cluster_folder: Path, repository: Path) -> None:
+    """To look at a checkout changes nothing in it."""
+    index = (repository / ".git/index").read_bytes()
+    (cluster_folder / "search.yaml").touch()
+
+    assert found(cluster_folder) == Provenance(head(repository), COMPARED)
+    assert (repository / ".git/index").read_bytes() == index
+
+
+def test_more_changes_than_anybody_reads(cluster_folder: Path) -> None:
+    """Git is asked about so many files, a process each, and about no more."""
+    for number in range(MOST_UNCOMMITTED + 5):
+        (cluster_folder / f"team-{number}.yaml").write_text(TEAM.format(f"u{number}", 1))
+
+    assert len(found(cluster_folder).uncommitted) == MOST_UNCOMMITTED
 
 
 @pytest.mark.parametrize(
-    "changed", ["cluster.yaml", "teams/payments.yml", "new.yaml", "new/deep.yml", "local.yaml"]
+    "attributes",
+    ["*.yaml text eol=crlf\n", "*.yaml text=auto\n*.yml text=auto\n", "*.yaml filter=upper\n"],
 )
-@pytest.mark.parametrize("shown", ["all", "no"])
-def test_no_commit_holds_a_file_that_is_changed_untracked_or_ignored(
-    folder: Path, tmp_path: Path, changed: str, shown: str
+def test_what_git_writes_differently_into_a_checkout(
+    cluster_folder: Path, repository: Path, attributes: str
 ) -> None:
-    """Whatever of it somebody's own settings would show."""
-    git(tmp_path, "config", "status.showUntrackedFiles", shown)
-    (folder / changed).parent.mkdir(exist_ok=True)
-    (folder / changed).write_text("a: 2\n")
+    """Line ends by attributes or core.autocrlf, and filters such as LFS, are no changes."""
+    git(repository, "config", "filter.upper.clean", "sed 's/^# SEEN$/# seen/'")
+    git(repository, "config", "filter.upper.smudge", "sed 's/^# seen$/# SEEN/'")
+    git(repository, "config", "filter.upper.required", "true")
+    git(repository, "config", "core.autocrlf", "true")
+    with (cluster_folder / "search.yaml").open("a") as file:
+        file.write("# seen\n")
+    (repository / ".gitattributes").write_text(attributes)
+    commit_all(repository)
+    read = (cluster_folder / "search.yaml").read_bytes()
+    for name in ("cluster.yaml", "search.yaml", "teams/payments.yml"):
+        (cluster_folder / name).unlink()
+    git(repository, "checkout", "--", ".")
+    assert (cluster_folder / "search.yaml").read_bytes() != read
 
-    assert find_commit(folder) is None
-
-
-def test_no_commit_holds_what_is_staged_moved_or_gone(folder: Path, tmp_path: Path) -> None:
-    """A commit that is still to be made is none; one that was made is, with nothing written."""
-    git(tmp_path, "mv", str(folder / "cluster.yaml"), str(folder / "cluster.md"))
-    assert find_commit(folder) is None
-    git(tmp_path, "commit", "--quiet", "--message", "Moved")
-    index = (tmp_path / ".git/index").read_bytes()
-    (folder / "teams/payments.yml").touch()
-    assert find_commit(folder) == git(tmp_path, "rev-parse", "HEAD")
-    assert (tmp_path / ".git/index").read_bytes() == index
-    (folder / "teams/payments.yml").unlink()
-    assert find_commit(folder) is None
-
-
-def test_no_commit_holds_a_folder_that_git_ignores(folder: Path, tmp_path: Path) -> None:
-    """A whole folder that is not in Git is none of its commits."""
-    (folder.parent / "local").mkdir()
-    (folder.parent / "local" / "cluster.yaml").touch()
-
-    assert find_commit(folder.parent / "local") is None
-    assert find_commit(folder) == git(tmp_path, "rev-parse", "HEAD")
+    assert found(cluster_folder) == Provenance(head(repository), COMPARED)
+    with (cluster_folder / "search.yaml").open("ab") as file:
+        file.write(b"# more\r\n")
+    assert found(cluster_folder) == uncommitted(repository, "search.yaml")
 
 
-def test_a_worktree_has_the_commit_of_its_own(folder: Path, tmp_path: Path) -> None:
-    """A checkout beside a bare clone, as Airflow's Git bundles are."""
-    bare, tree = tmp_path / "local.git", tmp_path / "local"
-    git(tmp_path, "clone", "--quiet", "--bare", str(tmp_path), str(bare))
-    git(bare, "worktree", "add", "--quiet", "--detach", str(tree))
+def test_a_link_that_became_a_file(cluster_folder: Path, repository: Path) -> None:
+    """Its text is the link's target, as the commit has it; it is a file all the same."""
+    target = TEAM.format("linked", 1)
+    (cluster_folder / "linked.yaml").symlink_to(target)
+    commit_all(repository)
+    (cluster_folder / "linked.yaml").unlink()
+    (cluster_folder / "linked.yaml").write_text(target)
 
-    assert find_commit(tree / folder.relative_to(tmp_path)) == git(tmp_path, "rev-parse", "HEAD")
+    assert found(cluster_folder) == uncommitted(repository, "linked.yaml")
 
 
-@pytest.mark.parametrize("repository", [True, False])
-def test_there_is_no_commit(tmp_path: Path, *, repository: bool) -> None:
-    """In a repository before its first commit, and in none at all."""
-    if repository:
+def test_a_commit_that_is_given(cluster_folder: Path, repository: Path) -> None:
+    """It counts as compared where it is the one that is found, and as given anywhere else."""
+    assert read_with_commit(cluster_folder, given=head(repository))[1] == Provenance(
+        head(repository), COMPARED
+    )
+    assert read_with_commit(cluster_folder, given="f00")[1] == Provenance("f00", CommitSource.GIVEN)
+    (cluster_folder / "search.yaml").unlink()
+    given = Provenance(head(repository), CommitSource.GIVEN)
+    assert read_with_commit(cluster_folder, given=head(repository))[1] == given
+
+
+@pytest.mark.parametrize("in_git", [True, False])
+def test_there_is_no_commit(tmp_path: Path, *, in_git: bool) -> None:
+    """Before a repository's first commit all files are uncommitted; without one none is."""
+    cluster_folder = tmp_path / "desired_state" / "demo"
+    write_cluster(cluster_folder)
+    if in_git:
         git(tmp_path, "init", "--quiet")
 
-    assert find_commit(tmp_path) is None
+    names = ("cluster.yaml", "search.yaml", "teams/payments.yml") if in_git else ()
+    assert read_with_commit(cluster_folder, must_know=True)[1] == Provenance(uncommitted=names)
 
 
-def test_there_is_no_git(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where Git is not installed the commit is unknown."""
-    monkeypatch.setenv("PATH", "")
+def test_what_is_read_and_what_is_compared_are_the_same(tmp_path: Path) -> None:
+    """By its name alone a file is read exactly where a commit that has it must have been read."""
+    names = ["cluster.yaml", "a.yaml", "a.yml", "b/c.yaml", "d.md/e.yaml", ".gitignore"]
+    names += ["b/.gitattributes", "f.md", "b/g.md", ".github/h.yaml", "b/.github/i.yaml"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
 
-    assert find_commit(folder) is None
+    with open_cluster(tmp_path) as folder:
+        read = list_quotas_files(folder, Problems())
+    assert {"cluster.yaml", *read} == set(filter(is_read, names))

@@ -11,6 +11,7 @@ from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.plan import Plan
 from quota_ops.run_folder import FACTS, RunFolder
+from quota_ops.run_store import RunStore
 from quota_ops.stages import check
 from quota_ops.stages.findings import leave_findings
 from tests.unit.report_sample import CLUSTER_ID
@@ -50,7 +51,9 @@ def differences(case: Mapping[str, Any]) -> Iterator[Difference]:
 @pytest.mark.parametrize("case", CASES)
 def test_a_plan_gives_rise_to_findings(case: Any, tmp_path: Path) -> None:
     """A plan leaves the findings of the files and of the cluster, and what no silence covers."""
-    files, folder = tmp_path / "desired_state" / "demo", RunFolder(tmp_path / "run")
+    files = tmp_path / "desired_state" / "demo"
+    store = RunStore(tmp_path / "store")
+    folder = RunFolder.start(store.new_run("demo"), cluster="demo", commit=None)
     files.mkdir(parents=True)
     for name, text in ({"cluster.yaml": CLUSTER_YAML} | case["files"]).items():
         (files / name).write_text(text, "utf-8")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from quota_ops.model.commit import named, rollback_of, short
+from quota_ops.model.commit import Provenance, named, rollback_of, short
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.rollback import NOT_OURS, ONLY_REPORTED, Rollback, Undone
 from quota_ops.model.rows import LedgerRow
@@ -83,3 +83,4 @@ def test_a_rollback_in_the_place_of_a_commit() -> None:
 
     assert (short("c0ffee1d2e3"), named("c0ffee1d2e3")) == ("c0ffee1", "commit c0ffee1")
     assert short(name) == named(name) == "rollback of 2026-11-21T10-00-00Z-7f3a"
+    assert (Provenance.given(name).commit, Provenance.given(None)) == (name, Provenance())

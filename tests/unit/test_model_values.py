@@ -17,6 +17,7 @@ from quota_ops.model.report import STAGES
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, BATCHES, CLUSTERS, DESIRED, DIFFERENCES, LEDGER, Table
 from quota_ops.model.verification import BrokerAnswer, behind
+from tests.unit.report_sample import PLANNED
 
 ROW = Difference(
     "id", "user=a", "k", Kind.PENDING, Action.SET, 1.0, 2.0, None, None, None, *(None,) * 6
@@ -136,6 +137,7 @@ def test_every_error_has_its_exit_code() -> None:
         "GuardsRefused": 1,
         "InvalidInput": 2,
         "InvalidDesiredState": 2,
+        "GitFailed": 2,
         "MissingTool": 2,
         "ClusterTrouble": 3,
         "Unreachable": 3,
@@ -169,3 +171,8 @@ def test_problems_are_told_in_the_order_of_the_files() -> None:
     assert str(error) == "a.yaml:9:1  First.\na.yaml:9:2  Second. Mend it.\nb.yaml:1:1  Third."
     cut = InvalidDesiredState(problems[:1], files=1, quotas=0, unlisted=1_200)
     assert str(cut) == "b.yaml:1:1  Third.\n1,200 more are not listed"
+
+
+def test_a_report_has_the_commit_of_what_was_read() -> None:
+    """It is that of the files' provenance, and stands nowhere else."""
+    assert PLANNED.commit == PLANNED.provenance.commit == "a1b2c3d4e5f6"

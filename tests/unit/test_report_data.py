@@ -22,6 +22,8 @@ def test_head() -> None:
         "cluster_id",
         "run",
         "commit",
+        "commit_source",
+        "uncommitted",
         "started",
         "finished",
         "writes",

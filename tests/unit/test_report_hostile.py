@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from quota_ops.model.approval import Decision, Said
+from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.outcome import Outcome, Status
@@ -91,7 +92,7 @@ def report_of(name: str) -> Report:
         cluster=name,
         cluster_id=name,
         run=name,
-        commit=name,
+        provenance=Provenance(name, CommitSource.GIVEN, failure=name),
         started=name,
         stages=tuple(
             one._replace(message=one_line(name)) for one in stages(apply="failed", verify="not run")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from quota_ops.model.commit import rollback_of
+from quota_ops.model.commit import CommitSource, Provenance, rollback_of
 from quota_ops.report.question import body
 from tests.unit.report_sample import PLAN, TROUBLED
 
@@ -16,7 +16,7 @@ from tests.unit.report_sample import PLAN, TROUBLED
 )
 def test_what_the_plan_was_made_from(commit: str, told: str) -> None:
     """A commit is cut as Git cuts it; a run that is rolled back is named whole."""
-    plan = replace(PLAN, commit=commit)
-    markdown = body(replace(TROUBLED, plan=plan), plan, datetime(2026, 11, 21, tzinfo=UTC))
+    report = replace(TROUBLED, provenance=Provenance(commit, CommitSource.COMPARED))
+    markdown = body(report, PLAN, datetime(2026, 11, 21, tzinfo=UTC))
 
     assert f" · commit `{told}`" in markdown.partition("\n")[0]

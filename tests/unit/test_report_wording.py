@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quota_ops.report.wording import duration, moment, short_commit, shortened, shown
+from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance, rollback_of
+from quota_ops.report.wording import (
+    at_commit,
+    duration,
+    moment,
+    short_commit,
+    shortened,
+    shown,
+)
 
 
 @given(st.text())
@@ -53,3 +61,32 @@ def test_cuts_are_marked() -> None:
     """A text that was cut says so, one that fits is left alone."""
     assert [shortened(text, 5) for text in ("alice", "alicia")] == ["alice", "alic…"]
     assert [short_commit(commit) for commit in ("a1b2c3d4", None)] == ["a1b2c3d", "unknown commit"]
+
+
+@pytest.mark.parametrize(
+    ("provenance", "words"),
+    [
+        (Provenance("a1b2c3d4", CommitSource.COMPARED), "at a1b2c3d"),
+        (Provenance("a1b2c3d4", CommitSource.GIVEN), "at a1b2c3d (as given, not compared)"),
+        (
+            Provenance("a1b2c3d4", CommitSource.AIRFLOW),
+            "at a1b2c3d (as Airflow states, not compared)",
+        ),
+        (Provenance.given(rollback_of("7f3a")), "at rollback of 7f3a"),
+        (Provenance("a1b2c3d4"), "at a1b2c3d"),
+        (Provenance(), "at unknown commit"),
+        (Provenance(failure="Git refuses"), "at unknown commit"),
+        (Provenance(uncommitted=("a\n.yaml",)), "with uncommitted changes in a\\n.yaml"),
+        (
+            Provenance(uncommitted=("a.yaml", "b.yaml"), base="a1b2c3d4"),
+            "with uncommitted changes in a.yaml and 1 more since a1b2c3d",
+        ),
+        (
+            Provenance(uncommitted=("a.yaml",) * MOST_UNCOMMITTED),
+            "with uncommitted changes in a.yaml and at least 19 more",
+        ),
+    ],
+)
+def test_a_run_says_what_it_read(provenance: Provenance, words: str) -> None:
+    """A commit, who states it where nobody compared, or what keeps a run from having one."""
+    assert at_commit(provenance) == words

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.plan import GuardFinding, Plan
@@ -16,10 +17,12 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.quota import json_number
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
 from quota_ops.run_json import (
+    about_from_json,
     outcomes_from_json,
     outcomes_json,
     plan_from_json,
     plan_json,
+    provenance_json,
     typed,
     verification_from_json,
     verification_json,
@@ -98,6 +101,26 @@ def test_a_plan_comes_back(plan: Plan) -> None:
     assert (found.policy, found.commit, found.guards) == (plan.policy, plan.commit, plan.guards)
     assert (found.desired, found.actual, found.batches) == (plan.desired, plan.actual, plan.batches)
     assert (found.ledger, found.digest, digest) == (plan.ledger, plan.digest, plan.digest)
+
+
+@given(
+    st.builds(
+        Provenance,
+        maybe_text,
+        st.none() | st.sampled_from(CommitSource),
+        st.lists(st.text()).map(tuple),
+        maybe_text,
+        maybe_text,
+    )
+)
+def test_a_commit_comes_back(provenance: Provenance) -> None:
+    """Of which commit a run is, is read as it was written; an earlier release wrote less."""
+    run = {"run": "r", "cluster": "demo", "started": "now"}
+
+    found = about_from_json(through_json(run | provenance_json(provenance)))
+
+    assert (found["provenance"], found["commit"]) == (provenance, provenance.commit)
+    assert about_from_json(run | {"commit": "c1"})["provenance"] == Provenance("c1")
 
 
 @given(st.lists(outcomes, max_size=3).map(tuple))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops import parquet, sequence
+from quota_ops.model.commit import Provenance
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import LEDGER
 from quota_ops.run_folder import RunFolder
@@ -100,5 +101,5 @@ def test_a_run_from_before_there_were_numbers(tmp_path: Path) -> None:
     row = LedgerRow("id", "user=a", "k", 1.0, "verified", None, None, None, "old", "", 7)
     arrow = parquet.from_rows(LEDGER, [row]).drop_columns(["sequence"])
 
-    assert folder.about() == {**about, "sequence": None}
+    assert folder.about() == {**about, "provenance": Provenance(), "sequence": None}
     assert list(parquet.to_rows(parquet.conform(LEDGER, arrow))) == [row._replace(sequence=None)]

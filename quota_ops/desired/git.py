@@ -1,0 +1,160 @@
+"""Git, run so that neither the environment nor a fetch changes what it replies."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from quota_ops.model.errors import GitFailed
+
+_PATIENCE = 10.0
+"""Seconds that one call of Git may take; each takes milliseconds on a local disk."""
+_SETTINGS = ("GIT_CONFIG_", "GIT_EXEC_PATH")
+"""Inherited variables that stay: where Git's own settings are, `safe.directory` among them.
+
+The others could name another repository, index or set of objects than the checkout's.
+"""
+_OURS = {
+    "GIT_ALLOW_PROTOCOL": "none",  # before Git 2.44 nothing else keeps a partial clone from a fetch
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+_SAFE_DIRECTORY = "safe.directory"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a commit has at a path: its mode in octal digits, and the id of its object."""
+
+    mode: str
+    object_id: str
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a plain file: no link, and no submodule."""
+        return self.mode.startswith("100")
+
+    @property
+    def is_submodule(self) -> bool:
+        """Whether it names a commit of another repository."""
+        return self.mode == "160000"
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """The repository of a folder; paths are those below the folder, in both directions.
+
+    Every method raises GitFailed when Git refuses, is not installed or takes too long.
+    """
+
+    folder: Path
+    options: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def of_checkout(cls, folder: Path) -> Self | None:
+        """The repository whose checkout a folder is in; None when it is in none."""
+        place = folder.resolve()
+        above = (place, *place.parents)
+        return cls(place) if any(os.path.lexists(one / ".git") for one in above) else None
+
+    @classmethod
+    def of_export(cls, folder: Path, bare: Path, root: Path) -> Self:
+        """A bare repository, for a folder below `root`, where the files of a commit were put."""
+        return cls(folder.resolve(), (f"--git-dir={bare}", f"--work-tree={root}"))
+
+    def head(self) -> str | None:
+        """The id of the commit that is checked out; None before the first one."""
+        return self._run("rev-parse", "--revs-only", "HEAD").decode().strip() or None
+
+    def resolve(self, revision: str) -> str:
+        """The id of a revision's commit."""
+        return self._run("rev-parse", "--verify", f"{revision}^{{commit}}").decode().strip()
+
+    def entries(self, commit: str) -> dict[str, Entry]:
+        """Everything that a commit has below the folder, links and submodules included."""
+        listed = self._run("ls-tree", "-r", "-z", commit)
+        return dict(map(_entry, _records(listed)))
+
+    def skipped(self) -> frozenset[str]:
+        """The paths that Git leaves out of the checkout: sparse ones, and skip-worktree."""
+        listed = self._run("ls-files", "-t", "-z")
+        return frozenset(os.fsdecode(one[2:]) for one in _records(listed) if one[:1] == b"S")
+
+    def blob_id(self, path: str, content: bytes) -> str:
+        """The id that these bytes would have in a commit at a path, by attributes and filters."""
+        return self._run("hash-object", "--stdin", "--path", path, content=content).decode().strip()
+
+    def is_locked(self) -> bool:
+        """Whether some Git is changing the checkout now."""
+        lock = self._run("rev-parse", "--git-path", "index.lock")
+        return (self.folder / os.fsdecode(lock.removesuffix(b"\n"))).exists()
+
+    def _run(self, *arguments: str, content: bytes = b"") -> bytes:
+        call = ["git", "-C", str(self.folder), *self.options, *arguments]
+        try:
+            with subprocess.Popen(
+                call,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=_environment(),
+                start_new_session=True,  # a filter that Git started is ended with it
+            ) as process:
+                try:
+                    output, complaint = process.communicate(content, timeout=_PATIENCE)
+                except BaseException:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    raise
+        except FileNotFoundError:
+            raise self._failure("git is not installed", "Install Git") from None
+        except subprocess.TimeoutExpired:
+            raise self._failure(f"git {arguments[0]} took more than {_PATIENCE:g} s") from None
+        except OSError as error:
+            raise self._failure(f"git cannot be run: {error.strerror}") from error
+        if process.returncode:
+            said = complaint.decode(errors="replace")
+            raise self._failure(_first_line(said), _remedy(said))
+        return output
+
+    def _failure(self, why: str, remedy: str | None = None) -> GitFailed:
+        first = remedy or f"Make this work: git -C {self.folder} rev-parse HEAD"
+        return GitFailed(
+            f"Git does not tell which commit {self.folder} is of: {why}",
+            f"{first}; or pass the commit with --commit.",
+        )
+
+
+def _environment() -> dict[str, str]:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name.startswith(_SETTINGS)
+    }
+    return kept | _OURS
+
+
+def _records(listed: bytes) -> Iterator[bytes]:
+    return filter(None, listed.split(b"\0"))
+
+
+def _entry(record: bytes) -> tuple[str, Entry]:
+    about, _, path = record.partition(b"\t")
+    mode, _, object_id = about.decode().split(" ")
+    return os.fsdecode(path), Entry(mode, object_id)
+
+
+def _first_line(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return lines[0].removeprefix("fatal: ") if lines else "it gives no reason"
+
+
+def _remedy(said: str) -> str | None:
+    """What Git itself advises, where another user owns the checkout."""
+    advice = (line.strip() for line in said.splitlines() if _SAFE_DIRECTORY in line)
+    return next((one for one in advice if one.startswith("git ")), None)

@@ -1,0 +1,102 @@
+"""What a run does with the commit of the files that it read, and without one."""
+
+import os
+
+import pytest
+
+from quota_ops import ledger
+from quota_ops.model.guards import Guard
+from quota_ops.run_folder import PLAN, RunFolder
+from tests.lab import Lab
+from tests.repositories import commit_all, git, head
+from tests.writing import State
+
+KEY = "producer_byte_rate"
+FIRST: State = {"user=alice": {KEY: 10e6}}
+SECOND: State = {"user=alice": {KEY: 20e6}}
+REFUSAL = """\
+#!/bin/sh
+echo "fatal: detected dubious ownership in repository at '/srv'
+To add an exception for this directory, call:
+
+	git config --global --add safe.directory /srv" >&2
+exit 128
+"""
+WHY = "Git does not tell which commit {} is of: detected dubious ownership in repository at '/srv'"
+
+
+@pytest.fixture(name="repository")
+def _repository(lab: Lab) -> Lab:
+    """A lab whose desired state is a Git repository of one commit, which asks for FIRST."""
+    lab.desire(FIRST)
+    git(lab.folder.parent, "init", "--quiet")
+    commit_all(lab.folder.parent)
+    return lab
+
+
+@pytest.fixture
+def refusing(repository: Lab) -> dict[str, str]:
+    """An environment in which Git refuses the repository, as another user's."""
+    binary = repository.root / "bin" / "git"
+    binary.parent.mkdir()
+    binary.write_text(REFUSAL)
+    binary.chmod(0o700)
+    return {"PATH": f"{binary.parent}:{os.environ['PATH']}"}
+
+
+def test_a_commit_that_was_read_is_recorded(repository: Lab) -> None:
+    """It is in the run and in the ledger, and the screen has it."""
+    commit = head(repository.folder)
+    ended = repository.cli("reconcile", "demo", "--allow", "takeover", "--reason", "first")
+
+    assert ended.returncode == 0, ended.stderr
+    assert f") at {commit[:7]}  " in ended.stdout
+    assert ledger.read(repository.ledger_folder).commits == (commit,)
+    shown = repository.cli("runs", "demo").stdout
+    assert commit[:7] in shown
+
+
+def test_uncommitted_changes_of_an_old_checkout(repository: Lab) -> None:
+    """They are named, no commit is claimed for them, and going back needs a person's word."""
+    first = head(repository.folder)
+    assert repository.cli("reconcile", "demo").returncode == 0
+    repository.desire(SECOND)
+    commit_all(repository.folder.parent)
+    assert repository.cli("reconcile", "demo").returncode == 0
+    git(repository.folder, "checkout", "--quiet", first)
+    with (repository.folder / "team.yaml").open("a") as file:
+        file.write("# more\n")
+
+    plan = repository.cli("plan", "demo")
+
+    assert f") with uncommitted changes in team.yaml since {first[:7]}  " in plan.stdout
+    assert f"{Guard.WENT_BACK}: commit {first[:7]} was applied before" in plan.stdout
+    assert plan.returncode == 1
+
+
+def test_git_refuses(repository: Lab, refusing: dict[str, str]) -> None:
+    """Who looks is told why there is no commit; nothing is written until somebody mends it."""
+    why = WHY.format(repository.folder.resolve())
+    remedy = "git config --global --add safe.directory /srv; or pass the commit with --commit."
+    plan = repository.cli("plan", "demo", environment=refusing)
+    assert (plan.returncode, why in plan.stdout) == (0, True), plan.stdout
+    (run,) = repository.store.runs("demo")
+    digest = RunFolder(run).read_json(PLAN)["digest"]
+
+    for command in (
+        ("reconcile", "demo"),
+        ("reconcile", "--run", str(run), "--approve", digest),
+        ("alter", "demo", "--names", "user=alice", "--add", f"{KEY}=1"),
+        ("adopt", "demo", "--all", "--reason", "why"),
+        ("release", "demo", "--from-ledger", "--all", "--reason", "why"),
+    ):
+        ended = repository.cli(*command, environment=refusing)
+        assert (ended.returncode, why in ended.stderr) == (2, True), (command, ended.stderr)
+        assert ("--run" in command) or (remedy in ended.stderr)
+    assert repository.stored() == {}
+
+    given = ("reconcile", "demo", "--commit", "c0ffee1")
+    ended = repository.cli(*given, environment=refusing)
+    assert ended.returncode == 0, ended.stderr
+    assert ") at c0ffee1 (as given, not compared)  " in ended.stdout
+    assert repository.stored() == FIRST
