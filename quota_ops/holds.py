@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+from quota_ops.login import find_login
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.hold import Hold, in_force
@@ -37,7 +38,7 @@ def release(folder: Path, who: EntityFilter, *, by: str, reason: str) -> Hold:
     if who not in {one.who for one in lasting}:
         held = "; ".join(f"{one.who.text}, {one.text}" for one in lasting)
         raise InvalidInput(f"{who.text} is not held", f"Held now: {held or 'nobody'}.")
-    word = Hold(who, now, by, reason, now)
+    word = Hold(who, now, by, reason, now, find_login())
     add(folder, word)
     return word
 

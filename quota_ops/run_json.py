@@ -10,9 +10,10 @@ from quota_ops.model.conforming import conforming
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.finding import Finding, Place, Silence
 from quota_ops.model.finding_codes import CODES
+from quota_ops.model.guard_finding import GuardFinding
 from quota_ops.model.hold import Hold
 from quota_ops.model.outcome import Outcome, Status
-from quota_ops.model.plan import GuardFinding, Plan
+from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import json_number
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
@@ -80,6 +81,7 @@ def plan_json(plan: Plan) -> Json:
         "holds": [one.as_json() for one in plan.holds],
         "standstill": plan.standstill,
         "policy": plan.policy.as_json(),
+        "applied_policy": plan.applied and plan.applied.as_json(),
         "differences": [difference_json(row) for row in plan.differences],
     }
 
@@ -97,6 +99,7 @@ def plan_from_json(values: Mapping[str, Any]) -> tuple[Plan, str]:
 
     KeyError, TypeError, ValueError or AttributeError when it wrote nothing like that.
     """
+    applied = values.get("applied_policy")
     plan = Plan(
         policy=Policy.from_json(values["policy"]),
         commit=typed(values["commit"], str | None),
@@ -108,6 +111,7 @@ def plan_from_json(values: Mapping[str, Any]) -> tuple[Plan, str]:
         ledger=typed(values["ledger"], str | None),
         holds=tuple(map(Hold.from_json, values["holds"])),
         standstill=typed(values["standstill"], str | None),
+        applied=None if applied is None else Policy.from_json(applied),
     )
     return plan, typed(values["digest"], str)
 

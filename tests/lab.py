@@ -19,7 +19,7 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.model import ledger_edits
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import QuotaOpsError
-from quota_ops.model.guards import Guard
+from quota_ops.model.guard import Guard
 from quota_ops.model.memory import LedgerKey, ledger_key
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import exact
@@ -33,6 +33,8 @@ from quota_ops.stages.run import Run
 from tests.looking import seen_in_time
 from tests.writing import Limits, State, empty, write
 
+SMALL_AND_LARGE = {"small_byte_rate": 0, "small_percentage": 0, "raise_factor": 1_000_000}
+"""Numbers with which no guard minds the small values that tests set, nor how far they rise."""
 EVERY_GUARD = dict.fromkeys((guard.value for guard in Guard), "a test")
 
 
@@ -67,7 +69,9 @@ class Lab:
     def desire(self, state: State, **policy: Any) -> None:
         """Write what Git says: one file of quotas, and further fields of cluster.yaml."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        guards = SMALL_AND_LARGE | policy.pop("guards", {})
         cluster = {"cluster_id": self.cluster.cluster_id, "connection": "demo", **policy}
+        cluster["guards"] = guards
         quotas = [_quota(entity, limits) for entity, limits in state.items() if limits]
         for name, value in (
             ("cluster.yaml", cluster),

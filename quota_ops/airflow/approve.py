@@ -77,7 +77,8 @@ class Approve(ApprovalOperator):
 
     def execute(self, context: "Context") -> str:
         """Give the digest of a plan that nobody has to see; wait with any other."""
-        from quota_ops.model.approval import Said, needs_person
+        from quota_ops.login import find_login
+        from quota_ops.model.approval import Author, Said, needs_person
         from quota_ops.stages.approval import refuse_unless_approves
         from quota_ops.stages.asking import answered, decide, earlier, plan_of
 
@@ -86,12 +87,12 @@ class Approve(ApprovalOperator):
             refuse_unless_approves(self.planned, run.folder, plan)
             if not needs_person(plan):
                 return plan.digest
-            if decision := earlier(run.approvals, plan):
+            if decision := earlier(run.folder, run.approvals, plan):
                 self.log.info("%s approved it at %s", decision.by, decision.at)
                 decide(run.folder, run.approvals, decision)
                 return plan.digest
             self._write_question(run)
-            asked = answered(run.folder, plan, Said.NOTHING, None, "")
+            asked = answered(run.folder, plan, Said.NOTHING, Author(None, find_login()), "")
         try:
             super().execute(context)
         except TaskAwaitingInput as waiting:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from quota_ops.desired.commit import BundleVersion
     from quota_ops.kafka.cluster import Cluster
+    from quota_ops.model.approval import Author
     from quota_ops.run_folder import RunFolder
     from quota_ops.stages.run import Run
 
@@ -73,6 +74,15 @@ def _bundle(folder: Path) -> "BundleVersion | None":
     return BundleVersion(version, root, None if bare is None else Path(bare))
 
 
+def _author() -> "Author":
+    """Who triggered this DAG run, as Airflow knows it, and the login of this worker."""
+    from quota_ops.login import find_login
+    from quota_ops.model.approval import Author
+
+    run = get_current_context()["dag_run"]
+    return Author(getattr(run, "triggering_user_name", None), find_login())
+
+
 @contextmanager
 def this_run(
     cluster_folder: str,
@@ -102,6 +112,7 @@ def this_run(
             connect=connect,
             find_connection=find_connection,
             allow=allow or {},
+            author=_author() if allow else None,
             approve=approve,
             bundle=_bundle(Path(cluster_folder)) if anew else None,
             must_know_commit=must_know_commit,

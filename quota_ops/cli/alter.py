@@ -10,7 +10,7 @@ from quota_ops.cli import options, specification
 @click.command(
     epilog="""\b
 Examples:
-  quota-ops alter demo --names user=alice --add "consumer_byte_rate=20 MiB"
+  quota-ops alter demo --names user=alice --add "consumer_byte_rate=20 MiB" --reason INC-31
   quota-ops alter demo --names client-id=app --defaults user --delete producer_byte_rate
   quota-ops alter demo --names user=replicator --add producer_byte_rate=unlimited
   quota-ops alter demo --from changes.jsonl --validate-only"""
@@ -30,6 +30,15 @@ Examples:
     help="Many at once: a line for each key, as in a snapshot; a null value clears.",
 )
 @click.option("--validate-only", is_flag=True, help="Only ask the broker; write nothing.")
+@click.option(
+    "--allow",
+    multiple=True,
+    metavar="GUARD",
+    type=click.Choice(["raise", "small_limit"]),
+    help="Override a guard: raise, small_limit; may be repeated. Needs --reason.",
+)
+@options.reason("Why; it is recorded.")
+@options.by
 @options.desired_state
 @options.commit
 @options.connection
@@ -44,6 +53,9 @@ def alter(
     delete: tuple[str, ...],
     source: Path | None,
     validate_only: bool,
+    allow: tuple[str, ...],
+    reason: str | None,
+    by: str,
     desired_state: Path,
     commit: str | None,
     connection_file: Path | None,
@@ -74,6 +86,9 @@ def alter(
         options.find_cluster(cluster, desired_state),
         asked,
         commit=commit,
+        by=by,
+        reason=reason or "",
+        allow=tuple(options.allowed(allow, reason, "alter")),
         connection_file=connection_file,
         run_store=run_store,
         output=output,

@@ -9,15 +9,18 @@ import click
 
 from quota_ops.cli.ending import keep_verb, stoppable
 from quota_ops.cli.layout import TEXT, show
-from quota_ops.cli.options import login
 from quota_ops.desired.commit import read_with_commit
 from quota_ops.desired.one_off import OneOff
 from quota_ops.desired.read import Desired, read_policy
 from quota_ops.kafka.cluster import open_policy
 from quota_ops.kafka.connection import find_connection
+from quota_ops.login import find_login
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.commit import Provenance
+from quota_ops.model.entity import Entity
+from quota_ops.model.entity_findings import STARVING_BELOW, name_findings, starving_finding
 from quota_ops.model.errors import GitFailed, InvalidInput, Refused
+from quota_ops.model.finding import Finding
 from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.policy import Policy
@@ -25,12 +28,14 @@ from quota_ops.model.quota import format_limit, json_number
 from quota_ops.model.rows import BatchRow
 from quota_ops.report.audit_verb import Verb
 from quota_ops.report.cells import outcome_words
+from quota_ops.report.findings import FEW, finding_lines, findings_json
 from quota_ops.report.remarks import altered_at_standstill
 from quota_ops.report.screen import Row, Span, Table, Tone, line
 from quota_ops.run_folder import APPLIED, RunFolder
 from quota_ops.run_store import find_run_store
 from quota_ops.stages import alter, audit_verb
 from quota_ops.stages.holding import holds_now
+from quota_ops.stages.ownership import Word
 from quota_ops.stages.standstill import standstill
 
 
@@ -39,6 +44,9 @@ def alter_cluster(
     asked: Sequence[Alteration],
     *,
     commit: str | None,
+    by: str,
+    reason: str,
+    allow: Sequence[str],
     connection_file: Path | None,
     run_store: str | None,
     output: str,
@@ -50,13 +58,16 @@ def alter_cluster(
     found = find_connection(policy.connection, file=connection_file)
     desired, provenance = _read(folder, commit, must_know=not validate_only)
     run = audit_verb.start(store, policy, provenance)
+    word = Word(by, reason, find_login())
     with stoppable(run, Verb.ALTER, APPLIED), open_policy(policy, found) as cluster:
         rows, outcomes, sent = alter.run(
             run,
             cluster,
             asked,
-            login(),
+            word,
             ledger_folder=store.ledger(policy.cluster_id),
+            policy=policy,
+            allow=allow,
             validate_only=validate_only,
         )
     show_it = _show_text if output == TEXT else _show_json
@@ -99,6 +110,7 @@ def _show_json(
         for row in rows
     ]
     said = {"run": str(run.path), "sent": sent, "standstill": stopped, "changes": changes}
+    said["findings"] = findings_json(_findings(rows))
     click.echo(json.dumps(said, ensure_ascii=False, indent=1))
 
 
@@ -118,6 +130,8 @@ def _show_text(
         tuple(_row(row, outcomes[row.entity], git, sent=sent) for row in rows),
     )
     show((heading, line(), table, line()))
+    if found := _findings(rows):
+        show((*finding_lines(found, most=FEW), line()))
     if (stopped := standstill(policy, datetime.now(UTC))) is not None:
         show((line(altered_at_standstill(policy.cluster, stopped), Tone.CHANGE), line()))
     show((line(f"run: {run.path}", Tone.CONTEXT),))
@@ -128,6 +142,19 @@ def _show_text(
     written = [row for row in rows if sent and outcomes[row.entity].status is Status.ACCEPTED]
     if keep := "".join(git.to_keep(written)):
         click.echo(f"\nTo keep it, say so in Git:\n\nquotas:\n{keep}", nl=False)
+
+
+def _findings(rows: Sequence[BatchRow]) -> list[Finding]:
+    """What `check` would find of the names and values that are set."""
+    names = dict.fromkeys(row.entity for row in rows if row.after is not None)
+    return [
+        *(finding for name in names for finding in name_findings(Entity.parse(name))),
+        *(
+            starving_finding(Entity.parse(row.entity), row.key, row.after)
+            for row in rows
+            if row.after is not None and row.after < STARVING_BELOW.get(row.key, 0)
+        ),
+    ]
 
 
 def _row(row: BatchRow, outcome: Outcome, git: OneOff | None, *, sent: bool) -> Row:

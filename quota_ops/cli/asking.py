@@ -8,9 +8,8 @@ from typing import TypeVar
 import click
 
 from quota_ops.cli.layout import TEXT, show
-from quota_ops.cli.options import login
 from quota_ops.cli.show import MOST
-from quota_ops.model.approval import Decision, Said, needs_name
+from quota_ops.model.approval import Author, Decision, Said, approval_source, needs_name
 from quota_ops.model.errors import Refused
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.report.screen import Tone, line
@@ -30,6 +29,7 @@ def person(
     *,
     approve: str | None,
     reason: str | None,
+    author: Author,
     judged_now: bool,
 ) -> Callable[[Plan], Decision] | None:
     """What asks a person about a run's plan; None where nobody can be asked.
@@ -43,20 +43,19 @@ def person(
         if judged_now:
             refuse_unless_guards_pass(plan)
         if reason is None:
-            policy = plan.policy.approval
             raise Refused(
-                f"cluster.yaml says approval: {policy}, so --approve needs --reason too",
+                f"{approval_source(plan)}, so --approve needs --reason too",
                 "Nothing was written. Add --reason TEXT: it is recorded.",
             )
-        return answered(folder, plan, Said.APPROVED, login(), reason)
+        return answered(folder, plan, Said.APPROVED, author, reason)
 
     def at_the_terminal(plan: Plan) -> Decision:
         if approve is not None:
             refuse_unless_approves(approve, folder, plan)
         show((*plan_screen(read_report(folder), most=MOST), line()))
         if not _approved(plan):
-            return answered(folder, plan, Said.REJECTED, login(), "")
-        return answered(folder, plan, Said.APPROVED, login(), _reason())
+            return answered(folder, plan, Said.REJECTED, author, "")
+        return answered(folder, plan, Said.APPROVED, author, _reason())
 
     interactive = output == TEXT and sys.stdin.isatty() and sys.stdout.isatty()
     if approve is not None and (reason is not None or not interactive):
@@ -66,8 +65,7 @@ def person(
 
 def _approved(plan: Plan) -> bool:
     """Ask for the decision alone; Enter and `no` reject the plan."""
-    needs = f"This plan needs approval: cluster.yaml sets approval: {plan.policy.approval}."
-    show((line(needs, Tone.CHANGE),))
+    show((line(f"This plan needs approval: {approval_source(plan)}.", Tone.CHANGE),))
     what, cluster = f"plan {plan.digest[:SHORT]}", plan.policy.cluster
     if not needs_name(plan):
         return _asked(partial(click.confirm, f"Apply {what} to {cluster}?", default=False))

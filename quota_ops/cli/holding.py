@@ -13,6 +13,7 @@ from quota_ops import holds
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import find_cluster
 from quota_ops.desired.read import read_cluster, read_policy
+from quota_ops.login import find_login
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.filter import EntityFilter
@@ -55,7 +56,7 @@ def hold_entities(cluster: Cluster, who: EntityFilter, until: str, *, by: str, r
     if not reason.strip():
         raise InvalidInput("--reason is empty", "Say why: every report tells it.")
     try:
-        hold = Hold(who, parse_until(until, now), by, reason, now)
+        hold = Hold(who, parse_until(until, now), by, reason, now, find_login())
     except ValueError as error:
         raise InvalidInput(f"--until {error}") from None
     holds.add(cluster.holds, hold)

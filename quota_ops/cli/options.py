@@ -1,14 +1,14 @@
 """Options that commands share, and what they mean."""
 
-import getpass
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from quota_ops.login import find_login
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.guards import Guard
+from quota_ops.model.guard import Guard
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -56,14 +56,6 @@ detailed_exitcode = click.option(
 )
 
 
-def login() -> str:
-    """The name under which somebody is logged in here; `unknown` where there is none."""
-    try:
-        return getpass.getuser()
-    except (ImportError, KeyError, OSError):  # a container's user may have no name
-        return "unknown"
-
-
 def _kept(ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
     """What is typed as text that can be kept; bytes that are no UTF-8 stand escaped."""
     del ctx, option
@@ -72,7 +64,7 @@ def _kept(ctx: click.Context, option: click.Parameter, given: str | None) -> str
 
 by = click.option(
     "--by",
-    default=login,
+    default=find_login,
     metavar="NAME",
     callback=_kept,
     help="Who asks; it is recorded.  [default: your login]",
@@ -108,8 +100,8 @@ allow = click.option(
 
 
 def allowing(command: Command) -> Command:
-    """Add --allow and --reason."""
-    return allow(reason("Why the plan may pass; it is recorded.")(command))
+    """Add --allow, --reason and --by."""
+    return allow(reason("Why the plan may pass; it is recorded.")(by(command)))
 
 
 def allowed(allow: tuple[str, ...], reason: str | None, approve: str | None) -> dict[str, str]:

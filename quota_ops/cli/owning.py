@@ -13,6 +13,7 @@ from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import find_cluster
 from quota_ops.desired.commit import read_with_commit
 from quota_ops.desired.read import Desired
+from quota_ops.login import find_login
 from quota_ops.model.borders import Borders
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
@@ -68,7 +69,8 @@ class Asking:
         policy, store = desired.policy, find_run_store(run_store)
         run = audit_verb.start(store, policy, provenance)
         ledger, holds = store.ledger(policy.cluster_id), store.holds(policy.cluster_id)
-        return cls(desired, run, ledger, holds, Word(by, reason or ""), output)
+        word = Word(by, reason or "", find_login())
+        return cls(desired, run, ledger, holds, word, output)
 
     @property
     def where(self) -> str:

@@ -9,6 +9,8 @@ from quota_ops.cli.layout import TEXT
 from quota_ops.cli.running import connection
 from quota_ops.cli.show import show_run
 from quota_ops.history import find_run
+from quota_ops.login import find_login
+from quota_ops.model.approval import Author
 from quota_ops.model.errors import GuardsRefused, QuotaOpsError
 from quota_ops.retention import refuse_pruned
 from quota_ops.run_store import find_run_store, store_of
@@ -34,8 +36,9 @@ def roll_back(
     store = store_of(earlier.path, run_store)
     folder = rollback.start(store, earlier, by=by, reason=reason)
     error: QuotaOpsError | None = None
+    author = Author(by, find_login())
     with connection(folder.policy, connection_file) as connect:
-        run = Run(folder, Path(), store, connect, engine=engine, allow=allow)
+        run = Run(folder, Path(), store, connect, engine=engine, allow=allow, author=author)
         try:
             run_stages(run, CHAINS["rollback"])
         except QuotaOpsError as raised:

@@ -16,6 +16,8 @@ from quota_ops.cli.show import progress, report_of, show_run
 from quota_ops.desired.files import cluster_name
 from quota_ops.desired.read import read_policy
 from quota_ops.kafka.connection import find_connection
+from quota_ops.login import find_login
+from quota_ops.model.approval import Author
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.model.policy import Policy
 from quota_ops.retention import refuse_pruned
@@ -44,6 +46,7 @@ def run_command(
     engine: str = EMBEDDED,
     allow: tuple[str, ...] = (),
     reason: str | None = None,
+    by: str | None = None,
     approve: str | None = None,
     detailed_exitcode: bool = False,
     actual: Path | None = None,
@@ -63,7 +66,7 @@ def run_command(
         cluster_folder = options.find_cluster(str(cluster), desired_state)
         folder, stages = _start(store, cluster_folder, commit), _started(name, actual)
         policy = partial(read_policy, cluster_folder)
-    folder = folder.keeping()
+    folder, author = folder.keeping(), Author(by, find_login())
     error: QuotaOpsError | None = None
     keep_end = partial(_keep_end, stages, folder, reported=False)
     stoppable = naming(folder.path, keep_end)
@@ -76,6 +79,7 @@ def run_command(
                 connect=connect,
                 engine=engine,
                 allow=allowed,
+                author=author,
                 approve=approve,
                 must_know_commit="apply" in stages,
                 ask=person(
@@ -83,6 +87,7 @@ def run_command(
                     output,
                     approve=approve,
                     reason=reason,
+                    author=author,
                     judged_now=run_folder is None or bool(allowed),
                 )
                 if "apply" in stages

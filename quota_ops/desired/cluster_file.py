@@ -15,6 +15,7 @@ from quota_ops.desired.scalars import (
     Misread,
     is_plain,
     is_text,
+    read_factor,
     read_flag,
     read_note,
     read_percent,
@@ -38,6 +39,7 @@ from quota_ops.model.policy import (
     Policy,
     VerifyPolicy,
 )
+from quota_ops.model.quota import QUOTA_KEYS, parse_limit
 
 CLUSTER_YAML = "cluster.yaml"
 PLACEHOLDER = "REPLACE-WITH-THE-CLUSTER-ID"
@@ -155,17 +157,38 @@ _READERS = {
     "schedule": read_schedule,
     "drift": _one_of(DriftPolicy),
     "approval": _one_of(ApprovalPolicy),
+    "approval_valid_for": read_duration,
     "verify": _one_of(VerifyPolicy),
     "clear_unmanaged": read_flag,
     "paused": _read_paused,
 }
 
 
+def _read_byte_rate(field: str, node: yaml.Node) -> float:
+    """A rate as limits write it, `16 KiB`, or 0."""
+    text = node.value if isinstance(node, yaml.ScalarNode) else ""
+    if text == "0":
+        return 0.0
+    try:
+        return parse_limit(QUOTA_KEYS["producer_byte_rate"], text)
+    except ValueError as error:
+        raise Misread(f"{field} {error}.", f"Such as {field}: 16 KiB.") from None
+
+
+_GUARD_READERS: dict[str, Callable[[str, yaml.Node], float]] = {
+    "removals": read_whole,
+    "removals_share": read_percent,
+    "cut_share": read_percent,
+    "raise_factor": read_factor,
+    "small_byte_rate": _read_byte_rate,
+    "small_percentage": read_percent,
+}
+
+
 def _read_guards(source: Source, field: FieldNodes) -> GuardLimits:
     fields = read_fields(source, field.value, GUARDS, field) or {}
     numbers: dict[str, Any] = {
-        name: read_value(source, number, read_whole if name == "removals" else read_percent)
-        for name, number in fields.items()
+        name: read_value(source, number, _GUARD_READERS[name]) for name, number in fields.items()
     }
     return GuardLimits(**numbers)
 

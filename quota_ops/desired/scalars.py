@@ -106,6 +106,14 @@ def read_percent(field: str, node: yaml.Node) -> float:
     return value
 
 
+def read_factor(field: str, node: yaml.Node) -> float:
+    """A number from 1, in plain digits without quotes or sign; Misread for others."""
+    value = float(_digits(field, node, _DECIMAL, "a number in plain digits"))
+    if value < 1:
+        raise Misread(f"{field} must not be below 1.")
+    return value
+
+
 def _digits(field: str, node: yaml.Node, pattern: re.Pattern[str], what: str) -> str:
     if is_plain(node) and pattern.fullmatch(node.value):
         return str(node.value)

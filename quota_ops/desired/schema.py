@@ -70,6 +70,11 @@ def cluster_schema() -> Schema:
     percent = {"type": "number", "minimum": 0, "maximum": 100}
     guards = {"removals": {"type": "integer", "minimum": 0}}
     guards |= {"removals_share": percent, "cut_share": percent}
+    guards |= {"raise_factor": {"type": "number", "minimum": 1}}
+    of_bytes = f"({'|'.join(BYTE_UNITS)})(/s)?"
+    rate = {"type": "string", "pattern": rf"^\s*(0|[1-9][0-9]*)(\.[0-9]+)?(\s*{of_bytes})?\s*$"}
+    guards |= {"small_byte_rate": {"anyOf": [{"type": "integer", "minimum": 0}, rate]}}
+    guards |= {"small_percentage": percent}
     limits = GuardLimits()
     freeze: dict[str, Schema] = dict.fromkeys(FREEZE.fields, _NOTE)
     freeze["cron"] = {"type": "string", "pattern": r"^\S+(\s+\S+){4}$"}
@@ -82,6 +87,8 @@ def cluster_schema() -> Schema:
         "scope": {"type": "array", "items": entity_filter, "minItems": 1},
         "protect": {"type": "array", "items": entity_filter},
         "drift": {"enum": [str(policy) for policy in DriftPolicy], "default": "repair"},
+        "approval_valid_for": {"type": "string", "pattern": freeze["duration"]["pattern"]}
+        | {"default": "7d"},
         "approval": {"enum": [str(policy) for policy in ApprovalPolicy], "default": "on_breach"},
         "verify": {"enum": [str(policy) for policy in VerifyPolicy], "default": "every_broker"},
         "retired_brokers": {

@@ -131,6 +131,7 @@ CLUSTER_FILE = Shape(
             "Which plans wait for a person's word: never, on_breach (of a guard) or always.",
             "on_breach",
         ),
+        "approval_valid_for": Field("How long an approval or an override counts.", "7d"),
         "verify": Field(
             "Whom runs ask and read back from: every_broker, or bootstrap where only the bootstrap"
             " address is in reach, as over a private link.",
@@ -215,6 +216,9 @@ GUARDS = Shape(
             "10",
         ),
         "cut_share": Field("By how many percent one plan may cut a limit.", "50"),
+        "raise_factor": Field("To how many times its value one plan may raise a limit.", "10"),
+        "small_byte_rate": Field("The smallest byte rate that a plan may begin to set.", "16 KiB"),
+        "small_percentage": Field("The smallest percentage that a plan may begin to set.", "0.1"),
     },
 )
 

@@ -1,11 +1,14 @@
-"""A person's word on a plan, and which plans need one."""
+"""What people decide about a plan, which plans need it, and for how long a decision counts."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
 from enum import StrEnum
 from shlex import quote
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
+from quota_ops.model.conforming import conforming
+from quota_ops.model.guard_finding import GuardFinding
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import ApprovalPolicy
 
@@ -20,44 +23,105 @@ class Said(StrEnum):
     REJECTED = "rejected"
     NOTHING = "nothing"
     """Nobody answered in time."""
+    OVERRIDDEN = "overridden"
+    """Somebody overrode guards of a run's plan by name, with `--allow`."""
+    APPLIED = "applied"
+    """The run began to write the plan: earlier decisions count for that run alone."""
+
+
+class Author(NamedTuple):
+    """Who decides: the name that is given, and the login on the machine that recorded it."""
+
+    by: str | None
+    login: str
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a person said of the plan of one digest: who, when, why, in which run."""
+    """What a person decided about the plan of one digest: who, when, why, in which run."""
 
     said: Said
     digest: str
-    guards: tuple[str, ...]
-    """The guards that asked, which an approval lets pass."""
+    shown: tuple[GuardFinding, ...]
+    """The guards that blocked then, with their facts: an approval overrides these, no others."""
     by: str | None
+    login: str | None
+    """The login of the process that recorded it; None of one that did not note it."""
     at: str
     reason: str
     run: str
 
-    def allows(self, plan: Plan) -> bool:
-        """Whether it approves this plan: the same digest, and no guard asks that did not then."""
-        asking = {one.guard for one in plan.refused}
-        approves = self.said is Said.APPROVED and self.digest == plan.digest
-        return approves and asking.issubset(self.guards)
+    @property
+    def guards(self) -> tuple[str, ...]:
+        """The names of the guards that were shown."""
+        return tuple(sorted({one.guard for one in self.shown}))
 
     def as_json(self) -> dict[str, Any]:
         """The decision as JSON values."""
-        return asdict(self) | {"said": self.said.value, "guards": list(self.guards)}
+        shown = [asdict(one) for one in self.shown]
+        return asdict(self) | {
+            "said": self.said.value,
+            "guards": list(self.guards),
+            "shown": shown,
+        }
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """The decision that `as_json` wrote; KeyError, TypeError or ValueError otherwise."""
+        """The decision that `as_json` wrote; KeyError, TypeError or ValueError otherwise.
+
+        One of the first version has the names of guards alone: no finding of today is among them.
+        """
         texts = {name: values[name] for name in ("digest", "at", "reason", "run")}
-        by, guards = values["by"], tuple(values["guards"])
+        by, login, guards = values["by"], values.get("login"), list(values["guards"])
         if not all(isinstance(one, str) for one in (*texts.values(), *guards, by or "")):
             raise TypeError(f"{dict(values)!r} is not a decision")
-        return cls(Said(values["said"]), guards=guards, by=by, **texts)
+        found = values.get("shown", [{"guard": one, "message": ""} for one in guards])
+        shown = conforming([GuardFinding(**one) for one in found])
+        decision = cls(Said(values["said"]), shown=shown, by=by, login=login, **texts)
+        return conforming([decision])[0]
+
+
+def in_force(
+    record: Iterable[Decision], run: str, now: datetime, policy: ApprovalPolicy, seconds: int
+) -> tuple[Decision, ...]:
+    """Of everything that was decided about one digest, in order, what counts for a run now.
+
+    A rejection takes back what was decided before it. What a run began to apply is spent for every
+    other run: a cluster that came back to where it was is decided about again. An override counts
+    for the run that it was given to, an approval for any; none where nobody may approve. Each
+    counts for so many seconds.
+    """
+    standing: list[Decision] = []
+    for one in record:
+        if one.said is Said.REJECTED or (one.said is Said.APPLIED and one.run != run):
+            standing = []
+        elif (one.said is Said.OVERRIDDEN and one.run == run) or (
+            one.said is Said.APPROVED and policy is not ApprovalPolicy.NEVER
+        ):
+            standing.append(one)
+    oldest = now - timedelta(seconds=seconds)
+    return tuple(one for one in standing if datetime.fromisoformat(one.at) > oldest)
+
+
+def overridden(
+    findings: Iterable[GuardFinding], decisions: Sequence[Decision]
+) -> tuple[GuardFinding, ...]:
+    """The findings, each with the reason of the last decision that it was shown for."""
+    reasons = [
+        next((by.reason for by in reversed(decisions) if one.is_no_worse(by.shown)), None)
+        for one in findings
+    ]
+    return tuple(
+        replace(one, allowed=reason) for one, reason in zip(findings, reasons, strict=True)
+    )
 
 
 def needs_person(plan: Plan) -> bool:
-    """Whether the policy wants a person's word before this plan is applied."""
-    policy = plan.policy.approval
+    """Whether a person approves this plan before it is applied.
+
+    By the stricter of the last applied policy and the plan's own.
+    """
+    policy = plan.judged_by.approval
     if policy is ApprovalPolicy.NEVER:
         return False
     return bool(plan.refused) or (policy is ApprovalPolicy.ALWAYS and bool(plan.writes))
@@ -72,3 +136,11 @@ def approve_command(run: str, plan: Plan) -> str:
     """The command that approves and applies the plan of a run's folder, with its whole digest."""
     reason = " --reason TEXT" if needs_person(plan) else ""
     return f"quota-ops reconcile --run {quote(run)} --approve {plan.digest}{reason}"
+
+
+def approval_source(plan: Plan) -> str:
+    """Which policy says that a person approves a plan: its own, or the last applied one."""
+    new, strict = plan.policy.approval, plan.judged_by.approval
+    if new is strict:
+        return f"cluster.yaml says approval: {new}"
+    return f"the last applied policy says approval: {strict}"

@@ -32,4 +32,4 @@ class PastRun:
 
     def as_json(self) -> dict[str, Any]:
         """The run as JSON values."""
-        return asdict(self)
+        return asdict(self) | {"decisions": [one.as_json() for one in self.decisions]}

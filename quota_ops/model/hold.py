@@ -20,6 +20,8 @@ class Hold:
     by: str
     reason: str
     at: datetime
+    login: str | None = None
+    """The login of the process that recorded it, beside the name that was given."""
 
     @property
     def is_release(self) -> bool:
@@ -37,6 +39,7 @@ class Hold:
             "who": filter_json(self.who),
             "until": iso_utc(self.until),
             "by": self.by,
+            "login": self.login,
             "reason": self.reason,
             "at": iso_utc(self.at),
         }
@@ -44,13 +47,13 @@ class Hold:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """The word that `as_json` wrote; KeyError, TypeError or ValueError when it is none."""
-        by, reason = values["by"], values["reason"]
-        if not (isinstance(by, str) and isinstance(reason, str)):
-            raise TypeError(f"by is {by!r}, reason is {reason!r}")
+        by, reason, login = values["by"], values["reason"], values.get("login")
+        if not (isinstance(by, str) and isinstance(reason, str) and isinstance(login or "", str)):
+            raise TypeError(f"by is {by!r}, reason is {reason!r}, login is {login!r}")
         until, at = (datetime.fromisoformat(values[name]) for name in ("until", "at"))
         if until.tzinfo is None or at.tzinfo is None:
             raise ValueError(f"{values['until']} or {values['at']} has no zone")
-        return cls(filter_from_json(values["who"]), until, by, reason, at)
+        return cls(filter_from_json(values["who"]), until, by, reason, at, login)
 
 
 def in_force(words: Iterable[Hold], now: datetime) -> tuple[Hold, ...]:

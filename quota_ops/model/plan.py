@@ -9,8 +9,10 @@ from math import isfinite, nextafter
 from typing import Any
 
 from quota_ops.model.difference import EARLIER_KINDS, WRITES, Action, Difference, Kind
+from quota_ops.model.guard_finding import GuardFinding
 from quota_ops.model.hold import Hold
-from quota_ops.model.policy import YOUNGER, Policy
+from quota_ops.model.policy import GuardLimits, Policy
+from quota_ops.model.stricter import stricter
 
 SHORT = 8
 """How many characters of a digest people compare: anybody can make two plans that share them."""
@@ -20,15 +22,6 @@ NAMED = 32
 
 _ASKED = frozenset({Kind.PENDING, Kind.TAKEOVER}) | EARLIER_KINDS
 _LEAST = nextafter(-100.0, 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class GuardFinding:
-    """A guard that asks a person: its name, what it saw, and the reason of who let it pass."""
-
-    guard: str
-    message: str
-    allowed: str | None = None
 
 
 @dataclass(frozen=True)
@@ -49,10 +42,17 @@ class Plan:
     """The holds that lasted when the cluster was described."""
     standstill: str | None = None
     """Why nothing could be written at the moment when the plan was made; None when it could."""
+    applied: Policy | None = None
+    """The policy that was last applied, which guards judge by too."""
 
     def judged(self, guards: tuple[GuardFinding, ...]) -> "Plan":
         """The same plan with what the guards say of it."""
         return replace(self, guards=guards)
+
+    @property
+    def judged_by(self) -> Policy:
+        """The stricter of the last applied policy and the plan's own, field by field."""
+        return stricter(self.applied, self.policy)
 
     @cached_property
     def writes(self) -> tuple[Difference, ...]:
@@ -91,11 +91,7 @@ def digest(policy: Policy, writes: Sequence[Difference]) -> str:
     """The digest of a plan, 64 hexadecimal characters; order of rows does not count."""
     body: dict[str, Any] = {
         "cluster_id": policy.cluster_id,
-        "policy": {
-            name: value
-            for name, value in policy.judged().items()
-            if (name, value) not in YOUNGER.items()
-        },
+        "policy": policy.digested(),
         "changes": sorted(
             [row.entity, row.key, exact(row.before), exact(row.target)] for row in writes
         ),
@@ -139,6 +135,26 @@ def is_cut(row: Difference, beyond: float = 0.0) -> bool:
     if row.before is None or row.target is None:
         return False
     return not isfinite(row.before) or -change_share(row) > beyond
+
+
+def is_raise(row: Difference, factor: float) -> bool:
+    """Whether the value grows to more than so many times what it was."""
+    if not row.before or row.target is None or not isfinite(row.before):
+        return False
+    return row.target > row.before * factor
+
+
+def is_small(row: Difference, limits: GuardLimits) -> bool:
+    """Whether a limit becomes one that all but stops a busy client, and was none before."""
+    if row.key.endswith("_byte_rate"):
+        below = limits.small_byte_rate
+    elif row.key == "request_percentage":
+        below = limits.small_percentage
+    else:
+        return False
+    if row.target is None or row.target >= below:
+        return False
+    return row.before is None or not row.before < below
 
 
 def change_share(row: Difference) -> float:

@@ -8,6 +8,7 @@ from typing import Any, Self
 from quota_ops.model.conforming import conforming
 from quota_ops.model.entity import CLIENT_ID, IP, USER
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
+from quota_ops.model.finding_codes import STARVING_BYTES, STARVING_PERCENTAGE
 
 CONNECTION_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 """A file is named after it, so it is no path, and no longer than a file's name may be."""
@@ -42,8 +43,12 @@ class VerifyPolicy(StrEnum):
     """The bootstrap address alone: over a private link no other may be in reach."""
 
 
+WEEK = 7 * 24 * 60 * 60
+"""Seconds that an approval counts where cluster.yaml does not say how many."""
+
 YOUNGER: dict[str, Any] = {
     "approval": ApprovalPolicy.ON_BREACH.value,
+    "approval_valid_for": WEEK,
     "paused": None,
     "freeze": [],
     "verify": VerifyPolicy.EVERY_BROKER.value,
@@ -71,6 +76,13 @@ class GuardLimits:
     removals: int = 20
     removals_share: float = 10.0
     cut_share: float = 50.0
+    raise_factor: float = 10.0
+    small_byte_rate: float = STARVING_BYTES
+    small_percentage: float = STARVING_PERCENTAGE
+
+
+YOUNGER_GUARDS = frozenset({"raise_factor", "small_byte_rate", "small_percentage"})
+"""Numbers that guards of the first version did not have: in a digest only where they are others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +137,8 @@ class Policy:
     protect: tuple[EntityFilter, ...] = ()
     drift: DriftPolicy = DriftPolicy.REPAIR
     approval: ApprovalPolicy = ApprovalPolicy.ON_BREACH
+    approval_valid_for: int = WEEK
+    """For how many seconds an approval or an override counts."""
     clear_unmanaged: bool = False
     guards: GuardLimits = field(default_factory=GuardLimits)
     paused: str | None = None
@@ -157,6 +171,21 @@ class Policy:
             for name, value in self.as_json().items()
             if name != "cluster" and name not in BESIDE
         }
+
+    def digested(self) -> dict[str, Any]:
+        """Of the judged values those that a digest is made of: none that is younger and usual."""
+        values = {
+            name: value
+            for name, value in self.judged().items()
+            if (name, value) not in YOUNGER.items()
+        }
+        usual = asdict(GuardLimits())
+        values["guards"] = {
+            name: number
+            for name, number in values["guards"].items()
+            if name not in YOUNGER_GUARDS or number != usual[name]
+        }
+        return values
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:

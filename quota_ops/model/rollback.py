@@ -47,6 +47,8 @@ class Rollback:
     by: str
     reason: str
     rows: tuple[Undone, ...]
+    login: str | None = None
+    """The login of the process that recorded it, beside the name that was given."""
 
     @property
     def taken(self) -> tuple[Undone, ...]:

@@ -34,6 +34,7 @@ def audit_record(report: Report, end: int) -> Json:
         "schema": SCHEMA,
         "verb": None,
         "by": None,
+        "login": None,
         "reason": None,
         "cluster": report.cluster,
         "cluster_id": report.cluster_id,
@@ -51,7 +52,7 @@ def audit_record(report: Report, end: int) -> Json:
         "plan": plan and {"digest": plan.digest, "guards": [asdict(one) for one in plan.guards]},
         "decisions": [one.as_json() for one in report.decisions],
         "rollback": rollback
-        and {name: getattr(rollback, name) for name in ("run", "by", "reason")},
+        and {name: getattr(rollback, name) for name in ("run", "by", "login", "reason")},
         "brokers": [asdict(broker) for broker in report.brokers],
         "changes": [_change(row, report) for row in rows if row.difference.action in WRITES],
     }
@@ -125,7 +126,14 @@ def _values(*names: str | None) -> Json:
 
 def audit_schema() -> Json:
     """The JSON Schema of an audit record; fields may be added to it."""
-    guard = _object(guard=_TEXT, message=_TEXT, allowed=_MAYBE)
+    guard = _object(
+        guard=_TEXT,
+        message=_TEXT,
+        allowed=_MAYBE,
+        rows=_COUNT,
+        share={"type": ["number", "null"]},
+        subject=_TEXT,
+    )
     change = _object(
         entity=_TEXT,
         key=_TEXT,
@@ -148,8 +156,17 @@ def audit_schema() -> Json:
         message=_MAYBE,
     )
     decision = _object(
-        said=_TEXT, digest=_TEXT, guards=_list(_TEXT), by=_MAYBE, at=_TEXT, reason=_TEXT, run=_TEXT
+        said=_TEXT,
+        digest=_TEXT,
+        guards=_list(_TEXT),
+        shown=_list(guard),
+        by=_MAYBE,
+        login=_MAYBE,
+        at=_TEXT,
+        reason=_TEXT,
+        run=_TEXT,
     )
+    rollback = _object(run=_TEXT, by=_TEXT, login=_MAYBE, reason=_TEXT)
     broker = _object(
         broker=_COUNT,
         address=_TEXT,
@@ -166,6 +183,7 @@ def audit_schema() -> Json:
             schema={"const": SCHEMA},
             verb=_values("alter", "adopt", "release", None),
             by=_MAYBE,
+            login=_MAYBE,
             reason=_MAYBE,
             cluster=_TEXT,
             cluster_id=_MAYBE,
@@ -182,7 +200,7 @@ def audit_schema() -> Json:
             stages=_list(stage),
             plan={"anyOf": [{"type": "null"}, _object(digest=_TEXT, guards=_list(guard))]},
             decisions=_list(decision),
-            rollback={"anyOf": [{"type": "null"}, _object(run=_TEXT, by=_TEXT, reason=_TEXT)]},
+            rollback={"anyOf": [{"type": "null"}, rollback]},
             brokers=_list(broker),
             changes=_list(change),
         ),

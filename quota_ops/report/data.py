@@ -39,7 +39,8 @@ def as_json(report: Report) -> str:
     rollback        of a run that rolls back another: run, commit, digest, by, reason, rows
                     (entity, key, before, after, owner, verified, now, left, foreign); else null
     findings        code, severity, entity, key, file, line, column, message, remedy, `silenced`
-    decisions       what people said of the plan: said, digest, guards, by, at, reason, run
+    decisions       what people said of the plan: said, digest, guards, shown, by, login,
+                    at, reason, run
     brokers         broker, address, asked, behind, error, bootstrap (whether that address alone
                     was asked; broker is who answered there, -1 unknown), absent (whether it
                     belongs to the cluster and could not be asked; `error` says why)

@@ -45,8 +45,13 @@ def _tone(run: PastRun) -> Tone:
 def _said(decision: Decision) -> str:
     if decision.said is Said.NOTHING:
         return "nobody answered"
-    who = decision.by or "somebody"
+    who = decision.by or decision.login or "somebody"
+    if decision.said is Said.OVERRIDDEN:
+        return f"{who} (--allow {', '.join(decision.guards)})"
     return who if decision.said is Said.APPROVED else f"rejected by {who}"
+
+
+_WHO = ("by", "login", "reason")
 
 
 def record_screen(name: str, values: Mapping[str, Any]) -> Screen:
@@ -57,7 +62,11 @@ def record_screen(name: str, values: Mapping[str, Any]) -> Screen:
     return (
         line(),
         line(name, Tone.STRONG),
-        *(line(f"{one}: {values[one]}", Tone.CONTEXT) for one in ("by", "reason") if one in values),
+        *(
+            line(f"{one}: {values[one]}", Tone.CONTEXT)
+            for one in ("by", "login", "reason")
+            if values.get(one)
+        ),
         *((Table(("entity", "key", *columns), table),) if table else ()),
     )
 

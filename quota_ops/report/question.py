@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from quota_ops.model.difference import WRITES
-from quota_ops.model.guards import MEANINGS
+from quota_ops.model.guard import MEANINGS
 from quota_ops.model.numbers import counted
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.report import Report

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from quota_ops.model.approval import Said
+from quota_ops.model.approval import Decision, Said
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.numbers import counted, plural
@@ -92,12 +92,21 @@ def in_airflow(plan: Plan) -> str:
 
 
 def approval_words(report: Report) -> str:
-    """Who approved the plan, when and why: the last one; empty when nobody did."""
-    said = [one for one in report.decisions if one.said is Said.APPROVED]
-    if not said:
-        return ""
-    last = said[-1]
-    return f"{last.by} approved plan {last.digest[:SHORT]} at {moment(last.at)}: {last.reason}"
+    """Who approved the plan or overrode guards, when and why; empty when nobody did.
+
+    The last approval, and every override.
+    """
+    approvals = [one for one in report.decisions if one.said is Said.APPROVED][-1:]
+    overrides = [one for one in report.decisions if one.said is Said.OVERRIDDEN]
+    return "; ".join(map(_decision_words, (*overrides, *approvals)))
+
+
+def _decision_words(one: Decision) -> str:
+    who = one.by or one.login or "somebody"
+    acted = f" (login {one.login})" if one.by and one.login and one.by != one.login else ""
+    overrode = one.said is Said.OVERRIDDEN
+    did = f"overrode {', '.join(one.guards)} of" if overrode else "approved"
+    return f"{who}{acted} {did} plan {one.digest[:SHORT]} at {moment(one.at)}: {one.reason}"
 
 
 def allow(*guards: str) -> str:

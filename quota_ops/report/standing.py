@@ -13,12 +13,14 @@ from quota_ops.model.difference import (
     Difference,
     Kind,
 )
+from quota_ops.model.guard import Guard
 from quota_ops.model.guards import concerns
 from quota_ops.model.origin import Origin
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.plan import Plan
 from quota_ops.model.report import Report, StageStatus
 from quota_ops.model.rows import DesiredRow
+from quota_ops.model.stricter import left_alone_before
 from quota_ops.model.verification import RowVerdict
 
 
@@ -134,13 +136,16 @@ def _planned(
     """The rows of a plan; takes their verdicts out of `verdicts`."""
     applied, validated = _by_row(report.applied), _by_row(report.validated)
     forgets = report.writes and bool(report.brokers)
-    spoke = [one.guard for one in plan.refused]
+    spoke, judged_by = [one.guard for one in plan.refused], plan.judged_by
+    left_alone = left_alone_before(plan.policy, plan.applied)
+    freed = Guard.UNPROTECTED in spoke
     rows = []
     for difference in plan.differences:
         place = (difference.entity, difference.key)
         answers = validated.get(place), applied.get(place), verdicts.pop(place, None)
         standing = _standing(difference, *answers, forgets=forgets)
-        guarded = bool(spoke) and any(concerns(one, difference, plan.policy) for one in spoke)
+        guarded = bool(spoke) and any(concerns(one, difference, judged_by) for one in spoke)
+        guarded |= freed and difference.action in WRITES and left_alone(difference)
         rows.append(
             ReportRow(difference, standing, *answers, guarded, origin=report.origins.get(place))
         )

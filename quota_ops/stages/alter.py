@@ -15,18 +15,26 @@ from quota_ops.frames.text import MAX_BYTES, MAX_KEYS
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.borders import Borders
+from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
 from quota_ops.model.filter import EntityFilter
+from quota_ops.model.guard import Guard
+from quota_ops.model.guards import judge_values
 from quota_ops.model.memory import forget_values, ledger_key
 from quota_ops.model.outcome import DONE, Outcome, Status
+from quota_ops.model.policy import Policy
 from quota_ops.model.quota import json_number
 from quota_ops.model.rows import BatchRow
+from quota_ops.model.stricter import Limits
 from quota_ops.run_folder import ALTER, APPLIED, VALIDATED, RunFolder
 from quota_ops.stages import validate
 from quota_ops.stages.outcomes import all_of, interrupted
+from quota_ops.stages.ownership import Word
 from quota_ops.stages.settle import sent
 from quota_ops.stages.stored import Stored
 
+GUARDS = (Guard.RAISE, Guard.SMALL_LIMIT)
+"""The guards that judge a one-off change; the others are about plans."""
 Batches = Mapping[int, Sequence[BatchRow]]
 
 
@@ -46,17 +54,22 @@ def run(
     folder: RunFolder,
     cluster: Cluster,
     asked: Iterable[Alteration],
-    by: str,
+    word: Word,
     *,
     ledger_folder: Path,
+    policy: Policy,
+    allow: Sequence[str] = (),
     validate_only: bool,
 ) -> tuple[tuple[BatchRow, ...], tuple[Outcome, ...], bool]:
     """Ask, and unless `validate_only` send, when the broker would accept all of it.
 
-    Returns the rows, what became of each entity, and whether anything was sent.
+    Raises Refused where a limit would become small or rise far, and `allow` does not name that
+    guard. Returns the rows, what became of each entity, and whether anything was sent.
     """
-    batches, outcomes = ask(folder, cluster, asked, by)
+    batches, outcomes = ask(folder, cluster, asked, word, allow)
     sends = not validate_only and all(one.status is Status.ACCEPTED for one in outcomes)
+    if sends:
+        _refuse_unless_allowed(batches, policy, allow)
     rows = tuple(row for batch in batches.values() for row in batch)
     if sends:
         outcomes = send(folder, cluster, batches)
@@ -78,16 +91,44 @@ def end_memory(ledger_folder: Path, rows: Iterable[BatchRow], outcomes: Iterable
 
 
 def ask(
-    folder: RunFolder, cluster: Cluster, asked: Iterable[Alteration], by: str
+    folder: RunFolder,
+    cluster: Cluster,
+    asked: Iterable[Alteration],
+    word: Word,
+    allow: Sequence[str],
 ) -> tuple[Batches, tuple[Outcome, ...]]:
     """Leave alter.json and validated.json; the rows in batches, and what the broker would say."""
     with folder.stage("validate"):
         batches = numbered(cluster.cluster_id, asked, cluster.stored())
         changes = [_row_json(row) for rows in batches.values() for row in rows]
-        folder.write_json(ALTER, {"by": by, "changes": changes})
+        folder.write_json(ALTER, word._asdict() | {"allow": list(allow), "changes": changes})
         outcomes = validate.ask(cluster, batches)
         folder.leave_outcomes(VALIDATED, outcomes)
         return batches, outcomes
+
+
+def _refuse_unless_allowed(batches: Batches, policy: Policy, allow: Sequence[str]) -> None:
+    """Raise Refused when one of GUARDS blocks that nobody overrides."""
+    rows = [
+        Difference(
+            *(row.cluster, row.entity, row.key, Kind.UNMANAGED),
+            *(Action.CLEAR if row.after is None else Action.SET, row.before, row.after),
+            *(None,) * 9,
+        )
+        for batch in batches.values()
+        for row in batch
+    ]
+    findings = [
+        one
+        for one in judge_values(rows, Limits(policy, None))
+        if one.guard in GUARDS and one.guard not in allow
+    ]
+    if findings:
+        options = " ".join(f"--allow {one.guard}" for one in findings)
+        raise Refused(
+            "; ".join(f"{one.guard}: {one.message}" for one in findings),
+            f"Nothing was written. If it is meant: {options} --reason TEXT",
+        )
 
 
 def send(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple[Outcome, ...]:

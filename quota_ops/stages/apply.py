@@ -15,6 +15,7 @@ from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import APPLIED, RunFolder
 from quota_ops.stages.approval import approved_plan
 from quota_ops.stages.attempt import Attempt
+from quota_ops.stages.decisions import spend
 from quota_ops.stages.holding import without_held
 from quota_ops.stages.intent import Keys, intend, is_as_planned, withdraw
 from quota_ops.stages.outcomes import all_of, listed
@@ -33,23 +34,26 @@ def run(
     ledger_folder: Path,
     *,
     holds_folder: Path,
+    approvals: Path,
     approved: str,
     progress: Progress = SILENT,
 ) -> tuple[Outcome, ...]:
     """Write what the approved plan says; leave an outcome file per batch, then applied.json.
 
-    `approved` is the digest as the approver names it. Called again after a crash, it goes on:
-    what the cluster already holds is not sent again. What somebody holds at the moment of writing
-    is left alone, though the plan has it. Raises Refused when the digest does not match, a guard
-    was not let pass, the cluster is paused or frozen by now, another commit was applied meanwhile,
-    the ledger is gone, or any entity did not end as planned; ClusterTrouble when the cluster was
-    lost. Whatever else ends it, such as KeyboardInterrupt, is raised after applied.json is left.
+    `approved` is the digest as the approver names it, `approvals` the record of decisions. Called
+    again after a crash, it goes on: what the cluster already holds is not sent again. What somebody
+    holds at the moment of writing is left alone, though the plan has it. Raises Refused when the
+    digest does not match, a guard was not overridden, the cluster is paused or frozen by now,
+    another commit was applied meanwhile, the ledger is gone, or any entity did not end as planned;
+    ClusterTrouble when the cluster was lost. Whatever else ends it, such as KeyboardInterrupt, is
+    raised after applied.json is left.
     """
-    plan, batches = approved_plan(folder, approved)
+    plan, batches = approved_plan(folder, approved, approvals)
     _refuse_if_overtaken(folder, ledger_folder)
     if plan.writes:
         refuse_at_standstill(plan.policy)
     stored = cluster.stored()
+    spend(folder, approvals, plan)
     noted = intend(folder, plan, stored, ledger_folder)
     attempt = Attempt(folder)
     try:

@@ -1,8 +1,16 @@
 """What must hold before anything is written: the plan is whole, approved, and was validated."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
-from quota_ops.model.approval import approve_command
+from quota_ops.model.approval import (
+    Said,
+    approval_source,
+    approve_command,
+    needs_person,
+    overridden,
+)
 from quota_ops.model.difference import Difference
 from quota_ops.model.errors import Refused
 from quota_ops.model.numbers import counted
@@ -11,7 +19,9 @@ from quota_ops.model.plan import NAMED, SHORT, Plan, approves, exact
 from quota_ops.model.quota import same
 from quota_ops.model.rows import BatchRow
 from quota_ops.run_folder import PLAN, VALIDATED, RunFolder
+from quota_ops.stages import decisions
 from quota_ops.stages.outcomes import keys_by_entity
+from quota_ops.stages.past import past_of
 from quota_ops.stages.plan import guard_findings, refuse_unless_guards_pass
 
 Batches = Mapping[int, tuple[BatchRow, ...]]
@@ -21,20 +31,35 @@ Values = tuple[str, float | None, float | None]
 _NEW_PLAN = "Nothing was written. Make a new plan."
 
 
-def approved_plan(folder: RunFolder, approved: str) -> tuple[Plan, Batches]:
+def approved_plan(folder: RunFolder, approved: str, approvals: Path) -> tuple[Plan, Batches]:
     """The run's plan and the batches that write it.
 
-    `approved` is the digest as the approver names it. Raises InvalidInput when a file is damaged;
-    Refused when the files do not belong together, the digest is another one, a guard was not let
-    pass, or the broker has not accepted every batch (validate-only).
+    `approved` is the digest as the approver names it; who approved or overrode what is read from
+    the record in `approvals`, whatever the run's own files say. Raises InvalidInput when a file is
+    damaged; Refused when the files do not belong together, the digest is another one, a guard
+    blocks that nobody overrode, nobody approved what a person must, or the broker has not accepted
+    every batch (validate-only).
     """
     plan = _whole_plan(folder)
     refuse_unless_approves(approved, folder, plan)
     batches = folder.batches()
     _hold_against_plan(folder, plan, batches)
+    counting = decisions.counting(folder, approvals, plan)
+    plan = plan.judged(overridden(plan.guards, counting))
     refuse_unless_guards_pass(plan)
+    if needs_person(plan) and not any(one.said is Said.APPROVED for one in counting):
+        raise nobody_approved(folder, plan)
     _refuse_unless_validated(folder, batches)
     return plan, batches
+
+
+def nobody_approved(folder: RunFolder, plan: Plan) -> Refused:
+    """The error of a plan that waits for a person where nobody can be asked."""
+    return Refused(
+        f"{approval_source(plan)}, and nobody has approved plan {plan.digest[:SHORT]}",
+        "Nothing was written. If you reviewed this plan: "
+        + approve_command(str(folder.path), plan),
+    )
 
 
 def refuse_unless_approves(approved: str, folder: RunFolder, plan: Plan) -> None:
@@ -77,8 +102,8 @@ def _hold_against_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
         raise Refused(
             f"{folder.path}: differences.parquet does not hold the rows of the plan", _NEW_PLAN
         )
-    allowed = {one.guard: one.allowed for one in plan.guards if one.allowed is not None}
-    if guard_findings(folder, plan, allowed) != plan.guards:
+    past, said = past_of(folder), tuple(replace(one, allowed=None) for one in plan.guards)
+    if past.policy != plan.applied or guard_findings(folder, plan, past) != said:
         raise Refused(f"{folder.path / PLAN} does not say what the guards say", _NEW_PLAN)
     planned = {(row.entity, row.key): (row.cluster, row.before, row.target) for row in plan.writes}
     sent = {(row.entity, row.key): (row.cluster, row.before, row.after) for row in _rows(batches)}

@@ -1,15 +1,12 @@
-"""A person's word on a plan: found again by its digest, kept for ever, and put into effect."""
+"""A person's decision on a plan: found again by its digest, recorded, and put into effect."""
 
-import json
-from itertools import count
 from pathlib import Path
 
-from quota_ops import artefact
-from quota_ops.model.approval import Decision, Said
-from quota_ops.model.errors import InvalidInput, Refused
-from quota_ops.model.moment import iso_utc
+from quota_ops.model.approval import Author, Decision, Said
+from quota_ops.model.errors import Refused
 from quota_ops.model.plan import SHORT, Plan
-from quota_ops.run_folder import APPROVAL, RunFolder
+from quota_ops.run_folder import RunFolder
+from quota_ops.stages import decisions
 from quota_ops.stages import plan as judging
 
 _NOTHING = "Nothing was written."
@@ -20,31 +17,30 @@ def plan_of(folder: RunFolder) -> Plan:
     return folder.plan()[0]
 
 
-def answered(folder: RunFolder, plan: Plan, said: Said, by: str | None, reason: str) -> Decision:
+def answered(folder: RunFolder, plan: Plan, said: Said, author: Author, reason: str) -> Decision:
     """What somebody just said of a run's plan."""
-    return Decision(
-        said=said,
-        digest=plan.digest,
-        guards=tuple(sorted({one.guard for one in plan.guards})),
-        by=by,
-        at=iso_utc(),
-        reason=reason.strip(),
-        run=folder.about()["run"],
-    )
+    return decisions.new_decision(folder, plan, said, author, reason, shown=plan.guards)
 
 
-def earlier(approvals: Path, plan: Plan) -> Decision | None:
-    """The last word on this digest, of whatever run, if it lets this plan pass.
+def earlier(folder: RunFolder, approvals: Path, plan: Plan) -> Decision | None:
+    """The last approval of this digest that counts, of whatever run, if it lets this plan pass.
 
     Raises InvalidInput when what was kept of it is damaged.
     """
-    kept = sorted(approvals.glob(f"{plan.digest}-*.json"))
-    last = _read(kept[-1]) if kept else None
-    return last if last is not None and last.allows(plan) else None
+    counting = decisions.counting(folder, approvals, plan)
+    return next(
+        (
+            one
+            for one in reversed(counting)
+            if one.said is Said.APPROVED
+            if all(finding.is_no_worse(one.shown) for finding in plan.refused)
+        ),
+        None,
+    )
 
 
 def decide(folder: RunFolder, approvals: Path, decision: Decision) -> None:
-    """Keep a decision about the run's plan, and let the guards pass that it is about.
+    """Record a decision about the run's plan, and judge the plan again by it.
 
     Raises Refused when it is not an approval, has no reason, or is about another plan.
     """
@@ -55,7 +51,7 @@ def decide(folder: RunFolder, approvals: Path, decision: Decision) -> None:
             f"{who} was asked about plan {short}, this one is {plan.digest[:SHORT]}",
             f"{_NOTHING} Look at the plan again.",
         )
-    if more := {one.guard for one in plan.refused}.difference(decision.guards):
+    if more := {one.guard for one in plan.refused if not one.is_no_worse(decision.shown)}:
         raise Refused(
             f"{who} was asked about plan {short} before {', '.join(sorted(more))} asked too",
             f"{_NOTHING} Look at the plan again.",
@@ -65,7 +61,7 @@ def decide(folder: RunFolder, approvals: Path, decision: Decision) -> None:
             f"{who} approved plan {short} without a reason",
             f"{_NOTHING} Run again, and say why: it is recorded.",
         )
-    _keep(folder, approvals, decision)
+    _record(folder, approvals, decision)
     if decision.said is Said.REJECTED:
         why = f": {decision.reason}" if decision.reason else ""
         raise Refused(f"{who} rejected plan {short}{why}", _NOTHING)
@@ -73,33 +69,12 @@ def decide(folder: RunFolder, approvals: Path, decision: Decision) -> None:
         raise Refused(f"nobody answered in time whether plan {short} may be applied", _NOTHING)
     if plan.refused:
         with folder.stage("plan"):
-            judging.run(folder, {one.guard: one.allowed or decision.reason for one in plan.guards})
+            judging.run(folder, approvals)
 
 
-def remember(approvals: Path, decision: Decision) -> None:
-    """Keep a decision where every run finds it, as the last word on its digest."""
-    content = json.dumps(decision.as_json(), indent=1).encode()
-    for number in count(1):
-        place = approvals / f"{decision.digest}-{number:04d}.json"
-        if artefact.create(place, content):
-            break
-
-
-def _keep(folder: RunFolder, approvals: Path, decision: Decision) -> None:
-    """Add to what the run has; and, if somebody said it of this run, to what every run finds."""
-    before = folder.decisions()
-    if decision in before:
-        return
-    said_now = decision.said is not Said.NOTHING and decision.run == folder.about()["run"]
-    if said_now:
-        remember(approvals, decision)
-    folder.write_json(APPROVAL, {"decisions": [one.as_json() for one in (*before, decision)]})
-
-
-def _read(file: Path) -> Decision:
-    try:
-        return Decision.from_json(json.loads(file.read_bytes()))
-    except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"{file} is damaged: {error!r}", "Move it aside: the plan is then asked about again."
-        ) from error
+def _record(folder: RunFolder, approvals: Path, decision: Decision) -> None:
+    """Add to the record what was said of this run, and to the run's copy."""
+    is_new = decision not in folder.decisions() and decision.run == folder.path.name
+    if is_new and decision.said is not Said.NOTHING:
+        decisions.append(approvals, decision)
+    decisions.copy_to_run(folder, (decision,))

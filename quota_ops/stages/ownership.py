@@ -19,10 +19,11 @@ from quota_ops.run_folder import ADOPTED, RELEASED, RunFolder
 
 
 class Word(NamedTuple):
-    """Who asks, and why."""
+    """Who asks, and why; the login of the process that records it."""
 
     by: str
     reason: str
+    login: str | None = None
 
 
 def adopt(

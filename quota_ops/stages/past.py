@@ -2,12 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import pyarrow as pa
 
 from quota_ops.ledger import applied
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guards import Past
 from quota_ops.model.ledger_edits import INTENDED, VERIFIED
+from quota_ops.model.policy import Policy
 from quota_ops.model.rows import ActualRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, LEDGER
 from quota_ops.parquet import to_rows
@@ -19,15 +22,26 @@ def past_of(folder: RunFolder) -> Past:
     """Rows of ours by owner, the last applied policy and the commits, as describe found them."""
     table = folder.read_table(LEDGER)
     owners = Counter(_owners(folder, table))
-    policy, commits = applied(table)
+    values, commits = applied(table)
     return Past(
         owned=owners.total(),
         owners=owners,
-        policy=policy,
+        policy=None if values is None else _policy(folder, values),
         commits=commits,
         overtaken_by=overtaken_by(folder, commits),
         ledger_end=folder.ledger_end(),
     )
+
+
+def _policy(folder: RunFolder, values: dict[str, Any]) -> Policy:
+    try:
+        return Policy.from_json(values)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"the ledger of run {folder.path} holds a last applied policy that this version of "
+            f"quota-ops cannot read: {error!r}",
+            "Install the version that applied it, or a newer one.",
+        ) from error
 
 
 def _owners(folder: RunFolder, table: pa.Table) -> Iterable[str | None]:

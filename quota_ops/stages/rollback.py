@@ -1,12 +1,10 @@
 """rollback: a run whose desired rows are what an earlier run replaced, not what YAML asks for."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from pathlib import Path
 
 from quota_ops import ledger
+from quota_ops.login import find_login
 from quota_ops.model import ledger_edits
-from quota_ops.model.approval import Said
 from quota_ops.model.commit import rollback_of
 from quota_ops.model.difference import FOREIGN_KINDS
 from quota_ops.model.errors import Refused
@@ -21,7 +19,6 @@ from quota_ops.parquet import to_rows
 from quota_ops.run_folder import APPLIED, PLAN, POLICY, ROLLBACK, RunFolder
 from quota_ops.run_store import RunStore
 from quota_ops.stages import diff
-from quota_ops.stages.asking import answered, plan_of, remember
 from quota_ops.stages.read_back import read_back
 
 
@@ -68,7 +65,7 @@ def _changes_of(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reason:
             f"run {about['run']} did not read back what it wrote, so what to roll back is unknown",
             f"Read it back first: quota-ops verify --run {earlier.path}",
         )
-    return Rollback(about["run"], about["commit"], digest, by, reason, rows)
+    return Rollback(about["run"], about["commit"], digest, by, reason, rows, find_login())
 
 
 def compare(folder: RunFolder, engine: str) -> None:
@@ -97,15 +94,6 @@ def compare(folder: RunFolder, engine: str) -> None:
     folder.write_table(DIFFERENCES, differences)
     folder.write_table(BATCHES, numbered)
     folder.write_json(ROLLBACK, rollback.planned(differences).as_json())
-
-
-def withdraw_approval(folder: RunFolder, approvals: Path) -> None:
-    """Let the plan that is rolled back be asked about anew, should Git ask for it again."""
-    rollback = folder.read_as(ROLLBACK, Rollback.from_json)
-    if any(approvals.glob(f"{rollback.digest}-*.json")):
-        plan = replace(plan_of(folder), guards=())
-        decision = answered(folder, plan, Said.REJECTED, rollback.by, rollback.reason)
-        remember(approvals, replace(decision, digest=rollback.digest))
 
 
 def _desired(cluster_id: str, rollback: Rollback) -> Iterator[DesiredRow]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from quota_ops.at_work import at_work
 from quota_ops.desired.commit import BundleVersion
 from quota_ops.kafka.connection import Connection, find_connection
-from quota_ops.model.approval import Decision, approve_command, needs_person
-from quota_ops.model.errors import GitFailed, GuardsRefused, Refused
-from quota_ops.model.plan import SHORT, Plan
+from quota_ops.model.approval import Author, Decision, needs_person
+from quota_ops.model.errors import GitFailed, GuardsRefused
+from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.run_folder import ROLLBACK, RunFolder
@@ -19,6 +19,7 @@ from quota_ops.run_store import RunStore
 from quota_ops.snapshot import Snapshot
 from quota_ops.stages import check, diff, plan
 from quota_ops.stages.anew import begin
+from quota_ops.stages.approval import nobody_approved
 from quota_ops.stages.asking import decide, earlier, plan_of
 
 if TYPE_CHECKING:  # Kafka's clients are loaded while another process reads YAML
@@ -38,6 +39,8 @@ class Run:
     find_connection: Callable[[str], Connection] = find_connection
     """Looks up the connection to the audit topic by its name."""
     allow: Mapping[str, str] = field(default_factory=dict)
+    author: Author | None = None
+    """Who overrides the guards that `allow` names."""
     approve: str | None = None
     """The approved digest; None approves the plan that this very run has just made."""
     ask: Callable[[Plan], Decision] | None = None
@@ -104,14 +107,9 @@ def _diff(run: Run) -> None:
 
 def _plan(run: Run) -> None:
     try:
-        plan.run(run.folder, run.allow, run.beside)
+        plan.run(run.folder, run.approvals, run.allow, run.author, run.beside)
     except GuardsRefused:
-        made = plan_of(run.folder)
-        if not needs_person(made):
-            raise
-        if decision := earlier(run.approvals, made):
-            decide(run.folder, run.approvals, decision)
-        elif run.ask is None:
+        if run.ask is None or not needs_person(plan_of(run.folder)):
             raise
 
 
@@ -127,16 +125,13 @@ def _apply(run: Run) -> None:
     _refuse_unknown_commit(run.folder)
     with at_work(run.folder.path):
         approved = _approved(run)
-        if run.folder.has(ROLLBACK):
-            from quota_ops.stages import rollback  # noqa: PLC0415 - rarely needed
-
-            rollback.withdraw_approval(run.folder, run.approvals)
         dead_runs.settle(run.folder, run.connect(), run.find_connection)
         apply.run(
             run.folder,
             run.connect(),
             run.ledger,
             holds_folder=run.holds,
+            approvals=run.approvals,
             approved=approved,
             progress=run.progress,
         )
@@ -154,14 +149,10 @@ def _approved(run: Run) -> str:
     """The digest that the approver names; of a plan that needs a person, once one has spoken."""
     made = plan_of(run.folder)
     if needs_person(made):
-        decision = earlier(run.approvals, made) or (run.ask(made) if run.ask else None)
+        decision = earlier(run.folder, run.approvals, made)
+        decision = decision or (run.ask(made) if run.ask else None)
         if decision is None:
-            short, policy = made.digest[:SHORT], made.policy.approval
-            raise Refused(
-                f"cluster.yaml says approval: {policy}, and nobody has approved plan {short}",
-                "Nothing was written. If you reviewed this plan: "
-                + approve_command(str(run.folder.path), made),
-            )
+            raise nobody_approved(run.folder, made)
         decide(run.folder, run.approvals, decision)
     return made.digest if run.approve is None else run.approve
 

@@ -25,6 +25,7 @@ def _cluster(demo: Cluster, tmp_path: Path) -> Iterator[Cluster]:
     folder.mkdir(parents=True)
     (folder / "cluster.yaml").write_text(
         f"cluster_id: {demo.cluster_id}\nconnection: demo\nprotect: [{{user: kafka-operator}}]\n"
+        "guards: {small_byte_rate: 0, small_percentage: 0, raise_factor: 100000}\n"
     )
     (folder / "team.yaml").write_text(
         "owner: team\nquotas:\n  - {user: alice, limits: {producer_byte_rate: 10 MiB}}\n"
@@ -64,7 +65,8 @@ def test_set_and_delete(cluster: Cluster) -> None:
     assert alter("--names", "user=alice", "--add", f"{P}=3 MiB,{C}=5").exit_code == 0
     before = {("user=alice", P, 3 * 2.0**20), ("user=alice", C, 5.0)}
     assert settled(cluster, before) == before
-    result = alter("--names", "user=alice", "--add", f"{P}=unlimited", "--delete", C)
+    lift = ("--allow", "raise", "--reason", "INC-31")
+    result = alter("--names", "user=alice", "--add", f"{P}=unlimited", "--delete", C, *lift)
 
     run = next(line for line in result.stdout.splitlines() if line.startswith("run: "))[5:]
     assert result.stdout == (
@@ -227,3 +229,22 @@ def test_a_standstill_is_said(policy: str, why: str, cluster: Cluster) -> None:
     assert re.search(rf"^{words}$", result.stdout, re.MULTILINE)
     assert re.fullmatch(why, told)
     assert settled(cluster, {("user=alice", P, 5.0)}) == {("user=alice", P, 5.0)}
+
+
+@pytest.mark.usefixtures("cluster")
+def test_guards_of_a_one_off_change() -> None:
+    """A tiny limit is refused unless its guard is overridden by name, with who and why."""
+    file = Path("desired_state/demo/cluster.yaml")
+    file.write_text(file.read_text().partition("guards")[0])
+    tiny = ("--names", "user=alice", "--add", f"{P}=1")
+    why = ("--reason", "INC-31", "--by", "anna")
+
+    refused = alter(*tiny, *why)
+    assert refused.exit_code == 1
+    assert "If it is meant: --allow small_limit --reason TEXT" in refused.stderr
+
+    told = alter(*tiny, "--allow", "small_limit", *why)
+    assert told.exit_code == 0
+    assert "QO107" in told.stdout
+    (kept,) = (json.loads(one.read_text()) for one in Path().glob("**/end-0001.json"))
+    assert (kept["verb"], kept["by"], kept["reason"]) == ("alter", "anna", "INC-31")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from getpass import getuser
 from subprocess import CompletedProcess
 
 from quota_ops.run_folder import ABOUT, PLAN, RunFolder
@@ -123,6 +124,7 @@ def test_a_run_without_a_plan_is_shown(lab: Lab) -> None:
         "\n"
         "Adopted\n"
         "by: anna\n"
+        f"login: {getuser()}\n"
         "reason: ours since OPS-7\n"
         "entity    key                 value\n"
         "user=bob  producer_byte_rate  7 B/s\n"

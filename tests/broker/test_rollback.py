@@ -163,10 +163,11 @@ def test_an_approval_does_not_outlive_a_rollback(lab: Lab) -> None:
 
 
 def _approves(lab: Lab, plan: Plan) -> Decision:
-    guards = tuple(sorted({one.guard for one in plan.guards}))
     now = iso_utc()
     newest = max((lab.store.root / "runs" / "demo").iterdir(), key=lambda one: one.stat().st_mtime)
-    return Decision(Said.APPROVED, plan.digest, guards, "anna", now, "agreed", newest.name)
+    return Decision(
+        Said.APPROVED, plan.digest, plan.guards, "anna", "anna", now, "agreed", newest.name
+    )
 
 
 @pytest.mark.parametrize(

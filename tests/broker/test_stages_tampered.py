@@ -201,26 +201,26 @@ ARTEFACTS = (ABOUT, POLICY, DESCRIBED, PLAN, VALIDATED, APPLIED, VERIFIED, "stag
 @pytest.fixture(name="finished", scope="module")
 def _finished(
     broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[RunFolder, Plan]]:
+) -> Iterator[tuple[RunFolder, Path, Plan]]:
     """A run that came to its end, and its plan."""
     with open_lab(broker, tmp_path_factory.mktemp("finished")) as lab:
         lab.desire(DESIRED_STATE)
         run = lab.planned()
         run_stages(run, RESUMED)
-        yield run.folder, plan_from_json(run.folder.read_json(PLAN))[0]
+        yield run.folder, run.approvals, plan_from_json(run.folder.read_json(PLAN))[0]
 
 
 @pytest.mark.parametrize("name", ARTEFACTS)
 def test_a_damaged_artefact_is_told_and_hides_nothing(
-    name: str, finished: tuple[RunFolder, Plan], tmp_path: Path
+    name: str, finished: tuple[RunFolder, Path, Plan], tmp_path: Path
 ) -> None:
     """Whatever stands in a field, a person reads an error or a report that says what is damaged."""
-    whole, plan = finished
-    shutil.copytree(whole.path, tmp_path / "run")
-    folder = RunFolder(tmp_path / "run")
+    whole, approvals, plan = finished
+    folder = RunFolder(tmp_path / whole.path.name)
+    shutil.copytree(whole.path, folder.path)
     for values in broken(whole.read_json(name)):
         (folder.path / name).write_text(json.dumps(values))
-        told = error_from(partial(approved_plan, folder, plan.digest))
+        told = error_from(partial(approved_plan, folder, plan.digest, approvals))
         assert told is None or str(folder.path) in str(told) or plan.digest[:8] in str(told)
         if (unreadable := error_from(partial(read_report, folder))) is not None:
             assert str(folder.path / ABOUT) in unreadable.message

@@ -79,7 +79,9 @@ class Repository:
         """Write a cluster's folder: cluster.yaml, and a file per team."""
         folder = self.root / "desired_state" / name
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "cluster.yaml").write_text(f"cluster_id: {cluster_id}\nconnection: {name}\n")
+        (folder / "cluster.yaml").write_text(
+            f"cluster_id: {cluster_id}\nconnection: {name}\nguards: {{small_byte_rate: 0}}\n"
+        )
         for team, text in teams.items():
             (folder / f"{team}.yaml").write_text(text)
 

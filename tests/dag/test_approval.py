@@ -1,6 +1,7 @@
 """Each answer to a plan that waits for a person: the run's end, what was written and kept."""
 
 from dataclasses import replace
+from getpass import getuser
 from typing import Any
 
 import pytest
@@ -45,8 +46,9 @@ def test_approved(taken: Repository, quotas: Quotas) -> None:
     assert quotas.stored() == ALICE_HAS_1000
     kept = decision(run)
     name = run.folder().path.name
+    assert kept.guards == ("takeover",)
     assert kept == Decision(
-        Said.APPROVED, kept.digest, ("takeover",), "olga", "", "agreed in PLAT-12", name
+        Said.APPROVED, kept.digest, kept.shown, "olga", getuser(), "", "agreed in PLAT-12", name
     )
     subject, body = shown
     assert subject == f"demo: may plan {kept.digest} (1 change) be applied?"
@@ -137,7 +139,7 @@ _UNVERIFIED = {"verify": "skipped", "report": "failed"}
 def test_always(demo: Repository, quotas: Quotas) -> None:
     """With `approval: always` a plan waits that no guard minds; one that writes nothing does not.
 
-    The same digest later, after whatever merge, is not asked about again.
+    The same digest later, when the cluster moved and came back, is asked about again.
     """
     demo.add_policy("demo", "approval: always")
     first = demo.run(RECONCILE, approve("checked", by="olga"))
@@ -146,7 +148,7 @@ def test_always(demo: Repository, quotas: Quotas) -> None:
     assert demo.run(RECONCILE).state == "success", "nothing to write"
 
     quotas.set({"user=alice producer_byte_rate": None})
-    again = demo.run(RECONCILE)
+    again = demo.run(RECONCILE, approve("checked again", by="olga"))
     assert (again.state, again.tasks) == ("success", DONE)
     assert quotas.stored() == ALICE_HAS_1000
 

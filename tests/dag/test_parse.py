@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.guards import Guard
+from quota_ops.model.guard import Guard
 from tests.dag.repository import ALICE, Repository
 
 PARSE = """

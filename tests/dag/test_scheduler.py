@@ -59,7 +59,7 @@ def write_repository(folder: Path, cluster_id: str) -> Path:
     cluster = folder / "desired_state" / "demo"
     cluster.mkdir(parents=True)
     (cluster / "cluster.yaml").write_text(
-        f"cluster_id: {cluster_id}\nconnection: demo\ndrift: ask\n"
+        f"cluster_id: {cluster_id}\nconnection: demo\ndrift: ask\nguards: {{small_byte_rate: 0}}\n"
     )
     (cluster / "payments.yaml").write_text(ALICE)
     (folder / "dags").mkdir()

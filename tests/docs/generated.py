@@ -26,7 +26,7 @@ from quota_ops.desired.shapes import (
     Shape,
 )
 from quota_ops.model.finding_codes import CODES
-from quota_ops.model.guards import Guard
+from quota_ops.model.guard import Guard
 from quota_ops.model.outcome import Status
 from quota_ops.model.policy import GuardLimits
 from quota_ops.model.quota import QUOTA_KEYS

@@ -182,7 +182,7 @@ def test_an_artefact_of_any_bytes(run: Run, tmp_path: Path, data: st.DataObject)
     else:
         path.write_bytes(edited(path.read_bytes(), data.draw(EDITS)))
 
-    outcome(lambda: approved_plan(folder, run.folder.read_json(PLAN)["digest"]))
+    outcome(lambda: approved_plan(folder, run.folder.read_json(PLAN)["digest"], run.approvals))
     outcome(lambda: report.run(folder))
 
     assert not list(folder.path.glob("*.part"))
@@ -212,7 +212,9 @@ def test_artefacts_that_are_nested_deep(run: Run, tmp_path: Path, depth: int) ->
         (folder.path / name).write_text(nested)
 
     assert str(past_run(folder.path).trouble).startswith(f"{REPORT} is ")
-    assert outcome(lambda: approved_plan(folder, run.folder.read_json(PLAN)["digest"]))
+    assert outcome(
+        lambda: approved_plan(folder, run.folder.read_json(PLAN)["digest"], run.approvals)
+    )
     assert report.run(folder).plan is None
 
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,18 +13,24 @@ from quota_ops.model.approval import (
     LARGE,
     Decision,
     Said,
+    approval_source,
     approve_command,
+    in_force,
     needs_name,
     needs_person,
+    overridden,
 )
 from quota_ops.model.difference import Action
-from quota_ops.model.plan import GuardFinding, Plan
-from quota_ops.model.policy import ApprovalPolicy
+from quota_ops.model.guard_finding import GuardFinding
+from quota_ops.model.plan import Plan
+from quota_ops.model.policy import WEEK, ApprovalPolicy
 from tests.unit.test_model_plan import POLICY, plan, row
 
 CHANGE = row("user=a", Action.SET, None, 1.0)
-CUT = GuardFinding("cut", "user=a would fall")
-OLGA = Decision(Said.APPROVED, plan([CHANGE]).digest, ("cut",), "olga", "now", "agreed", "run-1")
+CUT = GuardFinding("cut", "user=a would fall", rows=1, subject="user=a")
+NOW = "2026-11-21T09:00:00Z"
+DIGEST = plan([CHANGE]).digest
+OLGA = Decision(Said.APPROVED, DIGEST, (CUT,), "olga", "airflow", NOW, "agreed", "run-1")
 words = st.text(max_size=8)
 
 
@@ -75,36 +82,120 @@ def test_the_command_that_approves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("decision", "guards", "allowed"),
+    ("now", "shown", "seen"),
     [
-        (OLGA, (CUT,), True),
-        (OLGA, (), True),
-        (OLGA, (CUT, GuardFinding("went_back", "an old commit")), False),
-        (OLGA, (GuardFinding("went_back", "an old commit", "a reason"),), True),
-        (replace(OLGA, digest="other"), (), False),
-        (replace(OLGA, said=Said.REJECTED), (), False),
-        (replace(OLGA, said=Said.NOTHING), (), False),
+        (CUT, (CUT,), True),
+        (CUT, (), False),
+        (CUT, (replace(CUT, guard="removals"),), False),
+        (CUT, (replace(CUT, subject="other rows"),), False),
+        (replace(CUT, share=10.0), (replace(CUT, share=10.0),), True),
+        (replace(CUT, share=9.0), (replace(CUT, share=10.0),), True),
+        (replace(CUT, share=11.0), (replace(CUT, share=10.0),), False),
+        (replace(CUT, rows=2), (replace(CUT, rows=1),), False),
+        (CUT, (replace(CUT, guard="removals"), CUT), True),
     ],
 )
-def test_what_an_approval_allows(
-    decision: Decision, guards: tuple[GuardFinding, ...], *, allowed: bool
+def test_which_findings_a_person_has_seen(
+    now: GuardFinding, shown: tuple[GuardFinding, ...], *, seen: bool
 ) -> None:
-    """The plan of its digest, unless a guard asks that did not ask then."""
-    assert decision.allows(plan([CHANGE], guards=guards)) is allowed
+    """The same guard about the same rows, at no larger share; its words and numbers may differ."""
+    assert now.is_no_worse(shown) is seen
+    assert overridden([now], [replace(OLGA, shown=shown)]) == (
+        replace(now, allowed="agreed" if seen else None),
+    )
 
 
-@given(st.builds(Decision, st.sampled_from(Said), words, st.lists(words).map(tuple), *[words] * 4))
-def test_a_decision_keeps_its_way_through_json(decision: Decision) -> None:
-    """What approval.json holds is the decision again, field for field."""
-    assert Decision.from_json(json.loads(json.dumps(decision.as_json()))) == decision
-    nobody = replace(decision, by=None)
-    assert Decision.from_json(nobody.as_json()) == nobody
+def test_the_last_decision_says_why() -> None:
+    """Of several that override a guard, the last one's reason is told."""
+    decisions = [OLGA, replace(OLGA, reason="agreed again")]
+    assert [one.allowed for one in overridden([CUT], decisions)] == ["agreed again"]
+
+
+APPLIED = replace(OLGA, said=Said.APPLIED, shown=(), by=None, login=None, reason="")
+OVERRIDE = replace(OLGA, said=Said.OVERRIDDEN)
+REJECTED = replace(OLGA, said=Said.REJECTED)
+OTHER = "run-2"
 
 
 @pytest.mark.parametrize(
-    "damage", [{"said": "maybe"}, {"digest": 1}, {"by": 1}, {"guards": [1]}, {"guards": None}]
+    ("record", "counts"),
+    [
+        ([], []),
+        ([OLGA], [OLGA]),
+        ([replace(OLGA, run=OTHER)], [replace(OLGA, run=OTHER)]),
+        ([OLGA, REJECTED], []),
+        ([REJECTED, OLGA], [OLGA]),
+        ([OVERRIDE], [OVERRIDE]),
+        ([replace(OVERRIDE, run=OTHER)], []),
+        ([OLGA, APPLIED], [OLGA]),
+        ([OLGA, replace(APPLIED, run=OTHER)], []),
+        ([OLGA, replace(APPLIED, run=OTHER), OVERRIDE], [OVERRIDE]),
+        ([replace(OLGA, at="2026-11-14T10:00:01Z")], [replace(OLGA, at="2026-11-14T10:00:01Z")]),
+        ([replace(OLGA, at="2026-11-14T10:00:00Z")], []),
+        ([replace(OLGA, said=Said.NOTHING)], []),
+    ],
+)
+def test_what_counts_of_a_record(record: list[Decision], counts: list[Decision]) -> None:
+    """Until rejected, applied by another run, or a week old; an override for its own run alone."""
+    now = datetime(2026, 11, 21, 10, tzinfo=UTC)
+    found = in_force(record, "run-1", now, ApprovalPolicy.ON_BREACH, WEEK)
+    assert list(found) == counts
+    never = in_force(record, "run-1", now, ApprovalPolicy.NEVER, WEEK)
+    assert list(never) == [one for one in counts if one.said is Said.OVERRIDDEN]
+
+
+findings = st.builds(
+    GuardFinding, words, words, st.none() | words, st.integers(0, 9), st.none() | st.floats(0, 100)
+)
+decisions = st.builds(
+    Decision,
+    st.sampled_from(Said),
+    words,
+    st.lists(findings, max_size=3).map(tuple),
+    st.none() | words,
+    st.none() | words,
+    *[words] * 3,
+)
+
+
+@given(decisions)
+def test_a_decision_keeps_its_way_through_json(decision: Decision) -> None:
+    """What a record holds is the decision again, field for field."""
+    assert Decision.from_json(json.loads(json.dumps(decision.as_json()))) == decision
+
+
+def test_a_decision_of_the_first_version() -> None:
+    """It named guards without their facts: it is read, and overrides none of today's."""
+    old = {name: value for name, value in OLGA.as_json().items() if name not in {"shown", "login"}}
+    read = Decision.from_json(old)
+    assert (read.guards, read.login) == (("cut",), None)
+    assert not CUT.is_no_worse(read.shown)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"said": "maybe"},
+        {"digest": 1},
+        {"by": 1},
+        {"login": 1},
+        {"guards": [1]},
+        {"guards": None},
+        {"shown": [{"guard": 1, "message": ""}]},
+        {"shown": [{}]},
+    ],
 )
 def test_what_is_no_decision_is_refused(damage: dict[str, Any]) -> None:
     """A damaged file never approves anything."""
     with pytest.raises((KeyError, TypeError, ValueError)):
         Decision.from_json(OLGA.as_json() | damage)
+
+
+def test_the_stricter_policy_asks() -> None:
+    """A commit that no longer asks for approvals needs one itself."""
+    always = replace(POLICY, approval=ApprovalPolicy.ALWAYS)
+    loosened = plan([CHANGE], policy=replace(POLICY, approval=ApprovalPolicy.NEVER), applied=always)
+
+    assert needs_person(loosened)
+    assert approval_source(loosened) == "the last applied policy says approval: always"
+    assert approval_source(plan([CHANGE])) == "cluster.yaml says approval: on_breach"

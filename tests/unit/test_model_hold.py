@@ -36,6 +36,7 @@ def test_what_a_hold_says() -> None:
         "who": {"user": {"match": "exact", "name": "alice"}},
         "until": "2026-11-21T05:12:00Z",
         "by": "anna",
+        "login": None,
         "reason": "a load test",
         "at": "2026-11-21T03:12:00Z",
     }

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.plan import GuardFinding, Plan, approves, by_risk, change_share, digest, is_cut
+from quota_ops.model.guard_finding import GuardFinding
+from quota_ops.model.plan import Plan, approves, by_risk, change_share, digest, is_cut
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy
 
 POLICY = Policy("demo", "MkU3OEVBNTcwNTJENDM2Qg", "demo")
@@ -114,6 +115,9 @@ def test_every_value_is_in_the_digest(differences: list[Difference], data: st.Da
         {"approval": ApprovalPolicy.ALWAYS},
         {"clear_unmanaged": True},
         {"guards": GuardLimits(cut_share=51)},
+        {"guards": GuardLimits(raise_factor=11)},
+        {"guards": GuardLimits(small_byte_rate=1)},
+        {"approval_valid_for": 60},
     ],
 )
 def test_the_policy_is_in_the_digest(changed: dict[str, Any]) -> None:

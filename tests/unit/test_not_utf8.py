@@ -57,10 +57,10 @@ def test_whatever_is_kept_is_text() -> None:
                 kept.setdefault(told, set()).add((name, option.name))
 
     reasons = ("plan", "validate", "apply", "report", "reconcile")
-    both = ("hold", "adopt", "release", "rollback")
+    both = (*reasons, "alter", "hold", "adopt", "release", "rollback")
     assert kept == {
         SHOWN: {
-            *((name, "reason") for name in (*reasons, *both)),
+            *((name, "reason") for name in both),
             *((name, "by") for name in both),
         }
     }

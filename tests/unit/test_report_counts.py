@@ -62,9 +62,7 @@ def _report(of: Report, judged: Sequence[tuple[Kind, Action]], others: int) -> R
     desired = others + sum(row.after is not None for row in rows)
     plan = replace(PLAN, differences=rows, desired=desired, guards=())
     past = Past(owned=1000, owners={}, policy=None, commits=())
-    guards = judge(
-        plan.writes, policy=plan.policy, commit=None, desired=desired, past=past, allowed={}
-    )
+    guards = judge(plan.writes, policy=plan.policy, commit=None, desired=desired, past=past)
     return replace(of, plan=plan.judged(guards), validated=(), applied=(), verdicts=())
 
 

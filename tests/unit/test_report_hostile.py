@@ -16,8 +16,8 @@ from quota_ops.model.approval import Decision, Said
 from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState
+from quota_ops.model.guard_finding import GuardFinding
 from quota_ops.model.outcome import Outcome, Status
-from quota_ops.model.plan import GuardFinding
 from quota_ops.model.problem import Problem
 from quota_ops.model.report import Report
 from quota_ops.model.rollback import Rollback, Undone
@@ -116,7 +116,7 @@ def report_of(name: str) -> Report:
         rollback=Rollback(
             name, name, name, name, name, (Undone(name, name, 1.0, 2.0, name, True, 3.0, name),)
         ),
-        decisions=(Decision(Said.APPROVED, PLAN.digest, (), name, name, name, name),),
+        decisions=(Decision(Said.APPROVED, PLAN.digest, (), name, name, name, name, name),),
     )
 
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.guard_finding import GuardFinding
 from quota_ops.model.outcome import Outcome, Status
-from quota_ops.model.plan import GuardFinding, Plan
+from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import json_number
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
@@ -157,7 +158,7 @@ PLAN = Plan(
 )
 
 
-@pytest.mark.parametrize("field", plan_json(PLAN))
+@pytest.mark.parametrize("field", [one for one in plan_json(PLAN) if one != "applied_policy"])
 def test_a_plan_without_a_field_is_no_plan(field: str) -> None:
     """Nothing that is missing is made up."""
     values = through_json(plan_json(PLAN))

@@ -1,0 +1,52 @@
+"""What a guard found: its words for people, and the facts that a decision about it is bound to."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from quota_ops.model.difference import Difference
+
+
+@dataclass(frozen=True, slots=True)
+class GuardFinding:
+    """A guard that blocks a plan: its name, what it saw, and the reason of who overrode it."""
+
+    guard: str
+    message: str
+    allowed: str | None = None
+    rows: int = 0
+    """How many rows it is about; 0 where it judges the whole plan."""
+    share: float | None = None
+    """Which share of the managed rows those are, in percent, where that is what it judges."""
+    subject: str = ""
+    """A fingerprint of the rows, or of what else it is about: who else has it, means the same."""
+
+    def is_no_worse(self, shown: Iterable["GuardFinding"]) -> bool:
+        """Whether a person who was shown those findings has seen this one.
+
+        The same guard about the very same rows, commit or fields, at no larger share. The values
+        of the rows, and so the depth of a cut, are in the plan's digest.
+        """
+        return any(
+            one.guard == self.guard
+            and one.subject == self.subject
+            and self.rows <= one.rows
+            and (self.share or 0.0) <= (one.share or 0.0)
+            for one in shown
+        )
+
+
+def found(
+    guard: str,
+    message: str,
+    rows: Sequence[Difference] = (),
+    share: float | None = None,
+    *,
+    what: object = None,
+) -> GuardFinding:
+    """A finding about rows, or about `what`, a JSON value."""
+    names = sorted([row.entity, row.key] for row in rows)
+    text = json.dumps([names, what], sort_keys=True, separators=(",", ":"))
+    subject = hashlib.sha256(text.encode()).hexdigest()[:32]
+    return GuardFinding(str(guard), message, None, len(rows), share, subject)

@@ -1,0 +1,100 @@
+"""The stricter of two policies: what guards judge by, so that no commit loosens what judges it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from quota_ops.model.borders import Borders
+from quota_ops.model.difference import Difference, Kind
+from quota_ops.model.entity import Entity
+from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy
+
+_DRIFT = (DriftPolicy.REPAIR, DriftPolicy.ASK, DriftPolicy.REPORT)
+_APPROVAL = (ApprovalPolicy.NEVER, ApprovalPolicy.ON_BREACH, ApprovalPolicy.ALWAYS)
+"""From the loosest to the strictest. What `never` refuses no person may approve, but it asks
+about the fewest plans."""
+
+
+def stricter(applied: Policy | None, new: Policy) -> Policy:
+    """The new policy with the stricter of both in each field that decides what a person approves.
+
+    Smaller numbers (larger ones where a limit below them is too small), the union of `protect`,
+    the less that runs do on their own. The intersection of two scopes is no list of filters:
+    who asks whether an entity is in it asks both policies.
+    """
+    if applied is None:
+        return new
+    return replace(
+        new,
+        guards=_stricter_limits(applied.guards, new.guards),
+        drift=max(applied.drift, new.drift, key=_DRIFT.index),
+        approval=max(applied.approval, new.approval, key=_APPROVAL.index),
+        approval_valid_for=min(applied.approval_valid_for, new.approval_valid_for),
+        clear_unmanaged=applied.clear_unmanaged and new.clear_unmanaged,
+        protect=tuple(dict.fromkeys((*applied.protect, *new.protect))),
+    )
+
+
+def _stricter_limits(one: GuardLimits, other: GuardLimits) -> GuardLimits:
+    return GuardLimits(
+        removals=min(one.removals, other.removals),
+        removals_share=min(one.removals_share, other.removals_share),
+        cut_share=min(one.cut_share, other.cut_share),
+        raise_factor=min(one.raise_factor, other.raise_factor),
+        small_byte_rate=max(one.small_byte_rate, other.small_byte_rate),
+        small_percentage=max(one.small_percentage, other.small_percentage),
+    )
+
+
+class Limit(NamedTuple):
+    """A number of `guards`, and where it comes from if it is not cluster.yaml's own."""
+
+    value: Any
+    source: str
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What guards judge by, and by whose word."""
+
+    policy: Policy
+    applied: Policy | None
+    strict: Policy = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "strict", stricter(self.applied, self.policy))
+
+    def of(self, name: str) -> Limit:
+        """A number of `guards` by its name."""
+        new, strict = (getattr(one.guards, name) for one in (self.policy, self.strict))
+        return Limit(strict, "" if new == strict else f" (as last applied; now it is {new:,g})")
+
+    @property
+    def drift_words(self) -> str:
+        """Which policy wants a person to see a repair."""
+        if self.policy.drift is self.strict.drift:
+            return f"the policy says {self.policy.drift}"
+        return f"the last applied policy says {self.strict.drift}"
+
+
+def left_alone_before(policy: Policy, applied: Policy | None) -> Callable[[Difference], bool]:
+    """Whether the last applied policy would not have written a row, where the new one may."""
+    if applied is None:
+        return _never
+    freed = Borders(set(applied.protect) - set(policy.protect))
+    scope = Borders(applied.scope)
+    widened = set(policy.scope) != set(applied.scope)
+    clears = policy.clear_unmanaged and not applied.clear_unmanaged
+    if not (set(applied.protect) - set(policy.protect) or widened or clears):
+        return _never
+
+    def left_alone(row: Difference) -> bool:
+        entity = Entity.parse(row.entity)
+        outside = freed.meets(entity) is not None or scope.meets(entity) is None
+        return outside or (clears and row.kind is Kind.UNMANAGED)
+
+    return left_alone
+
+
+def _never(_row: Difference) -> bool:
+    return False

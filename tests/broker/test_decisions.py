@@ -1,0 +1,170 @@
+"""Decisions come from their record alone, and count once, for a week, for what was shown."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from getpass import getuser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quota_ops.model.approval import Author, Decision, Said
+from quota_ops.model.errors import GuardsRefused, Refused
+from quota_ops.run_folder import APPROVAL, PLAN, RunFolder
+from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.stages.asking import answered
+from quota_ops.stages.chain import CHAINS, RESUMED, run_stages
+from tests.lab import Lab, error_of, open_lab
+from tests.writing import State
+
+KEY = "producer_byte_rate"
+EVERYONE: State = {"user=<default>": {KEY: 20.0}}
+ANNA = Author("anna", "robot")
+
+
+@pytest.fixture(name="lab")
+def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
+    with open_lab(broker, tmp_path) as lab:
+        yield lab
+
+
+def approves(lab: Lab, run: str) -> Callable[[Any], Decision]:
+    """What approves a run's plan as somebody would who was shown it."""
+
+    def approve(plan: Any) -> Decision:
+        folder = RunFolder(lab.store.root / "runs" / "demo" / run)
+        return answered(folder, plan, Said.APPROVED, ANNA, "agreed")
+
+    return approve
+
+
+def record(lab: Lab) -> list[dict[str, Any]]:
+    """The files of the record, in order."""
+    files = sorted(lab.store.approvals(lab.cluster.cluster_id).glob("*.json"))
+    return [json.loads(file.read_text()) for file in files]
+
+
+def test_an_override_typed_into_a_run_folder(lab: Lab) -> None:
+    """Neither plan.json nor approval.json overrides a guard: nothing is written."""
+    lab.desire(EVERYONE)
+    refused, _ = lab.refused("plan", allow={})
+    plan = refused.read_json(PLAN)
+    for guard in plan["guards"]:
+        guard["allowed"] = "I said so"
+    refused.write_json(PLAN, plan)
+    forged = Decision(
+        Said.OVERRIDDEN, plan["digest"], (), "mallory", "mallory", "2999-01-01T00:00:00Z", "I", ""
+    ).as_json() | {"run": refused.path.name, "shown": plan["guards"]}
+    refused.write_json(APPROVAL, {"decisions": [forged]})
+
+    run = lab.resume(refused, approve=plan["digest"], allow={})
+    run_stages(lab.resume(refused, allow={}), ("validate",))
+    error = error_of(run, ("apply",))
+
+    assert isinstance(error, GuardsRefused)
+    assert (lab.stored(), record(lab)) == ({}, [])
+
+
+def test_an_override_is_recorded(lab: Lab) -> None:
+    """Who, by which login, why, and the guards that were shown: in the record and in the end."""
+    lab.desire(EVERYONE)
+    run = lab.start(allow={"default_touched": "agreed in PLAT-1"}, author=ANNA)
+    run_stages(run, CHAINS["reconcile"])
+
+    override, applied = record(lab)
+    assert (override["said"], applied["said"]) == (Said.OVERRIDDEN, Said.APPLIED)
+    names = ("by", "login", "reason", "guards", "run")
+    assert [override[name] for name in names] == [
+        "anna",
+        "robot",
+        "agreed in PLAT-1",
+        ["default_touched"],
+        run.folder.path.name,
+    ]
+    (shown,) = override["shown"]
+    assert (shown["rows"], shown["message"][:14]) == (1, "user=<default>")
+    end = run.folder.read_json("end-0001.json")
+    assert end["decisions"] == [override]
+    said = "anna (login robot) overrode default_touched of plan"
+    assert said in (run.folder.path / "report.txt").read_text()
+
+
+def test_an_override_is_for_its_run(lab: Lab) -> None:
+    """The same plan made by another run is asked about again."""
+    lab.desire(EVERYONE)
+    lab.run("plan", allow={"default_touched": "a look"})
+
+    _, error = lab.refused("reconcile", allow={})
+
+    assert isinstance(error, GuardsRefused)
+    assert lab.stored() == {}
+
+
+def test_an_approval_is_spent(lab: Lab) -> None:
+    """A cluster that moved and came back is decided about again, though the digest is the same."""
+    lab.desire(EVERYONE, approval="always")
+    run = lab.start(allow={})
+    asked: list[str] = []
+
+    def approve(plan: Any) -> Decision:
+        asked.append(plan.digest)
+        return approves(lab, run.folder.path.name)(plan)
+
+    run = lab.resume(run.folder, allow={}, ask=approve)
+    run_stages(run, CHAINS["reconcile"])
+    assert lab.stored() == EVERYONE
+    run_stages(lab.resume(run.folder, allow={}, approve=asked[0]), RESUMED)
+
+    lab.put({"user=<default>": {KEY: None}})
+    folder, error = lab.refused("reconcile", allow={})
+
+    assert folder.read_json(PLAN)["digest"] == asked[0]
+    assert isinstance(error, Refused)
+    assert lab.stored() == {}
+
+
+@pytest.mark.parametrize(
+    ("policy", "days", "counts"),
+    [({}, 6, True), ({}, 8, False), ({"approval_valid_for": "5d"}, 6, False)],
+)
+def test_an_approval_expires(lab: Lab, policy: dict[str, Any], days: int, *, counts: bool) -> None:
+    """After a week, or after as long as cluster.yaml says, the plan is asked about again."""
+    lab.desire({"user=alice": {KEY: 10.0}}, approval="always", **policy)
+    planned = lab.run("plan", allow={})
+    plan = planned.plan()[0]
+    decision = approves(lab, planned.path.name)(plan).as_json()
+    at = datetime.now(UTC) - timedelta(days=days)
+    folder = lab.store.approvals(lab.cluster.cluster_id)
+    folder.mkdir(parents=True)
+    text = json.dumps(decision | {"at": f"{at:%Y-%m-%dT%H:%M:%SZ}"})
+    (folder / f"{plan.digest}-0001.json").write_text(text)
+
+    run = lab.start(allow={})
+    if counts:
+        run_stages(run, CHAINS["reconcile"])
+        assert lab.stored() == {"user=alice": {KEY: 10.0}}
+    else:
+        assert "nobody has approved plan" in error_of(run, CHAINS["reconcile"]).message
+        assert lab.stored() == {}
+
+
+def test_a_commit_that_loosens_its_own_guards(lab: Lab) -> None:
+    """The last applied policy judges too, and the guard says so."""
+    lab.desire({"user=alice": {KEY: 100.0}}, guards={"cut_share": 50})
+    lab.run("reconcile")
+    lab.desire({"user=alice": {KEY: 1.0}}, guards={"cut_share": 100}, approval="never")
+
+    _, error = lab.refused("reconcile", allow={"policy_changed": "agreed"})
+
+    assert "cut: user=alice producer_byte_rate would fall by more than 50 % (as last" in str(error)
+    assert lab.stored() == {"user=alice": {KEY: 100.0}}
+
+
+def test_a_login_is_noted_where_nobody_is_named(lab: Lab) -> None:
+    """Without --by the login stands for the person."""
+    lab.desire(EVERYONE)
+    options = ("--allow", "default_touched", "--reason", "agreed")
+    assert lab.cli("reconcile", "demo", *options).returncode == 0
+    override = record(lab)[0]
+    assert (override["by"], override["login"]) == (getuser(), getuser())
