@@ -69,7 +69,7 @@ def test_refused_by_a_guard(
     run = demo.run("reconcile_demo")
     assert (run.state, run.tasks) == ("failed", DONE | {"plan": "failed"} | STOPPED | NOT_APPLIED)
     assert "takeover" in said(run, "plan")
-    assert "guards need a person's approval: takeover" in caplog.text
+    assert "so only --allow overrides guards: takeover" in caplog.text
     assert "Task exited" in (log := capfd.readouterr().out)
     assert "Traceback" not in log
     assert quotas.stored() == {"user=alice producer_byte_rate": 900.0}
