@@ -14,7 +14,7 @@ from quota_ops.at_work import Life, life
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history import PastRun
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.outcome import Outcome
+from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.report import STAGES, STOPPED, StageStatus
 from quota_ops.model.tables import DIFFERENCES
 from quota_ops.run_folder import (
@@ -35,6 +35,7 @@ from quota_ops.run_json import typed
 from quota_ops.run_store import RunStore
 
 LAST = "last"
+_MAY_HAVE_WRITTEN = {Status.ACCEPTED, Status.UNKNOWN}
 PRUNED = "pruned.json"
 """How a run ended, and when `prune` removed all but the records of it."""
 
@@ -63,11 +64,11 @@ def past_runs(store: RunStore, cluster: str | None, most: int) -> tuple[tuple[Pa
     return tuple(map(past_run, paths[:most])), len(paths[most:])
 
 
-def find_run(store: RunStore, wanted: str) -> RunFolder:
+def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFolder:
     """The run that a person means: `last`, a path, or a name or the part of one that no other has.
 
-    CLUSTER/ before it looks among that cluster's runs alone. Raises InvalidInput when there is
-    no such run, or more than one.
+    CLUSTER/ before it looks among that cluster's runs alone. With `last_write`, `last` is the last
+    run that wrote to a cluster. Raises InvalidInput when there is no such run, or more than one.
     """
     with suppress(OSError):  # a text may be too long for a path
         if (path := Path(wanted)).joinpath(ABOUT).exists():
@@ -75,7 +76,9 @@ def find_run(store: RunStore, wanted: str) -> RunFolder:
     cluster, _, name = wanted.strip("/").rpartition("/")
     paths = store.runs(cluster or None)
     if name == LAST and paths:
-        return RunFolder(_latest_first(paths)[0])
+        ordered = _latest_first(paths)
+        if found := next(filter(_has_written, ordered), None) if last_write else ordered[0]:
+            return RunFolder(found)
     for meant in (
         [one for one in paths if one.name == name],
         [one for one in paths if one.name.startswith(name)],
@@ -154,14 +157,23 @@ class _Parts:
 
 
 def _latest_first(paths: Sequence[Path]) -> list[Path]:
-    return sorted(paths, key=lambda path: (_started(path), _begun(path), path.name), reverse=True)
+    """By their numbers; runs from before there were numbers come last, by their names."""
+    return sorted(paths, key=lambda path: (_number(path), path.name), reverse=True)
 
 
-def _begun(path: Path) -> int:
-    """What tells two runs of one second apart, as far as the file system can."""
-    with suppress(OSError):
-        return (path / ABOUT).stat().st_mtime_ns
-    return 0
+def _number(path: Path) -> int:
+    about = _Parts(RunFolder(path)).tell(ABOUT, RunFolder(path).about)
+    return (about and about["sequence"]) or 0
+
+
+def _has_written(path: Path) -> bool:
+    """Whether a run wrote to its cluster, or may have; what is damaged may have."""
+    folder = RunFolder(path)
+    if not folder.has(APPLIED):
+        return folder.has(batch_file(1))
+    with suppress(InvalidInput):
+        return any(one.status in _MAY_HAVE_WRITTEN for one in folder.outcomes(APPLIED))
+    return True
 
 
 def _started(path: Path) -> str:

@@ -8,7 +8,7 @@ again. So no writer undoes another's rows, and the way back is the file before.
 import json
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from quota_ops import artefact, ledger_end, parquet
 from quota_ops.ledger_end import KIND
-from quota_ops.ledger_notes import known_brokers, notes_of, with_commit
+from quota_ops.ledger_notes import applied_by, known_brokers, notes_of, with_commit
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.ledger_edits import INTENDED, VERIFIED
 from quota_ops.model.memory import REMEMBERED, LedgerKey, drop_expired, ledger_key
@@ -46,6 +46,8 @@ class Ledger:
     """The commits that were applied, the last one last."""
     brokers: KnownBrokers = NO_BROKERS
     """The brokers of the last verified run."""
+    applied_by: int | None = None
+    """The number of the run that noted the last of them, and the policy."""
 
 
 Edit = Callable[[dict[LedgerKey, LedgerRow]], object]
@@ -71,7 +73,7 @@ def last(folder: Path) -> LedgerFile:
     """
     place = folder
     try:
-        there = numbers(folder, KIND)
+        there = file_numbers(folder)
         if not there:
             return LedgerFile(None, parquet.from_rows(LEDGER, ()))
         place = folder / file_name(there[-1], KIND)
@@ -80,6 +82,11 @@ def last(folder: Path) -> LedgerFile:
         raise damaged(error.message) from error
     except (OSError, RecursionError, ValueError) as error:
         raise damaged(f"{place}: {error}") from error
+
+
+def file_numbers(folder: Path) -> list[int]:
+    """The numbers of the files of a ledger, in order; InvalidInput as `numbers` says."""
+    return numbers(folder, KIND)
 
 
 def damaged(why: str) -> InvalidInput:
@@ -96,7 +103,8 @@ def read(folder: Path) -> Ledger:
     rows = found.rows
     if rows is None:
         rows = tuple(map(LedgerRow._make, parquet.to_rows(found.table)))
-    return Ledger(found.name, rows, *applied(found.table), known_brokers(found.table))
+    notes = (known_brokers(found.table), applied_by(found.table))
+    return Ledger(found.name, rows, *applied(found.table), *notes)
 
 
 class _Content(NamedTuple):
@@ -156,32 +164,33 @@ def change(
     policy: Policy | None = None,
     commit: str | None = None,
     brokers: KnownBrokers | None = None,
+    sequence: int | None = None,
 ) -> str | None:
     """Apply an edit to the last state and create the next file; its name, None if nothing changed.
 
     `edit` changes a dictionary of rows by `ledger_key`; it is called again when another writer
     was first. What is remembered no longer is dropped. `policy` and `commit` are noted as the last
-    applied ones, `brokers` as those of the last verified run. Raises InvalidInput as `read` does,
-    and, after the change, where its name cannot be noted outside of the folder: the next run could
-    not tell an older copy from it.
+    applied ones, unless a run with a larger number than `sequence` noted its own before, `brokers`
+    as those of the last verified run. Raises InvalidInput as `read` does, and, after the change,
+    where its name cannot be noted outside of the folder: the next run could not tell an older copy
+    from it.
     """
     for _ in range(MOST_ATTEMPTS):
         before = read(folder)
         rows = {ledger_key(row): row for row in before.rows}
         edit(rows)
-        of_now = before.policy if policy is None else policy.as_json()
-        drop_expired(rows, of_now, datetime.now(UTC))
-        after = Ledger(
-            before.file,
-            tuple(rows[key] for key in sorted(rows)),
-            of_now,
-            with_commit(before.commits, commit),
-            before.brokers if brokers is None else brokers,
-        )
+        after = before if brokers is None else replace(before, brokers=brokers)
+        if is_last := (sequence or 0) >= (before.applied_by or 0):
+            of_now = before.policy if policy is None else policy.as_json()
+            after = replace(after, policy=of_now, commits=with_commit(before.commits, commit))
+        drop_expired(rows, after.policy, datetime.now(UTC))
+        after = replace(after, rows=tuple(rows[key] for key in sorted(rows)))
         if after == before and before.file is not None:
             return None
+        if is_last and policy is not None:
+            after = replace(after, applied_by=sequence)
         name = file_name(1 if before.file is None else int(Path(before.file).stem) + 1, KIND)
-        notes = notes_of(after.policy, after.commits, after.brokers)
+        notes = notes_of(after.policy, after.commits, after.brokers, after.applied_by)
         table = parquet.from_rows(LEDGER, after.rows).replace_schema_metadata(notes)
         content = parquet.to_bytes(LEDGER, table, notes)
         if artefact.create(folder / name, content):

@@ -20,11 +20,25 @@ def with_commit(commits: tuple[str, ...], commit: str | None) -> tuple[str, ...]
 
 
 def notes_of(
-    policy: dict[str, Any] | None, commits: Sequence[str], brokers: KnownBrokers
+    policy: dict[str, Any] | None,
+    commits: Sequence[str],
+    brokers: KnownBrokers,
+    number: int | None,
 ) -> dict[str, str]:
-    """The notes as texts by name, as a Parquet file keeps them."""
-    notes = {"policy": policy, "commits": commits, "brokers": brokers.as_json()}
+    """The notes as texts by name, as a Parquet file keeps them; `number` as `applied_by`."""
+    notes = {
+        "policy": policy,
+        "commits": commits,
+        "brokers": brokers.as_json(),
+        "applied_by": number,
+    }
     return {name: json.dumps(value) for name, value in notes.items()}
+
+
+def applied_by(table: pa.Table) -> int | None:
+    """The number of the run that noted the last commit and policy; None where runs had none."""
+    noted: int | None = json.loads(parquet.notes(table).get("applied_by", "null"))
+    return noted
 
 
 def known_brokers(table: pa.Table) -> KnownBrokers:

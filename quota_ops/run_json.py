@@ -146,11 +146,18 @@ def outcomes_from_json(values: Mapping[str, Any]) -> tuple[Outcome, ...]:
 
 
 def verification_json(
-    brokers: Iterable[BrokerAnswer], verdicts: Iterable[RowVerdict], verified: int
+    brokers: Iterable[BrokerAnswer],
+    verdicts: Iterable[RowVerdict],
+    verified: int,
+    applied: str | None = None,
 ) -> Json:
-    """What each broker said, the rows that are not as they should be, and how many are."""
+    """What each broker said, the rows that are not as they should be, and how many are.
+
+    `applied` is the digest of the applied.json whose writes were read back.
+    """
     return {
         "verified": verified,
+        "applied": applied,
         "brokers": [asdict(one) for one in brokers],
         "verdicts": [
             row._asdict()

@@ -35,10 +35,10 @@ def rollback(
 ) -> None:
     """Plan to roll back what an earlier run changed.
 
-    RUN is named as `show` takes it. Nothing is written: the plan is shown, and the command that
-    writes it, as after `plan`. Guards and the broker judge it as any other plan. What that run
-    wrote but did not read back, and what moved since, is left as it is and named. No checkout is
-    needed: the policy is the one that was last applied.
+    RUN is named as `show` takes it; `last` is the last run that wrote. Nothing is written: the
+    plan is shown, and the command that writes it, as after `plan`. Guards and the broker judge it
+    as any other plan. What that run wrote but did not read back, and what moved since, is left as
+    it is and named. No checkout is needed: the policy is the one that was last applied.
     """
     from quota_ops.cli.rolling_back import roll_back
 

@@ -31,7 +31,7 @@ def roll_back(
     output: str,
 ) -> None:
     """Plan to roll back a run in a new run folder, and show the plan."""
-    earlier = find_run(find_run_store(run_store), wanted)
+    earlier = find_run(find_run_store(run_store), wanted, last_write=True)
     refuse_pruned(earlier)
     store = store_of(earlier.path, run_store)
     folder = rollback.start(store, earlier, by=by, reason=reason)

@@ -12,11 +12,12 @@ from quota_ops.demo.by_hand import ByHand, set_by_hand
 from quota_ops.demo.dag_run import TASKS, run_dag
 from quota_ops.demo.home import Home
 from quota_ops.demo.telling import Telling
+from quota_ops.history import LAST, find_run
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.errors import Refused
 from quota_ops.model.report import Report
 from quota_ops.report.screen import Tone, line
-from quota_ops.run_folder import RunFolder
+from quota_ops.run_store import RunStore
 from quota_ops.sandbox.airflow import RunningAirflow
 from quota_ops.stages.read_report import read_report
 
@@ -74,8 +75,7 @@ class Lab:
 
     def last_run(self) -> Report:
         """What the cluster's last run came to."""
-        runs = (self.home.store / "runs" / "demo").glob("*/run.json")
-        return read_report(RunFolder(max(runs, key=lambda one: one.stat().st_mtime).parent))
+        return read_report(find_run(RunStore(self.home.store), f"demo/{LAST}"))
 
 
 def _without_the_users_own() -> dict[str, str]:

@@ -42,10 +42,14 @@ def confirm(rows: dict[LedgerKey, LedgerRow], verified: Iterable[LedgerRow]) -> 
     """Note rows that were read back; a row with a null value was read back as absent.
 
     An intent for another value may still arrive, and is remembered as superseded. A clear that
-    nobody had read back yet leaves the value that it cleared.
+    nobody had read back yet leaves the value that it cleared. What a run that began later noted of
+    the same row stays: it wins.
     """
     for row in verified:
         place = (row.entity, row.key)
+        noted = (rows.get((*place, state)) for state in (INTENDED, VERIFIED))
+        if any((one.sequence or 0) > (row.sequence or 0) for one in noted if one):
+            continue
         intended = rows.pop((*place, INTENDED), None)
         if intended and intended.value != row.value:
             remember(rows, [intended], SUPERSEDED)

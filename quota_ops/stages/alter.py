@@ -163,7 +163,7 @@ def _sent_in_turn(
             continue
         note()
         try:
-            answers, _ = sent(cluster, number, rows, {})
+            answers, _ = sent(cluster, number, rows, {}, send=cluster.apply)
         except ClusterTrouble as error:
             answers = all_of(number, rows, Status.NOT_SENT, error.message)
         yield answers

@@ -1,14 +1,16 @@
 """apply: look again, note the intent, send batch after batch, keep what became of each entity."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
+from quota_ops import ledger
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import NoAnswer, QuotaOpsError, Refused
 from quota_ops.model.numbers import counted
-from quota_ops.model.outcome import MEANT, Outcome, Status
+from quota_ops.model.outcome import MEANT, EntityAnswer, Outcome, Status
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import BatchRow
@@ -16,10 +18,11 @@ from quota_ops.run_folder import APPLIED, RunFolder
 from quota_ops.stages.approval import approved_plan
 from quota_ops.stages.attempt import Attempt
 from quota_ops.stages.decisions import spend
+from quota_ops.stages.halving import Ask
 from quota_ops.stages.holding import without_held
 from quota_ops.stages.intent import Keys, intend, is_as_planned, withdraw
 from quota_ops.stages.outcomes import all_of, listed
-from quota_ops.stages.overtaken import why_overtaken
+from quota_ops.stages.overtaken import refuse_if_overtaken
 from quota_ops.stages.settle import sent
 from quota_ops.stages.standstill import refuse_at_standstill
 from quota_ops.stages.stored import Stored
@@ -44,12 +47,12 @@ def run(
     again after a crash, it goes on: what the cluster already holds is not sent again. What somebody
     holds at the moment of writing is left alone, though the plan has it. Raises Refused when the
     digest does not match, a guard was not overridden, the cluster is paused or frozen by now,
-    another commit was applied meanwhile, the ledger is gone, or any entity did not end as planned;
-    ClusterTrouble when the cluster was lost. Whatever else ends it, such as KeyboardInterrupt, is
-    raised after applied.json is left.
+    another commit was applied meanwhile, a later run has begun to write, the ledger is gone, or any
+    entity did not end as planned; ClusterTrouble when the cluster was lost. Whatever else ends it,
+    such as KeyboardInterrupt, is raised after applied.json is left.
     """
     plan, batches = approved_plan(folder, approved, approvals)
-    _refuse_if_overtaken(folder, ledger_folder)
+    refuse_if_overtaken(folder, ledger_folder)
     if plan.writes:
         refuse_at_standstill(plan.policy)
     stored = cluster.stored()
@@ -82,10 +85,17 @@ def _end(folder: RunFolder, outcomes: Sequence[Outcome], noted: Keys, ledger_fol
     folder.leave_outcomes(APPLIED, tuple(outcomes))
 
 
-def _refuse_if_overtaken(folder: RunFolder, ledger_folder: Path) -> None:
-    """Refuse a plan that waited while another commit was applied: it would undo that one."""
-    if (why := why_overtaken(folder, ledger_folder)) is not None:
-        raise Refused(why, "Nothing was written. Make a new plan.")
+def _looking(folder: RunFolder, ledger_folder: Path) -> Callable[[], None]:
+    """What raises Refused when the run is overtaken; a ledger without a new file is not read."""
+    seen: list[int] = []
+
+    def look() -> None:
+        nonlocal seen
+        if (files := ledger.file_numbers(ledger_folder)[-1:]) != seen:
+            refuse_if_overtaken(folder, ledger_folder)
+            seen = files
+
+    return look
 
 
 def _send_all(
@@ -102,20 +112,26 @@ def _send_all(
     folder = attempt.folder
     trouble: QuotaOpsError | None = None
     heard = monotonic()
+    look = _looking(folder, ledger_folder)
+
+    def send(alterations: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
+        look()
+        return cluster.apply(alterations)
+
     for number, rows in batches.items():
         attempt.begin(number)
         if trouble is not None:
             attempt.keep(number, all_of(number, rows, Status.NOT_SENT, trouble.message))
             continue
         try:
+            look()
             if monotonic() - heard > PAUSE:
-                _refuse_if_overtaken(folder, ledger_folder)
                 stored = cluster.stored()
             refuse_at_standstill(folder.policy())
             free, on_hold = without_held(number, rows, stored, holds_folder)
             seen = _look(number, free, stored)
             seen = seen._replace(outcomes=(*seen.outcomes, *on_hold))
-            batch, stored = _send(cluster, attempt, number, seen, stored)
+            batch, stored = _send(cluster, attempt, number, seen, stored, send=send)
         except QuotaOpsError as error:
             trouble = error
             batch = all_of(number, rows, Status.NOT_SENT, error.message)
@@ -150,14 +166,14 @@ def _look(number: int, rows: Iterable[BatchRow], stored: Stored) -> _Seen:
 
 
 def _send(
-    cluster: Cluster, attempt: Attempt, number: int, seen: _Seen, stored: Stored
+    cluster: Cluster, attempt: Attempt, number: int, seen: _Seen, stored: Stored, *, send: Ask
 ) -> tuple[tuple[Outcome, ...], Stored]:
     """Note what is about to be sent, and send it; what the cluster stored when last asked."""
     if not seen.to_send:
         return seen.outcomes, stored
     on_the_way = all_of(number, seen.to_send, Status.UNKNOWN, None)
     attempt.note(number, (*seen.outcomes, *on_the_way))
-    answers, stored = sent(cluster, number, seen.to_send, stored)
+    answers, stored = sent(cluster, number, seen.to_send, stored, send=send)
     return (*seen.outcomes, *answers), stored
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from quota_ops.model.alteration import Alteration, alterations
-from quota_ops.model.errors import ClusterTrouble, NoAnswer
+from quota_ops.model.errors import NoAnswer, QuotaOpsError
 from quota_ops.model.outcome import EntityAnswer, Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.stages.outcomes import all_of, outcomes_of
@@ -46,7 +46,7 @@ def answered(batch: int, rows: Sequence[BatchRow], ask: Ask, probe: Ask) -> tupl
             said = outcomes_of(batch, part, ask(alterations(part)))
         except NoAnswer as error:
             said, trouble = all_of(batch, part, Status.UNKNOWN, error.message), error.message
-        except ClusterTrouble as error:
+        except QuotaOpsError as error:
             said, trouble = all_of(batch, part, Status.NOT_SENT, error.message), error.message
         requests += 1
         if _failed_whole(said) and requests < MOST_REQUESTS:

@@ -16,6 +16,7 @@ from quota_ops.model.tables import LEDGER
 from quota_ops.parquet import to_rows
 from quota_ops.run_folder import RunFolder
 from quota_ops.stages.outcomes import unwritten
+from quota_ops.stages.overtaken import refuse_if_overtaken
 from quota_ops.stages.stored import Stored
 
 Keys = frozenset[tuple[str, str]]
@@ -23,7 +24,7 @@ Keys = frozenset[tuple[str, str]]
 
 
 def intend(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Path) -> Keys:
-    """Note every write of the plan whose row is still as planned.
+    """Note every write of the plan whose row is still as planned; Refused as `refuse_if_overtaken`.
 
     Returns the rows of which nothing had been noted before: of the others an earlier attempt,
     killed before it could say, may have written or still be writing.
@@ -50,6 +51,7 @@ def intend(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Path) -
     noted: set[tuple[str, str]] = set()
 
     def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
+        refuse_if_overtaken(folder, ledger_folder)  # again each time that another writer was first
         noted.clear()
         noted.update(
             (row.entity, row.key) for row in rows.values() if row.state == ledger_edits.INTENDED

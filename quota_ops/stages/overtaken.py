@@ -1,12 +1,18 @@
-"""Whether another commit was applied since a run began, or since it made its plan."""
+"""Whether another commit was applied since a run began, or a run that began later writes too."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
 
-from quota_ops.ledger import applied, last
+from quota_ops.ledger import Ledger, applied, last, read
 from quota_ops.model.commit import named
-from quota_ops.model.tables import LEDGER
+from quota_ops.model.errors import Refused
+from quota_ops.model.ledger_edits import INTENDED, VERIFIED
+from quota_ops.model.quota import same
+from quota_ops.model.rows import DesiredRow, LedgerRow
+from quota_ops.model.tables import DESIRED, LEDGER
+from quota_ops.parquet import to_rows
 from quota_ops.run_folder import RunFolder
 from quota_ops.run_json import typed
 from quota_ops.run_store import store_of
@@ -37,19 +43,60 @@ def overtaken_by(folder: RunFolder, commits: tuple[str, ...]) -> str | None:
     return commits[-1]
 
 
-def why_overtaken(folder: RunFolder, ledger_folder: Path) -> str | None:
-    """Why a run's plan holds no longer: another commit was applied since, or its ledger is gone.
+def refuse_if_overtaken(folder: RunFolder, ledger_folder: Path) -> None:
+    """Raise Refused when a run's plan may no longer be written: its ledger is lost, or it is late.
 
-    A ledger that ends before the file that the plan was made from was lost, or is an older copy.
-    Raises InvalidInput as `ledger.last` does.
+    Raises InvalidInput as `ledger.read` does.
     """
-    (began, _), found = folder.described(), last(ledger_folder)
-    (_, then), (_, now) = applied(folder.read_table(LEDGER)), applied(found.table)
-    if (found.name or "") < (began or "") or (then and not now):
-        return f"the ledger that this plan was made from, {began}, is gone from {ledger_folder}"
-    if now[-1:] in {then[-1:], (folder.about()["commit"],)}:
+    known = read(ledger_folder)
+    why = why_lost(folder, known, ledger_folder) or why_overtaken(folder, known)
+    if why is not None:
+        raise Refused(why, "Nothing was written. Make a new plan.")
+
+
+def why_lost(folder: RunFolder, known: Ledger, ledger_folder: Path) -> str | None:
+    """Why the ledger is not the one that a run's plan was made from, or one after it.
+
+    One that ends before that file was lost, or is an older copy.
+    """
+    (began, _), (_, then) = folder.described(), applied(folder.read_table(LEDGER))
+    if (known.file or "") >= (began or "") and (known.commits or not then):
         return None
-    return f"{named(now[-1])} was applied since this plan was made"
+    return f"the ledger that this plan was made from, {began}, is gone from {ledger_folder}"
+
+
+def why_overtaken(folder: RunFolder, known: Ledger) -> str | None:
+    """Which commit was applied since a run's plan was made, or which later run writes too.
+
+    Of two runs, the one with the larger number began later. What an earlier run applies meanwhile
+    overtakes nobody.
+    """
+    about, (_, then) = folder.about(), applied(folder.read_table(LEDGER))
+    number = about["sequence"] or 0
+    is_later = known.applied_by is None or known.applied_by > number
+    for commit in known.commits[-1:]:
+        if is_later and commit not in {*then[-1:], about["commit"]}:
+            return f"{named(commit)} was applied since this plan was made"
+    later = [row for row in known.rows if number and (row.sequence or 0) > number]
+    return _why_contradicted(folder, later) if later else None
+
+
+def _why_contradicted(folder: RunFolder, later: Iterable[LedgerRow]) -> str | None:
+    """Which later run is of another commit, or wants another value than this run does.
+
+    One of the same commit and the same values takes nothing away: both may succeed.
+    """
+    commit = folder.about()["commit"]
+    desired = map(DesiredRow._make, to_rows(folder.read_table(DESIRED)))
+    wanted = {(row.entity, row.key): row.value for row in desired}
+    for row in later:
+        is_other = row.state in {INTENDED, VERIFIED} and not same(
+            row.value, wanted.get((row.entity, row.key))
+        )
+        if row.commit != commit or is_other:
+            of = f" of {named(row.commit)}" if row.commit else ""
+            return f"run {row.run}{of} began later, and has started to write"
+    return None
 
 
 def take_number_above(folder: RunFolder, table: pa.Table) -> None:

@@ -1,7 +1,7 @@
 """What verify has seen since it was last written."""
 
 from collections.abc import Set as AbstractSet
-from pathlib import Path
+from hashlib import sha256
 
 from quota_ops.run_folder import APPLIED, VERIFIED, RunFolder
 from quota_ops.run_json import verification_from_json
@@ -15,12 +15,18 @@ def read_back(folder: RunFolder, rows: Keys) -> Keys:
 
     Raises InvalidInput when verification.json is damaged.
     """
-    written, read = folder.path / APPLIED, folder.path / VERIFIED
-    if not rows or not folder.has(VERIFIED) or _age(read) < _age(written):
+    if not rows or not folder.has(VERIFIED):
         return frozenset()
-    _, verdicts, _ = folder.read_as(VERIFIED, verification_from_json)
+    (_, verdicts, _), applied = folder.read_as(
+        VERIFIED, lambda kept: (verification_from_json(kept), kept.get("applied"))
+    )
+    # Earlier versions kept no digest, and verified right after they applied.
+    if applied not in {None, applied_digest(folder)}:
+        return frozenset()
     return rows - {(one.entity, one.key) for one in verdicts}
 
 
-def _age(path: Path) -> int:
-    return path.stat().st_mtime_ns
+def applied_digest(folder: RunFolder) -> str | None:
+    """What tells one end of apply from another: a digest of applied.json; None without one."""
+    place = folder.path / APPLIED
+    return sha256(place.read_bytes()).hexdigest() if place.exists() else None

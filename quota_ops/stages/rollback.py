@@ -16,7 +16,7 @@ from quota_ops.model.rollback import Rollback, Undone
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, DIFFERENCES, LEDGER
 from quota_ops.parquet import to_rows
-from quota_ops.run_folder import APPLIED, PLAN, POLICY, ROLLBACK, RunFolder
+from quota_ops.run_folder import ALTER, APPLIED, PLAN, POLICY, ROLLBACK, RunFolder
 from quota_ops.run_store import RunStore
 from quota_ops.stages import diff
 from quota_ops.stages.read_back import read_back
@@ -45,6 +45,12 @@ def start(store: RunStore, earlier: RunFolder, *, by: str, reason: str) -> RunFo
 
 def _changes_of(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reason: str) -> Rollback:
     about = earlier.about()
+    if earlier.has(ALTER):
+        raise Refused(
+            f"run {about['run']} is an alter: a rollback undoes what a plan changed",
+            f"Set the values back by quota-ops alter: those before are in {earlier.path / ALTER}. "
+            "Or name the run that is to be rolled back.",
+        )
     if earlier.stage_result("apply").status is StageStatus.NOT_ENDED:
         raise Refused(
             f"run {about['run']} has recorded no end: it is at work, or was killed",

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.errors import ClusterTrouble, NoAnswer
+from quota_ops.model.errors import ClusterTrouble, NoAnswer, QuotaOpsError
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow
-from quota_ops.stages.halving import WHOLE, answered
+from quota_ops.stages.halving import WHOLE, Ask, answered
 from quota_ops.stages.outcomes import RESENT, SETTLED, UNSETTLED, all_of
 from quota_ops.stages.stored import Stored
 
@@ -15,14 +15,15 @@ PATIENCE = 15.0
 
 
 def sent(
-    cluster: Cluster, batch: int, rows: Sequence[BatchRow], stored: Stored
+    cluster: Cluster, batch: int, rows: Sequence[BatchRow], stored: Stored, *, send: Ask
 ) -> tuple[tuple[Outcome, ...], Stored]:
     """What became of the rows of a batch, and what the cluster stored when last asked.
 
-    Raises ClusterTrouble when nothing was sent.
+    `send` is `Cluster.apply`, or that and a look before each request. Raises ClusterTrouble, or
+    what the look raises, when nothing was sent.
     """
     try:
-        answers = answered(batch, rows, cluster.apply, cluster.validate)
+        answers = answered(batch, rows, send, cluster.validate)
     except NoAnswer as error:
         answers = all_of(batch, rows, Status.UNKNOWN, error.message)
     unknown = {
@@ -31,12 +32,12 @@ def sent(
     if not unknown:
         return answers, stored
     unsettled = [row for row in rows if row.entity in unknown]
-    settled, stored = _settle(cluster, batch, unsettled, stored)
+    settled, stored = _settle(cluster, batch, unsettled, stored, send)
     return (*(one for one in answers if one.entity not in unknown), *settled), stored
 
 
 def _settle(
-    cluster: Cluster, batch: int, rows: Sequence[BatchRow], stored: Stored
+    cluster: Cluster, batch: int, rows: Sequence[BatchRow], stored: Stored, send: Ask
 ) -> tuple[tuple[Outcome, ...], Stored]:
     """Find out what became of rows whose write got no answer; what did not arrive is sent again.
 
@@ -46,8 +47,8 @@ def _settle(
     try:
         seen = _describe(cluster)
         left = _missing(rows, seen)
-        answers = answered(batch, left, cluster.apply, cluster.validate) if left else ()
-    except ClusterTrouble as error:
+        answers = answered(batch, left, send, cluster.validate) if left else ()
+    except QuotaOpsError as error:
         return all_of(batch, rows, Status.UNKNOWN, error.message), stored
     again = {one.entity: one for one in answers}
     arrived = all_of(batch, rows, Status.ACCEPTED, SETTLED)

@@ -9,6 +9,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.ledger_notes import known_brokers
 from quota_ops.model import ledger_edits
 from quota_ops.model.difference import Action, Difference
+from quota_ops.model.errors import Refused
 from quota_ops.model.memory import CLEARED, SUPERSEDED, LedgerKey, forget, remember
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Status
@@ -31,8 +32,8 @@ from quota_ops.stages.earlier_values import late_words, refuse_returned
 from quota_ops.stages.intent import astray
 from quota_ops.stages.membership import with_absent
 from quota_ops.stages.outcomes import unwritten, without_answer
-from quota_ops.stages.overtaken import why_overtaken
-from quota_ops.stages.read_back import read_back
+from quota_ops.stages.overtaken import why_lost, why_overtaken
+from quota_ops.stages.read_back import applied_digest, read_back
 
 _UNTOUCHED = frozenset({Action.REPORT, Action.HELD})
 
@@ -52,8 +53,8 @@ def run(
     """Leave verification.json; the rows that are not as they should be.
 
     In a run that applied, rows that every answering broker holds enter the ledger as verified.
-    Raises Refused when a row differs, a broker does not answer by the deadline, or, without a plan,
-    when a cleared row is there again; Unreachable when no broker answers.
+    Raises Refused when a row differs, a broker does not answer by the deadline, a later run writes
+    too, or, without a plan, when a cleared row is there again; Unreachable when no broker answers.
     """
     found = folder.differences() if folder.has("differences.parquet") else ()
     differences = found if folder.has(PLAN) else ()  # without a plan nothing is left alone
@@ -62,6 +63,7 @@ def run(
         for row in map(DesiredRow._make, to_rows(folder.read_table(DESIRED)))
     }
     targets = _targets(folder, desired, differences)
+    written = applied_digest(folder)
     metadata = cluster.metadata_aside()
     stored, brokers = ask(cluster, targets, deadline(len(targets)), progress, _last_written(folder))
     policy, known = folder.policy(), known_brokers(ledger.last(ledger_folder).table)
@@ -73,17 +75,20 @@ def run(
         brokers = (*brokers, *map(BrokerAnswer.of_absent, image.missed))
     wrongs = tuple(verdicts(targets, stored))
     wrong = {(one.entity, one.key) for one in wrongs}
+    overtaken = None
     if folder.has(APPLIED) and stored:
         verified = {row: value for row, value in targets.items() if row not in wrong}
         live = [one.id for one in cluster.brokers]
         noted = known.after(folder.about()["run"], live, registered, image.absent)
-        _record(folder, ledger_folder, verified, desired, differences, brokers=noted)
+        overtaken = _record(folder, ledger_folder, verified, desired, differences, brokers=noted)
     count = len(targets) - len(wrongs)
-    folder.write_json(VERIFIED, verification_json(brokers, wrongs, count))
+    folder.write_json(VERIFIED, verification_json(brokers, wrongs, count, written))
     folder.write_json(METADATA, image.as_json())
     raise_unless_agreed(brokers, wrongs, late_words(found))
     if not folder.has(PLAN):
         refuse_returned(found)
+    if overtaken is not None:
+        raise Refused(overtaken, "The later run decides now. How it ended: quota-ops runs")
     return wrongs
 
 
@@ -124,13 +129,13 @@ def _record(
     differences: Iterable[Difference],
     *,
     brokers: KnownBrokers,
-) -> None:
+) -> str | None:
     """Write what was read back to the ledger, with its policy, its commit and the brokers.
 
     Verified again, a run does not bring back rows that were released since. Once another commit
-    was applied, that one's policy and files hold.
+    was applied, or a later run writes, that one's policy and files hold; returns which it is.
     """
-    policy, commit = folder.policy(), folder.about()["commit"]
+    policy, about = folder.policy(), folder.about()
     seen = read_back(folder, verified.keys())
     rows = [
         row
@@ -140,14 +145,15 @@ def _record(
     cleared = list(_cleared(folder, policy.cluster_id, verified.keys() - seen, differences))
     foreign = {(row.entity, row.key) for row in rows} & _foreign(folder)
     lost, unanswered = astray(folder, differences), without_answer(folder.outcomes(APPLIED))
-    run = folder.about()["run"]
-    overtaken = why_overtaken(folder, ledger_folder) is not None
+    found = ledger.read(ledger_folder)
+    overtaken = why_overtaken(folder, found)
+    follows_git = overtaken is None and why_lost(folder, found, ledger_folder) is None
 
     def edit(known: dict[LedgerKey, LedgerRow]) -> None:
         late = [
             row
             for row in known.values()
-            if (row.state, row.run) == (ledger_edits.INTENDED, run)
+            if (row.state, row.run) == (ledger_edits.INTENDED, about["run"])
             if (row.entity, row.key) in unanswered
         ]
         ledger_edits.confirm(known, rows)
@@ -156,13 +162,18 @@ def _record(
         remember(known, (*late, *still), SUPERSEDED)
         remember(known, cleared, CLEARED)
         forget(known, foreign)
-        if not overtaken:
+        if follows_git:
             ledger_edits.follow(known, desired)
 
-    if overtaken:
-        ledger.change(ledger_folder, edit, brokers=brokers)
-    else:
-        ledger.change(ledger_folder, edit, policy=policy, commit=commit, brokers=brokers)
+    ledger.change(
+        ledger_folder,
+        edit,
+        policy=policy if follows_git else None,
+        commit=about["commit"] if follows_git else None,
+        sequence=about["sequence"],
+        brokers=brokers,
+    )
+    return overtaken
 
 
 def _rows(

@@ -43,8 +43,9 @@ def test_an_old_run_that_was_never_read_back(lab: Lab) -> None:
     run_at(lab, "c2")
     assert lab.known() == MOVED
 
-    run_stages(old, ("verify",))
+    error = error_of(old, ("verify",))
 
+    assert error.message == "commit c2 was applied since this plan was made"
     after = ledger.read(lab.ledger_folder)
     assert lab.known() == {**MOVED, "user=given": {KEY: 1.0}}
     assert after.commits == ("c2",)

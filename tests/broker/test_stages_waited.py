@@ -9,7 +9,6 @@ from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.tables import ACTUAL
 from quota_ops.run_folder import PLAN, RunFolder
-from quota_ops.stages import apply
 from quota_ops.stages.chain import CHAINS, RESUMED, run_stages
 from tests.broker.stage_runs import KEY, After
 from tests.lab import Lab, error_of
@@ -98,7 +97,6 @@ def test_a_run_that_slept_while_another_commit_was_applied(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it has not sent yet it does not send: that would undo the newer commit."""
-    monkeypatch.setattr(apply, "PAUSE", 0.0)
     monkeypatch.setattr(text, "batches_text", partial(text.batches_text, max_keys=1))
     lab.desire(NEW)
 
@@ -116,19 +114,22 @@ def test_a_run_that_slept_while_another_commit_was_applied(
 
 
 def test_what_another_run_has_noted_since(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that leaves a row alone takes back its own note of it, not that of who moved it."""
-    monkeypatch.setattr(apply, "PAUSE", 0.0)
+    """A run that stops for a later one takes back its own notes, not those of the later one."""
     monkeypatch.setattr(text, "batches_text", partial(text.batches_text, max_keys=1))
     lab.desire(NEW)
     theirs: State = {"user=bob": {KEY: 7.0}}
 
+    later: list[str] = []
+
     def another() -> None:
         lab.desire({**NEW, **theirs})
-        run_stages(lab.start(), CHAINS["apply"])
+        later.append(lab.run("apply").path.name)
         lab.wait_for({**NEW, **theirs})
 
     error = error_of(lab.start(progress=After(1, another)), CHAINS["apply"])
 
     assert isinstance(error, Refused)
-    assert "user=bob  stale" in error.message
+    assert error.message == (
+        f"1 of 2 entities done: run {later[0]} began later, and has started to write"
+    )
     assert lab.known(INTENDED) == {**NEW, **theirs}

@@ -1,6 +1,8 @@
 """Earlier runs: each is told of at a glance, however it ended; a person's word for one is found."""
 
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ CASES = yaml.safe_load(
     (Path(__file__).parents[1] / "cases" / "history" / "runs.yaml").read_text("utf-8")
 )
 ABOUT = {"run": "one", "cluster": "demo", "commit": "c1", "started": "2026-11-21T10:00:00Z"}
+ACCEPTED = {"batch": 1, "entity": "user=a", "keys": ["k"], "status": "accepted"}
 NOTHING: dict[str, Any] = {
     "sentence": None,
     "digest": None,
@@ -51,20 +54,60 @@ def test_what_is_told_of_a_run(case: dict[str, Any], tmp_path: Path) -> None:
 
 
 def store_of(root: Path, *names: str) -> RunStore:
-    """A store with runs CLUSTER/NAME, each a minute younger than the one before."""
-    for minute, name in enumerate(names):
-        about = ABOUT | {"started": f"2026-11-21T10:{minute:02}:00Z"}
-        leave(root / "runs" / name, {"run.json": about})
+    """A store with runs CLUSTER/NAME, each begun after the one before, by clocks that run back."""
+    for number, name in enumerate(names, start=1):
+        started = f"2026-11-21T10:{59 - number:02}:00Z"
+        leave(root / "runs" / name, {"run.json": ABOUT | {"started": started, "sequence": number}})
     (root / "runs" / "demo" / "a note").touch()
     return RunStore(root)
 
 
-def test_the_later_of_two_runs_of_one_second(tmp_path: Path) -> None:
-    """Two runs that began in the same second stand in the order in which they began."""
+def test_runs_from_before_there_were_numbers(tmp_path: Path) -> None:
+    """They come before all that have one, in the order of their names."""
     for name in ("b", "a"):
         leave(tmp_path / "runs" / "demo" / name, {"run.json": ABOUT})
+    assert find_run(RunStore(tmp_path), "last").path.name == "b"
 
-    assert find_run(RunStore(tmp_path), "last").path.name == "a"
+    RunFolder.start(tmp_path / "runs" / "demo" / "0", cluster="demo", commit=None)
+    assert [one.run for one in past_runs(RunStore(tmp_path), "demo", 3)[0]] == ["0", "b", "a"]
+
+
+def test_a_copied_store_orders_its_runs_alike(tmp_path: Path) -> None:
+    """The order is in the runs: neither the files' times nor the clocks of workers matter."""
+    names = ("demo/scheduled__9", "other/b", "demo/c", "demo/a")
+    store = store_of(tmp_path / "one", *names)
+    shutil.copytree(store.root, tmp_path / "two", copy_function=shutil.copyfile)
+    for age, name in enumerate(names):
+        for path in (
+            tmp_path / "two" / "runs" / name,
+            tmp_path / "two" / "runs" / name / "run.json",
+        ):
+            os.utime(path, (1e9 - age, 1e9 - age))
+
+    copied, _ = past_runs(RunStore(tmp_path / "two"), None, 9)
+    assert [one.run for one in copied] == ["a", "c", "b", "scheduled__9"]
+    assert [one.run for one in past_runs(store, None, 9)[0]] == [one.run for one in copied]
+    assert find_run(RunStore(tmp_path / "two"), "demo/last").path.name == "a"
+
+
+def test_the_last_run_that_wrote(tmp_path: Path) -> None:
+    """A rollback's `last` is a run that wrote, or may have: no plan, and none that sent nothing."""
+    store = store_of(tmp_path, "demo/wrote", "demo/nothing", "demo/plan", "other/plan")
+    applied = {"wrote": [ACCEPTED], "nothing": [ACCEPTED | {"status": "already"}]}
+    for name, outcomes in applied.items():
+        folder = RunFolder(tmp_path / "runs" / "demo" / name)
+        folder.write_json("applied.json", {"outcomes": outcomes})
+
+    def last() -> str:
+        return find_run(store, "demo/last", last_write=True).path.name
+
+    assert last() == "wrote"
+    RunFolder(tmp_path / "runs" / "demo" / "nothing").write_text("applied.json", "{")
+    assert last() == "nothing", "what is damaged may have written"
+    RunFolder(tmp_path / "runs" / "demo" / "plan").write_json("batch-0001.json", {"outcomes": []})
+    assert last() == "plan", "it was killed while it wrote"
+    with pytest.raises(InvalidInput, match="there is no run 'other/last'"):
+        find_run(store, "other/last", last_write=True)
 
 
 def test_the_last_runs(tmp_path: Path) -> None:

@@ -24,6 +24,19 @@ def rows(*given: LedgerRow) -> dict[LedgerKey, LedgerRow]:
     return {ledger_key(one): one for one in given}
 
 
+@pytest.mark.parametrize("state", [INTENDED, VERIFIED])
+def test_a_later_run_wins(state: str) -> None:
+    """What an earlier run reads back replaces nothing that a later one noted."""
+    later, earlier = row("user=a", 2.0, state, sequence=2), row("user=a", 1.0, sequence=1)
+    known = rows(later)
+
+    ledger_edits.confirm(known, [earlier, earlier._replace(sequence=None)])
+    assert known == rows(later)
+
+    ledger_edits.confirm(known, [earlier._replace(sequence=3)])
+    assert known[ledger_key(earlier)].sequence == 3
+
+
 def test_an_intent_stands_beside_what_was_verified() -> None:
     """Until it is read back, both are known."""
     known = rows(row("user=a", 1.0))
