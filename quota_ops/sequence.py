@@ -1,5 +1,7 @@
 """The order of the runs of a run store: each takes a number when it begins, later ones larger."""
 
+import json
+from contextlib import suppress
 from pathlib import Path
 
 from quota_ops.numbered import create_next, file_name, numbers
@@ -16,7 +18,7 @@ def take_number(folder: Path, content: bytes, above: int = 0) -> int:
     Two runs never take the same one. Raises InvalidInput when the folder cannot be written.
     """
     return create_next(
-        lambda number: folder / file_name(number // _EACH, _GROUPS) / file_name(number, _KIND),
+        lambda number: _place(folder, number),
         lambda _number: content,
         first=max(last_number(folder), above) + 1,
     )
@@ -29,3 +31,20 @@ def last_number(folder: Path) -> int:
         return 0
     taken = numbers(folder / file_name(groups[-1], _GROUPS), _KIND)
     return max(taken, default=groups[-1] * _EACH - 1)
+
+
+def newest_runs(folder: Path, most: int) -> list[str]:
+    """The runs, as CLUSTER/RUN, that took the last `most` numbers, the newest first, each once.
+
+    A number whose file is gone or damaged is passed over.
+    """
+    last = last_number(folder)
+    runs: dict[str, None] = {}
+    for number in range(last, max(last - most, 0), -1):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            runs[str(json.loads(_place(folder, number).read_bytes())["run"])] = None
+    return list(runs)
+
+
+def _place(folder: Path, number: int) -> Path:
+    return folder / file_name(number // _EACH, _GROUPS) / file_name(number, _KIND)

@@ -8,6 +8,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+from quota_ops.artefact import list_names
 from quota_ops.model.approval import Author, Decision, Said, in_force
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guard_finding import GuardFinding
@@ -42,7 +43,7 @@ def new_decision(
 def counting(folder: RunFolder, approvals: Path, plan: Plan) -> tuple[Decision, ...]:
     """What counts for a run's plan now, as `in_force` says.
 
-    Raises InvalidInput when the record is damaged.
+    Raises InvalidInput when the record is damaged or cannot be listed.
     """
     policy = plan.judged_by
     return in_force(
@@ -81,7 +82,8 @@ def copy_to_run(folder: RunFolder, decisions: tuple[Decision, ...]) -> None:
 
 def _read(approvals: Path, digest: str) -> tuple[Decision, ...]:
     """Everything that was decided about a digest, in order."""
-    return tuple(_decision(file) for file in sorted(approvals.glob(f"{digest}-*.json")))
+    names = sorted(name for name in list_names(approvals) if name.startswith(f"{digest}-"))
+    return tuple(_decision(approvals / name) for name in names if name.endswith(".json"))
 
 
 def _decision(file: Path) -> Decision:

@@ -5,7 +5,6 @@ Only words come of it, and no decision.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from quota_ops.model.difference import Difference, Kind
@@ -16,9 +15,12 @@ from quota_ops.model.quota import format_limit, same
 from quota_ops.model.tables import ACTUAL
 from quota_ops.run_folder import ALTER, APPLIED, POLICY, RELEASED, RunFolder
 from quota_ops.run_store import store_of
+from quota_ops.sequence import newest_runs
 
 ORIGINS = "origins.json"
 """The artefact that says what is known of values that the ledger does not know."""
+LOOKED_AT = 100
+"""How many runs of the store, the newest ones, are asked what they know of a value."""
 Key = tuple[str, str]
 _FOREIGN = frozenset({Kind.TAKEOVER, Kind.UNMANAGED})
 
@@ -76,16 +78,11 @@ def find_origins(folder: RunFolder, rows: Sequence[Difference]) -> dict[Key, Ori
 
 
 def _earlier(folder: RunFolder) -> list[RunFolder]:
-    """The other runs of the cluster's name, the newest first."""
-    paths = store_of(folder.path).runs(folder.path.parent.name)
-    others = (one for one in paths if one.name != folder.path.name)
-    return [RunFolder(one) for one in sorted(others, key=_changed, reverse=True)]
-
-
-def _changed(path: Path) -> int:
-    with suppress(OSError):
-        return path.stat().st_mtime_ns
-    return 0
+    """The other runs of the cluster's name among the newest of the store, the newest first."""
+    store, cluster = store_of(folder.path), folder.path.parent
+    names = newest_runs(store.sequence, LOOKED_AT)
+    paths = (cluster.parent / one for one in names)
+    return [RunFolder(one) for one in paths if one.parent == cluster and one != folder.path]
 
 
 def _is_of(run: RunFolder, cluster_id: str) -> bool:

@@ -2,20 +2,20 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from quota_ops.model.outcome import DONE
 from quota_ops.run_folder import APPLIED, PLAN, RunFolder
-from quota_ops.stages import apply
 from quota_ops.stages.chain import CHAINS, RESUMED, run_stages
 from quota_ops.stages.run import Run
 from tests.broker.stage_runs import After
 from tests.faults.scene import AFTER, BEFORE, CHANGED, KEY, Scene
 from tests.faults.table import Seen, fault
-from tests.writing import State
+from tests.writing import State, settle
 
 OLDER: State = {**BEFORE, **{f"user=u{number}": {KEY: 3.0} for number in range(6, 10)}}
 """What Git said one commit ago; it takes two requests."""
@@ -46,12 +46,78 @@ def passed_while_it_waits(scene: Scene) -> Seen:
 
 @fault("apply", "another run applies a newer commit while a worker sleeps between two requests")
 def passed_while_it_sleeps(scene: Scene) -> Seen:
-    """After a pause apply looks into the ledger too, and sends nothing more."""
+    """Before each request apply looks into the ledger, and sends nothing more."""
     scene.hurry()
-    scene.patch.setattr(apply, "PAUSE", 0.0)
     slept = at("older", scene, OLDER)
     slept = scene.lab.resume(slept.folder, progress=After(1, partial(newer, scene)))
     said = scene.go_on(slept, CHAINS["reconcile"])
+    return Seen(scene.holds(), said, scene.next_run())
+
+
+MIDDLE: State = {**BEFORE, **{f"user=u{number}": {KEY: 4.0} for number in range(2, 5)}}
+"""What the cluster holds before two runs; the older one sets three limits back to BEFORE."""
+
+
+@dataclass
+class Delayed:
+    """A cluster whose request of a number arrives only after something else has happened."""
+
+    cluster: Any
+    number: int
+    act: Callable[[], None]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.cluster, name)
+
+    def apply(self, alterations: Any) -> Any:
+        """Send, once it is time."""
+        self.number -= 1
+        if self.number == 0:
+            self.act()
+        return self.cluster.apply(alterations)
+
+
+def delayed(scene: Scene, number: int) -> Seen:
+    """An older run, one request of which arrives after a whole newer run."""
+    scene.hurry()
+    scene.lab.put(MIDDLE)
+    scene.lab.note(MIDDLE)
+    older = at("older", scene, BEFORE)
+    slow: Any = Delayed(scene.lab.cluster, number, partial(newer, scene))
+    said = scene.go_on(replace(older, connect=lambda: slow), CHAINS["reconcile"])
+    settle(scene.lab.cluster)
+    return Seen(scene.holds(), f"the older: {said}; the newer: exit 0", scene.next_run())
+
+
+@fault("apply", "a slow older run, its first request delayed until a newer run has ended")
+def first_request_delayed(scene: Scene) -> Seen:
+    """The one request that was on its way arrives; the run says so, and the next repairs it."""
+    return delayed(scene, 1)
+
+
+@fault("apply", "a slow older run, its last request delayed until a newer run has ended")
+def last_request_delayed(scene: Scene) -> Seen:
+    """Nothing is left to send, and verify still finds the newer run: it is no success."""
+    return delayed(scene, 2)
+
+
+@fault("apply", "a newer run is between two requests when an older one goes on", quick=True)
+def newer_run_applies(scene: Scene) -> Seen:
+    """The intents of the newer run are in the ledger, so the older one sends nothing."""
+    scene.hurry()
+    scene.lab.put(MIDDLE)
+    scene.lab.note(MIDDLE)
+    older = at("older", scene, BEFORE)
+    run_stages(older, CHAINS["plan"])
+    digest = older.folder.read_json(PLAN)["digest"]
+    ends: list[str] = []
+
+    def go_on() -> None:
+        ends.append(scene.go_on(scene.lab.resume(older.folder, approve=digest), RESUMED))
+
+    run = replace(at("newer", scene, AFTER), progress=After(1, go_on))
+    ends.append(scene.go_on(run, CHAINS["reconcile"]))
+    said = f"the older: {ends[0]}; the newer: {ends[1]}"
     return Seen(scene.holds(), said, scene.next_run())
 
 

@@ -9,7 +9,15 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 TESTS = sorted(
     path
-    for pattern in ("model_*", "history", "limits", "one_off", "resolution", "specification")
+    for pattern in (
+        "model_*",
+        "history",
+        "limits",
+        "one_off",
+        "resolution",
+        "retention",
+        "specification",
+    )
     for path in HERE.glob(f"test_{pattern}.py")
     if path != Path(__file__)
 )

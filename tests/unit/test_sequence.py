@@ -12,7 +12,7 @@ from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import LEDGER
 from quota_ops.run_folder import RunFolder
 from quota_ops.run_store import RunStore
-from quota_ops.sequence import last_number, take_number
+from quota_ops.sequence import last_number, newest_runs, take_number
 from quota_ops.stages.overtaken import note_beginning, take_number_above
 
 
@@ -103,3 +103,16 @@ def test_a_run_from_before_there_were_numbers(tmp_path: Path) -> None:
 
     assert folder.about() == {**about, "provenance": Provenance(), "sequence": None}
     assert list(parquet.to_rows(parquet.conform(LEDGER, arrow))) == [row._replace(sequence=None)]
+
+
+def test_the_newest_runs_are_found_by_their_numbers(tmp_path: Path) -> None:
+    """The newest first, each once, however old its files are; damage hides only itself."""
+    store = RunStore(tmp_path / "store")
+    runs = [began(store) for _ in range(4)]
+    runs[1].take_next_number()
+    (store.sequence / "00000000.runs" / "00000003.json").write_text("{")
+
+    names = [f"demo/{runs[one].path.name}" for one in (1, 3, 0)]
+    assert newest_runs(store.sequence, 100) == names
+    assert newest_runs(store.sequence, 1) == names[:1]
+    assert newest_runs(tmp_path / "missing", 100) == []
