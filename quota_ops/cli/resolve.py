@@ -12,6 +12,7 @@ from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.address import address
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.registration import Absent
 from quota_ops.model.resolution import CLIENT_KEYS, IP_KEYS, Limits, Resolution
 from quota_ops.model.specification import parse_names, require_carried, require_text
 from quota_ops.report.remarks import callback_words
@@ -64,12 +65,15 @@ Examples:
 @specification.actual
 @options.desired_state
 @options.connection
+@options.run_store
 @options.engine
 @options.output_format
 def resolve(
+    *,
     cluster: str | None,
     desired_state: Path,
     connection_file: Path | None,
+    run_store: str | None,
     actual: Path | None,
     clients: Path | None,
     **asked: Any,
@@ -81,6 +85,10 @@ def resolve(
     later one is lower. Read-only.
     """
     from quota_ops.cli.stored import open_source
+    from quota_ops.desired.read import read_policy
+    from quota_ops.run_store import find_run_store
+    from quota_ops.snapshot import Snapshot
+    from quota_ops.stages.membership import missed_brokers
 
     names = _names(asked)
     if clients is None:
@@ -91,6 +99,12 @@ def resolve(
         facts = source.facts_aside()
         stored, brokers = source.describe(), len(source.brokers) or None
         warning = callback_words(facts())
+        missed: tuple[Absent, ...] = ()
+        if not isinstance(source, Snapshot) and clients is None:
+            policy = read_policy(options.find_cluster(str(cluster), desired_state))
+            folder = find_run_store(run_store).ledger(policy.cluster_id)
+            missed = missed_brokers(source, policy, folder)
+            brokers = len(source.brokers) + len(missed)
     if clients is not None:
         from quota_ops.cli.resolve_clients import resolve_file
 
@@ -101,6 +115,9 @@ def resolve(
     limits = Limits(stored)
     resolutions = [_resolve(limits, key, names) for key in keys]
     _show(resolutions, asked, cluster or str(actual), brokers, warning)
+    if missed and asked["output"] == "text":
+        said = "; ".join(f"{one.named} {one.why}" for one in missed)
+        click.echo(f"Of the {brokers} brokers {len(missed)} could not be queried: {said}.")
 
 
 def _names(asked: dict[str, Any]) -> dict[str, str]:
