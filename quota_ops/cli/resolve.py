@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,10 +12,13 @@ from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.address import address
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.registration import Absent
 from quota_ops.model.resolution import CLIENT_KEYS, IP_KEYS, Limits, Resolution
 from quota_ops.model.specification import parse_names, require_carried, require_text
-from quota_ops.report.remarks import callback_words
+from quota_ops.report.remarks import callback_words, metadata_words
+
+if TYPE_CHECKING:
+    from quota_ops.kafka.cluster import Cluster
+    from quota_ops.model.metadata import Metadata
 
 
 @click.command(
@@ -31,6 +34,9 @@ Examples:
 @click.argument("cluster", required=False)
 @refuse_idle("--connection", "A snapshot is read, no cluster.", beside=("--actual",))
 @refuse_idle("--desired-state", "A snapshot is read, no cluster.", beside=("--actual",))
+@refuse_idle("--run-store", "A snapshot is read, no cluster.", beside=("--actual",))
+@refuse_idle("--run-store", "It names the brokers of a ceiling.", beside=("--format json",))
+@refuse_idle("--run-store", "The table has limits of one broker.", beside=("--clients",))
 @refuse_idle("--key", "The table has every key: filter it.", beside=("--clients",))
 @refuse_idle("--explain", "The table names the level of each limit.", beside=("--clients",))
 @refuse_idle("--explain", "The JSON names the level of each limit.", beside=("--format json",))
@@ -85,10 +91,7 @@ def resolve(
     later one is lower. Read-only.
     """
     from quota_ops.cli.stored import open_source
-    from quota_ops.desired.read import read_policy
-    from quota_ops.run_store import find_run_store
     from quota_ops.snapshot import Snapshot
-    from quota_ops.stages.membership import missed_brokers
 
     names = _names(asked)
     if clients is None:
@@ -97,27 +100,37 @@ def resolve(
         raise InvalidInput("--clients takes the names from the file: leave out --user and others.")
     with open_source(cluster, actual, desired_state, connection_file) as (source, _):
         facts = source.facts_aside()
-        stored, brokers = source.describe(), len(source.brokers) or None
-        warning = callback_words(facts())
-        missed: tuple[Absent, ...] = ()
-        if not isinstance(source, Snapshot) and clients is None:
-            policy = read_policy(options.find_cluster(str(cluster), desired_state))
-            folder = find_run_store(run_store).ledger(policy.cluster_id)
-            missed = missed_brokers(source, policy, folder)
-            brokers = len(source.brokers) + len(missed)
+        stored, brokers = source.describe(), len(source.brokers)
+        callback = callback_words(facts())
+        absent = None
+        if not isinstance(source, Snapshot) and clients is None and asked["output"] == "text":
+            absent = _find_absent(source, str(cluster), desired_state, run_store)
+            brokers += len(absent.missed)
     if clients is not None:
         from quota_ops.cli.resolve_clients import resolve_file
 
         resolve_file(stored, clients, asked)
-        if warning:
-            click.echo(warning, err=True)
+        if callback:
+            click.echo(callback, err=True)
         return
     limits = Limits(stored)
     resolutions = [_resolve(limits, key, names) for key in keys]
-    _show(resolutions, asked, cluster or str(actual), brokers, warning)
-    if missed and asked["output"] == "text":
-        said = "; ".join(f"{one.named} {one.why}" for one in missed)
-        click.echo(f"Of the {brokers} brokers {len(missed)} could not be queried: {said}.")
+    _show(resolutions, asked, cluster or str(actual), brokers or None, callback)
+    _show_warnings(tuple(metadata_words(absent)))
+
+
+def _find_absent(
+    source: "Cluster", cluster: str, desired_state: Path, run_store: str | None
+) -> "Metadata":
+    """The brokers that belong to the cluster and could not be queried; they have limits too."""
+    from quota_ops.desired.read import read_policy
+    from quota_ops.run_store import find_run_store
+    from quota_ops.stages.membership import read_known_brokers, with_absent
+
+    policy = read_policy(options.find_cluster(cluster, desired_state))
+    known = read_known_brokers(find_run_store(run_store).ledger(policy.cluster_id))
+    image, _ = with_absent(None, source, policy, known)
+    return image
 
 
 def _names(asked: dict[str, Any]) -> dict[str, str]:
@@ -171,19 +184,26 @@ def _show(
     asked: dict[str, Any],
     cluster: str,
     brokers: int | None,
-    warning: str,
+    callback: str,
 ) -> None:
     from quota_ops.cli.layout import TEXT, show
     from quota_ops.report.resolution import as_json, as_ladder, as_text
-    from quota_ops.report.screen import Tone, line
+    from quota_ops.report.screen import line
 
     if asked["output"] != TEXT:
-        click.echo(json.dumps(as_json(resolutions, warning), ensure_ascii=False, indent=1))
+        click.echo(json.dumps(as_json(resolutions, callback), ensure_ascii=False, indent=1))
         return
     if asked["explain"]:
         for number, one in enumerate(resolutions):
             show((*([line()] if number else []), *as_ladder(one, cluster, brokers)))
     else:
         show(as_text(resolutions, brokers))
-    if warning and any(one.key in CLIENT_KEYS for one in resolutions):
-        show((line(warning, Tone.CHANGE),))
+    if callback and any(one.key in CLIENT_KEYS for one in resolutions):
+        _show_warnings((callback,))
+
+
+def _show_warnings(sentences: Sequence[str]) -> None:
+    from quota_ops.cli.layout import show
+    from quota_ops.report.screen import Tone, line
+
+    show(tuple(line(one, Tone.CHANGE) for one in sentences))

@@ -10,7 +10,7 @@ from quota_ops.ledger_notes import known_brokers
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.policy import Policy
-from quota_ops.model.registration import NO_BROKERS, Absent, KnownBrokers, Registered, find_absent
+from quota_ops.model.registration import NO_BROKERS, KnownBrokers, Registered, find_absent
 
 
 def read_known_brokers(ledger_folder: Path) -> KnownBrokers:
@@ -18,12 +18,6 @@ def read_known_brokers(ledger_folder: Path) -> KnownBrokers:
     with suppress(InvalidInput):
         return known_brokers(ledger.last(ledger_folder).table)
     return NO_BROKERS
-
-
-def missed_brokers(cluster: Cluster, policy: Policy, ledger_folder: Path) -> tuple[Absent, ...]:
-    """The absent brokers that count, for a command that leaves no run."""
-    image, _ = with_absent(None, cluster, policy, read_known_brokers(ledger_folder))
-    return image.missed
 
 
 def with_absent(

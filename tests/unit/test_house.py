@@ -53,6 +53,15 @@ def test_modules_are_short() -> None:
     assert {path: lines for path, lines in lengths.items() if lines > LONGEST} == {}
 
 
+def test_each_decision_has_a_number_of_its_own() -> None:
+    """The number of a decision's file is used once, and begins its title."""
+    files = sorted((ROOT / "docs" / "adr").glob("*.md"))
+    numbers = [int(path.name[:4]) for path in files]
+
+    assert sorted(set(numbers)) == numbers
+    assert [path.read_text("utf-8").split(".")[0] for path in files] == [f"# {n}" for n in numbers]
+
+
 def test_names_say_what_is_in_a_module() -> None:
     """No module is named by a word that could name any module."""
     assert [path.name for path in MODULES if BANNED.search(path.stem)] == []

@@ -1,0 +1,77 @@
+"""What the commands of an operator show while one of three brokers is stopped."""
+
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from tests.faults.scene import Scene
+from tests.faults.table import Ground
+from tests.lab import Lab
+
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")
+
+NOT_QUERIED = "Broker 3 at HOST:PORT is fenced: no client is sent to it, and it was not queried."
+REMEDY = (
+    "Verify again when it is back. One that is gone for good is taken out by kafka-cluster.sh "
+    "unregister (Apache Kafka 3.3 and later), or listed in cluster.yaml under retired_brokers."
+)
+CEILING = (
+    "3 B/s on each broker, shared by all of u6's clients that have no pair of their own; "
+    "at most 9 B/s over the cluster."
+)
+SHOWN = {
+    "ping demo": (
+        3,
+        [
+            "ID, as in cluster.yaml; KRaft) 2 of 3 brokers answer",
+            "3 HOST:PORT unknown is fenced",
+            f"Broker 3 could not be queried. {REMEDY}",
+        ],
+    ),
+    "verify demo": (
+        1,
+        [
+            "broker 3 at HOST:PORT is fenced (not asked)",
+            NOT_QUERIED,
+            "9 of 9 quotas hold on each of the 2 that answered.",
+            "not every broker could be asked: broker 3 at HOST:PORT is fenced",
+            f"The others hold every row. {REMEDY}",
+        ],
+    ),
+    "report demo": (0, [NOT_QUERIED]),
+    "resolve demo --user u6 --key producer_byte_rate": (
+        0,
+        [
+            CEILING,
+            NOT_QUERIED,
+        ],
+    ),
+    "resolve demo --user u6 --key producer_byte_rate --explain": (
+        0,
+        [
+            "producer_byte_rate for user u6, no client id on demo (3 brokers)",
+            CEILING,
+            NOT_QUERIED,
+        ],
+    ),
+}
+"""The exit code of each command, and the lines that speak of brokers."""
+OF_BROKERS = re.compile(r"roker 3|[23] brokers|fenced|that answered|others hold|over the cluster")
+
+
+@pytest.mark.parametrize("scene", [Ground("three", 30.0)], indirect=True)
+def test_every_command_counts_the_stopped_broker(scene: Scene) -> None:
+    """Each names it, and none calls the two that are left the whole cluster."""
+    scene.lab.run("reconcile")
+    scene.machine.nodes[3].stop()
+
+    assert {command: shown(scene.lab, command.split()) for command in SHOWN} == SHOWN
+
+
+def shown(lab: Lab, command: Sequence[str]) -> tuple[int, list[str]]:
+    """The exit code of a command, and its lines of brokers without what differs each time."""
+    ended = lab.cli(*command)
+    lines = re.sub(r"127\.0\.0\.1:\d+", "HOST:PORT", ended.stdout + ended.stderr).split("\n")
+    found = [" ".join(line.split()) for line in lines if OF_BROKERS.search(line)]
+    return ended.returncode, [one.replace(f"demo ({lab.cluster.cluster_id}", "ID") for one in found]
