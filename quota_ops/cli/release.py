@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from quota_ops.cli import options, specification
+from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
 
 
@@ -16,6 +17,7 @@ Examples:
   quota-ops release demo --from-ledger --all --reason 'another repository took over'"""
 )
 @options.cluster_argument
+@refuse_idle("--commit", "A hold has no commit: leave it out.", without=("--from-ledger",))
 @click.option(
     "--from-ledger",
     is_flag=True,
@@ -58,8 +60,6 @@ def release(
         release_rows(Asking.of(cluster, **given), who)
     elif who is None:
         raise InvalidInput("--all is for --from-ledger", "A hold is named as it was made.")
-    elif given.pop("commit") is not None:
-        raise InvalidInput("--commit is for --from-ledger", "A hold has no commit.")
     else:
-        by, reason = given.pop("by"), given.pop("reason")
+        by, reason, _ = given.pop("by"), given.pop("reason"), given.pop("commit")
         release_entities(Cluster.of(cluster, **given), who, by=by, reason=reason)

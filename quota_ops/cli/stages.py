@@ -70,6 +70,7 @@ _GUARDS_SPEAK = "Guards speak in plan: quota-ops plan --run FOLDER --allow GUARD
 _IDLE_ON_RUN = {
     "--allow": (("plan", "apply", "reconcile"), _GUARDS_SPEAK),
     "--reason": (("plan", "apply", "reconcile"), _GUARDS_SPEAK),
+    "--by": (("plan", "apply", "reconcile"), _GUARDS_SPEAK),
     "--commit": ((), "A run keeps the commit that it was started at: leave out --commit."),
     "--engine": (("diff",), "It runs the diff, and that has been made: leave out --engine."),
     "--desired-state": ((), "A run keeps what was read: leave out --desired-state."),
