@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn, Self
 
+from quota_ops.kafka.certificate import read_subject, read_subject_of_file
 from quota_ops.kafka.connection_file import Line, read_lines, read_settings
 from quota_ops.kafka.connection_rules import check_together
 from quota_ops.kafka.settings import DEFAULTS, OAUTHBEARER
@@ -84,9 +85,11 @@ class Connection:
         if "sasl" in self.protocol:
             return f"User:{self.properties['sasl.username']}"
         if "ssl.certificate.location" in self.lines:
-            return f"User:<the subject of {self.properties['ssl.certificate.location']}>"
+            file = self.properties["ssl.certificate.location"]
+            return f"User:{read_subject_of_file(Path(file)) or f'<the subject of {file}>'}"
         if "ssl.certificate.pem" in self.lines:
-            return "User:<the subject of ssl.certificate.pem>"
+            subject = read_subject(self.properties["ssl.certificate.pem"])
+            return f"User:{subject or '<the subject of ssl.certificate.pem>'}"
         return "User:ANONYMOUS"
 
     def place(self, setting: str) -> str:
