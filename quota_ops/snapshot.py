@@ -7,7 +7,7 @@ from typing import Self
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import StoredQuota
-from quota_ops.model.snapshot import read_snapshot
+from quota_ops.model.snapshot import SnapshotHeader, read_header, read_snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +16,29 @@ class Snapshot:
 
     place: str
     rows: tuple[StoredQuota, ...]
+    header: SnapshotHeader
     brokers: tuple[()] = ()
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read a file; InvalidInput with the line that is no row, or why it cannot be read."""
-        return cls(str(path), read_snapshot(read_lines(path), str(path)))
+        lines = read_lines(path)
+        return cls(str(path), read_snapshot(lines, str(path)), read_header(lines, str(path)))
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The id of its cluster; None where the file names none."""
+        return self.header.cluster_id
+
+    def require_cluster(self, cluster_id: str) -> Self:
+        """Return the snapshot; InvalidInput when it is of another cluster."""
+        self.header.require_cluster(cluster_id, self.place)
+        return self
+
+    def require_all(self) -> Self:
+        """Return the snapshot; InvalidInput when rows were left out of it."""
+        self.header.require_all(self.place)
+        return self
 
     def describe(self, broker: int | None = None) -> tuple[StoredQuota, ...]:
         """Give the rows, as a cluster would."""

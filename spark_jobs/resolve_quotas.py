@@ -14,7 +14,7 @@ from quota_ops.snapshot import Snapshot
 
 def main(snapshot: Path, clients: Path, output: Path) -> None:
     """Write what holds for each client; master and memory are spark-submit's."""
-    stored = Snapshot.read(snapshot).rows
+    stored = Snapshot.read(snapshot).require_all().rows
     spark = SparkSession.builder.appName("quota-ops resolve").getOrCreate()
     try:
         resolve_clients(SparkEngine(spark), stored, clients, output)

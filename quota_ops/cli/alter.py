@@ -68,12 +68,15 @@ def alter(
     a run folder keeps what was asked and what became of each entity.
     """
     from quota_ops.cli.altering import alter_cluster
+    from quota_ops.desired.read import read_policy
     from quota_ops.model.alteration import Alteration
     from quota_ops.model.errors import InvalidInput
     from quota_ops.model.one_off import parse_changes, read_changes
+    from quota_ops.model.snapshot import read_header
     from quota_ops.model.specification import parse_entity
     from quota_ops.snapshot import read_lines
 
+    cluster_folder = options.find_cluster(cluster, desired_state)
     if source is None:
         asked: tuple[Alteration, ...] = (
             Alteration(parse_entity(names, defaults), parse_changes(add, delete)),
@@ -81,9 +84,12 @@ def alter(
     elif names or defaults or add or delete:
         raise InvalidInput("--from says who and what", "Leave out --names, --add and the others.")
     else:
-        asked = read_changes(read_lines(source), str(source))
+        lines = read_lines(source)
+        asked = read_changes(lines, str(source))
+        header = read_header(lines, str(source))
+        header.require_cluster(read_policy(cluster_folder).cluster_id, str(source))
     alter_cluster(
-        options.find_cluster(cluster, desired_state),
+        cluster_folder,
         asked,
         commit=commit,
         by=by,

@@ -31,7 +31,12 @@ Examples:
     without=("--names", "--defaults", "--any"),
 )
 @refuse_idle("--connection", "A snapshot is read, no cluster.", beside=("--actual",))
-@refuse_idle("--desired-state", "A snapshot is read, no cluster.", beside=("--actual",))
+@refuse_idle(
+    "--desired-state",
+    "A snapshot is read: name the CLUSTER that it must be of, or leave it out.",
+    beside=("--actual",),
+    unless=("CLUSTER",),
+)
 @refuse_idle("--desired-state", "The run knows its cluster: leave it out.", beside=("--run",))
 @refuse_idle(
     "--run-store", "Only --run leaves something in a run store: leave it out.", without=("--run",)
@@ -52,7 +57,7 @@ Examples:
     default="table",
     show_default=True,
     help="table with units; text as KIP-546 prints it; json one array; jsonl one row a line, a "
-    "snapshot for --actual; yaml as desired state.",
+    "snapshot for --actual, after a line that names the cluster; yaml as desired state.",
 )
 def describe(
     *,
@@ -73,22 +78,33 @@ def describe(
     folder too, where `diff --run` finds it.
     """
     from quota_ops.cli.stored import describe_run, open_source
+    from quota_ops.model.snapshot import SnapshotHeader
     from quota_ops.model.specification import parse_filter
+    from quota_ops.report.stored import snapshot_lines
+    from quota_ops.snapshot import Snapshot
 
+    left_out: str | None = None
     if actual is None:
         parse_filter(**flags)  # before a cluster is asked
     if run_folder is None:
         with open_source(cluster, actual, desired_state, connection_file) as (source, place):
-            stored = source.describe()
+            stored, cluster_id = source.describe(), source.cluster_id
+            left_out = source.header.filter if isinstance(source, Snapshot) else None
     elif cluster or actual:
         raise InvalidInput("--run names the cluster already", "Leave out CLUSTER and --actual.")
     else:
-        stored, place = describe_run(run_folder, run_store, connection_file)
+        stored, place, cluster_id = describe_run(run_folder, run_store, connection_file)
     others = {kind for row in stored for kind in row.entity.types} if actual else ()
     wanted = parse_filter(**flags, others=others)
     rows = [row for row in stored if wanted.accepts(row.entity)]
     rows.sort(key=lambda row: (row.entity.text, row.key))
-    _show(rows, output, place, wanted)
+    if wanted.parts:
+        left_out = f"{left_out} and {wanted.text}" if left_out else wanted.text
+    if output == "jsonl":
+        for text in snapshot_lines(rows, SnapshotHeader(cluster_id, left_out)):
+            click.echo(text)
+    else:
+        _show(rows, output, place, wanted)
 
 
 def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter) -> None:
@@ -107,9 +123,6 @@ def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter
             show(stored.kip546_screen(rows))
         case "json":
             click.echo(json.dumps(stored.stored_objects(rows), ensure_ascii=False, indent=1))
-        case "jsonl":
-            for text in stored.snapshot_lines(rows):
-                click.echo(text)
         case _:
             from quota_ops.desired.writable import sort_out
             from quota_ops.desired.write import left_out_comments, quotas_file

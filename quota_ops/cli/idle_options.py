@@ -21,17 +21,19 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 class IdleRule:
     """An option and when it has no effect: beside any of some options, or without any of others.
 
+    With any of `unless` it has an effect in every case.
     Options and values are named as people type them: `--format json` is `--format` of that value.
     """
 
     option: str
     remedy: str
     beside: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
 
     def find_why(self, given: Sequence[str]) -> str | None:
         """Return why the option has no effect among what was given; None when it has one."""
-        if self.option not in given:
+        if self.option not in given or set(self.unless) & set(given):
             return None
         if met := [one for one in self.beside if one in given]:
             return f"{self.option} has no effect beside {met[0]}"
@@ -41,10 +43,15 @@ class IdleRule:
 
 
 def refuse_idle(
-    option: str, remedy: str, *, beside: Sequence[str] = (), without: Sequence[str] = ()
+    option: str,
+    remedy: str,
+    *,
+    beside: Sequence[str] = (),
+    unless: Sequence[str] = (),
+    without: Sequence[str] = (),
 ) -> Callable[[Command], Command]:
     """Add a rule to a command; InvalidInput with the remedy when somebody gives the option so."""
-    rule = IdleRule(option, remedy, tuple(beside), tuple(without))
+    rule = IdleRule(option, remedy, tuple(beside), tuple(unless), tuple(without))
 
     def decorate(command: Command) -> Command:
         @wraps(command)

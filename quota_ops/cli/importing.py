@@ -39,6 +39,7 @@ def write_desired_state(source: Source, into: Path, group_by: str, owner: str | 
     text = None if source.folder is None else read_text(source.folder, CLUSTER_YAML)
     policy = None if source.folder is None or text is None else read_policy(source.folder)
     known = into == source.folder
+    replaced = CLUSTER_YAML if known and text is not None else None
     _refuse_full(into, known=known)
     stored, cluster_id = _read(source, policy)
     if text is None or policy is None:
@@ -48,7 +49,7 @@ def write_desired_state(source: Source, into: Path, group_by: str, owner: str | 
     imported = import_quotas(
         stored, cluster_file=text, policy=policy, by=GroupBy(group_by), owner=owner
     )
-    write_files(into, imported.files, replace=CLUSTER_YAML if known else None)
+    write_files(into, imported.files, replace=replaced)
     desired = read_cluster(into)
     for one in imported.left_out:
         words = "protected" if one.protect else "left alone"
@@ -64,15 +65,7 @@ def write_desired_state(source: Source, into: Path, group_by: str, owner: str | 
 def _read(source: Source, policy: Policy | None) -> tuple[tuple[StoredQuota, ...], str]:
     """The stored quotas and the cluster's id."""
     if source.actual is not None:
-        from quota_ops.snapshot import Snapshot
-
-        if policy is None:
-            raise InvalidInput(
-                "a snapshot does not say of which cluster it is",
-                f"Write {CLUSTER_YAML} first, with cluster_id and connection; "
-                "quota-ops init shows one.",
-            )
-        return Snapshot.read(source.actual).rows, policy.cluster_id
+        return _read_snapshot(source.actual, policy)
     from quota_ops.kafka.cluster import open_cluster
     from quota_ops.kafka.connection import find_connection
 
@@ -82,6 +75,26 @@ def _read(source: Source, policy: Policy | None) -> tuple[tuple[StoredQuota, ...
     verify = policy.verify if policy else VerifyPolicy.EVERY_BROKER
     with open_cluster(found, cluster_id=expected, verify=verify) as cluster:
         return cluster.describe(), cluster.cluster_id
+
+
+def _read_snapshot(actual: Path, policy: Policy | None) -> tuple[tuple[StoredQuota, ...], str]:
+    from quota_ops.cli.stored import warn_unnamed
+    from quota_ops.snapshot import Snapshot
+
+    snapshot = Snapshot.read(actual)
+    if snapshot.header.filter is not None:
+        left_out = f"{actual} has only the quotas that fit {snapshot.header.filter}."
+        show((line(left_out, Tone.CHANGE),))
+    if policy is not None:
+        warn_unnamed(actual, snapshot.cluster_id, policy)
+        return snapshot.require_cluster(policy.cluster_id).rows, policy.cluster_id
+    if snapshot.cluster_id is None:
+        raise InvalidInput(
+            f"{actual} names no cluster",
+            f"Write {CLUSTER_YAML} first, with cluster_id and connection; "
+            "quota-ops init shows one.",
+        )
+    return snapshot.rows, snapshot.cluster_id
 
 
 def _refuse_full(into: Path, *, known: bool) -> None:

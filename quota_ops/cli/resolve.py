@@ -33,7 +33,12 @@ Examples:
 )
 @click.argument("cluster", required=False)
 @refuse_idle("--connection", "A snapshot is read, no cluster.", beside=("--actual",))
-@refuse_idle("--desired-state", "A snapshot is read, no cluster.", beside=("--actual",))
+@refuse_idle(
+    "--desired-state",
+    "A snapshot is read: name the CLUSTER that it must be of, or leave it out.",
+    beside=("--actual",),
+    unless=("CLUSTER",),
+)
 @refuse_idle("--run-store", "A snapshot is read, no cluster.", beside=("--actual",))
 @refuse_idle("--run-store", "It names the brokers of a ceiling.", beside=("--format json",))
 @refuse_idle("--run-store", "The table has limits of one broker.", beside=("--clients",))
@@ -99,6 +104,8 @@ def resolve(
     elif names:
         raise InvalidInput("--clients takes the names from the file: leave out --user and others.")
     with open_source(cluster, actual, desired_state, connection_file) as (source, _):
+        if isinstance(source, Snapshot):
+            source.require_all()
         facts = source.facts_aside()
         stored, brokers = source.describe(), len(source.brokers)
         callback = callback_words(facts())

@@ -13,6 +13,7 @@ from quota_ops.cli.asking import person
 from quota_ops.cli.interrupt import naming
 from quota_ops.cli.layout import TEXT
 from quota_ops.cli.show import progress, report_of, show_run
+from quota_ops.cli.stored import warn_unnamed
 from quota_ops.desired.files import cluster_name
 from quota_ops.desired.read import read_policy
 from quota_ops.kafka.connection import find_connection
@@ -21,7 +22,7 @@ from quota_ops.model.approval import Author
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.model.policy import Policy
 from quota_ops.retention import refuse_pruned
-from quota_ops.run_folder import ABOUT, APPLIED, RunFolder
+from quota_ops.run_folder import ABOUT, APPLIED, DESCRIBED, RunFolder
 from quota_ops.run_store import RunStore, find_run_store, store_of
 from quota_ops.stages.chain import CHAINS, OFFLINE, RESUMED, run_stages
 from quota_ops.stages.diff import EMBEDDED
@@ -102,6 +103,8 @@ def run_command(
         shown = show_run(name, folder, output)
     finally:
         _keep_end(stages, folder, reported="report" in stages)
+    if actual is not None and folder.has(DESCRIBED):
+        warn_unnamed(actual, folder.read_json(DESCRIBED)["cluster_id"], folder.policy())
     if actual is not None and shown.plan is not None and output == TEXT:
         click.echo(f"offline, against {actual}: no broker was asked whether it would accept this")
     if isinstance(error, GuardsRefused) and output == TEXT and approve is None:

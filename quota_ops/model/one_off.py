@@ -10,7 +10,7 @@ from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quota import MAX_EXACT, QUOTA_KEYS, UNLIMITED, parse_limit
-from quota_ops.model.snapshot import EXAMPLE
+from quota_ops.model.snapshot import EXAMPLE, numbered_rows
 from quota_ops.model.specification import require_text
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
@@ -87,12 +87,11 @@ def checked(key: str, value: float) -> float:
 def read_changes(lines: Iterable[str], place: str) -> tuple[Alteration, ...]:
     """The alterations of a file with a change a line, as in a snapshot; a null value deletes.
 
-    A value may be a limit in quotes, `"10 MiB"`. Raises InvalidInput with `place` and the line.
+    A value may be a limit in quotes, `"10 MiB"`. The header of a snapshot is no change. Raises
+    InvalidInput with `place` and the line.
     """
     found: dict[Entity, dict[str, float | None]] = {}
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
+    for number, line in numbered_rows(lines):
         try:
             entity, key, value = _change(json.loads(line))
         except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:

@@ -1,7 +1,8 @@
 """A snapshot of a cluster's quotas, as `describe --format jsonl` writes it: one row a line."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from quota_ops.model.entity import Entity
@@ -11,6 +12,76 @@ from quota_ops.model.rows import StoredQuota
 EXAMPLE = (
     '{"entity": {"user": "alice", "client-id": null}, "key": "request_percentage", "value": 5}'
 )
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotHeader:
+    """The first line of a snapshot: of which cluster it is, and what was left out.
+
+    `cluster_id` is None where the snapshot names no cluster, as those of earlier versions do.
+    `filter` is the text of the filter that the rows fit, None where they are all that was stored.
+    """
+
+    cluster_id: str | None = None
+    filter: str | None = None
+
+    def as_line(self) -> str:
+        """Return the header as a line of JSON."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+    def require_cluster(self, cluster_id: str, place: str) -> None:
+        """Raise InvalidInput when the header names another cluster."""
+        if self.cluster_id not in {None, cluster_id}:
+            raise InvalidInput(
+                f"{place} is of cluster {self.cluster_id}, and cluster.yaml names {cluster_id}.",
+                "Use the file that was written for this cluster. To use these rows for this "
+                "cluster on purpose, remove the first line of the file.",
+            )
+
+    def require_all(self, place: str) -> None:
+        """Raise InvalidInput when rows were left out, which would look as if not stored."""
+        if self.filter is not None:
+            raise InvalidInput(
+                f"{place} has only the quotas that fit {self.filter}.",
+                "Write a snapshot with all quotas: describe without --names, --defaults and --any.",
+            )
+
+
+def read_header(lines: Sequence[str], place: str) -> SnapshotHeader:
+    """Return the header of a file of rows, an empty one where the file begins with a row.
+
+    Raises InvalidInput with `place` and the line where a header has other values than texts.
+    """
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            values = _header_values(line)
+            texts = (values.get("cluster_id"), values.get("filter"))
+            if not all(text is None or isinstance(text, str) for text in texts):
+                raise InvalidInput(
+                    f"{place}:{number}: cluster_id and filter must be text or null.",
+                    f"A snapshot begins with a line like {SnapshotHeader('CLUSTER').as_line()}",
+                )
+            return SnapshotHeader(*texts)
+    return SnapshotHeader()
+
+
+def numbered_rows(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Give the lines that are no header and not blank, with their numbers from 1."""
+    numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
+    for number, line in numbered:
+        if not _header_values(line):
+            yield number, line
+        break
+    yield from numbered
+
+
+def _header_values(line: str) -> Mapping[str, Any]:
+    """The values of a header; nothing where the line is another, which its reader then names."""
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return values if isinstance(values, dict) and "cluster_id" in values else {}
 
 
 def read_snapshot(lines: Iterable[str], place: str) -> tuple[StoredQuota, ...]:
@@ -27,9 +98,7 @@ def read_snapshot(lines: Iterable[str], place: str) -> tuple[StoredQuota, ...]:
 
 
 def _rows(lines: Iterable[str], place: str) -> Iterator[tuple[int, StoredQuota]]:
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
+    for number, line in numbered_rows(lines):
         try:
             yield number, _row(json.loads(line))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):

@@ -8,6 +8,7 @@ from typing import Any
 from quota_ops.model.entity import Entity
 from quota_ops.model.quota import QUOTA_KEYS, UNLIMITED, format_limit, json_number
 from quota_ops.model.rows import StoredQuota
+from quota_ops.model.snapshot import SnapshotHeader
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
 
 
@@ -58,7 +59,8 @@ def stored_objects(stored: Iterable[StoredQuota]) -> list[dict[str, Any]]:
     ]
 
 
-def snapshot_lines(stored: Iterable[StoredQuota]) -> Iterator[str]:
-    """The objects, one a line: what --actual takes in place of a cluster."""
+def snapshot_lines(stored: Iterable[StoredQuota], header: SnapshotHeader) -> Iterator[str]:
+    """The header and the objects, one a line: what --actual takes in place of a cluster."""
+    yield header.as_line()
     for one in stored_objects(stored):
         yield json.dumps(one, ensure_ascii=False)

@@ -90,6 +90,7 @@ def leave(folder: RunFolder, described: Described) -> None:
         {
             "at": iso_utc(described.at),
             "snapshot": source.place if isinstance(source, Snapshot) else None,
+            "cluster_id": source.cluster_id,
             "brokers": [f"{one.id} {one.host}:{one.port}" for one in source.brokers],
             "ledger": known.name,
             "ledger_end": described.ledger_end,

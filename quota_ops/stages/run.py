@@ -91,7 +91,10 @@ def asked(run: Run, policy: Policy) -> "Described":
     """What the cluster of a run, or the snapshot in its place, says of everything it holds."""
     from quota_ops.stages import describe  # noqa: PLC0415 - as above
 
-    source = run.connect() if run.actual is None else Snapshot.read(run.actual)
+    if run.actual is None:
+        source: Cluster | Snapshot = run.connect()
+    else:
+        source = Snapshot.read(run.actual).require_cluster(policy.cluster_id).require_all()
     ledger, holds = run.store.ledger(policy.cluster_id), run.store.holds(policy.cluster_id)
     return describe.ask(policy, source, ledger, holds)
 

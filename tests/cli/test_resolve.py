@@ -127,11 +127,11 @@ def rung(value: object, level: object, rank: object, entity: object) -> dict[str
 
 
 def test_a_snapshot_says_the_same(lab: Lab) -> None:
-    """A snapshot gives what its cluster gives, without a cluster, a connection or a folder."""
+    """A snapshot gives what its cluster gives, without a connection; CLUSTER must be its own."""
     asked = (*ALICE_APP, "--ip", "10.0.0.1", "--format", "json")
 
     assert resolve(lab, "--actual", "snapshot.jsonl", *asked) == resolve(lab, "demo", *asked)
-    assert resolve(lab, "elsewhere", "--actual", "snapshot.jsonl", *asked) == resolve(
+    assert resolve(lab, "demo", "--actual", "snapshot.jsonl", *asked) == resolve(
         lab, "demo", *asked
     )
 

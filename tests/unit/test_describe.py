@@ -98,18 +98,19 @@ def test_what_people_read(arguments: Sequence[str], expected: str) -> None:
 
 def test_jsonl_is_the_snapshot_in_order() -> None:
     """What describe writes as a snapshot it reads as the same rows."""
-    lines = describe("--format", "jsonl").output.splitlines()
+    header, *rows = lines = describe("--format", "jsonl").output.splitlines()
 
-    assert sorted(lines) == sorted(SNAPSHOT.strip().split("\n"))
+    assert header == '{"cluster_id": null, "filter": null}'
+    assert sorted(rows) == sorted(SNAPSHOT.strip().split("\n"))
     Path("snapshot.jsonl").write_text("\n".join(lines), "utf-8")
     assert describe("--format", "jsonl").output.splitlines() == lines
 
 
 def test_json_is_one_array() -> None:
     """The array holds the objects of the lines."""
-    lines = describe("--format", "jsonl").output.splitlines()
+    _, *rows = describe("--format", "jsonl").output.splitlines()
 
-    assert json.loads(describe("--format", "json").output) == list(map(json.loads, lines))
+    assert json.loads(describe("--format", "json").output) == list(map(json.loads, rows))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_the_filter(arguments: Sequence[str], entities: Sequence[str]) -> None:
     """The rows of the entities that fit, and no others; nothing that fits is no error."""
     result = describe("--format", "jsonl", *arguments)
 
-    found = [json.loads(one)["entity"] for one in result.output.splitlines()]
+    found = [json.loads(one)["entity"] for one in result.output.splitlines()[1:]]
     assert list(dict.fromkeys(map(as_text, found))) == entities
     assert result.exit_code == 0
 

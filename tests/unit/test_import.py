@@ -226,12 +226,3 @@ def test_import_writes_over_nothing(folder: Path) -> None:
         "cluster.yaml",
         "users.yaml",
     ]
-
-
-def test_a_snapshot_is_of_some_cluster(folder: Path) -> None:
-    """Without a cluster.yaml nobody knows which one; with a broker it would be asked."""
-    (folder / "cluster.yaml").unlink()
-    result = run("import")
-
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("a snapshot does not say of which cluster it is\n")

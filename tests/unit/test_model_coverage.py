@@ -16,6 +16,7 @@ TESTS = sorted(
         "one_off",
         "resolution",
         "retention",
+        "snapshots",
         "specification",
     )
     for path in HERE.glob(f"test_{pattern}.py")

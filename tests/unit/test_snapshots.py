@@ -1,0 +1,146 @@
+"""A snapshot is used for the cluster that it is of, and as all of it only when it is all of it."""
+
+import gc
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from quota_ops.cli import main
+
+OURS, OTHER = "MkU3OEVBNTcwNTJENDM2Qg", "b3RoZXItY2x1c3Rlci1pZA"
+ROWS = (
+    '{"entity": {"user": "alice"}, "key": "producer_byte_rate", "value": 1024.0}\n'
+    '{"entity": {"user": "bob"}, "key": "request_percentage", "value": 50.0}\n'
+)
+FILES = {
+    "ours": f'{{"cluster_id": "{OURS}", "filter": null}}\n{ROWS}',
+    "other": f'{{"cluster_id": "{OTHER}", "filter": null}}\n{ROWS}',
+    "part": f'{{"cluster_id": "{OURS}", "filter": "user=<any>"}}\n{ROWS}',
+    "old": ROWS,
+    "unnamed": f'{{"cluster_id": null, "filter": null}}\n{ROWS}',
+    "damaged": f'\n{{"cluster_id": 7}}\n{ROWS}',
+    "empty": "",
+    "nonsense": "nonsense",
+    "joined": f'{{"cluster_id": "{OURS}", "filter": null}}\n' * 2,
+}
+WHOLE = {
+    "ours": None,
+    "other": f"other.jsonl is of cluster {OTHER}, and cluster.yaml names {OURS}.",
+    "part": "part.jsonl has only the quotas that fit user=<any>.",
+    "old": f"old.jsonl names no cluster: nothing shows that it is of demo ({OURS}). A snapshot "
+    "that describe writes now names it.",
+    "unnamed": f"unnamed.jsonl names no cluster: nothing shows that it is of demo ({OURS}). A "
+    "snapshot that describe writes now names it.",
+    "empty": f"empty.jsonl names no cluster: nothing shows that it is of demo ({OURS}). A snapshot "
+    "that describe writes now names it.",
+    "nonsense": "nonsense.jsonl:1: this is not a row of a snapshot.",
+    "damaged": "damaged.jsonl:2: cluster_id and filter must be text or null.",
+    "joined": "joined.jsonl:2: this is not a row of a snapshot.",
+}
+"""The first line on stderr where all that a cluster stores is needed, of each file."""
+UNFILTERED = WHOLE | {"part": None}
+WORKS = ("ours", "old", "unnamed", "empty")
+ON_DEMO = {
+    "plan demo": (WHOLE, WORKS),
+    "diff demo": (WHOLE, WORKS),
+    "resolve demo --user alice": (WHOLE, WORKS),
+    "describe demo": (UNFILTERED, (*WORKS, "part")),
+    "import demo --into imported": (UNFILTERED, (*WORKS, "part")),
+}
+"""The commands, what each says of the files, and those that it uses."""
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The files beside a cluster's folder; a command turns the garbage collector off."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
+    folder = Path("desired_state") / "demo"
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").write_text(f"cluster_id: {OURS}\nconnection: nowhere\n")
+    for name, text in FILES.items():
+        Path(f"{name}.jsonl").write_text(text)
+    yield
+    gc.enable()
+
+
+def run(command: str, *arguments: str) -> Result:
+    """Run a command."""
+    return CliRunner().invoke(main, [*command.split(), *arguments])
+
+
+@pytest.mark.parametrize("command", ON_DEMO)
+@pytest.mark.parametrize("file", FILES)
+def test_a_snapshot_of_another_cluster_or_of_a_part_is_refused(command: str, file: str) -> None:
+    """Each command says what is wrong with the file, and uses one that names no cluster."""
+    says, uses = ON_DEMO[command]
+    result = run(command, "--actual", f"{file}.jsonl")
+
+    assert (result.stderr.partition("\n")[0] or None) == says[file]
+    assert result.exit_code == (0 if file in uses else 2)
+
+
+@pytest.mark.parametrize(
+    ("file", "exit_code", "first"),
+    [
+        ("other", 2, WHOLE["other"]),
+        ("damaged", 2, WHOLE["damaged"]),
+        ("joined", 2, "joined.jsonl:2: this is not a change."),
+        ("ours", 2, "there is no connection nowhere"),
+    ],
+)
+def test_alter_takes_a_snapshot_of_its_own_cluster(file: str, exit_code: int, first: str) -> None:
+    """The rows of another cluster are refused before anything is sent; the header is no change."""
+    result = run("alter demo", "--from", f"{file}.jsonl")
+
+    assert (result.exit_code, result.stderr.partition("\n")[0][: len(first)]) == (exit_code, first)
+
+
+def test_without_a_cluster_a_snapshot_says_whose_it_is() -> None:
+    """What is shown of a file is of the cluster that the file names."""
+    found = [
+        run("describe", "--actual", f"{file}.jsonl").stdout.splitlines()[-1]
+        for file in ("other", "part", "old")
+    ]
+
+    assert found == [
+        f"2 quotas on other.jsonl ({OTHER})",
+        f"2 quotas on part.jsonl ({OURS})",
+        "2 quotas on old.jsonl",
+    ]
+
+
+def test_import_of_a_part_says_so() -> None:
+    """Somebody may want no more than that, and is told."""
+    assert run("import demo --into new --actual part.jsonl").stdout.splitlines() == [
+        "part.jsonl has only the quotas that fit user=<any>.",
+        "new: 2 quotas of 2 stored ones in 2 files",
+    ]
+
+
+def test_import_writes_the_cluster_that_the_snapshot_names() -> None:
+    """Without a cluster.yaml the header has its id, and the one of an old file is not known."""
+    (Path("desired_state") / "demo" / "cluster.yaml").unlink()
+
+    assert run("import demo --actual old.jsonl").stderr.startswith("old.jsonl names no cluster\n")
+    assert run("import demo --actual other.jsonl").exit_code == 0
+    text = (Path("desired_state") / "demo" / "cluster.yaml").read_text()
+    assert f"cluster_id: {OTHER}\n" in text
+
+
+def test_a_snapshot_of_a_snapshot_keeps_what_was_left_out() -> None:
+    """The header names the cluster of the first, and both filters."""
+    wanted = ("--names", "user=alice", "--strict", "--format", "jsonl")
+    headers = [
+        json.loads(run("describe", "--actual", f"{file}.jsonl", *wanted).stdout.splitlines()[0])
+        for file in ("ours", "part", "old")
+    ]
+
+    assert headers == [
+        {"cluster_id": OURS, "filter": "user=alice"},
+        {"cluster_id": OURS, "filter": "user=<any> and user=alice"},
+        {"cluster_id": None, "filter": "user=alice"},
+    ]
