@@ -165,8 +165,8 @@ class RunFolder(ArtefactFolder):
         return self.once(name, lambda: self.read_as(name, outcomes_from_json))
 
     def leave_outcomes(self, name: str, outcomes: tuple[Outcome, ...]) -> None:
-        """Leave outcomes, as `outcomes` gives them back."""
-        self.write_json(name, outcomes_json(outcomes))
+        """Leave outcomes, as `outcomes` gives them back; no two attempts leave the same bytes."""
+        self.write_json(name, {"attempt": uuid4().hex, **outcomes_json(outcomes)})
         self.once(name, lambda: outcomes)
 
     def decisions(self) -> tuple[Decision, ...]:

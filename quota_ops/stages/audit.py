@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 
 from quota_ops.at_work import unmark
 from quota_ops.json_text import json_text
 from quota_ops.kafka.connection import Connection
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.report import StageStatus
 from quota_ops.numbered import create_next
 from quota_ops.report.audit import Json, messages
@@ -30,8 +32,9 @@ def run(
         lambda end: json_text(record | {"end": end}).encode(),
     )
     record |= {"end": number}
-    if folder.stage_result("apply").status is not StageStatus.NOT_ENDED:
-        unmark(folder.path)
+    with suppress(InvalidInput):  # damaged: the mark stays, and nobody takes the run for ended
+        if folder.stage_result("apply").status is not StageStatus.NOT_ENDED:
+            unmark(folder.path)
     topic = os.environ.get(TOPIC)
     if not topic:
         return None

@@ -22,6 +22,7 @@ def masked(text: str, lab: Lab) -> str:
     text = text.replace(str(lab.root), "ROOT").replace(lab.cluster.cluster_id, "ID")
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "TIME", text)
     text = re.sub(r"plan [0-9a-f]{8}", "plan DIGEST8", text)
+    text = re.sub(r"\d+(\.\d)? kB", "SIZE", text)
     return re.sub(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{4}", "RUN", text)
 
 
@@ -38,10 +39,10 @@ def test_each_run_is_listed(lab: Lab) -> None:
 
     shown = masked(said(lab.cli("runs", "demo", "--last", "3")), lab)
     assert re.sub(" +", " ", shown).splitlines() == [
-        "when run cluster commit came to changes approved by",
-        "TIME RUN demo altered 1",
-        "TIME RUN demo Not yet",
-        "TIME RUN demo Yes 1",
+        "when run cluster commit came to changes size approved by",
+        "TIME RUN demo altered 1 SIZE",
+        "TIME RUN demo Not yet SIZE",
+        "TIME RUN demo Yes 1 SIZE",
         "… and 2 older",
     ]
     told = json.loads(said(lab.cli("runs", "--format", "json")))
@@ -67,7 +68,7 @@ def test_a_run_that_wrote_alone_is_never_called_a_yes(lab: Lab) -> None:
         "sentence": "Unknown: verify did not run on demo; 1 change was written and not read back; "
         "0 of 1 quota in sync.",
     }
-    assert " not read back  1\n" in said(lab.cli("runs"))
+    assert " not read back  1  " in said(lab.cli("runs"))
     lab.wait_for({"user=alice": {KEY: 10.0}})
 
 

@@ -28,7 +28,9 @@ def _run_store(demo: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """Three quotas for the shared broker, each in a request of its own."""
     folder = tmp_path / "desired_state" / "demo"
     folder.mkdir(parents=True)
-    (folder / "cluster.yaml").write_text(f"cluster_id: {demo.cluster_id}\nconnection: demo\n")
+    (folder / "cluster.yaml").write_text(
+        f"cluster_id: {demo.cluster_id}\nconnection: demo\nguards: {{small_byte_rate: 0}}\n"
+    )
     (folder / "team.yaml").write_text(f"owner: team\nquotas: [{', '.join(QUOTAS)}]\n")
     (tmp_path / "changes.jsonl").write_text("\n".join(ALTER))
     monkeypatch.setattr(alter, "MAX_KEYS", 1)

@@ -11,7 +11,7 @@ from quota_ops import artefact, ledger, parquet
 from quota_ops.model.errors import GuardsRefused, InvalidDesiredState, InvalidInput
 from quota_ops.model.outcome import Status
 from quota_ops.model.tables import ACTUAL, LEDGER
-from quota_ops.run_folder import APPLIED, PLAN, VALIDATED
+from quota_ops.run_folder import APPLIED, PLAN, VALIDATED, RunFolder
 from quota_ops.stages.chain import CHAINS, run_stages
 from tests.broker.stage_runs import KEY, TEN, outcomes
 from tests.lab import Lab
@@ -181,8 +181,8 @@ def test_a_commit_that_was_passed_and_a_policy_that_changed(lab: Lab) -> None:
     """The ledger knows which commits and which policy came last, so both guards can speak."""
 
     def reconcile(commit: str, allow: dict[str, str]) -> str:
-        run = lab.start(allow=allow)
-        run.folder.write_json("run.json", run.folder.about() | {"commit": commit})
+        path = lab.store.new_run("demo")
+        run = lab.resume(RunFolder.start(path, cluster="demo", commit=commit), allow=allow)
         try:
             run_stages(run, CHAINS["reconcile"])
         except GuardsRefused as error:
