@@ -36,7 +36,13 @@ from quota_ops.model.cluster_facts import BrokerFacts
 from quota_ops.model.entity import USER, Entity
 from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
 from quota_ops.model.policy import Policy
-from quota_ops.model.registration import NO_BROKERS, KnownBrokers, Registered, find_absent
+from quota_ops.model.registration import (
+    NO_BROKERS,
+    KnownBrokers,
+    Registered,
+    find_absent,
+    find_needless,
+)
 from quota_ops.model.verification import BOOTSTRAP
 
 _DEADLINE = 4.0
@@ -79,6 +85,7 @@ def ping(connection: Connection, policy: Policy, known: KnownBrokers = NO_BROKER
         bootstrap=found.bootstrap is not None,
         absent=find_absent(live, registered, known, retired=policy.retired),
         complete=registered is not None,
+        needless=find_needless(live, registered, policy.retired),
     )
 
 

@@ -11,7 +11,13 @@ OLD = 5.0
 """Seconds. A broker that follows has the newest metadata twice a second, also where nothing
 happens (metadata.max.idle.interval.ms)."""
 
-_YOUNGER: dict[str, Any] = {"observers": (), "answered": (), "absent": (), "complete": None}
+_YOUNGER: dict[str, Any] = {
+    "observers": (),
+    "answered": (),
+    "absent": (),
+    "complete": None,
+    "needless": (),
+}
 """Fields that runs of earlier versions did not leave."""
 
 
@@ -24,7 +30,8 @@ class Metadata:
     no vote, `answered` the brokers that answered us. `disagree` are brokers that hold rows of ours
     otherwise than two answers said, and how many. `absent` are the cluster's brokers that no client
     is sent to; `complete` says whether the cluster named all of its brokers, None when it was not
-    queried for them.
+    queried for them. `needless` are the brokers whose entry in `retired_brokers` has no effect, and
+    why.
     """
 
     led: bool | None = None
@@ -34,6 +41,7 @@ class Metadata:
     disagree: tuple[tuple[int, int], ...] = ()
     absent: tuple[Absent, ...] = ()
     complete: bool | None = None
+    needless: tuple[tuple[int, str], ...] = ()
 
     @property
     def old(self) -> Mapping[int, float]:
@@ -69,4 +77,5 @@ class Metadata:
             disagree=tuple((int(node), int(rows)) for node, rows in values["disagree"]),
             absent=conforming([Absent(**one) for one in values["absent"]]),
             complete=values["complete"],
+            needless=tuple((int(one), str(why)) for one, why in values["needless"]),
         )

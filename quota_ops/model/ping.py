@@ -48,8 +48,9 @@ class ClusterPing:
     """The cluster, its brokers, and what we may do; `mode` None is unknown.
 
     The brokers are in order of id; `absent` are those that no client is sent to, and `complete`
-    says whether the cluster named them all. With `bootstrap` only that address was asked, and who
-    answered there comes first, by the id BOOTSTRAP when that is not known.
+    says whether the cluster named them all. `needless` is as in `Metadata`. With `bootstrap` only
+    that address was asked, and who answered there comes first, by the id BOOTSTRAP when that is
+    not known.
     """
 
     cluster_id: str
@@ -60,6 +61,7 @@ class ClusterPing:
     bootstrap: bool = False
     absent: tuple[Absent, ...] = ()
     complete: bool = True
+    needless: tuple[tuple[int, str], ...] = ()
 
     @property
     def missed(self) -> tuple[Absent, ...]:

@@ -103,5 +103,20 @@ def find_absent(
     )
 
 
+def find_needless(
+    live: Collection[int], registered: Sequence[Registered] | None, retired: Mapping[int, str]
+) -> tuple[tuple[int, str], ...]:
+    """Return the brokers whose entry in `retired_brokers` has no effect, and why, in order of id.
+
+    `registered` is as in `find_absent`; where it is None, only a live broker is known to have none.
+    """
+    known = None if registered is None else {one.id for one in registered}
+    return tuple(
+        (one, "is alive" if one in live else "is no longer registered")
+        for one in sorted(retired)
+        if one in live or (known is not None and one not in known)
+    )
+
+
 def _since(why: str, run: str | None) -> str:
     return why if run is None else f"{why}, first seen so by run {run}"

@@ -8,7 +8,7 @@ from quota_ops.model.numbers import counted, plural
 from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
 from quota_ops.model.registration import Absent
 from quota_ops.model.verification import BACK_OR_GONE, BOOTSTRAP, ONLY_BOOTSTRAP
-from quota_ops.report.remarks import INCOMPLETE, callback_words, names_of
+from quota_ops.report.remarks import INCOMPLETE, callback_words, names_of, needless_words
 from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
 from quota_ops.report.wording import duration, shown
 
@@ -90,7 +90,8 @@ def warnings(ping: ClusterPing) -> list[str]:
     partly = "" if ping.complete else INCOMPLETE
     missed = f"{names_of(ping.missed)} could not be queried. {BACK_OR_GONE}" if ping.missed else ""
     reach = _out_of_reach(ping.unreached)
-    said = (callback_words(ping.facts), zookeeper, reach, missed, partly)
+    needless = needless_words(ping.needless)
+    said = (callback_words(ping.facts), zookeeper, reach, missed, partly, *needless)
     return [one for one in said if one]
 
 

@@ -169,6 +169,13 @@ def _absent_words(metadata: Metadata) -> Iterator[str]:
             yield f"{said}: no client is sent to it, and it was not queried."
         else:
             yield f"{said}; cluster.yaml calls it retired: {shown(one.retired)}."
+    yield from needless_words(metadata.needless)
+
+
+def needless_words(needless: Sequence[tuple[int, str]]) -> Iterator[str]:
+    """Yield a sentence for each entry of `retired_brokers` that has no effect."""
+    for broker, why in needless:
+        yield f"Broker {broker} {why}: remove it from retired_brokers in cluster.yaml."
 
 
 def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:

@@ -10,7 +10,13 @@ from quota_ops.ledger_notes import known_brokers
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.policy import Policy
-from quota_ops.model.registration import NO_BROKERS, KnownBrokers, Registered, find_absent
+from quota_ops.model.registration import (
+    NO_BROKERS,
+    KnownBrokers,
+    Registered,
+    find_absent,
+    find_needless,
+)
 
 
 def read_known_brokers(ledger_folder: Path) -> KnownBrokers:
@@ -34,4 +40,6 @@ def with_absent(
     found, registered = image or Metadata(), cluster.registered(broker)
     live = {one.id for one in cluster.brokers}
     absent = find_absent(live, registered, known, found.stalled, policy.retired)
-    return replace(found, absent=absent, complete=registered is not None), registered
+    needless = find_needless(live, registered, policy.retired)
+    complete = registered is not None
+    return replace(found, absent=absent, complete=complete, needless=needless), registered

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.faults.scene import Scene
+from tests.faults.scene import AFTER, Scene
 from tests.faults.table import Ground
 from tests.lab import Lab
 
@@ -57,13 +57,25 @@ SHOWN = {
     ),
 }
 """The exit code of each command, and the lines that speak of brokers."""
+NEEDLESS = "Broker 3 is alive: remove it from retired_brokers in cluster.yaml."
+ALIVE = {
+    "ping demo": (0, ["ID, as in cluster.yaml; KRaft) 3 of 3 brokers answer", NEEDLESS]),
+    "verify demo": (0, ["broker 3 agrees", NEEDLESS]),
+}
+"""The same while the broker runs, and cluster.yaml calls it retired."""
 OF_BROKERS = re.compile(r"roker 3|[23] brokers|fenced|that answered|others hold|over the cluster")
 
 
 @pytest.mark.parametrize("scene", [Ground("three", 30.0)], indirect=True)
 def test_every_command_counts_the_stopped_broker(scene: Scene) -> None:
-    """Each names it, and none calls the two that are left the whole cluster."""
+    """Each names it, and none calls the two that are left the whole cluster.
+
+    An entry of `retired_brokers` that names it while it runs has no effect, and may go.
+    """
     scene.lab.run("reconcile")
+    scene.lab.desire(AFTER, retired_brokers=[{"id": 3, "reason": "scaled down"}])
+    assert {command: shown(scene.lab, command.split()) for command in ALIVE} == ALIVE
+    scene.lab.desire(AFTER)
     scene.machine.nodes[3].stop()
 
     assert {command: shown(scene.lab, command.split()) for command in SHOWN} == SHOWN

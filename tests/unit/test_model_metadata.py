@@ -15,6 +15,7 @@ TOLD = Metadata(
     disagree=((3, 2),),
     absent=(Absent(3, "kafka-3:9094", "is fenced"), Absent(4, None, "is missing", "scaled down")),
     complete=True,
+    needless=((1, "is alive"),),
 )
 
 

@@ -4,7 +4,13 @@ import json
 
 import pytest
 
-from quota_ops.model.registration import Absent, KnownBrokers, Registered, find_absent
+from quota_ops.model.registration import (
+    Absent,
+    KnownBrokers,
+    Registered,
+    find_absent,
+    find_needless,
+)
 
 ONE, TWO = Registered(1, "b:1", fenced=False), Registered(2, "b:2", fenced=False)
 FENCED = Registered(3, "b:3", fenced=True)
@@ -35,6 +41,16 @@ def test_a_retired_broker_keeps_its_reason() -> None:
     absent = (Absent(3, "b:3", "is fenced", "scaled down"),)
     assert find_absent({1, 2}, (ONE, TWO, FENCED), retired=retired) == absent
     assert find_absent({1, 2, 3}, (ONE, TWO, FENCED), retired=retired) == ()
+
+
+def test_an_entry_for_a_broker_that_is_back_or_unregistered_has_no_effect() -> None:
+    """It can go; where the cluster names no fenced brokers, that of a missing one stays."""
+    retired = {4: "sold", 3: "scaled down", 1: "disk"}
+    alive, gone = (1, "is alive"), (4, "is no longer registered")
+
+    assert find_needless({1, 2}, (ONE, TWO, FENCED), retired) == (alive, gone)
+    assert find_needless({1, 2}, None, retired) == (alive,)
+    assert find_needless({1, 2}, (ONE, TWO), {}) == ()
 
 
 @pytest.mark.parametrize(
