@@ -23,6 +23,7 @@ def overview(run: DagRun) -> str:
         "report.html",
         "report.md",
         "report.txt",
+        "run.json",
     ]
     return (folder / "report.txt").read_text()
 
