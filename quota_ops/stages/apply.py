@@ -27,8 +27,8 @@ from quota_ops.stages.settle import sent
 from quota_ops.stages.standstill import refuse_at_standstill
 from quota_ops.stages.stored import Stored
 
-PAUSE = 30.0
-"""Seconds between two answers after which ledger and cluster are looked at again."""
+STALE_AFTER = 1.0
+"""Seconds after which what the cluster stored is described again before another request."""
 
 
 def run(
@@ -55,6 +55,7 @@ def run(
     refuse_if_overtaken(folder, ledger_folder)
     if plan.writes:
         refuse_at_standstill(plan.policy)
+    described = monotonic()
     stored = cluster.stored()
     spend(folder, approvals, plan)
     noted = intend(folder, plan, stored, ledger_folder)
@@ -66,6 +67,7 @@ def run(
             batches,
             stored,
             progress,
+            described=described,
             ledger_folder=ledger_folder,
             holds_folder=holds_folder,
         )
@@ -105,13 +107,16 @@ def _send_all(
     stored: Stored,
     progress: Progress,
     *,
+    described: float,
     ledger_folder: Path,
     holds_folder: Path,
 ) -> QuotaOpsError | None:
-    """Add every entity's outcome to the attempt; the trouble that ended the sending."""
+    """Add every entity's outcome to the attempt; the trouble that ended the sending.
+
+    `stored` is what the cluster had when `described`, in seconds of the monotonic clock.
+    """
     folder = attempt.folder
     trouble: QuotaOpsError | None = None
-    heard = monotonic()
     look = _looking(folder, ledger_folder)
 
     def send(alterations: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
@@ -125,8 +130,8 @@ def _send_all(
             continue
         try:
             look()
-            if monotonic() - heard > PAUSE:
-                stored = cluster.stored()
+            if (now := monotonic()) - described > STALE_AFTER:
+                described, stored = now, cluster.stored()
             refuse_at_standstill(folder.policy())
             free, on_hold = without_held(number, rows, stored, holds_folder)
             seen = _look(number, free, stored)
@@ -136,7 +141,6 @@ def _send_all(
             trouble = error
             batch = all_of(number, rows, Status.NOT_SENT, error.message)
         batch = attempt.keep(number, batch)
-        heard = monotonic()
         progress.applied(number, len(batches), batch)
         if any(one.status is Status.UNKNOWN for one in batch):
             trouble = NoAnswer("an earlier batch was left unknown")
