@@ -29,7 +29,7 @@ Write = tuple[str, str, float | None]
 
 def differences_of(writes: Iterable[tuple[str, *Write]]) -> pa.Table:
     """DIFFERENCES of some writes (cluster, entity, key, value; None clears)."""
-    nothing = (None,) * 10
+    nothing = (None,) * 11
     rows = [
         (*row, "pending", "clear" if after is None else "set", 1.0, after, *nothing)
         for *row, after in writes
