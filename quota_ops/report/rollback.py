@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from shlex import quote
 
-from quota_ops.model.commit import named
+from quota_ops.model.commit import is_git, named
 from quota_ops.model.entity import Entity
 from quota_ops.model.numbers import counted, plural
 from quota_ops.model.quota import format_limit
@@ -61,7 +61,7 @@ def afterwards(rollback: Rollback, cluster: str) -> Iterator[str]:
         yield f"For it to stay, Git must say so too: else the next run {_again(rollback)}."
     else:
         yield (
-            f"For it to stay, Git must say so too: revert {named(rollback.commit)}. Until then a "
+            f"For it to stay, Git must say so too{_revert(rollback.commit, cluster)} a "
             "run at a commit that was applied before needs a person's approval (guard went_back); "
             f"one at a new commit {_again(rollback)}."
         )
@@ -74,6 +74,16 @@ def afterwards(rollback: Rollback, cluster: str) -> Iterator[str]:
         )
     if more := len(entities) - len(typed[:MOST_HELD]):
         yield f"and {counted(more, 'more entity')}, each by a hold of its own"
+
+
+def _revert(commit: str, cluster: str) -> str:
+    """Return what makes Git agree, up to the words that say what happens before that."""
+    if is_git(commit):
+        return f": revert {named(commit)}. Until then"
+    return (
+        ". The run that is rolled back was a rollback itself, so there is no commit to revert: "
+        f"quota-ops plan {quote(cluster)} shows whether Git differs. If it does,"
+    )
 
 
 def _again(rollback: Rollback) -> str:

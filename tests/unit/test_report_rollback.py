@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from quota_ops.model.commit import rollback_of
 from quota_ops.model.entity import Entity
 from quota_ops.model.rollback import Rollback, Undone
 from quota_ops.model.specification import parse_entity
@@ -65,3 +66,13 @@ def test_what_was_somebody_elses_is_asked_about_again() -> None:
     assert told(alice, bob, foreign=True)[0].endswith(f"one at a new commit {AGAIN}")
     assert told(alice, bob, commit=None, foreign=True)[0].endswith(f"else the next run {AGAIN}")
     assert told(alice)[0].endswith("one at a new commit sets it again.")
+
+
+def test_the_rollback_of_a_rollback_names_no_commit_to_revert() -> None:
+    """A rollback has no commit: whether Git agrees is seen in a plan."""
+    assert told(Entity.of({"user": "alice"}), commit=rollback_of("run-1"))[0] == (
+        "For it to stay, Git must say so too. The run that is rolled back was a rollback itself, "
+        "so there is no commit to revert: quota-ops plan demo shows whether Git differs. If it "
+        "does, a run at a commit that was applied before needs a person's approval (guard "
+        "went_back); one at a new commit sets it again."
+    )
