@@ -106,10 +106,19 @@ def judge_values(writes: Sequence[Difference], limits: Limits) -> Findings:
         yield found(Guard.RAISE, message, raises)
     small = [row for row in writes if is_small(row, limits.strict.guards)]
     if small:
-        name = "small_percentage" if small[0].key == "request_percentage" else "small_byte_rate"
+        yield found(Guard.SMALL_LIMIT, ", and ".join(_small_words(small, limits)), small)
+
+
+def _small_words(small: Sequence[Difference], limits: Limits) -> Iterator[str]:
+    """Yield a sentence for the limits of each unit, that of the first row first."""
+    by_threshold: dict[str, list[Difference]] = {}
+    for row in small:
+        name = "small_percentage" if row.key == "request_percentage" else "small_byte_rate"
+        by_threshold.setdefault(name, []).append(row)
+    for name, rows in by_threshold.items():
         least = limits.of(name)
-        below = f"below {format_limit(small[0].key, least.value)}{least.source}"
-        yield found(Guard.SMALL_LIMIT, f"{_rows(small)} would become a limit {below}", small)
+        below = f"below {format_limit(rows[0].key, least.value)}{least.source}"
+        yield f"{_rows(rows)} would become a limit {below}"
 
 
 def _by_kind(writes: Sequence[Difference], limits: Limits) -> Findings:
