@@ -194,7 +194,7 @@ def _reported(values: dict[str, Any]) -> _End:
         typed(answer["word"], str),
         typed(answer["sentence"], str),
         plan and _digest(plan),
-        typed(values["counts"]["changed"], int),
+        typed(values["counts"]["changed"], int | None) or 0,
     )
 
 
