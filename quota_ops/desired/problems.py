@@ -20,6 +20,8 @@ class Problems:
 
     listed: list[Problem] = field(default_factory=list)
     unlisted: int = 0
+    files: set[str] = field(default_factory=set)
+    """Every file that has a problem, listed or not."""
     _by_file: Counter[str] = field(default_factory=Counter)
 
     def __len__(self) -> int:
@@ -32,17 +34,28 @@ class Problems:
     def add(self, problem: Problem) -> None:
         """List a problem, or count it where there is no room."""
         if not self.has_room(problem.file):
-            self.unlisted += 1
+            self.count_unlisted(problem.file)
             return
         if len(problem.message) > _LONGEST_MESSAGE:
             problem = replace(problem, message=f"{problem.message[:_LONGEST_MESSAGE]}…")
+        self.files.add(problem.file)
         self._by_file[problem.file] += 1
         self.listed.append(problem)
+
+    def count_unlisted(self, file: str) -> None:
+        """Count a problem of a file without listing it."""
+        self.files.add(file)
+        self.unlisted += 1
 
     def as_error(
         self, *, files: int, quotas: int, findings: Sequence[Finding] = ()
     ) -> InvalidDesiredState:
         """The error that shows them."""
         return InvalidDesiredState(
-            self.listed, unlisted=self.unlisted, files=files, quotas=quotas, findings=findings
+            self.listed,
+            unlisted=self.unlisted,
+            files=files,
+            files_with_problems=len(self.files),
+            quotas=quotas,
+            findings=findings,
         )

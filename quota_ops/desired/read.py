@@ -96,7 +96,7 @@ def _read_cluster(folder: Folder) -> Desired:
         limits = sum(len(quota.limits) for quota in quotas)
         findings = _findings(by_file, cluster)[0] if cluster else ()
         there = {str(folder.path / name) for name in (CLUSTER_YAML, *names)}
-        files = len(there.union(problem.file for problem in problems.listed) - {str(folder.path)})
+        files = len((there | problems.files) - {str(folder.path)})
         raise problems.as_error(files=files, quotas=limits, findings=findings)
     rows = tuple(_rows(quotas, cluster.policy.cluster_id))
     findings, silences = _findings(by_file, cluster)

@@ -74,7 +74,7 @@ class Source:
     ) -> None:
         """Add a problem at a line and column that count from 0."""
         if not self.lists_more:
-            self.problems.unlisted += 1
+            self.problems.count_unlisted(self.file)
             return
         excerpt = _excerpt(self.lines[line], column)
         room = 1 if excerpt is None else len(excerpt) - column

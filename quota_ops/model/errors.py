@@ -116,8 +116,8 @@ class Unexpected(QuotaOpsError):
 class InvalidDesiredState(InvalidInput):
     """The desired state of a cluster has problems.
 
-    All of them are in `problems`, but for as many as `unlisted` says. `findings` are those of what
-    could be read.
+    All of them are in `problems`, but for as many as `unlisted` says; `files_with_problems` counts
+    the files of both. `findings` are those of what could be read.
     """
 
     def __init__(
@@ -128,10 +128,12 @@ class InvalidDesiredState(InvalidInput):
         quotas: int,
         findings: Sequence[Finding] = (),
         unlisted: int = 0,
+        files_with_problems: int = 0,
     ) -> None:
         self.problems = tuple(sorted(problems, key=lambda one: (one.file, one.line, one.column)))
         self.findings = tuple(findings)
-        self.files = max(files, len({one.file for one in problems}))
+        self.files_with_problems = max(files_with_problems, len({one.file for one in problems}))
+        self.files = max(files, self.files_with_problems)
         self.quotas = quotas
         self.unlisted = unlisted
         more = [f"{unlisted:,} more are not listed"] if unlisted else []

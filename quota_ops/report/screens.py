@@ -43,12 +43,12 @@ def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
         lines += [(Span(problem.place, Tone.STRONG), Span(f"  {text}")), *excerpt(problem)]
     findings = spoken(error.findings) if under else ()
     lines += finding_lines(findings, under)
-    files = len({problem.file for problem in error.problems})
     if error.unlisted:
         lines.append(line(f"… and {counted(error.unlisted, 'more problem')}", Tone.CONTEXT))
     number = len(error.problems) + error.unlisted
     total = (
-        f"{counted(number, 'problem')} in {files} of {counted(error.files, 'file')}"
+        f"{counted(number, 'problem')} in {error.files_with_problems:,} of "
+        + counted(error.files, "file")
         + (f", {counted(len(findings), 'finding')}" if findings else "")
         + f" ({counted(error.quotas, 'quota')} read)"
     )

@@ -71,6 +71,19 @@ def test_the_problems_of_a_cluster_are_listed_up_to_a_thousand(folder: Path) -> 
     assert (len(error.problems), error.unlisted) == (1_000, 14 * 202 - 1_000)
 
 
+def test_every_file_with_a_problem_is_counted(folder: Path) -> None:
+    """Also those whose problems are not listed; all numbers are written alike."""
+    for number in range(1_200):
+        (folder / f"{number:04}.yaml").write_text("owner: a\nquotas: 1\nmore: 2\n")
+
+    text = CliRunner().invoke(main, ["check", "--desired-state", str(folder.parent)])
+
+    assert text.output.splitlines()[-2:] == [
+        "… and 1,400 more problems",
+        "2,400 problems in 1,200 of 1,201 files (0 quotas read)",
+    ]
+
+
 def test_a_megabyte_of_problems_takes_little_memory(folder: Path) -> None:
     """Half a million problems in one file end in a short answer, in a process with little room."""
     (folder / "a.yaml").write_text("{" + "a," * 500_000 + "}")
