@@ -1,5 +1,6 @@
 """Options that commands share, and what they mean."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -48,9 +49,6 @@ engine = click.option(
     show_default=True,
     help="What runs the SQL: DuckDB in this process, or Spark.",
 )
-commit = click.option(
-    "--commit", help="The commit to record.  [default: that of the desired state's checkout]"
-)
 detailed_exitcode = click.option(
     "--detailed-exitcode", is_flag=True, help="Exit with 4 when differences exist."
 )
@@ -62,11 +60,38 @@ def _kept(ctx: click.Context, option: click.Parameter, given: str | None) -> str
     return given and given.encode(errors="backslashreplace").decode()
 
 
+def _name(ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
+    """Return a name as `_kept` does; InvalidInput when it is blank."""
+    if given is not None and not given.strip():
+        raise InvalidInput(
+            "--by is blank, and is recorded", "Give a name, or leave out --by: your login is taken."
+        )
+    return _kept(ctx, option, given)
+
+
+def _commit(ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
+    """Return a commit id as typed; InvalidInput when it cannot be one."""
+    if given is not None and not _COMMIT.fullmatch(given):
+        raise InvalidInput(
+            f"--commit {_kept(ctx, option, given)!r} is no commit id: that has 1 to 200 letters, "
+            "digits, '.', '_', '/' and '-'",
+            "Give the id, or leave out --commit: the commit of the checkout is taken.",
+        )
+    return given
+
+
+_COMMIT = re.compile(r"[0-9A-Za-z._/-]{1,200}")
+commit = click.option(
+    "--commit",
+    callback=_commit,
+    help="The commit id to record: letters, digits, '.', '_', '/' and '-'.  "
+    "[default: that of the desired state's checkout]",
+)
 by = click.option(
     "--by",
     default=find_login,
     metavar="NAME",
-    callback=_kept,
+    callback=_name,
     help="Who asks; it is recorded.  [default: your login]",
 )
 
