@@ -1,7 +1,7 @@
 """Times as cron writes them: their shape and range, and when they come."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 import yaml
 
@@ -43,14 +43,30 @@ def read_cron(field: str, node: yaml.Node) -> str:
 def last_start(cron: str, zone: str, now: datetime) -> datetime:
     """The last moment up to `now` that five cron fields name on the clocks of a zone, in UTC.
 
-    ValueError when there is none, such as on the 31st of February.
+    A local time that the clocks show twice counts once, the first time; one that they skip counts
+    when they skip it. ValueError when there is none, such as on the 31st of February.
     """
     from croniter import croniter  # noqa: PLC0415 - half as long as all of check; rarely needed
 
-    # croniter looks before the moment that it is given, so that is the next whole second.
-    local = now.replace(microsecond=0).astimezone(find_zone(zone)) + timedelta(seconds=1)
-    found: datetime = croniter(cron, local).get_prev(datetime)
-    return found.astimezone(UTC)
+    clocks = find_zone(zone)
+    local = now.replace(microsecond=0).astimezone(clocks)
+    repeated = local.astimezone(UTC) - local.replace(fold=0).astimezone(UTC)
+    # croniter sees no zone, and looks before the moment that it is given: the next whole second,
+    # or as far as the clocks went before they were set back.
+    latest = local.replace(tzinfo=None) + repeated + timedelta(seconds=1)
+    times = croniter(cron, latest)
+    while (found := _first_moment(times.get_prev(datetime), clocks)) > now:
+        pass
+    return found
+
+
+def _first_moment(local: datetime, clocks: tzinfo) -> datetime:
+    """When a zone's clocks first show a whole minute, or skip it, in UTC."""
+    while True:
+        moment = local.replace(tzinfo=clocks).astimezone(UTC)
+        if moment.astimezone(clocks).replace(tzinfo=None) == local:
+            return moment
+        local += timedelta(minutes=1)
 
 
 def _check(text: str, message: str, field: str) -> None:

@@ -1,10 +1,14 @@
 """Whether anything may be written: paused, frozen by the clocks of a zone, or neither."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plan import digest
@@ -39,6 +43,64 @@ def test_a_window(freeze: Freeze, now: str, until: str | None) -> None:
     why = standstill(policy(freeze), datetime.fromisoformat(now))
 
     assert why == (until and f"frozen until {until} UTC: {freeze.reason}")
+
+
+CHANGES = {
+    "Europe/Berlin": ("2026-03-29T01:00Z", "2026-10-25T01:00Z"),
+    "America/New_York": ("2026-03-08T07:00Z", "2026-11-01T06:00Z"),
+    "Australia/Lord_Howe": ("2026-10-03T15:30Z", "2026-04-04T15:00Z"),
+}
+"""When their clocks are set forward and back."""
+MINUTE, AN_HOUR = timedelta(minutes=1), timedelta(hours=1)
+SOME_MINUTES = st.lists(st.sampled_from(range(0, 60, 5)), min_size=1, max_size=3, unique=True)
+SOME_HOURS = st.lists(st.integers(0, 4), min_size=1, max_size=2, unique=True)
+
+
+def watch(
+    zone: str, changed: datetime, minutes: Sequence[int], hours: Sequence[int], day: str
+) -> dict[datetime, datetime | None]:
+    """Walk the minutes: the last start at each, where a start is a local time not seen before."""
+    found: dict[datetime, datetime | None] = {}
+    now = changed - 8 * AN_HOUR
+    start, seen = None, now.astimezone(ZoneInfo(zone)).replace(tzinfo=None) - MINUTE
+    while now < changed + 5 * AN_HOUR:
+        local = now.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+        while seen < local:
+            seen += MINUTE
+            named = seen.minute in minutes and seen.hour in hours
+            if named and (day == "*" or f"{seen:%a}".lower() == day):
+                start = now
+        found[now] = start
+        now += MINUTE
+    return found
+
+
+@settings(max_examples=4)
+@pytest.mark.parametrize(
+    ("zone", "change"), [(zone, one) for zone, both in CHANGES.items() for one in both]
+)
+@given(minutes=SOME_MINUTES, hours=SOME_HOURS, day=st.sampled_from(["*", "sun"]))
+@example(minutes=[30], hours=[2], day="*")
+@example(minutes=[30], hours=[1], day="sun")
+@example(minutes=[0], hours=[2], day="sun")
+@example(minutes=[15, 40], hours=[1, 2], day="*")
+def test_a_window_while_the_clocks_change(
+    zone: str, change: str, minutes: list[int], hours: list[int], day: str
+) -> None:
+    """At each minute it is open as if somebody watched the clocks, who starts nothing twice."""
+    changed = datetime.fromisoformat(change)
+    cron = f"{','.join(map(str, minutes))} {','.join(map(str, hours))} * * {day}"
+    freeze = Freeze(cron, zone, 2 * HOUR, "why")
+    watched = watch(zone, changed, minutes, hours, day)
+    expected, found = {}, {}
+    for now, start in watched.items():
+        if now < changed - 2 * AN_HOUR:
+            continue
+        end = start + 2 * AN_HOUR if start else now
+        expected[now] = f"frozen until {end:%Y-%m-%d %H:%M} UTC: why" if end > now else None
+        found[now] = standstill(policy(freeze), now)
+
+    assert found == expected
 
 
 def test_of_several_the_last_to_close_counts() -> None:
