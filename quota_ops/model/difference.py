@@ -58,6 +58,9 @@ FOREIGN_KINDS = frozenset(
 )
 """The kinds that a write of ours ends though somebody else may have put there what it replaces."""
 
+UNKNOWN_KINDS = frozenset({Kind.TAKEOVER, Kind.UNMANAGED})
+"""The kinds that mean that the ledger does not know the value on the cluster."""
+
 EARLIER_KINDS = frozenset({Kind.LATE_WRITE, Kind.RETURNED})
 """The kinds that mean that the cluster has an earlier value of ours again."""
 

@@ -25,7 +25,7 @@ class Status(StrEnum):
     REFUSED = "refused"
     """The broker said no, in `message`."""
     STALE = "stale"
-    """The cluster holds neither what was planned from nor what is desired: left alone."""
+    """The cluster stores neither the planned nor the desired value, or the row was released."""
     UNKNOWN = "unknown"
     """No answer came, and describing did not settle it."""
     HELD = "held"

@@ -11,6 +11,7 @@ from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import NoAnswer, QuotaOpsError, Refused
 from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import MEANT, EntityAnswer, Outcome, Status
+from quota_ops.model.plan import Plan
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import BatchRow
@@ -20,7 +21,7 @@ from quota_ops.stages.attempt import Attempt
 from quota_ops.stages.decisions import spend
 from quota_ops.stages.halving import Ask
 from quota_ops.stages.holding import without_held
-from quota_ops.stages.intent import Keys, intend, is_as_planned, withdraw
+from quota_ops.stages.intent import Keys, intend, is_as_planned, released, withdraw
 from quota_ops.stages.outcomes import all_of, listed
 from quota_ops.stages.overtaken import refuse_if_overtaken
 from quota_ops.stages.settle import sent
@@ -45,11 +46,11 @@ def run(
 
     `approved` is the digest as the approver names it, `approvals` the record of decisions. Called
     again after a crash, it goes on: what the cluster already holds is not sent again. What somebody
-    holds at the moment of writing is left alone, though the plan has it. Raises Refused when the
-    digest does not match, a guard was not overridden, the cluster is paused or frozen by now,
-    another commit was applied meanwhile, a later run has begun to write, the ledger is gone, or any
-    entity did not end as planned; ClusterTrouble when the cluster was lost. Whatever else ends it,
-    such as KeyboardInterrupt, is raised after applied.json is left.
+    holds at the moment of writing, or released since, is left alone, though the plan has it. Raises
+    Refused when the digest does not match, a guard was not overridden, the cluster is paused or
+    frozen by now, another commit was applied meanwhile, a later run has begun to write, the ledger
+    is gone, or any entity did not end as planned; ClusterTrouble when the cluster was lost.
+    Whatever else ends it, such as KeyboardInterrupt, is raised after applied.json is left.
     """
     plan, batches = approved_plan(folder, approved, approvals)
     refuse_if_overtaken(folder, ledger_folder)
@@ -68,7 +69,7 @@ def run(
             stored,
             progress,
             described=described,
-            ledger_folder=ledger_folder,
+            look=_looking(folder, plan, ledger_folder),
             holds_folder=holds_folder,
         )
         _end(folder, attempt.done, noted, ledger_folder)
@@ -87,15 +88,21 @@ def _end(folder: RunFolder, outcomes: Sequence[Outcome], noted: Keys, ledger_fol
     folder.leave_outcomes(APPLIED, tuple(outcomes))
 
 
-def _looking(folder: RunFolder, ledger_folder: Path) -> Callable[[], None]:
-    """What raises Refused when the run is overtaken; a ledger without a new file is not read."""
-    seen: list[int] = []
+def _looking(folder: RunFolder, plan: Plan, ledger_folder: Path) -> Callable[[], Keys]:
+    """What raises Refused when the run is overtaken, and else returns the rows released by now.
 
-    def look() -> None:
-        nonlocal seen
+    A ledger without a new file is not read.
+    """
+    seen: list[int] = []
+    gone: Keys = frozenset()
+
+    def look() -> Keys:
+        nonlocal seen, gone
         if (files := ledger.file_numbers(ledger_folder)[-1:]) != seen:
             refuse_if_overtaken(folder, ledger_folder)
+            gone = released(plan, ledger.read(ledger_folder).rows)
             seen = files
+        return gone
 
     return look
 
@@ -108,7 +115,7 @@ def _send_all(
     progress: Progress,
     *,
     described: float,
-    ledger_folder: Path,
+    look: Callable[[], Keys],
     holds_folder: Path,
 ) -> QuotaOpsError | None:
     """Add every entity's outcome to the attempt; the trouble that ended the sending.
@@ -117,7 +124,6 @@ def _send_all(
     """
     folder = attempt.folder
     trouble: QuotaOpsError | None = None
-    look = _looking(folder, ledger_folder)
 
     def send(alterations: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
         look()
@@ -129,12 +135,12 @@ def _send_all(
             attempt.keep(number, all_of(number, rows, Status.NOT_SENT, trouble.message))
             continue
         try:
-            look()
+            gone = look()
             if (now := monotonic()) - described > STALE_AFTER:
                 described, stored = now, cluster.stored()
             refuse_at_standstill(folder.policy())
             free, on_hold = without_held(number, rows, stored, holds_folder)
-            seen = _look(number, free, stored)
+            seen = _look(number, free, stored, gone)
             seen = seen._replace(outcomes=(*seen.outcomes, *on_hold))
             batch, stored = _send(cluster, attempt, number, seen, stored, send=send)
         except QuotaOpsError as error:
@@ -154,19 +160,22 @@ class _Seen(NamedTuple):
     to_send: tuple[BatchRow, ...]
 
 
-def _look(number: int, rows: Iterable[BatchRow], stored: Stored) -> _Seen:
-    """Tell the rows that the cluster holds already, and those that somebody moved, from others."""
-    already, stale, to_send = [], [], []
+def _look(number: int, rows: Iterable[BatchRow], stored: Stored, gone: Keys) -> _Seen:
+    """Tell the rows that the cluster has already, that somebody moved or released, from others."""
+    already, stale, free, to_send = [], [], [], []
     for row in rows:
         now = stored.get((row.entity, row.key))
         if now == row.after:
             already.append(row)
+        elif (row.entity, row.key) in gone:
+            free.append(row)
         elif is_as_planned(row.before, row.after, now):
             to_send.append(row)
         else:
             stale.append(row)
     outcomes = all_of(number, already, Status.ALREADY, None)
-    return _Seen((*outcomes, *_stale(number, stale, stored)), tuple(to_send))
+    freed = all_of(number, free, Status.STALE, "released since the plan was made")
+    return _Seen((*outcomes, *freed, *_stale(number, stale, stored)), tuple(to_send))
 
 
 def _send(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from quota_ops import ledger
 from quota_ops.model import ledger_edits
-from quota_ops.model.difference import Action, Difference
+from quota_ops.model.difference import UNKNOWN_KINDS, Action, Difference
 from quota_ops.model.memory import LedgerKey
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
@@ -26,8 +26,9 @@ Keys = frozenset[tuple[str, str]]
 def intend(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Path) -> Keys:
     """Note every write of the plan whose row is still as planned; Refused as `refuse_if_overtaken`.
 
-    Returns the rows of which nothing had been noted before: of the others an earlier attempt,
-    killed before it could say, may have written or still be writing.
+    A row that was released since the plan was made is not noted. Returns the rows of which nothing
+    had been noted before: of the others an earlier attempt, killed before it could say, may have
+    written or still be writing.
     """
     about = folder.about()
     now = iso_utc()
@@ -56,10 +57,25 @@ def intend(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Path) -
         noted.update(
             (row.entity, row.key) for row in rows.values() if row.state == ledger_edits.INTENDED
         )
-        ledger_edits.intend(rows, intents, stored)
+        gone = released(plan, rows.values())
+        ours = (row for row in intents if (row.entity, row.key) not in gone)
+        ledger_edits.intend(rows, ours, stored)
 
     ledger.change(ledger_folder, edit)
     return frozenset({(row.entity, row.key) for row in intents} - noted)
+
+
+def released(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
+    """Return the rows that the plan replaces as managed ones and that the ledger no longer has.
+
+    A row that is absent from the cluster is nobody's to lose: it is never among them.
+    """
+    managed = {
+        (row.entity, row.key)
+        for row in plan.writes
+        if row.before is not None and row.kind not in UNKNOWN_KINDS
+    }
+    return frozenset(managed.difference((row.entity, row.key) for row in known))
 
 
 def withdraw(
