@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from quota_ops.at_work import Life, life
+from quota_ops.authors import read_author
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history import PastRun
 from quota_ops.model.moment import iso_utc
@@ -123,6 +124,7 @@ def past_run(path: Path) -> PastRun:
         started=_started(path),
         commit=about["commit"],
         decisions=parts.tell(APPROVAL, folder.decisions) or (),
+        by=read_author(folder),
         size=folder.size(),
         trouble="; ".join(dict.fromkeys(parts.troubles)) or None,
         **end._asdict(),

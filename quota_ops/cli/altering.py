@@ -1,7 +1,8 @@
 """What `alter` does: look, ask the broker, send, and say what became of each entity."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,9 +32,11 @@ from quota_ops.report.cells import outcome_words
 from quota_ops.report.findings import FEW, finding_lines, findings_json
 from quota_ops.report.remarks import altered_at_standstill
 from quota_ops.report.screen import Row, Span, Table, Tone, line
+from quota_ops.report.screens import guard_line
 from quota_ops.run_folder import APPLIED, RunFolder
 from quota_ops.run_store import find_run_store
 from quota_ops.stages import alter, audit_verb
+from quota_ops.stages.alter import Altered
 from quota_ops.stages.holding import holds_now
 from quota_ops.stages.ownership import Word
 from quota_ops.stages.standstill import standstill
@@ -60,7 +63,7 @@ def alter_cluster(
     run = audit_verb.start(store, policy, provenance)
     word = Word(by, reason, find_login())
     with stoppable(run, Verb.ALTER, APPLIED), open_policy(policy, found) as cluster:
-        rows, outcomes, sent = alter.run(
+        done = alter.run(
             run,
             cluster,
             asked,
@@ -70,30 +73,32 @@ def alter_cluster(
             allow=allow,
             validate_only=validate_only,
         )
+    sent = done.refusal is None and not validate_only
     show_it = _show_text if output == TEXT else _show_json
     try:
         git = _git(desired, store.holds(policy.cluster_id))
-        show_it(policy, run, rows, {one.entity: one for one in outcomes}, git, sent=sent)
+        show_it(policy, run, done, git, sent=sent)
     finally:
-        if sent:
+        if not validate_only:
             keep_verb(run, Verb.ALTER)
-    if left := [one for one in outcomes if one.status is not Status.ACCEPTED]:
+    if done.refusal is not None:
+        raise done.refusal
+    if left := [one for one in done.outcomes if one.status is not Status.ACCEPTED]:
         raise Refused(
-            f"{len(left):,} of {counted(len(outcomes), 'entity')} "
-            + ("did not end as asked" if sent else "would be refused"),
-            "What was accepted is written." if sent else "Nothing was written.",
+            f"{len(left):,} of {counted(len(done.outcomes), 'entity')} did not end as asked",
+            "What was accepted is written.",
         )
 
 
 def _show_json(
     policy: Policy,
     run: RunFolder,
-    rows: Sequence[BatchRow],
-    outcomes: Mapping[str, Outcome],
+    done: Altered,
     git: OneOff | None,
     *,
     sent: bool,
 ) -> None:
+    rows, outcomes = done.rows, {one.entity: one for one in done.outcomes}
     stopped = standstill(policy, datetime.now(UTC))
     changes = [
         {
@@ -110,6 +115,7 @@ def _show_json(
         for row in rows
     ]
     said = {"run": str(run.path), "sent": sent, "standstill": stopped, "changes": changes}
+    said["guards"] = [asdict(one) for one in done.guards]
     said["findings"] = findings_json(_findings(rows))
     click.echo(json.dumps(said, ensure_ascii=False, indent=1))
 
@@ -117,12 +123,12 @@ def _show_json(
 def _show_text(
     policy: Policy,
     run: RunFolder,
-    rows: Sequence[BatchRow],
-    outcomes: Mapping[str, Outcome],
+    done: Altered,
     git: OneOff | None,
     *,
     sent: bool,
 ) -> None:
+    rows, outcomes = done.rows, {one.entity: one for one in done.outcomes}
     verb = "altered" if sent else "asked, nothing written"
     heading = line(f"{policy.cluster} ({policy.cluster_id}): {verb}", Tone.STRONG)
     table = Table(
@@ -130,6 +136,8 @@ def _show_text(
         tuple(_row(row, outcomes[row.entity], git, sent=sent) for row in rows),
     )
     show((heading, line(), table, line()))
+    if done.guards:
+        show((*map(guard_line, done.guards), line()))
     if found := _findings(rows):
         show((*finding_lines(found, most=FEW), line()))
     if (stopped := standstill(policy, datetime.now(UTC))) is not None:

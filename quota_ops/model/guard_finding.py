@@ -2,8 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from quota_ops.model.difference import Difference
 
@@ -50,3 +51,8 @@ def found(
     text = json.dumps([names, what], sort_keys=True, separators=(",", ":"))
     subject = hashlib.sha256(text.encode()).hexdigest()[:32]
     return GuardFinding(str(guard), message, None, len(rows), share, subject)
+
+
+def read_guards(values: Mapping[str, Any]) -> tuple[GuardFinding, ...]:
+    """Return the guards that alter.json names; none of one that an earlier version left."""
+    return tuple(GuardFinding(**one) for one in values.get("guards", ()))

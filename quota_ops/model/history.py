@@ -27,6 +27,8 @@ class PastRun:
     """What people said of its plan, in order."""
     size: int
     """Bytes that it takes in the run store."""
+    by: str | None = None
+    """Who made an alter, adopt or release."""
     trouble: str | None = None
     """What could not be read of it."""
 

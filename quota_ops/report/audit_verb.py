@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from quota_ops.model.approval import Decision
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.report import StageResult
 from quota_ops.report.audit import SCHEMA, Json
@@ -32,6 +33,8 @@ class VerbEnd:
     stages: tuple[StageResult, ...]
     left: Mapping[str, Any]
     outcomes: tuple[Outcome, ...]
+    decisions: tuple[Decision, ...]
+    """Who overrode which guards of an alter."""
 
 
 def verb_record(end: VerbEnd, number: int) -> Json:
@@ -57,7 +60,7 @@ def verb_record(end: VerbEnd, number: int) -> Json:
         "answer": None,
         "stages": [stage._asdict() for stage in end.stages],
         "plan": None,
-        "decisions": [],
+        "decisions": [one.as_json() for one in end.decisions],
         "rollback": None,
         "brokers": [],
         "changes": list(_changes(_KINDS[end.verb], end.left, end.outcomes)),

@@ -32,7 +32,7 @@ def _run(run: PastRun) -> Row:
         Span(run.came_to, _tone(run)),
         Span(f"{run.changes:,}" if run.changes else ""),
         Span(file_size(run.size), Tone.CONTEXT),
-        Span(", ".join(map(_said, run.decisions))),
+        Span(", ".join(map(_said, run.decisions)) or run.by or ""),
     )
     return Row(cells, below)
 

@@ -106,7 +106,8 @@ def _decision_words(one: Decision) -> str:
     acted = f" (login {one.login})" if one.by and one.login and one.by != one.login else ""
     overrode = one.said is Said.OVERRIDDEN
     did = f"overrode {', '.join(one.guards)} of" if overrode else "approved"
-    return f"{who}{acted} {did} plan {one.digest[:SHORT]} at {moment(one.at)}: {one.reason}"
+    what = f"plan {one.digest[:SHORT]}" if one.digest else "this alter"
+    return f"{who}{acted} {did} {what} at {moment(one.at)}: {one.reason}"
 
 
 def allow(*guards: str) -> str:

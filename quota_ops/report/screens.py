@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.errors import InvalidDesiredState
+from quota_ops.model.guard_finding import GuardFinding
 from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import MEANT, Status
 from quota_ops.model.plan import SHORT, Plan
@@ -135,12 +136,16 @@ def guard_lines(plan: Plan) -> Iterator[Line]:
     if stopped := standstill_words(plan):
         yield line(stopped, Tone.REFUSAL)
     yield from (line(words, Tone.CHANGE) for words in holds_words(plan))
-    for guard in plan.guards:
-        tone = Tone.REFUSAL if guard.allowed is None else Tone.CONTEXT
-        passed = "" if guard.allowed is None else f" (let through: {guard.allowed})"
-        yield (Span(guard.guard, tone), Span(f": {guard.message}{passed}"))
+    yield from map(guard_line, plan.guards)
     if asks := guards_words(plan):
         yield line(asks, Tone.REFUSAL)
+
+
+def guard_line(guard: GuardFinding) -> Line:
+    """Return what a guard found, and with what reason somebody overrode it."""
+    tone = Tone.REFUSAL if guard.allowed is None else Tone.CONTEXT
+    passed = "" if guard.allowed is None else f" (let through: {guard.allowed})"
+    return (Span(guard.guard, tone), Span(f": {guard.message}{passed}"))
 
 
 def apply_screen(report: Report) -> Screen:

@@ -6,27 +6,33 @@ only that a value which it remembers is a person's from now on, and no late writ
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from quota_ops import ledger
 from quota_ops.at_work import at_work
 from quota_ops.frames.text import MAX_BYTES, MAX_KEYS
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration
+from quota_ops.model.approval import Decision, Said
 from quota_ops.model.borders import Borders
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.guard import Guard
+from quota_ops.model.guard_finding import GuardFinding, read_guards
 from quota_ops.model.guards import judge_values
 from quota_ops.model.memory import forget_values, ledger_key
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import json_number
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.stricter import Limits
-from quota_ops.run_folder import ALTER, APPLIED, VALIDATED, RunFolder
+from quota_ops.run_folder import ALTER, APPLIED, APPROVAL, VALIDATED, RunFolder
 from quota_ops.stages import validate
 from quota_ops.stages.outcomes import all_of, interrupted
 from quota_ops.stages.ownership import Word
@@ -36,6 +42,19 @@ from quota_ops.stages.stored import Stored
 GUARDS = (Guard.RAISE, Guard.SMALL_LIMIT)
 """The guards that judge a one-off change; the others are about plans."""
 Batches = Mapping[int, Sequence[BatchRow]]
+
+
+class Altered(NamedTuple):
+    """The rows, what became of each entity, the guards that judged them, and why none was sent.
+
+    A guard that was overridden carries the reason in `allowed`. `refusal` is None where every row
+    was sent, or with validate-only could be.
+    """
+
+    rows: tuple[BatchRow, ...]
+    outcomes: tuple[Outcome, ...]
+    guards: tuple[GuardFinding, ...]
+    refusal: Refused | None
 
 
 def refuse_protected(asked: Iterable[Alteration], protect: Iterable[EntityFilter]) -> None:
@@ -60,21 +79,51 @@ def run(
     policy: Policy,
     allow: Sequence[str] = (),
     validate_only: bool,
-) -> tuple[tuple[BatchRow, ...], tuple[Outcome, ...], bool]:
-    """Ask, and unless `validate_only` send, when the broker would accept all of it.
+) -> Altered:
+    """Validate, and unless `validate_only` send, when the broker would accept all of it.
 
-    Raises Refused where a limit would become small or rise far, and `allow` does not name that
-    guard. Returns the rows, what became of each entity, and whether anything was sent.
+    Nothing is sent where a limit would become small or rise far and `allow` does not name that
+    guard. A refusal is recorded as the end of the stage apply.
     """
-    batches, outcomes = ask(folder, cluster, asked, word, allow)
-    sends = not validate_only and all(one.status is Status.ACCEPTED for one in outcomes)
-    if sends:
-        _refuse_unless_allowed(batches, policy, allow)
+    batches, outcomes = ask(folder, cluster, asked, word, allow=allow, policy=policy)
+    guards = read_guards(folder.read_json(ALTER))
+    refusal = _refusal(outcomes, guards)
     rows = tuple(row for batch in batches.values() for row in batch)
-    if sends:
-        outcomes = send(folder, cluster, batches)
-        end_memory(ledger_folder, rows, outcomes)
-    return rows, outcomes, sends
+    if not validate_only:
+        if refusal is None:
+            _record_overrides(folder, word, guards)
+            outcomes = send(folder, cluster, batches)
+            end_memory(ledger_folder, rows, outcomes)
+        else:
+            with suppress(Refused), folder.stage("apply"):
+                raise refusal
+    return Altered(rows, outcomes, guards, refusal)
+
+
+def _refusal(outcomes: Sequence[Outcome], guards: Sequence[GuardFinding]) -> Refused | None:
+    if refused := sum(one.status is not Status.ACCEPTED for one in outcomes):
+        return Refused(
+            f"{refused:,} of {counted(len(outcomes), 'entity')} would be refused",
+            "Nothing was written.",
+        )
+    if blocking := [one for one in guards if one.allowed is None]:
+        options = " ".join(f"--allow {one.guard}" for one in blocking)
+        return Refused(
+            "; ".join(f"{one.guard}: {one.message}" for one in blocking),
+            f"Nothing was written. If it is meant: {options} --reason TEXT",
+        )
+    return None
+
+
+def _record_overrides(folder: RunFolder, word: Word, guards: Sequence[GuardFinding]) -> None:
+    """Leave approval.json where guards are overridden; the digest is that of a plan, so empty."""
+    if guards:
+        shown = tuple(replace(one, allowed=None) for one in guards)
+        run = folder.about()["run"]
+        decision = Decision(
+            Said.OVERRIDDEN, "", shown, word.by, word.login, iso_utc(), word.reason, run
+        )
+        folder.write_json(APPROVAL, {"decisions": [decision.as_json()]})
 
 
 def end_memory(ledger_folder: Path, rows: Iterable[BatchRow], outcomes: Iterable[Outcome]) -> None:
@@ -95,20 +144,27 @@ def ask(
     cluster: Cluster,
     asked: Iterable[Alteration],
     word: Word,
+    *,
     allow: Sequence[str],
+    policy: Policy,
 ) -> tuple[Batches, tuple[Outcome, ...]]:
     """Leave alter.json and validated.json; the rows in batches, and what the broker would say."""
     with folder.stage("validate"):
         batches = numbered(cluster.cluster_id, asked, cluster.stored())
+        guards = [
+            asdict(replace(one, allowed=word.reason if one.guard in allow else None))
+            for one in _judge(batches, policy)
+        ]
         changes = [_row_json(row) for rows in batches.values() for row in rows]
-        folder.write_json(ALTER, word._asdict() | {"allow": list(allow), "changes": changes})
+        left = {"allow": list(allow), "guards": guards, "changes": changes}
+        folder.write_json(ALTER, word._asdict() | left)
         outcomes = validate.ask(cluster, batches)
         folder.leave_outcomes(VALIDATED, outcomes)
         return batches, outcomes
 
 
-def _refuse_unless_allowed(batches: Batches, policy: Policy, allow: Sequence[str]) -> None:
-    """Raise Refused when one of GUARDS blocks that nobody overrides."""
+def _judge(batches: Batches, policy: Policy) -> Iterator[GuardFinding]:
+    """Yield what those of GUARDS find that would block."""
     rows = [
         Difference(
             *(row.cluster, row.entity, row.key, Kind.UNMANAGED),
@@ -118,17 +174,7 @@ def _refuse_unless_allowed(batches: Batches, policy: Policy, allow: Sequence[str
         for batch in batches.values()
         for row in batch
     ]
-    findings = [
-        one
-        for one in judge_values(rows, Limits(policy, None))
-        if one.guard in GUARDS and one.guard not in allow
-    ]
-    if findings:
-        options = " ".join(f"--allow {one.guard}" for one in findings)
-        raise Refused(
-            "; ".join(f"{one.guard}: {one.message}" for one in findings),
-            f"Nothing was written. If it is meant: {options} --reason TEXT",
-        )
+    return (one for one in judge_values(rows, Limits(policy, None)) if one.guard in GUARDS)
 
 
 def send(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple[Outcome, ...]:

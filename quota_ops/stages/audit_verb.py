@@ -44,5 +44,6 @@ def run(
         tuple(one for one in results if one.status is not StageStatus.NOT_RUN),
         folder.read_json(name),
         folder.outcomes(APPLIED),
+        folder.decisions(),
     )
     return audit.run(folder, partial(verb_record, end), find)

@@ -33,14 +33,14 @@ def test_each_run_is_listed(lab: Lab) -> None:
     lab.run("reconcile")
     lab.desire({"user=<default>": {KEY: 10.0}})
     lab.refused("reconcile", allow={})
-    lab.cli("alter", "demo", "--names", "user=bob", "--add", f"{KEY}=7")
+    lab.cli("alter", "demo", "--names", "user=bob", "--add", f"{KEY}=7", "--by", "anna")
     (lab.store.root / "runs" / "demo" / "broken").mkdir()
     (lab.store.root / "runs" / "demo" / "broken" / ABOUT).write_text("{")
 
     shown = masked(said(lab.cli("runs", "demo", "--last", "3")), lab)
     assert re.sub(" +", " ", shown).splitlines() == [
         "when run cluster commit came to changes size approved by",
-        "TIME RUN demo altered 1 SIZE",
+        "TIME RUN demo altered 1 SIZE anna",
         "TIME RUN demo Not yet SIZE",
         "TIME RUN demo Yes 1 SIZE",
         "… and 2 older",

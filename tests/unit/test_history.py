@@ -24,6 +24,7 @@ NOTHING: dict[str, Any] = {
     "digest": None,
     "changes": 0,
     "decisions": [],
+    "by": None,
     "trouble": None,
 }
 

@@ -1,0 +1,97 @@
+"""Guards and the broker refuse an alter: what is written, shown and recorded."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from quota_ops.cli import main
+from quota_ops.kafka.cluster import Cluster
+from tests.writing import empty
+
+P = "producer_byte_rate"
+
+
+@pytest.fixture(name="cluster")
+def _cluster(demo: Cluster, tmp_path: Path) -> Iterator[Cluster]:
+    """The shared broker with the guards' own thresholds; its quotas are cleared at the end."""
+    folder = tmp_path / "desired_state" / "demo"
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").write_text(f"cluster_id: {demo.cluster_id}\nconnection: demo\n")
+    yield demo
+    empty(demo)
+
+
+def alter(*arguments: str) -> Result:
+    """Run the command."""
+    return CliRunner().invoke(main, ["alter", "demo", *arguments])
+
+
+@pytest.mark.usefixtures("cluster")
+def test_guards_of_a_one_off_change() -> None:
+    """A tiny limit is refused unless its guard is overridden by name, with who and why."""
+    tiny = ("--names", "user=alice", "--add", f"{P}=1")
+    why = ("--reason", "INC-31", "--by", "anna")
+
+    refused = alter(*tiny, *why)
+    runs = CliRunner().invoke(main, ["runs"]).stdout
+    shown = CliRunner().invoke(main, ["show", "last"]).stdout
+    (end,) = (json.loads(one.read_text()) for one in Path().glob("**/end-0001.json"))
+    found = "user=alice producer_byte_rate would become a limit below 16 KiB/s"
+    assert (refused.exit_code, end["stages"][-1]["status"]) == (1, "refused")
+    assert "If it is meant: --allow small_limit --reason TEXT" in refused.stderr
+    assert (end["verb"], end["by"], end["reason"]) == ("alter", "anna", "INC-31")
+    assert end["stages"][-1]["message"].startswith(f"small_limit: {found}")
+    assert "apply refused" in runs
+    assert runs.splitlines()[1].endswith("anna")
+    assert shown.partition("\n")[0] == (
+        "Not altered: nothing was written on demo, by anna, blocked by guard small_limit "
+        f"({found}): the broker would accept all of it."
+    )
+
+    told = alter(*tiny, "--allow", "small_limit", *why)
+    assert told.exit_code == 0
+    assert "QO107" in told.stdout
+    assert f"\nsmall_limit: {found} (let through: INC-31)\n" in told.stdout
+    ends = [json.loads(one.read_text()) for one in Path().glob("**/end-0001.json")]
+    (decision,) = next(one["decisions"] for one in ends if one["decisions"])
+    assert (decision["by"], decision["reason"], decision["said"]) == (
+        "anna",
+        "INC-31",
+        "overridden",
+    )
+    assert [one["message"] for one in decision["shown"]] == [found]
+    assert decision["login"] == end["login"]
+    shown = CliRunner().invoke(main, ["show", "last"]).stdout
+    assert shown.startswith(
+        "Altered: 1 of 1 change on demo was written, by anna, overriding guard small_limit "
+        f"({found})."
+    )
+    assert "anna (--allow small_limit)" in CliRunner().invoke(main, ["runs"]).stdout
+
+
+@pytest.mark.usefixtures("cluster")
+def test_validate_only_names_the_guard_that_would_block() -> None:
+    """What the broker accepts and a guard blocks is refused by validate-only too, and no end."""
+    tiny = ("--names", "user=alice", "--add", f"{P}=1", "--validate-only")
+
+    blocked = alter(*tiny)
+    allowed = alter(*tiny, "--allow", "small_limit", "--reason", "INC-31")
+
+    assert (blocked.exit_code, allowed.exit_code) == (1, 0)
+    assert blocked.stderr.startswith("small_limit: user=alice producer_byte_rate would become")
+    assert "would be accepted" in blocked.stdout
+    assert not list(Path().glob("**/end-0001.json"))
+
+
+@pytest.mark.usefixtures("cluster")
+def test_what_the_broker_refuses_has_an_end() -> None:
+    """An alter that was meant and that the broker refuses is recorded as refused."""
+    refused = alter("--names", "user=alice", "--add", f"{P}=0")
+
+    (end,) = (json.loads(one.read_text()) for one in Path().glob("**/end-0001.json"))
+    assert refused.exit_code == 1
+    assert end["stages"][-1]["message"] == "1 of 1 entity would be refused\n  Nothing was written."
+    assert "apply refused" in CliRunner().invoke(main, ["runs"]).stdout
