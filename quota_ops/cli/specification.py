@@ -9,7 +9,7 @@ names = click.option(
     multiple=True,
     metavar="TYPE=NAME[,…]",
     help="Parts with a name: user=alice,client-id=app. Given more than once, each is one part, "
-    "and commas belong to its name.",
+    "and commas belong to its name. A name may be a JSON string: 'user=\"a,client-id=b\"'.",
 )
 defaults = click.option(
     "--defaults", multiple=True, metavar="TYPE[,…]", help="Types that are the default: user."

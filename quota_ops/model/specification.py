@@ -1,14 +1,17 @@
 """KIP-546's way to say on a command line which entities are meant: names, defaults, any, strict."""
 
+import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
+from shlex import quote
 
 from quota_ops.model.entity import ENTITY_TYPES, IP, MAX_NAME_BYTES, Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
 
-_COMMA = re.compile(f",(?=(?:{'|'.join(ENTITY_TYPES)})=)")
+_END = rf"(?=,(?:{'|'.join(ENTITY_TYPES)})=|\Z)"
+_PARTS = re.compile(rf'(?:^|,)([^=",]+="(?:[^"\\]|\\.)*"{_END}|.*?{_END})', re.DOTALL)
 _LIKE_A_TYPE = re.compile(r",([A-Za-z_-]+)=")
 
 
@@ -78,13 +81,35 @@ def parse_names(given: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
     In a flag that is given once, a comma starts another part where a type and `=` follow it, and
     belongs to the name elsewhere (`user=CN=alice,O=shop`). Of a flag that is given more than once,
-    each text is one part, commas and all.
+    each text is one part, commas and all. A name that begins with a quote is a JSON string, as
+    `Entity.text` writes it: `user="a,client-id=b"` is one part.
     """
-    texts = _COMMA.split(given[0]) if len(given) == 1 else given
+    texts = _PARTS.findall(given[0]) if len(given) == 1 else given
     if len(given) == 1:
         for text in texts:
             _refuse_misspelt_type(text)
     return tuple(map(_parse_name, texts))
+
+
+def format_flags(entity: Entity) -> str:
+    """The options by which a shell names this entity, such as `--names user=alice`."""
+    return " ".join(
+        f"--defaults {quote(kind)}"
+        if name is None
+        else f"--names {quote(_format_name(kind, name))}"
+        for kind, name in entity.parts
+    )
+
+
+def _format_name(kind: str, name: str) -> str:
+    """A part as people write it, or in JSON quotes where that reads as something else."""
+    plain = f"{kind}={name}"
+    try:
+        if parse_names([plain]) == ((kind, name),):
+            return plain
+    except InvalidInput:  # a part of the name looks like a misspelt type
+        pass
+    return Entity.of({kind: name}).text
 
 
 def _parse_name(text: str) -> tuple[str, str]:
@@ -92,8 +117,22 @@ def _parse_name(text: str) -> tuple[str, str]:
     kind, equals, name = text.partition("=")
     if not equals:
         raise InvalidInput(f"--names {text!r} has no type", "Write TYPE=NAME, such as user=alice.")
+    if name.startswith('"'):
+        name = _read_quoted(text, kind, name)
     require_carried("--names", name)
     return kind, name
+
+
+def _read_quoted(text: str, kind: str, name: str) -> str:
+    try:
+        read = str(json.loads(name))
+    except ValueError:
+        raise InvalidInput(
+            f"--names {text!r}: a name that begins with a quote must be a JSON string",
+            f"If the quote is a part of the name, write {quote(Entity.of({kind: name}).text)}.",
+        ) from None
+    require_text("--names", read)
+    return read
 
 
 def require_text(option: str, given: str) -> None:
@@ -117,12 +156,15 @@ def require_carried(option: str, name: str) -> None:
 
 
 def _refuse_misspelt_type(text: str) -> None:
+    kind, _, name = text.partition("=")
+    if name.startswith('"'):
+        return
     for word in _LIKE_A_TYPE.findall(text):
         if close := get_close_matches(word.lower(), ENTITY_TYPES, n=1):
             raise InvalidInput(
                 f"--names {text!r}: {word} is not an entity type",
-                f"Did you mean {close[0]}=? If it is a part of the name, say every part by a "
-                "--names of its own.",
+                f"Did you mean {close[0]}=? If it is a part of the name, quote the name: "
+                f"--names {quote(Entity.of({kind: name}).text)}.",
             )
 
 

@@ -8,6 +8,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.numbers import counted, plural
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rollback import Rollback
+from quota_ops.model.specification import format_flags
 from quota_ops.model.unseen import is_visible
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
 
@@ -70,7 +71,7 @@ def afterwards(rollback: Rollback, cluster: str) -> Iterator[str]:
     for entity in typed[:MOST_HELD]:
         yield (
             f"To keep it, once it is written: quota-ops hold {quote(cluster)} "
-            f"{' '.join(_flags(entity))} --until 12h --reason TEXT"
+            f"{format_flags(entity)} --until 12h --reason TEXT"
         )
     if more := len(entities) - len(typed[:MOST_HELD]):
         yield f"and {counted(more, 'more entity')}, each by a hold of its own"
@@ -91,8 +92,3 @@ def _again(rollback: Rollback) -> str:
     over = sum(row.foreign and row.after is not None for row in rollback.taken)
     person = f" once a person lets it take over {counted(over, 'quota')} (guard takeover)"
     return f"sets it again{person if over else ''}"
-
-
-def _flags(entity: Entity) -> Iterator[str]:
-    for kind, name in entity.parts:
-        yield f"--defaults {kind}" if name is None else f"--names {quote(f'{kind}={name}')}"

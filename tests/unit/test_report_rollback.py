@@ -31,6 +31,9 @@ def told(*entities: Entity, commit: str | None = "c2", foreign: bool = False) ->
         Entity.of({"user": "<default>"}),
         Entity.of({"user": None}),
         Entity.of({"user": "CN=alice,O=shop", "client-id": None}),
+        Entity.of({"user": "a,client-id=b"}),
+        Entity.of({"user": "a,clientid=b", "client-id": 'c",ip=d'}),
+        Entity.of({"user": '"quoted"'}),
     ],
     ids=str,
 )

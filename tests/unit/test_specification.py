@@ -1,5 +1,6 @@
 """What KIP-546's flags mean, and which entities a filter lets through."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,12 @@ from hypothesis import strategies as st
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
-from quota_ops.model.specification import parse_entity, parse_exactly, parse_filter
+from quota_ops.model.specification import (
+    format_flags,
+    parse_entity,
+    parse_exactly,
+    parse_filter,
+)
 
 CASES = tuple(
     pytest.param(case, id=case["case"])
@@ -44,6 +50,28 @@ def test_flags_are_an_entity() -> None:
         {"client-id": "app", "user": None}
     )
     assert parse_entity(["group=a"], []) == Entity.of({"group": "a"})
+
+
+HOSTILE = st.text(st.sampled_from("a,=\"\\' \n$é")) | st.text(st.characters(codec="utf-8"))
+ODD_NAMES = HOSTILE | st.lists(
+    HOSTILE | st.sampled_from([",user=", ",client-id=", ",ip=", ",clientid=", "<default>", '="'])
+).map("".join)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["user", "client-id", "ip"]), st.none() | ODD_NAMES, min_size=1
+    ).map(Entity.of)
+)
+def test_flags_that_are_shown_mean_the_same_entity(entity: Entity) -> None:
+    """From a printed command a shell takes flags that name that entity, whatever it is called."""
+    words = shlex.split(format_flags(entity))
+    names, defaults = (
+        [word for flag, word in zip(words[::2], words[1::2], strict=True) if flag == option]
+        for option in ("--names", "--defaults")
+    )
+
+    assert parse_entity(names, defaults) == entity
 
 
 @pytest.mark.parametrize(
