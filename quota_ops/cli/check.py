@@ -11,8 +11,9 @@ import click
 
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import find_cluster
+from quota_ops.desired.commit import read_whole_checkout
 from quota_ops.desired.files import cluster_name
-from quota_ops.desired.read import Desired, find_clusters, read_cluster, refuse_strays, refuse_twins
+from quota_ops.desired.read import Desired, find_clusters, refuse_strays, refuse_twins
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.numbers import counted
 from quota_ops.model.silence import spoken
@@ -32,7 +33,7 @@ def check_clusters(
     for one in {folder.parent: folder for folder in folders}.values():
         refuse_twins(one)
     folders = folders or list(find_clusters(desired_state))
-    checked = [_checked(folder, partial(read_cluster, folder), output) for folder in folders]
+    checked = [_checked(folder, partial(read_whole_checkout, folder), output) for folder in folders]
     try:
         _tell(checked, output, strict=strict)
     finally:  # whatever that raised: every problem is told at once

@@ -72,6 +72,23 @@ def read_with_commit(
         sleep(_PAUSE)
 
 
+def read_whole_checkout(folder: Path) -> Desired:
+    """Read a cluster's folder; InvalidDesiredState also for files that its checkout leaves out.
+
+    Nothing else is compared with Git, which need not be there.
+    """
+    desired = read_cluster(folder)
+    try:
+        checkout = Repository.of_checkout(folder)
+        skipped = frozenset() if checkout is None else checkout.skipped()
+    except GitFailed:
+        return desired
+    lacking = [path for path in skipped if path not in desired.contents and is_read(path)]
+    if problems := list(_missing(folder, {}, lacking)):
+        raise InvalidDesiredState(problems, files=desired.files, quotas=len(desired.rows))
+    return desired
+
+
 def _find_commit(
     folder: Path, contents: Mapping[str, bytes], bundle: BundleVersion | None
 ) -> Provenance:

@@ -4,7 +4,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from quota_ops.cli import main
 from quota_ops.desired.commit import BundleVersion, read_with_commit
 from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.errors import GitFailed, InvalidDesiredState, InvalidInput
@@ -31,6 +33,25 @@ def test_a_file_that_the_checkout_leaves_out(
     for commit in (None, "f00", head(repository)):
         with pytest.raises(InvalidInput, match=r"payments\.yml:1:1  The checkout leaves"):
             read_with_commit(cluster_folder, given=commit)
+
+
+def test_check_finds_a_file_that_the_checkout_leaves_out(
+    cluster_folder: Path, repository: Path
+) -> None:
+    """As plan does; an uncommitted or deleted file is no problem, nor is a folder without Git."""
+    (cluster_folder / "uncommitted.yaml").write_text(TEAM.format("new", 1))
+    (cluster_folder / "search.yaml").unlink()
+    call = ("check", "demo", "--desired-state", str(cluster_folder.parent))
+    assert CliRunner().invoke(main, call).exit_code == 0
+
+    git(repository, "update-index", "--skip-worktree", "desired_state/demo/teams/payments.yml")
+    (cluster_folder / "teams" / "payments.yml").unlink()
+    result = CliRunner().invoke(main, call)
+    assert result.exit_code == InvalidDesiredState.exit_code
+    assert "teams/payments.yml:1:1  The checkout leaves out this file" in result.stdout
+
+    shutil.rmtree(repository / ".git")
+    assert CliRunner().invoke(main, call).exit_code == 0
 
 
 @pytest.mark.parametrize("checked_out", [True, False])
