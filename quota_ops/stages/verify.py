@@ -84,11 +84,11 @@ def run(
     count = len(targets) - len(wrongs)
     folder.write_json(VERIFIED, verification_json(brokers, wrongs, count, written))
     folder.write_json(METADATA, image.as_json())
+    if overtaken is not None:
+        raise Refused(overtaken, "The later run decides now. How it ended: quota-ops runs")
     raise_unless_agreed(brokers, wrongs, late_words(found))
     if not folder.has(PLAN):
         refuse_returned(found)
-    if overtaken is not None:
-        raise Refused(overtaken, "The later run decides now. How it ended: quota-ops runs")
     return wrongs
 
 
