@@ -199,6 +199,7 @@ def _read(
 def _git(desired: Desired | None, holds: Path) -> OneOff | None:
     """What becomes of the change by Git and holds; None when one of them has problems."""
     try:
-        return None if desired is None else OneOff(desired, holds_now(holds))
+        stopped = None if desired is None else standstill(desired.policy, datetime.now(UTC))
+        return None if desired is None else OneOff(desired, holds_now(holds), stopped)
     except InvalidInput:
         return None

@@ -13,8 +13,9 @@ from quota_ops.model.policy import DriftPolicy
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import BatchRow, DesiredRow, StoredQuota
 
+_UNLESS = ", unless a guard blocks it or it needs approval"
 _SET_BACK = {
-    DriftPolicy.REPAIR: "the next reconcile sets it back",
+    DriftPolicy.REPAIR: f"the next reconcile sets it back{_UNLESS}",
     DriftPolicy.ASK: "the next plan asks a person whether to set it back",
     DriftPolicy.REPORT: "drift is only reported, so it stays",
 }
@@ -23,16 +24,14 @@ _SET_BACK = {
 class OneOff:
     """Changes seen from Git: whether it will set them back, and what would keep them."""
 
-    def __init__(self, desired: Desired, holds: Sequence[Hold] = ()) -> None:
-        self._policy, self._holds = desired.policy, holds
+    def __init__(
+        self, desired: Desired, holds: Sequence[Hold] = (), standstill: str | None = None
+    ) -> None:
+        self._policy, self._holds, self._standstill = desired.policy, holds, standstill
         self._rows = {(row.entity, row.key): row for row in desired.rows}
 
     def remark(self, row: BatchRow) -> str:
         """What becomes of a changed row when Git is applied next, and who keeps it from that."""
-        hold = hold_on(self._holds, Entity.parse(row.entity))
-        return self._next(row) + (f", but it is {hold.text}" if hold else "")
-
-    def _next(self, row: BatchRow) -> str:
         asked = self._rows.get((row.entity, row.key))
         if asked is not None:
             return self._described(row, asked)
@@ -41,7 +40,8 @@ class OneOff:
         if self._policy.clear_unmanaged and any_accepts(
             self._policy.scope, Entity.parse(row.entity)
         ):
-            return f"Git does not know it: the next reconcile clears it{self._when}"
+            clears = f"the next reconcile clears it{_UNLESS}{self._when}"
+            return f"Git does not know it: {self._kept(row, 'clears it') or clears}"
         return "Git does not know it, and leaves it alone"
 
     def _described(self, row: BatchRow, asked: DesiredRow) -> str:
@@ -51,7 +51,17 @@ class OneOff:
         wanted = format_limit(asked.key, asked.value)
         drift = self._policy.drift
         when = self._when if drift is DriftPolicy.REPAIR else ""
-        return f"{place} says {wanted}: {_SET_BACK[drift]}{when}"
+        kept = None if drift is DriftPolicy.REPORT else self._kept(row, "sets it back")
+        return f"{place} says {wanted}: {kept or _SET_BACK[drift] + when}"
+
+    def _kept(self, row: BatchRow, undoes: str) -> str | None:
+        """Return why no reconcile undoes the change for a while; None where one may."""
+        hold = hold_on(self._holds, Entity.parse(row.entity))
+        if hold is not None:
+            return f"no reconcile {undoes} while it is {hold.text}"
+        if self._standstill is not None:
+            return f"no reconcile {undoes} while the cluster is {self._standstill}"
+        return None
 
     @property
     def _when(self) -> str:

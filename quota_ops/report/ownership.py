@@ -13,6 +13,7 @@ from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
 
 Asked = Mapping[tuple[str, str], DesiredRow]
 """What Git asks for, by entity and key."""
+_UNLESS = ", unless a guard blocks it or it needs approval"
 _NONE = "no quota of that name: check the spelling."
 
 
@@ -54,18 +55,18 @@ def _moves(one: Adoption) -> bool:
 def adopted_fate(one: Adoption, holds: Sequence[Hold] = ()) -> str:
     """What becomes of a row that was to be adopted, while these holds last."""
     hold = hold_on(holds, Entity.parse(one.entity)) if _moves(one) else None
-    return _adopted_fate(one) + (f", but it is {hold.text}" if hold else "")
+    return _adopted_fate(one, f", but it is {hold.text}" if hold else _UNLESS)
 
 
-def _adopted_fate(one: Adoption) -> str:
+def _adopted_fate(one: Adoption, unless: str) -> str:
     if one.refusal is not None:
         return f"not adopted: {one.refusal}"
     if one.asked is None:
-        return "Git does not describe it: the next reconcile clears it"
+        return f"Git does not describe it: the next reconcile clears it{unless}"
     place = f"{one.asked.file}:{one.asked.line} says"
     if one.asked.value == one.value:
         return f"as {place}"
-    return f"{place} {format_limit(one.key, one.asked.value)}: the next reconcile sets it"
+    return f"{place} {format_limit(one.key, one.asked.value)}: the next reconcile sets it{unless}"
 
 
 def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]], *, named: bool) -> Screen:

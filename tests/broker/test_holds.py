@@ -75,7 +75,7 @@ def test_alter_says_who_keeps_it(lab: Lab) -> None:
     altered = lab.cli("alter", *WHO, "--add", f"{KEY}=11")
 
     assert (
-        f"\n  team.yaml:4 says 10 B/s: the next reconcile sets it back, but it is {word.text}\n"
+        f"\n  team.yaml:4 says 10 B/s: no reconcile sets it back while it is {word.text}\n"
         in altered.stdout
     )
 

@@ -19,6 +19,8 @@ OLD: State = {"user=old": {KEY: 3.0}}
 THEIRS: State = {"user=theirs": {KEY: 4.0}}
 WHY = ("--reason", "a test", "--by", "anna")
 
+UNLESS = ", unless a guard blocks it or it needs approval"
+
 
 def begin(lab: Lab) -> None:
     """A ledger that was lost while Git dropped a row and moved another; two rows are not ours."""
@@ -53,7 +55,7 @@ def test_a_lost_ledger_is_rebuilt(lab: Lab) -> None:
         "\n"
         "entity      key                 value  what is next\n"
         "user=moved  producer_byte_rate  9 B/s  "
-        "team.yaml:7 says 2 B/s: the next reconcile sets it\n"
+        f"team.yaml:7 says 2 B/s: the next reconcile sets it{UNLESS}\n"
         "user=same   producer_byte_rate  1 B/s  as team.yaml:4 says"
     )
     unmanaged = ("unmanaged", "report")
@@ -65,7 +67,7 @@ def test_a_lost_ledger_is_rebuilt(lab: Lab) -> None:
         "\n"
         "entity    key                 value  what is next\n"
         "user=old  producer_byte_rate  3 B/s  "
-        "Git does not describe it: the next reconcile clears it"
+        f"Git does not describe it: the next reconcile clears it{UNLESS}"
     )
     again = said(lab.cli("adopt", "demo", "--any", "user", *WHY)).splitlines()[0]
     assert again == (f"{where}: 1 quota adopted, 3 were ours already; the cluster was not touched")
@@ -91,10 +93,22 @@ def test_what_no_plan_writes_is_not_adopted(lab: Lab) -> None:
     told = json.loads(result.stdout)
     assert {row["entity"]: (row["adopted"], row["owner"], row["next"]) for row in told["rows"]} == {
         "user=kafka-operator": (False, None, "not adopted: protected"),
-        "user=moved": (True, "team", "team.yaml:7 says 2 B/s: the next reconcile sets it"),
-        "user=old": (True, None, "Git does not describe it: the next reconcile clears it"),
+        "user=moved": (
+            True,
+            "team",
+            f"team.yaml:7 says 2 B/s: the next reconcile sets it{UNLESS}",
+        ),
+        "user=old": (
+            True,
+            None,
+            f"Git does not describe it: the next reconcile clears it{UNLESS}",
+        ),
         "user=same": (True, "team", "as team.yaml:4 says"),
-        "user=theirs": (True, None, "Git does not describe it: the next reconcile clears it"),
+        "user=theirs": (
+            True,
+            None,
+            f"Git does not describe it: the next reconcile clears it{UNLESS}",
+        ),
     }
     kept = RunFolder(lab.store.root / "runs" / "demo" / told["run"].rpartition("/")[2])
     record = kept.read_json(ADOPTED)
