@@ -1,13 +1,13 @@
 """The screens of the command line, as values that `plain` and `terminal.show` lay out."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.guard_finding import GuardFinding
 from quota_ops.model.numbers import counted
-from quota_ops.model.outcome import MEANT, Status
+from quota_ops.model.outcome import MEANT, Outcome, Status
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.quota import format_limit
 from quota_ops.model.report import Report
@@ -201,13 +201,13 @@ def verified_line(report: Report) -> Line:
 
 
 def finished_line(report: Report, place: str) -> Line:
-    """The last line of a run: what was applied, who agrees, where the report is."""
+    """The last line of a run: what it applied, now and before; who agrees; where the report is."""
     done = [one for one in report.applied if one.status is Status.ACCEPTED]
-    keys, entities = sum(len(one.keys) for one in done), len({one.entity for one in done})
+    now, before = ([one for one in done if (one.earlier is None) is new] for new in (True, False))
     seconds = duration(sum(one.seconds or 0.0 for one in report.stages))
-    parts = [f"nothing applied in {seconds}"]
-    if keys:
-        parts = [f"applied {counted(keys, 'key')} on {counted(entities, 'entity')} in {seconds}"]
+    parts = [f"applied {_keys(now)} in {seconds}" if now else f"nothing applied in {seconds}"]
+    if before:
+        parts.append(f"written before: {_keys(before)}")
     if report.brokers:
         parts.append(brokers_words(report.brokers))
     whole = MEANT.issuperset(one.status for one in report.applied) and all(
@@ -216,3 +216,8 @@ def finished_line(report: Report, place: str) -> Line:
     guarded = report.plan and report.plan.refused
     whole &= not (stopped_stages(report) or guarded or not_read_back(report))
     return line("; ".join([*parts, f"report: {place}"]), Tone.OK if whole else Tone.REFUSAL)
+
+
+def _keys(outcomes: Sequence[Outcome]) -> str:
+    keys, entities = sum(len(one.keys) for one in outcomes), {one.entity for one in outcomes}
+    return f"{counted(keys, 'key')} on {counted(len(entities), 'entity')}"

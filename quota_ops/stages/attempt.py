@@ -86,10 +86,10 @@ def _after(earlier: Outcome | None, now: Outcome) -> Outcome:
         return now
     if now.status is Status.ALREADY:
         if earlier.status is Status.ACCEPTED:
-            return earlier
-        return now._replace(status=Status.ACCEPTED, message=SETTLED)
+            return earlier._replace(earlier=wrote)
+        return now._replace(status=Status.ACCEPTED, message=SETTLED, earlier=wrote)
     if now.status is Status.NOT_SENT and earlier.status is wrote:
-        return earlier
+        return earlier._replace(earlier=wrote)
     return now._replace(earlier=wrote)
 
 

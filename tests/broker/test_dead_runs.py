@@ -215,7 +215,7 @@ def test_a_row_that_moved_after_the_kill(lab: Lab) -> None:
 
     told = [(one.keys, one.status, one.earlier) for one in run.outcomes(APPLIED)]
     assert sorted(told) == [
-        ((OTHER,), Status.ACCEPTED, None),
+        ((OTHER,), Status.ACCEPTED, Status.UNKNOWN),
         ((KEY,), Status.STALE, Status.UNKNOWN),
     ]
 
