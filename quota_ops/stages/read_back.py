@@ -1,8 +1,11 @@
 """What verify has seen since it was last written."""
 
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 
+from quota_ops.model.errors import InvalidInput
 from quota_ops.run_folder import APPLIED, VERIFIED, RunFolder
 from quota_ops.run_json import verification_from_json
 
@@ -24,6 +27,31 @@ def read_back(folder: RunFolder, rows: Keys) -> Keys:
     if applied not in {None, applied_digest(folder)}:
         return frozenset()
     return rows - {(one.entity, one.key) for one in verdicts}
+
+
+@contextmanager
+def superseding(folder: RunFolder) -> Iterator[None]:
+    """Mark verification.json as an earlier verify's when the block fails without leaving another.
+
+    What it found is still known to `read_back`; no report takes it for what the last verify found.
+    """
+    before = _state(folder)
+    try:
+        yield
+    except BaseException:
+        if before is not None and _state(folder) == before:
+            with suppress(InvalidInput):  # damaged: the report says so
+                folder.write_json(VERIFIED, folder.read_json(VERIFIED) | {"earlier": True})
+        raise
+
+
+def _state(folder: RunFolder) -> tuple[int, int] | None:
+    """What changes when verification.json is written, even with the same bytes."""
+    place = folder.path / VERIFIED
+    if not place.exists():
+        return None
+    found = place.stat()
+    return found.st_ino, found.st_mtime_ns
 
 
 def applied_digest(folder: RunFolder) -> str | None:

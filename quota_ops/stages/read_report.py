@@ -1,7 +1,7 @@
 """A run's artefacts as a report; what is missing is left out, what is damaged is said."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from quota_ops.at_work import Life, life
 from quota_ops.model.errors import InvalidInput
@@ -11,7 +11,7 @@ from quota_ops.model.report import STAGES, Record, Report, StageResult, StageSta
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow
 from quota_ops.model.tables import BATCHES, DESIRED, DIFFERENCES
-from quota_ops.model.verification import RowVerdict
+from quota_ops.model.verification import BrokerAnswer, RowVerdict
 from quota_ops.parquet import to_rows
 from quota_ops.run_folder import (
     APPLIED,
@@ -57,7 +57,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     if plan is None and not (folder.has(PLAN) or folder.has(VERIFIED)):
         plan = parts.read("diff", DIFFERENCES.file, lambda: unjudged(folder))
     verification = parts.read(
-        "verify", VERIFIED, lambda: folder.read_as(VERIFIED, verification_from_json)
+        "verify", VERIFIED, lambda: folder.read_as(VERIFIED, _last_verification)
     )
     stages = tuple(parts.stage(stage) for stage in STAGES[:-1])
     validated, applied = parts.outcomes("validate", VALIDATED), parts.outcomes("apply", APPLIED)
@@ -92,6 +92,13 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         origins=parts.read("plan", ORIGINS, lambda: read_origins(folder)) or {},
         record=parts.record(),
     )
+
+
+def _last_verification(
+    kept: Mapping[str, Any],
+) -> tuple[tuple[BrokerAnswer, ...], tuple[RowVerdict, ...], int] | None:
+    """What the last verify found; None when it failed, and what is there is an earlier one's."""
+    return None if kept.get("earlier") else verification_from_json(kept)
 
 
 def _until_apply(stages: tuple[StageResult, ...]) -> tuple[StageResult, ...]:

@@ -21,6 +21,7 @@ from quota_ops.stages import check, diff, plan
 from quota_ops.stages.anew import begin
 from quota_ops.stages.approval import nobody_approved
 from quota_ops.stages.asking import decide, earlier, plan_of
+from quota_ops.stages.read_back import superseding
 
 if TYPE_CHECKING:  # Kafka's clients are loaded while another process reads YAML
     from quota_ops.kafka.cluster import Cluster
@@ -163,7 +164,8 @@ def _approved(run: Run) -> str:
 def _verify(run: Run) -> None:
     from quota_ops.stages import verify  # noqa: PLC0415 - as above
 
-    verify.run(run.folder, run.connect(), run.ledger, run.progress)
+    with superseding(run.folder):
+        verify.run(run.folder, run.connect(), run.ledger, run.progress)
 
 
 def _report(run: Run) -> None:
