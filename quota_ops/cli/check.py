@@ -48,10 +48,10 @@ def check_clusters(
 
 def check_run(run_folder: Path, desired_state: Path, output: str, *, strict: bool) -> None:
     """Read the cluster of an earlier run again, and leave what it says in the run's folder."""
-    from quota_ops.cli.running import find_run
+    from quota_ops.cli.running import find_unwritten
     from quota_ops.stages import check
 
-    run = find_run(run_folder)
+    run = find_unwritten(run_folder, "check")
     folder = find_cluster(run.about()["cluster"], desired_state)
     _tell([_checked(folder, partial(check.run, run, folder), output)], output, strict=strict)
 

@@ -22,7 +22,7 @@ from quota_ops.model.approval import Author
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.model.policy import Policy
 from quota_ops.retention import refuse_pruned
-from quota_ops.run_folder import ABOUT, APPLIED, DESCRIBED, RunFolder
+from quota_ops.run_folder import ABOUT, APPLIED, DESCRIBED, REPORT, RunFolder, batch_file
 from quota_ops.run_store import RunStore, find_run_store, store_of
 from quota_ops.stages.chain import CHAINS, OFFLINE, RESUMED, run_stages
 from quota_ops.stages.diff import EMBEDDED
@@ -61,7 +61,7 @@ def run_command(
     if run_folder is not None:
         cluster_folder = Path()
         folder, store = find_run(run_folder), store_of(run_folder, run_store)
-        stages, policy = _resumed(name, approve, allowed), folder.policy
+        stages, policy = _resumed(name, folder, approve, allowed), folder.policy
     else:
         store = find_run_store(run_store)
         cluster_folder = options.find_cluster(str(cluster), desired_state)
@@ -143,9 +143,28 @@ def find_run(path: Path) -> RunFolder:
     return folder
 
 
-def _resumed(name: str, approve: str | None, allowed: Mapping[str, str]) -> Sequence[str]:
+def find_unwritten(path: Path, stage: str) -> RunFolder:
+    """The run folder at a path, for a stage that begins the run anew.
+
+    InvalidInput when it is none, or when the run wrote: its report and rollback need what it left.
+    """
+    folder = find_run(path)
+    if folder.has(APPLIED) or folder.has(batch_file(1)):
+        raise InvalidInput(
+            f"{path} is a run that wrote: {stage} would set aside what its report and rollback "
+            "need",
+            f"Plan anew: quota-ops plan {folder.about()['cluster']}",
+        )
+    return folder
+
+
+def _resumed(
+    name: str, folder: RunFolder, approve: str | None, allowed: Mapping[str, str]
+) -> Sequence[str]:
     """The stages of a command on an earlier run; guards that may pass now are judged anew."""
     stages: Sequence[str] = RESUMED if name == "reconcile" else (name,)
+    if folder.has(REPORT) and name in {"apply", "verify"}:
+        stages = (name, "report")  # `runs` reads it
     if "apply" not in stages:
         return stages
     if approve is None:

@@ -63,7 +63,7 @@ def describe_run(
     path: Path, run_store: str | None, connection_file: Path | None
 ) -> tuple[tuple[StoredQuota, ...], str, str]:
     """What a cluster holds now, left as `actual` in the folder of an earlier run; path and id."""
-    from quota_ops.cli.running import connection, find_run
+    from quota_ops.cli.running import connection, find_unwritten
     from quota_ops.model.entity import Entity
     from quota_ops.model.tables import ACTUAL
     from quota_ops.parquet import to_rows
@@ -71,7 +71,7 @@ def describe_run(
     from quota_ops.stages.chain import run_stages
     from quota_ops.stages.run import Run
 
-    folder, store = find_run(path), store_of(path, run_store)
+    folder, store = find_unwritten(path, "describe"), store_of(path, run_store)
     with connection(folder.policy, connection_file) as connect:
         run_stages(Run(folder, Path(), store, connect), ("describe",))
     rows = to_rows(folder.read_table(ACTUAL).select(["entity", "key", "value"]))

@@ -1,0 +1,101 @@
+"""Commands on a run that has ended: it stays whole, and nothing earlier is shown as new."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quota_ops.run_folder import PLAN, RunFolder
+from quota_ops.sandbox.broker import RunningBroker
+from tests.cli.test_screens import KEY, SMALL, STATE, masked
+from tests.lab import Lab, open_lab
+
+
+@pytest.fixture(name="lab")
+def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
+    with open_lab(broker, tmp_path) as lab:
+        lab.desire(STATE, silence=SMALL)
+        yield lab
+
+
+@pytest.fixture(name="run")
+def _run(lab: Lab) -> RunFolder:
+    """A run that wrote two quotas, verified them and reported it."""
+    return lab.run("reconcile")
+
+
+def told(lab: Lab, run: RunFolder) -> tuple[str, str]:
+    """The sentences that `runs` and `show` have for a run."""
+    (listed,) = json.loads(lab.cli("runs", "demo", "--format", "json").stdout)
+    shown = json.loads(lab.cli("show", str(run.path), "--format", "json").stdout)
+    return listed["sentence"], shown["answer"]["sentence"]
+
+
+@pytest.mark.parametrize("stage", ["check", "describe"])
+def test_a_run_that_wrote_is_not_begun_anew(stage: str, lab: Lab, run: RunFolder) -> None:
+    """The command is refused, nothing is set aside, and the run can be rolled back."""
+    before = sorted(run.path.iterdir())
+
+    ended = lab.cli(stage, "--run", str(run.path))
+
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        f"{run.path} is a run that wrote: {stage} would set aside what its report and rollback "
+        "need\n  Plan anew: quota-ops plan demo\n"
+    )
+    assert sorted(run.path.iterdir()) == before
+    planned = lab.cli("rollback", str(run.path), "--reason", "INC-31")
+    assert (planned.stderr, "2 to change of 2" in planned.stdout) == ("", True)
+
+
+def test_a_verify_without_an_answer_shows_no_earlier_one(lab: Lab, run: RunFolder) -> None:
+    """What an earlier verify found is not shown; the next verify starts from it all the same."""
+    lost = lab.root / "lost.properties"
+    lost.write_text("bootstrap.servers=127.0.0.1:1\n")
+
+    ended = lab.cli("verify", "--run", str(run.path), "--connection", str(lost))
+
+    assert (ended.returncode, ended.stdout) == (3, "applied: 2 accepted\n")
+    assert ended.stderr.startswith("cluster demo: ")
+    listed, shown = told(lab, run)
+    assert listed == shown
+    assert "verify failed" in listed
+    again = lab.cli("verify", "--run", str(run.path))
+    assert again.stdout.endswith("broker 1 agrees\n2 of 2 quotas hold on every broker.\n")
+    listed, shown = told(lab, run)
+    assert listed == shown
+    assert listed.startswith("Yes: ")
+
+
+def test_runs_and_show_agree_after_another_verify(lab: Lab, run: RunFolder) -> None:
+    """A quota that was changed since is in both, and each verify leaves one record of its end."""
+    lab.put({"user=alice": {KEY: 5.0}})
+
+    ended = lab.cli("verify", "--run", str(run.path))
+
+    assert ended.returncode == 1
+    listed, shown = told(lab, run)
+    assert listed == shown
+    assert listed.startswith("No: ")
+    assert [one.name for one in sorted(run.path.glob("end-*"))] == [
+        "end-0001.json",
+        "end-0002.json",
+    ]
+
+
+@pytest.mark.parametrize("command", ["apply", "reconcile"])
+def test_what_was_written_before_is_not_claimed_again(
+    command: str, lab: Lab, run: RunFolder
+) -> None:
+    """The last line of the same command, given again, says what was written when."""
+    again = (command, "--run", str(run.path), "--approve", run.read_json(PLAN)["digest"])
+
+    for _ in range(2):
+        ended = lab.cli(*again)
+
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert masked(ended.stdout, lab).endswith(
+            "nothing applied in TIME; written before: 2 keys on 2 entities; "
+            "1 of 1 broker agrees; report: ROOT/store/runs/demo/RUN/report.html\n"
+        )
