@@ -15,6 +15,7 @@ from quota_ops import ledger
 from quota_ops.at_work import at_work
 from quota_ops.frames.text import MAX_BYTES, MAX_KEYS
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.kafka.connection import find_connection
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.approval import Decision, Said
 from quota_ops.model.borders import Borders
@@ -33,7 +34,7 @@ from quota_ops.model.quota import json_number
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.stricter import Limits
 from quota_ops.run_folder import ALTER, APPLIED, APPROVAL, VALIDATED, RunFolder
-from quota_ops.stages import validate
+from quota_ops.stages import dead_runs, validate
 from quota_ops.stages.outcomes import all_of, interrupted
 from quota_ops.stages.ownership import Word
 from quota_ops.stages.settle import sent
@@ -92,6 +93,7 @@ def run(
     if not validate_only:
         if refusal is None:
             _record_overrides(folder, word, guards)
+            dead_runs.settle(folder, cluster, find_connection)
             outcomes = send(folder, cluster, batches)
             end_memory(ledger_folder, rows, outcomes)
         else:

@@ -221,7 +221,7 @@ def test_a_row_that_moved_after_the_kill(lab: Lab) -> None:
 
 
 def test_an_alter(lab: Lab) -> None:
-    """A one-off without a plan is told too, and the next run records its end."""
+    """A one-off is shown too; the next run or one-off records its end before it writes."""
     lab.desire({})
     change = ("alter", "demo", "--names", "user=a", "--add", f"{KEY}=7")
     run = kill(lab, partial(die_in_request, 1, before=False), change)
@@ -231,6 +231,10 @@ def test_an_alter(lab: Lab) -> None:
     lab.run("reconcile")
     record = json.loads((run.path / "end-0001.json").read_bytes())
     assert (record["verb"], record["changes"][0]["outcome"]) == ("alter", "accepted")
+
+    run = kill(lab, partial(die_in_request, 1, before=False), change)
+    assert lab.cli(*change[:-1], f"{KEY}=8").returncode == 0
+    assert (run.path / "end-0001.json").exists()
 
 
 @pytest.mark.parametrize("before", [True, False])
