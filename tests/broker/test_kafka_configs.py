@@ -98,7 +98,7 @@ def test_what_kafkas_command_sets_we_describe(broker: RunningBroker, cluster: Cl
 
     assert wait_for(cluster, BY_KAFKA) == BY_KAFKA
     lines = CliRunner().invoke(main, ["describe", "demo", "--format", "jsonl"]).stdout.splitlines()
-    said = [json.loads(line) for line in lines]
+    _, *said = [json.loads(line) for line in lines]
     assert {(Entity.of(one["entity"]), one["key"], one["value"]) for one in said} == {
         (entity, key, value) for entity, keys in BY_KAFKA.items() for key, value in keys.items()
     }

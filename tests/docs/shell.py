@@ -115,6 +115,8 @@ _VOLATILE = (
     (r"\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\dZ(-[0-9a-f]{4})?", "TIME"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "TIME"),
     (r'"asked": \d+', '"asked": TIMES'),
+    (r'"attempt": "[0-9a-f]{32}"', '"attempt": ATTEMPT'),
+    (r'"applied": "[0-9a-f]{64}"', '"applied": DIGEST'),
     (r"\b\d[\d.]* (ms|s)\b|\b\d+ min \d\d s\b", "DURATION"),
     (r"\b[0-9a-f]{40}\b|\b(?=[0-9a-f]*[a-f])[0-9a-f]{7}\b", "COMMIT"),
     # One in thirty has digits alone, as other numbers have: it stands in a column, or after a word.

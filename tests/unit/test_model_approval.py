@@ -1,7 +1,7 @@
 """A person's word on a plan: which plans need one, what it lets pass, how it is kept."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,7 +21,7 @@ from quota_ops.model.approval import (
     overridden,
 )
 from quota_ops.model.difference import Action
-from quota_ops.model.guard_finding import GuardFinding
+from quota_ops.model.guard_finding import GuardFinding, read_guards
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import WEEK, ApprovalPolicy
 from tests.unit.test_model_plan import POLICY, plan, row
@@ -199,3 +199,9 @@ def test_the_stricter_policy_asks() -> None:
     assert needs_person(loosened)
     assert approval_source(loosened) == "the last applied policy says approval: always"
     assert approval_source(plan([CHANGE])) == "cluster.yaml says approval: on_breach"
+
+
+def test_the_guards_of_an_alter_are_read_back() -> None:
+    """What alter.json says of them; a file of an earlier version says nothing."""
+    assert read_guards({"guards": [asdict(CUT)]}) == (CUT,)
+    assert read_guards({}) == ()
