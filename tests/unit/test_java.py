@@ -102,10 +102,10 @@ def test_a_java_that_cannot_be_asked_is_named(
 
 def test_spark_wants_the_same_java(only_here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An old Java is named before Spark is started on it, and what needs no Java beside it."""
-    from quota_ops.frames.spark import SparkSession, local_session  # noqa: PLC0415 - pyspark
+    from quota_ops.frames.spark import local_session  # noqa: PLC0415 - pyspark
 
     # A session that an earlier test of this process left running would be used as it is.
-    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
     java = put_java(only_here, 'openjdk version "11.0.2" 2019-01-15')
     with pytest.raises(MissingTool) as error, local_session([]):
         pass
