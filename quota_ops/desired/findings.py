@@ -14,8 +14,9 @@ from quota_ops.model.entity_findings import (
     starving_finding,
 )
 from quota_ops.model.finding import Finding
-from quota_ops.model.finding_codes import CODES, MIXED_UNITS, STARVING_BYTES
+from quota_ops.model.finding_codes import CODES, MIXED_UNITS
 from quota_ops.model.numbers import plural
+from quota_ops.model.quota import STARVING_BYTES
 
 _ESCAPE = "\\"
 """Where one stands, a name may hold what the file's text does not."""

@@ -14,10 +14,8 @@ from quota_ops.model.finding_codes import (
     NOWHERE,
     PREFIXED_USER,
     STARVING,
-    STARVING_BYTES,
-    STARVING_PERCENTAGE,
 )
-from quota_ops.model.quota import format_limit
+from quota_ops.model.quota import STARVING_BYTES, STARVING_PERCENTAGE, format_limit
 
 _PREFIX = "User:"
 _TELLING = (_PREFIX, DEFAULT_TEXT)

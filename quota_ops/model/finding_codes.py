@@ -42,10 +42,6 @@ class Code(NamedTuple):
         return self.code != IDLE_SILENCE
 
 
-STARVING_BYTES = 16_384.0
-"""Bytes per second: batch.size of Kafka's producer, so one batch a second."""
-STARVING_PERCENTAGE = 0.1
-"""Percent of a thread: at half of it each request of a broker 4.4 was held for a second."""
 OWN_PERCENTAGE = 10.0
 """Percent of a thread that describing and altering some thousand quotas takes in a window."""
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 from quota_ops.model.conforming import conforming
 from quota_ops.model.entity import CLIENT_ID, IP, USER
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
-from quota_ops.model.finding_codes import STARVING_BYTES, STARVING_PERCENTAGE
+from quota_ops.model.quota import STARVING_BYTES, STARVING_PERCENTAGE
 
 CONNECTION_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 """A file is named after it, so it is no path, and no longer than a file's name may be."""

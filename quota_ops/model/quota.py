@@ -75,6 +75,10 @@ BYTE_UNITS = {
     "MiB": 2**20,
     "GiB": 2**30,
 }
+STARVING_BYTES = 16_384.0
+"""Bytes per second: batch.size of Kafka's producer, so one batch a second."""
+STARVING_PERCENTAGE = 0.1
+"""Percent of a thread: at half of it each request of a broker 4.4 was held for a second."""
 _THOUSANDTHS = 1000
 _LIMIT = re.compile(r"(?P<number>(?:0|[1-9][0-9]*)(?:\.[0-9]+)?)(?:\s*(?P<unit>[A-Za-z%/]+))?")
 _LONGEST = 40
