@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -53,16 +53,37 @@ class Ledger:
 Edit = Callable[[dict[LedgerKey, LedgerRow]], object]
 
 
+@dataclass(slots=True)
+class _Content:
+    """What the bytes of a ledger file contain: a table, and its rows once they were needed."""
+
+    table: pa.Table
+    _rows: tuple[LedgerRow, ...] | None = None
+
+    @property
+    def rows(self) -> tuple[LedgerRow, ...]:
+        """The rows of the table."""
+        if self._rows is None:
+            self._rows = tuple(map(LedgerRow._make, parquet.to_rows(self.table)))
+        return self._rows
+
+
 @dataclass(frozen=True, slots=True)
 class LedgerFile:
-    """The last file of a ledger and its table; the name is None when there has never been one.
-
-    `rows` are the table's, where this process has them already.
-    """
+    """The last file of a ledger; the name is None when there has never been one."""
 
     name: str | None
-    table: pa.Table
-    rows: tuple[LedgerRow, ...] | None = None
+    _content: _Content
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows as an Arrow table, and the notes beside them."""
+        return self._content.table
+
+    @property
+    def rows(self) -> tuple[LedgerRow, ...]:
+        """The rows as values."""
+        return self._content.rows
 
 
 def last(folder: Path) -> LedgerFile:
@@ -75,9 +96,9 @@ def last(folder: Path) -> LedgerFile:
     try:
         there = file_numbers(folder)
         if not there:
-            return LedgerFile(None, parquet.from_rows(LEDGER, ()))
+            return LedgerFile(None, _Content(parquet.from_rows(LEDGER, ())))
         place = folder / file_name(there[-1], KIND)
-        return LedgerFile(place.name, *_said(place.read_bytes(), place))
+        return LedgerFile(place.name, _said(place.read_bytes(), place))
     except InvalidInput as error:
         raise damaged(error.message) from error
     except (OSError, RecursionError, ValueError) as error:
@@ -100,18 +121,8 @@ def damaged(why: str) -> InvalidInput:
 def read(folder: Path) -> Ledger:
     """The ledger as its last file holds it; InvalidInput as `last` says."""
     found = last(folder)
-    rows = found.rows
-    if rows is None:
-        rows = tuple(map(LedgerRow._make, parquet.to_rows(found.table)))
     notes = (known_brokers(found.table), applied_by(found.table))
-    return Ledger(found.name, rows, *applied(found.table), *notes)
-
-
-class _Content(NamedTuple):
-    """What the bytes of a ledger file say."""
-
-    table: pa.Table
-    rows: tuple[LedgerRow, ...] | None = None
+    return Ledger(found.name, found.rows, *applied(found.table), *notes)
 
 
 _known: dict[bytes, _Content] = {}
@@ -126,7 +137,7 @@ def _said(content: bytes, place: Path) -> _Content:
         _check(table, place)
         _remember(content, _Content(table))
     known = _known[content]
-    for cluster in known.table["cluster"].unique().to_pylist():
+    for cluster in set(known.table["cluster"].to_pylist()):  # `unique` loads 50 ms of pyarrow
         if safe_name(cluster) != place.parent.name:
             raise InvalidInput(f"{place} is of another cluster, {cluster}")
     return known

@@ -187,9 +187,9 @@ def _old_ledger(clears: Sequence[Difference], past: Past) -> Findings:
 
 
 def _rows(rows: Sequence[Difference]) -> str:
-    """The first rows by name and how many more there are."""
-    names = list(dict.fromkeys(f"{row.entity} {row.key}" for row in rows))
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
+    """The first row by name and how many more there are."""
+    first = f"{rows[0].entity} {rows[0].key}"
+    return first if len(rows) == 1 else f"{first} and {len(rows) - 1:,} more"
 
 
 _ABOUT_CLEARS = {Guard.REMOVALS, Guard.OWNER_REMOVED, Guard.OLD_LEDGER, Guard.EMPTY_DESIRED}

@@ -29,5 +29,6 @@ def format_percent(share: float) -> str:
     """
     if share.is_integer():
         return f"{share:+,.0f} %"
-    texts = (f"{share:+,.{digits}f}" for digits in count(1))
-    return f"{next(text for text in texts if text.rpartition('.')[2].strip('0'))} %"
+    from_whole = 2 * abs(share - round(share))
+    digits = next(one for one in count(1) if from_whole * 10**one > 1)  # fewer would be zeros
+    return f"{share:+,.{digits}f} %"

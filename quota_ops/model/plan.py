@@ -47,7 +47,7 @@ class Plan:
 
     def judged(self, guards: tuple[GuardFinding, ...]) -> "Plan":
         """The same plan with what the guards say of it."""
-        return replace(self, guards=guards)
+        return self if guards == self.guards else replace(self, guards=guards)
 
     @property
     def judged_by(self) -> Policy:
@@ -134,7 +134,9 @@ def is_cut(row: Difference, beyond: float = 0.0) -> bool:
     """
     if row.before is None or row.target is None:
         return False
-    return not isfinite(row.before) or -change_share(row) > beyond
+    if not isfinite(row.before):
+        return True
+    return row.target < row.before and -change_share(row) > beyond
 
 
 def is_raise(row: Difference, factor: float) -> bool:

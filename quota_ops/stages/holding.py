@@ -28,7 +28,7 @@ def held_entities(
     if not lasting:
         return
     sides = (folder.read_table(table) for table in (DESIRED, ACTUAL, LEDGER))
-    texts = {text for side in sides for text in side["entity"].unique().to_pylist()}
+    texts = {text for side in sides for text in side["entity"].to_pylist()}
     for text in sorted(texts):
         hold = hold_on(lasting, Entity.parse(text))
         if hold is not None:

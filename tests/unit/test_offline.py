@@ -2,6 +2,8 @@
 
 import gc
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -125,6 +127,23 @@ def test_a_diff_on_a_snapshot() -> None:
         ("user=bob", "pending", "set"),
         ("user=x", "gone", "forget"),
     ]
+
+
+def test_what_a_plan_loads() -> None:
+    """A plan beside a ledger loads no part of pyarrow that takes 50 ms and 16 MB of its own."""
+    Path("snapshot.jsonl").write_text(ALICE)
+    program = (
+        "import sys; from quota_ops.cli import main\n"
+        "try: main(['plan', 'demo', '--actual', 'snapshot.jsonl'])\n"
+        "finally: print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    loaded = set(ended.stderr.split())
+
+    assert {"pyarrow.parquet", "duckdb"} <= loaded
+    assert loaded.isdisjoint({"pyarrow.compute", "pyarrow.dataset", "pyspark", "pandas"})
 
 
 def test_a_snapshot_starts_a_run_of_its_own() -> None:
