@@ -2,7 +2,7 @@
 
 Always kept: approvals, holds, how each run that wrote or was decided on ended (`end-0001.json` and
 the records beside it), the last verified run of each cluster, each run that wrote what nobody has
-read back yet, and the newest hundred files of each ledger.
+read back yet, and the newest hundred files of each ledger and of its claims.
 """
 
 import shutil
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 
-from quota_ops import artefact, ledger
+from quota_ops import artefact, claims, ledger
 from quota_ops.history import PRUNED, past_run
 from quota_ops.ledger_end import KIND
 from quota_ops.model.errors import InvalidInput
@@ -32,7 +32,7 @@ from quota_ops.run_json import typed
 from quota_ops.run_store import RunStore
 
 LEDGER_FILES = 100
-"""Files of a ledger that are kept, the newest ones."""
+"""Files of a ledger, and claims beside it, that are kept, the newest ones."""
 ENDS = ("came_to", "sentence", "digest", "changes")
 """What pruned.json says of how a run ended."""
 
@@ -50,6 +50,7 @@ def find_expired(store: RunStore, before: datetime) -> tuple[Expired, ...]:
         *_expired_runs(store, before),
         *_expired_overviews(store, before),
         *_expired_ledger_files(store),
+        *_expired_claims(store),
     )
 
 
@@ -121,6 +122,14 @@ def _expired_ledger_files(store: RunStore) -> Iterator[Expired]:
         for number in numbers(folder, KIND)[:-LEDGER_FILES]:
             path = folder / file_name(number, KIND)
             yield Expired("ledger", folder.name, path, artefact.size_of(path), stays=False)
+
+
+def _expired_claims(store: RunStore) -> Iterator[Expired]:
+    for ledger_folder in store.ledgers():
+        folder = claims.folder_of(ledger_folder)
+        for number in numbers(folder, claims.KIND)[:-LEDGER_FILES]:
+            path = folder / file_name(number, claims.KIND)
+            yield Expired("claim", folder.name, path, artefact.size_of(path), stays=False)
 
 
 def _unsettled_runs(store: RunStore) -> frozenset[str]:

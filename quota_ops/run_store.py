@@ -4,6 +4,7 @@ ROOT/runs/CLUSTER/RUN/      one run's artefacts
 ROOT/fleet/RUN/             a drift run's overview of all clusters
 ROOT/ledger/CLUSTER_ID/     the rows that are ours, as numbered files
 ROOT/ledger_ends/CLUSTER_ID  the name of the file that its ledger ended with
+ROOT/claims/CLUSTER_ID/     which runs have begun to apply, a file each, by their numbers
 ROOT/at_work/CLUSTER/RUN    the mark of a run that writes, or died while it wrote
 ROOT/approvals/CLUSTER_ID/  what people said of plans, a file each, by digest
 ROOT/holds/CLUSTER_ID/      who held what until when, as numbered files

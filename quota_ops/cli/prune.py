@@ -25,8 +25,8 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
 
     Reads and writes the run store only. It always keeps approvals, holds, the record of how each
     run ended, the last verified run of each cluster, runs whose writes nobody has read back yet,
-    and the newest 100 files of each ledger. A pruned run stays in `runs`; its report and its
-    tables are gone, and it cannot be rolled back.
+    and the newest 100 files and claims of each ledger. A pruned run stays in `runs`; its report
+    and its tables are gone, and it cannot be rolled back.
     """
     import json
     from datetime import UTC, datetime, timedelta

@@ -9,7 +9,7 @@ class Expired:
     """Something that need not be kept: what it is, where, its bytes, and what of it stays."""
 
     what: str
-    """`run`, `overview` or `ledger`."""
+    """`run`, `overview`, `ledger` or `claim`."""
     cluster: str
     path: Path
     size: int

@@ -7,7 +7,12 @@ from quota_ops.report.screen import Row, Screen, Span, Table, line
 from quota_ops.report.wording import file_size, moment, shown
 
 _HEADINGS = ("cluster", "what", "number", "size")
-_NOUNS = {"run": "run", "overview": "overview of all clusters", "ledger": "ledger file"}
+_NOUNS = {
+    "run": "run",
+    "overview": "overview of all clusters",
+    "ledger": "ledger file",
+    "claim": "claim of a run",
+}
 
 
 def expired_screen(store: str, expired: Sequence[Expired], *, before: str, dry_run: bool) -> Screen:

@@ -5,7 +5,7 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
-from quota_ops import ledger
+from quota_ops import claims, ledger
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import NoAnswer, QuotaOpsError, Refused
@@ -23,7 +23,7 @@ from quota_ops.stages.halving import Ask
 from quota_ops.stages.holding import without_held
 from quota_ops.stages.intent import Keys, intend, is_as_planned, released, withdraw
 from quota_ops.stages.outcomes import all_of, listed
-from quota_ops.stages.overtaken import refuse_if_overtaken
+from quota_ops.stages.overtaken import claim, refuse_if_overtaken
 from quota_ops.stages.settle import sent
 from quota_ops.stages.standstill import refuse_at_standstill
 from quota_ops.stages.stored import Stored
@@ -59,6 +59,7 @@ def run(
     described = monotonic()
     stored = cluster.stored()
     spend(folder, approvals, plan)
+    claim(folder, ledger_folder)
     noted = intend(folder, plan, stored, ledger_folder)
     attempt = Attempt(folder)
     try:
@@ -91,14 +92,15 @@ def _end(folder: RunFolder, outcomes: Sequence[Outcome], noted: Keys, ledger_fol
 def _looking(folder: RunFolder, plan: Plan, ledger_folder: Path) -> Callable[[], Keys]:
     """What raises Refused when the run is overtaken, and else returns the rows released by now.
 
-    A ledger without a new file is not read.
+    Where neither the ledger nor the claims have a new file, none is read.
     """
     seen: list[int] = []
     gone: Keys = frozenset()
 
     def look() -> Keys:
         nonlocal seen, gone
-        if (files := ledger.file_numbers(ledger_folder)[-1:]) != seen:
+        last = max(ledger.file_numbers(ledger_folder), default=0)
+        if (files := [last, claims.last_number(ledger_folder)]) != seen:
             refuse_if_overtaken(folder, ledger_folder)
             gone = released(plan, ledger.read(ledger_folder).rows)
             seen = files

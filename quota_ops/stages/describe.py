@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from quota_ops import ledger, ledger_end
+from quota_ops import claims, ledger, ledger_end
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.ledger_notes import known_brokers
 from quota_ops.model import ledger_edits
@@ -36,6 +36,7 @@ class Described:
     policy: Policy
     known: ledger.LedgerFile
     ledger_end: str | None
+    claimed: int
     lasting: tuple[Hold, ...]
     actual: tuple[ActualRow, ...]
     at: datetime
@@ -52,7 +53,7 @@ def ask(
     The ledger is read first: a row that a run of ours writes in between then looks like
     somebody else's, never the other way round.
     """
-    end = ledger_end.read(ledger_folder)
+    end, claimed = ledger_end.read(ledger_folder), claims.last_number(ledger_folder)
     known, lasting = ledger.last(ledger_folder), holds_now(holds_folder)
     facts, metadata = cluster.facts_aside(), cluster.metadata_aside()
     stored, disagree = confirmed(cluster, known)
@@ -62,7 +63,7 @@ def ask(
         image, _ = with_absent(image, cluster, policy, known_brokers(known.table))
     if disagree:
         image = replace(image or Metadata(), disagree=disagree)
-    return Described(policy, known, end, lasting, actual, at, cluster, told, image)
+    return Described(policy, known, end, claimed, lasting, actual, at, cluster, told, image)
 
 
 def leave(folder: RunFolder, described: Described) -> None:
@@ -75,7 +76,7 @@ def leave(folder: RunFolder, described: Described) -> None:
     another = not isinstance(source, Snapshot) and source.cluster_id != policy.cluster_id
     if another or folder.policy() != policy:
         raise InvalidInput("cluster.yaml changed while it was read", "Run the command again.")
-    take_number_above(folder, known.table)
+    take_number_above(folder, known.table, described.claimed)
     folder.write_table(ACTUAL, described.actual)
     folder.write_arrow(LEDGER, known.table)
     folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, described.lasting)))

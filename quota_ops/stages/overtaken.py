@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from quota_ops import claims
+from quota_ops.claims import Claim
 from quota_ops.ledger import Ledger, applied, last, read
 from quota_ops.model.commit import named
 from quota_ops.model.errors import Refused
@@ -13,7 +15,7 @@ from quota_ops.model.quota import same
 from quota_ops.model.rows import DesiredRow, LedgerRow
 from quota_ops.model.tables import DESIRED, LEDGER
 from quota_ops.parquet import to_rows
-from quota_ops.run_folder import RunFolder
+from quota_ops.run_folder import ROLLBACK, RunFolder
 from quota_ops.run_json import typed
 from quota_ops.run_store import store_of
 from quota_ops.sequence import last_number
@@ -49,7 +51,7 @@ def refuse_if_overtaken(folder: RunFolder, ledger_folder: Path) -> None:
     Raises InvalidInput as `ledger.read` does.
     """
     known = read(ledger_folder)
-    why = why_lost(folder, known, ledger_folder) or why_overtaken(folder, known)
+    why = why_lost(folder, known, ledger_folder) or why_overtaken(folder, known, ledger_folder)
     if why is not None:
         raise Refused(why, "Nothing was written. Make a new plan.")
 
@@ -65,8 +67,14 @@ def why_lost(folder: RunFolder, known: Ledger, ledger_folder: Path) -> str | Non
     return f"the ledger that this plan was made from, {began}, is gone from {ledger_folder}"
 
 
-def why_overtaken(folder: RunFolder, known: Ledger) -> str | None:
-    """Which commit was applied since a run's plan was made, or which later run writes too.
+def claim(folder: RunFolder, ledger_folder: Path) -> None:
+    """Let earlier runs see that this one applies, also where it finds nothing to change."""
+    if number := folder.about()["sequence"]:
+        claims.create(ledger_folder, number, _claim_of(folder))
+
+
+def why_overtaken(folder: RunFolder, known: Ledger, ledger_folder: Path) -> str | None:
+    """Which commit was applied since a run's plan was made, or which later run applies too.
 
     Of two runs, the one with the larger number began later. What an earlier run applies meanwhile
     overtakes nobody.
@@ -78,7 +86,29 @@ def why_overtaken(folder: RunFolder, known: Ledger) -> str | None:
         if is_later and commit not in {*then[-1:], about["commit"]}:
             return f"{named(commit)} was applied since this plan was made"
     later = [row for row in known.rows if number and (row.sequence or 0) > number]
-    return _why_contradicted(folder, later) if later else None
+    why = _why_contradicted(folder, later) if later else None
+    return why or (_why_claimed(folder, number, ledger_folder) if number else None)
+
+
+def _why_claimed(folder: RunFolder, number: int, ledger_folder: Path) -> str | None:
+    """Which later run, the last of all, has begun to apply another commit or other values.
+
+    None overtakes a rollback: what it confirms is the very state that the rollback undoes.
+    """
+    last_claimed = claims.last_number(ledger_folder)
+    if last_claimed <= number or folder.has(ROLLBACK):
+        return None
+    theirs, ours = claims.read(ledger_folder, last_claimed), _claim_of(folder)
+    if theirs[1:] == ours[1:]:
+        return None
+    of = f" of {named(theirs.commit)}" if theirs.commit else ""
+    return f"run {theirs.run}{of} began later, and has started to apply"
+
+
+def _claim_of(folder: RunFolder) -> Claim:
+    about, desired = folder.about(), folder.read_table(DESIRED).to_pydict()
+    values = zip(desired["entity"], desired["key"], desired["value"], strict=True)
+    return Claim(about["run"], about["commit"], claims.digest_of(values))
 
 
 def _why_contradicted(folder: RunFolder, later: Iterable[LedgerRow]) -> str | None:
@@ -99,13 +129,14 @@ def _why_contradicted(folder: RunFolder, later: Iterable[LedgerRow]) -> str | No
     return None
 
 
-def take_number_above(folder: RunFolder, table: pa.Table) -> None:
-    """Let a run whose ledger comes from another run store come after the runs that it knows.
+def take_number_above(folder: RunFolder, table: pa.Table, claimed: int) -> None:
+    """Let a run come after all that its ledger knows, and after the last run that claimed.
 
-    That store has given larger numbers than this one has: without it every run here would seem to
-    be older than those.
+    A ledger from another run store has larger numbers than this one has given: without it every
+    run here would seem to be older than those.
     """
-    known = max(filter(None, table["sequence"].to_pylist()), default=0)
+    noted = filter(None, table["sequence"].to_pylist())
+    known = max(claimed, *noted, 0)
     if known > last_number(store_of(folder.path).sequence):
         folder.take_next_number(above=known)
 

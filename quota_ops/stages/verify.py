@@ -146,7 +146,7 @@ def _record(
     foreign = {(row.entity, row.key) for row in rows} & _foreign(folder)
     lost, unanswered = astray(folder, differences), without_answer(folder.outcomes(APPLIED))
     found = ledger.read(ledger_folder)
-    overtaken = why_overtaken(folder, found)
+    overtaken = why_overtaken(folder, found, ledger_folder)
     follows_git = overtaken is None and why_lost(folder, found, ledger_folder) is None
 
     def edit(known: dict[LedgerKey, LedgerRow]) -> None:

@@ -10,6 +10,7 @@ from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.tables import ACTUAL
 from quota_ops.run_folder import PLAN, RunFolder
 from quota_ops.stages.chain import CHAINS, RESUMED, run_stages
+from tests.broker.going_back import plan_back, reconcile, run_at, write
 from tests.broker.stage_runs import KEY, After
 from tests.lab import Lab, error_of
 from tests.writing import State
@@ -133,3 +134,46 @@ def test_what_another_run_has_noted_since(lab: Lab, monkeypatch: pytest.MonkeyPa
         f"1 of 2 entities done: run {later[0]} began later, and has started to write"
     )
     assert lab.known(INTENDED) == {**NEW, **theirs}
+
+
+def test_a_later_run_that_had_nothing_to_change(lab: Lab) -> None:
+    """Git went back while a plan waited: the run that confirmed it is not overwritten."""
+    reconcile(lab, OLD, "c1")
+    lab.desire(NEW)
+    waiting = lab.resume(at_commit(lab, "c2"))
+    run_stages(waiting, CHAINS["plan"])
+    lab.desire(OLD)
+    later = at_commit(lab, "c1")
+    run_stages(lab.resume(later), CHAINS["reconcile"])
+
+    approved = waiting.folder.read_json(PLAN)["digest"]
+    error = error_of(lab.resume(waiting.folder, approve=approved), RESUMED)
+
+    assert error.message == (
+        f"run {later.path.name} of commit c1 began later, and has started to apply"
+    )
+    assert lab.stored() == lab.known() == OLD
+
+
+def test_a_later_run_of_the_same_values(lab: Lab) -> None:
+    """It takes nothing from the plan that waits: both succeed."""
+    lab.desire(OLD)
+    waiting = lab.planned()
+    lab.run("reconcile")
+
+    run_stages(waiting, RESUMED)
+
+    assert lab.stored() == lab.known() == OLD
+
+
+def test_a_rollback_that_waited(lab: Lab) -> None:
+    """A run that had nothing to change confirms only what the rollback undoes."""
+    lab.put(OLD)
+    lab.note(OLD)
+    changed = reconcile(lab, NEW, "c1")
+    planned = plan_back(lab, changed)
+    run_at(lab, "c1")
+
+    write(lab, planned)
+
+    assert lab.stored() == OLD

@@ -44,6 +44,19 @@ def passed_while_it_waits(scene: Scene) -> Seen:
     return Seen(scene.holds(), said, scene.next_run())
 
 
+@fault("apply", "a later run finds nothing to change while a plan waits", quick=True)
+def confirmed_while_it_waits(scene: Scene) -> Seen:
+    """The later run wrote nothing, and is not overwritten either."""
+    scene.lab.desire(OLDER)
+    waiting = scene.prepare(CHAINS["plan"])
+    scene.lab.desire(BEFORE)
+    later = scene.reconcile()
+    digest = waiting.folder.read_json(PLAN)["digest"]
+    said = scene.go_on(scene.lab.resume(waiting.folder, approve=digest), RESUMED)
+    scene.lab.desire(AFTER)
+    return Seen(scene.holds(), f"the older: {said}; the later: {later}", scene.next_run())
+
+
 @fault("apply", "another run applies a newer commit while a worker sleeps between two requests")
 def passed_while_it_sleeps(scene: Scene) -> Seen:
     """Before each request apply looks into the ledger, and sends nothing more."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from quota_ops import cli, ledger
+from quota_ops import claims, cli, ledger
 from quota_ops.history import past_run
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.ledger_edits import INTENDED
@@ -129,6 +129,20 @@ def test_the_newest_files_of_a_ledger_stay(store: RunStore) -> None:
     assert names(store.ledger("id"))[0] == "00000004.parquet"
     assert len(names(store.ledger("id"))) == LEDGER_FILES
     assert ledger.read(store.ledger("id")) == before
+
+
+def test_the_newest_claims_stay(store: RunStore) -> None:
+    """Of the runs that began to apply, the last one tells earlier ones that they are late."""
+    add(store.ledger("id"), row("user=a", 1.0))
+    claim = claims.Claim("run", None, claims.digest_of([]))
+    for number in range(1, LEDGER_FILES + 3):
+        claims.create(store.ledger("id"), number, claim)
+
+    prune(store)
+
+    folder = claims.folder_of(store.ledger("id"))
+    assert (names(folder)[0], len(names(folder))) == ("00000003.json", LEDGER_FILES)
+    assert claims.read(store.ledger("id"), 102) == claim
 
 
 def test_what_people_said_stays(store: RunStore) -> None:

@@ -72,17 +72,19 @@ def test_a_run_that_begins_again_takes_a_new_number(tmp_path: Path) -> None:
 
 
 def test_a_ledger_from_another_run_store(tmp_path: Path) -> None:
-    """A run there comes after all that its ledger knows, though its store has counted less."""
+    """A run there comes after all that its ledger and claims know, where its store knows less."""
     row = LedgerRow("id", "user=a", "k", 1.0, "verified", None, None, None, "earlier", "")
     known = parquet.from_rows(LEDGER, [row._replace(sequence=500), row])
     store = RunStore(tmp_path)
     folder = began(store)
 
-    take_number_above(folder, known)
+    take_number_above(folder, known, 0)
 
     assert (number_of(folder), number_of(began(store))) == (501, 502)
-    take_number_above(folder, known)
+    take_number_above(folder, known, 502)
     assert number_of(folder) == 501
+    take_number_above(folder, known, 510)
+    assert number_of(folder) == 511
 
 
 def test_a_copied_store_goes_on_counting(tmp_path: Path) -> None:
