@@ -15,6 +15,10 @@ WORKERS ?= 2
 export UV_HTTP_TIMEOUT ?= 180
 export UV_SYSTEM_CERTS ?= true
 
+# The tests start hundreds of Python processes. Without bytecode each compiles what it imports, which
+# takes as long as all that it does then, and several seconds for Airflow.
+test faults: export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help setup demo test up down lint bench faults clean lock
 .DEFAULT_GOAL := help
 
