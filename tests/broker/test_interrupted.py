@@ -16,6 +16,7 @@ from quota_ops.frames import text
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.stages import alter, apply
 from tests.broker.stage_runs import KEY
+from tests.signals import signals_taken
 from tests.writing import empty
 
 NAMES = ("u0", "u1", "u2")
@@ -35,10 +36,8 @@ def _run_store(demo: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "changes.jsonl").write_text("\n".join(ALTER))
     monkeypatch.setattr(alter, "MAX_KEYS", 1)
     monkeypatch.setattr(text, "batches_text", partial(text.batches_text, max_keys=1))
-    # A suite in the background may ignore the signal.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield tmp_path / "store"
-    signal.signal(signal.SIGINT, before)
+    with signals_taken():
+        yield tmp_path / "store"
     monkeypatch.undo()
     empty(demo)
 

@@ -18,6 +18,7 @@ import pytest
 
 from quota_ops.sandbox.broker import RunningBroker
 from tests.lab import Lab, open_lab
+from tests.signals import signals_taken
 from tests.writing import State
 
 KEY = "producer_byte_rate"
@@ -181,19 +182,17 @@ def test_on_a_terminal(lab: Lab) -> None:
 
 def test_interrupted(lab: Lab) -> None:
     """Ctrl-C ends a command at once and quietly, with 130, and says where its run is."""
-    # A suite in the background may ignore the signal, and what it starts would inherit that.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         lab.connection_file.write_text(f"bootstrap.servers=127.0.0.1:{silent.getsockname()[1]}\n")
-        process = subprocess.Popen(
-            [sys.executable, "-m", "quota_ops", "plan", "demo"],
-            cwd=lab.root,
-            env=lab.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        signal.signal(signal.SIGINT, before)
+        with signals_taken():
+            process = subprocess.Popen(
+                [sys.executable, "-m", "quota_ops", "plan", "demo"],
+                cwd=lab.root,
+                env=lab.environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
         assert select.select([silent], [], [], 30)[0]
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)

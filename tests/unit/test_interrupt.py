@@ -10,14 +10,13 @@ from contextlib import suppress
 import pytest
 
 from quota_ops.cli.interrupt import SIGNALS, Interrupted, exit_code, heard, interrupted_words
+from tests.signals import signals_taken
 
 
 @pytest.fixture(autouse=True)
 def _as_in_a_terminal() -> Iterator[None]:
-    """The signal as Python takes it: a suite in the background may ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+    with signals_taken():
+        yield
 
 
 def interrupt(number: int = signal.SIGINT) -> None:
