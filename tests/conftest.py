@@ -19,6 +19,7 @@ settings.register_profile(
     "suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("search", settings.get_profile("suite"), derandomize=False)
+settings.register_profile("few", settings.get_profile("suite"), max_examples=10)
 settings.load_profile("suite")
 
 

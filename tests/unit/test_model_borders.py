@@ -1,6 +1,6 @@
 """The borders of a policy: its filters, asked fast."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quota_ops.model.borders import Borders
@@ -26,9 +26,14 @@ FILTERS = st.lists(
         ).filter(bool),
     )
 )
+A_OF_ANY_CLIENT = EntityFilter(
+    (FilterPart(CLIENT_ID, Match.ANY), FilterPart(USER, Match.EXACT, "a"))
+)
 FEW_NAMES = st.sampled_from(["a", "b", "c", None])
 
 
+@example([A_OF_ANY_CLIENT], {USER: "b", CLIENT_ID: "c"})
+@example([A_OF_ANY_CLIENT], {USER: "a", CLIENT_ID: "c"})
 @given(FILTERS, st.dictionaries(st.sampled_from([USER, CLIENT_ID]), FEW_NAMES, min_size=1))
 def test_borders_are_the_filters_themselves(
     filters: list[EntityFilter], names: dict[str, str | None]

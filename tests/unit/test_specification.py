@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quota_ops.model.entity import Entity
@@ -58,6 +58,8 @@ ODD_NAMES = HOSTILE | st.lists(
 ).map("".join)
 
 
+@example(Entity.of({"user": "a,client-id=b"}))
+@example(Entity.of({"user": "a,clientid=b"}))
 @given(
     st.dictionaries(
         st.sampled_from(["user", "client-id", "ip"]), st.none() | ODD_NAMES, min_size=1
