@@ -30,6 +30,7 @@ from quota_ops.run_store import RunStore
 from quota_ops.sandbox.broker import RunningBroker
 from quota_ops.stages.chain import CHAINS, run_stages
 from quota_ops.stages.run import Run
+from tests.calling import call_cli
 from tests.looking import seen_in_time
 from tests.writing import Limits, State, empty, write
 
@@ -163,6 +164,10 @@ class Lab:
             timeout=120,
             **options,
         )
+
+    def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """The command line in this process, without the second that a process takes to start."""
+        return call_cli(arguments, self.environment, self.root)
 
     @property
     def environment(self) -> dict[str, str]:

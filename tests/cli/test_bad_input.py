@@ -48,7 +48,7 @@ def _lab(secured_broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory
         yield lab
 
 
-@pytest.fixture(name="places")
+@pytest.fixture(name="places", scope="module")
 def _places(lab: Lab, secured_broker: RunningBroker) -> Iterator[dict[str, str]]:
     """What the cases name in braces."""
     lab.desire(STATE)
@@ -80,7 +80,12 @@ def filled(text: str, places: Mapping[str, str]) -> str:
 @pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
 def test_bad_input(case: Any, lab: Lab, places: dict[str, str]) -> None:
-    """The exit code and every word, within five seconds, and nothing is done."""
+    """The exit code and every word, within five seconds, and nothing is done.
+
+    A case that sets the environment or the connection is run by a process of its own.
+    """
+    lab.desire(STATE)
+    lab.connection_file.write_text(f"bootstrap.servers={lab.bootstrap}\n")
     for name, text in case.get("files", {}).items():
         (lab.folder / name).write_text(text)
     if "connection" in case:
@@ -88,9 +93,13 @@ def test_bad_input(case: Any, lab: Lab, places: dict[str, str]) -> None:
     environment = {
         name: filled(value, places) for name, value in case.get("environment", {}).items()
     }
+    arguments = [filled(word, places) for word in case["run"]]
     began = time.monotonic()
 
-    ended = lab.cli(*(filled(word, places) for word in case["run"]), environment=environment)
+    if case.keys() & {"connection", "environment"}:
+        ended = lab.cli(*arguments, environment=environment)
+    else:
+        ended = lab.call(*arguments)
 
     assert time.monotonic() - began < PROMPTLY
     assert (ended.returncode, ended.stderr) == (case["exit"], filled(case["says"], places))
