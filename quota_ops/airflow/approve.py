@@ -142,13 +142,14 @@ def _decision(event: Mapping[str, Any], asked: Mapping[str, Any]) -> "Decision":
     """What was asked, with the answer; a reason is whatever text the API was given as one."""
     from quota_ops.model.approval import Decision, Said
     from quota_ops.model.moment import iso_utc
+    from quota_ops.model.recorded import recorded
 
     said = Said.APPROVED if event["chosen_options"] == [Approve.APPROVE] else Said.REJECTED
     by, reason = event["responded_by_user"], event["params_input"].get("why")
     return replace(
         Decision.from_json(asked),
         said=Said.NOTHING if event.get("timedout") else said,
-        by=None if by is None else str(by["name"]),
+        by=None if by is None else recorded(str(by["name"])),
         at=iso_utc(event["responded_at"]),
-        reason=reason.strip() if isinstance(reason, str) else "",
+        reason=recorded(reason) if isinstance(reason, str) else "",
     )

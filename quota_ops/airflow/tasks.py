@@ -10,7 +10,9 @@ from airflow.sdk.exceptions import AirflowSkipException
 from quota_ops.airflow.endings import plainly
 from quota_ops.airflow.runs import this_run
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
+from quota_ops.model.guard_finding import idle_words
 from quota_ops.model.policy import ApprovalPolicy
+from quota_ops.model.recorded import recorded
 
 if TYPE_CHECKING:
     from quota_ops.stages.run import Run
@@ -40,10 +42,10 @@ def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | No
     from quota_ops.stages.asking import plan_of
     from quota_ops.stages.run import STAGES
 
-    allow, reason = (params or {})["allow"] or [], (params or {})["reason"] or ""
+    allow, reason = (params or {})["allow"] or [], recorded((params or {})["reason"] or "")
     allowed = dict.fromkeys(allow, reason)
     with this_run(cluster_folder, run_store, allow=allowed) as run, run.folder.stage("plan"):
-        if allow and not reason.strip():
+        if allow and not reason:
             raise InvalidInput(
                 f"the param allow names {', '.join(allow)}, and reason is empty",
                 "Trigger the DAG again and say why: it is recorded. Nothing was written.",
@@ -58,7 +60,10 @@ def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | No
                     "the param allow, and why in reason.",
                 ) from None
             logging.getLogger(__name__).warning("%s", refused.message)
-        return plan_of(run.folder).digest
+        made = plan_of(run.folder)
+        if idle := idle_words(allow, made.guards, "the param allow names"):
+            logging.getLogger(__name__).warning("%s", idle)
+        return made.digest
 
 
 @task

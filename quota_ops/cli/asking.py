@@ -12,6 +12,7 @@ from quota_ops.cli.show import MOST
 from quota_ops.model.approval import Author, Decision, Said, approval_source, needs_name
 from quota_ops.model.errors import Refused
 from quota_ops.model.plan import SHORT, Plan
+from quota_ops.model.recorded import recorded
 from quota_ops.report.screen import Tone, line
 from quota_ops.report.screens import plan_screen
 from quota_ops.run_folder import RunFolder
@@ -75,7 +76,14 @@ def _approved(plan: Plan) -> bool:
 
 def _reason() -> str:
     """Ask why, until there is an answer."""
-    return _asked(partial(click.prompt, "Reason (it is recorded with your name)"))
+    question = "Reason (it is recorded with your name)"
+    return _asked(partial(click.prompt, question, value_proc=_given))
+
+
+def _given(text: str) -> str:
+    if not recorded(text):
+        raise click.UsageError("the reason is blank")
+    return recorded(text)
 
 
 def _asked(question: Callable[[], Answer]) -> Answer:

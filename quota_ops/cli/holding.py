@@ -23,6 +23,7 @@ from quota_ops.model.policy import Policy
 from quota_ops.report.holds import holds_screen, released_words, who_holds
 from quota_ops.report.screen import Tone, line
 from quota_ops.run_store import find_run_store
+from quota_ops.stages.standstill import standstill
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,6 @@ class Cluster:
 def hold_entities(cluster: Cluster, who: EntityFilter, until: str, *, by: str, reason: str) -> None:
     """Hold entities until a time, and say so."""
     now = _now()
-    if not reason.strip():
-        raise InvalidInput("--reason is empty", "Say why: every report tells it.")
     try:
         hold = Hold(who, parse_until(until, now), by, reason, now, find_login())
     except ValueError as error:
@@ -74,7 +73,8 @@ def release_entities(cluster: Cluster, who: EntityFilter, *, by: str, reason: st
     word = holds.release(cluster.holds, who, by=by, reason=reason or "")
     lasting = in_force(holds.read(cluster.holds), word.at)
     known = _is_described(cluster.folder, who)
-    remarks = released_words(cluster.policy, who, lasting, known=known)
+    stopped = standstill(cluster.policy, word.at)
+    remarks = released_words(cluster.policy, who, lasting, known=known, standstill=stopped)
     held = who_holds(who, lasting)
     words = f"is released, and still {held.text} ({held.who.text})" if held else "is no longer held"
     cluster.tell(word, words, *remarks)

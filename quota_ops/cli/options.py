@@ -10,6 +10,7 @@ import click
 from quota_ops.login import find_login
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guard import Guard
+from quota_ops.model.recorded import recorded
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -54,26 +55,23 @@ detailed_exitcode = click.option(
 )
 
 
-def _kept(ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
-    """What is typed as text that can be kept; bytes that are no UTF-8 stand escaped."""
-    del ctx, option
-    return given and given.encode(errors="backslashreplace").decode()
+def _recorded(remedy: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
+    """Return what takes a text as it is recorded; InvalidInput when it is blank."""
 
+    def take(_ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
+        if given is not None and not recorded(given):
+            raise InvalidInput(f"{option.opts[0]} is blank, and is recorded", remedy)
+        return given and recorded(given)
 
-def _name(ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
-    """Return a name as `_kept` does; InvalidInput when it is blank."""
-    if given is not None and not given.strip():
-        raise InvalidInput(
-            "--by is blank, and is recorded", "Give a name, or leave out --by: your login is taken."
-        )
-    return _kept(ctx, option, given)
+    return take
 
 
 def _commit(ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
     """Return a commit id as typed; InvalidInput when it cannot be one."""
+    del ctx, option
     if given is not None and not _COMMIT.fullmatch(given):
         raise InvalidInput(
-            f"--commit {_kept(ctx, option, given)!r} is no commit id: that has 1 to 200 letters, "
+            f"--commit {recorded(given)!r} is no commit id: that has 1 to 200 letters, "
             "digits, '.', '_', '/' and '-'",
             "Give the id, or leave out --commit: the commit of the checkout is taken.",
         )
@@ -91,7 +89,7 @@ by = click.option(
     "--by",
     default=find_login,
     metavar="NAME",
-    callback=_name,
+    callback=_recorded("Give a name, or leave out --by: your login is taken."),
     help="Who asks; it is recorded.  [default: your login]",
 )
 
@@ -112,7 +110,8 @@ run = on_run("Run just this stage")
 
 def reason(why: str, *, required: bool = False) -> Callable[[Command], Command]:
     """The option --reason, with what it is for."""
-    return click.option("--reason", required=required, callback=_kept, help=why)
+    remedy = "Say why." if required else "Say why, or leave out --reason."
+    return click.option("--reason", required=required, callback=_recorded(remedy), help=why)
 
 
 allow = click.option(
@@ -131,7 +130,7 @@ def allowing(command: Command) -> Command:
 
 def allowed(allow: tuple[str, ...], reason: str | None, approve: str | None) -> dict[str, str]:
     """The guards that may pass, each with the reason; InvalidInput without one."""
-    if allow and not (reason or "").strip():
+    if allow and not reason:
         raise InvalidInput(f"--allow {allow[0]} needs a reason", "Add --reason TEXT.")
     if reason is not None and not (allow or approve):
         raise InvalidInput(

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -36,6 +37,7 @@ from quota_ops.run_store import find_run_store
 from quota_ops.stages import audit_verb, ownership
 from quota_ops.stages.holding import holds_now
 from quota_ops.stages.ownership import Word
+from quota_ops.stages.standstill import standstill
 
 
 @dataclass(frozen=True)
@@ -62,20 +64,26 @@ class Asking:
         output: str,
     ) -> Self:
         """Read the cluster's folder and start a run; InvalidInput without a reason."""
-        if not (reason or "").strip():
-            raise InvalidInput("--reason is empty", "Say why: it is recorded.")
+        if reason is None:
+            raise InvalidInput("--from-ledger needs a reason", "Add --reason TEXT: it is recorded.")
         folder = find_cluster(cluster, desired_state)
         desired, provenance = read_with_commit(folder, given=commit, must_know=True)
         policy, store = desired.policy, find_run_store(run_store)
         run = audit_verb.start(store, policy, provenance)
         ledger, holds = store.ledger(policy.cluster_id), store.holds(policy.cluster_id)
-        word = Word(by, reason or "", find_login())
+        word = Word(by, reason, find_login())
         return cls(desired, run, ledger, holds, word, output)
 
     @property
     def where(self) -> str:
         """The cluster, as headings name it."""
         return f"{self.desired.policy.cluster} ({self.desired.policy.cluster_id})"
+
+    @property
+    def standstill(self) -> str | None:
+        """The cluster and why nothing may be written to it now: `demo is paused: a move`."""
+        why = standstill(self.desired.policy, datetime.now(UTC))
+        return why and f"{self.desired.policy.cluster} is {why}"
 
 
 def wanted(
@@ -100,9 +108,10 @@ def adopt_rows(asking: Asking, connection_file: Path | None, who: EntityFilter |
         rows = ownership.adopt(
             asking.run, cluster, asking.ledger, asking.desired, wanted=who, word=asking.word
         )
-    holds = holds_now(asking.holds)
-    screen = adopted_screen(asking.where, rows, holds, named=who is not None)
-    _tell(asking, Verb.ADOPT, screen, [_adoption(one, adopted_fate(one, holds)) for one in rows])
+    holds, stopped = holds_now(asking.holds), asking.standstill
+    screen = adopted_screen(asking.where, rows, stopped, holds, named=who is not None)
+    fates = (adopted_fate(one, stopped, holds) for one in rows)
+    _tell(asking, Verb.ADOPT, screen, list(map(_adoption, rows, fates)))
 
 
 def release_rows(asking: Asking, who: EntityFilter | None) -> None:
@@ -121,6 +130,7 @@ def release_rows(asking: Asking, who: EntityFilter | None) -> None:
                 clear_unmanaged=policy.clear_unmanaged,
                 hold=hold_on(holds, entity),
                 why=why_unwritable(entity, row.key, scope, protect),
+                standstill=asking.standstill,
             ),
         )
         for row in released

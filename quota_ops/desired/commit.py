@@ -1,5 +1,6 @@
 """A cluster's files as they were read, compared with the commit that is checked out."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha1, sha256
@@ -77,16 +78,24 @@ def read_whole_checkout(folder: Path) -> Desired:
 
     Nothing else is compared with Git, which need not be there.
     """
-    desired = read_cluster(folder)
+    try:
+        desired = read_cluster(folder)
+    except InvalidDesiredState as invalid:
+        raise invalid.adding(_left_out(folder)) from None
+    if problems := _left_out(folder):
+        raise InvalidDesiredState(problems, files=desired.files, quotas=len(desired.rows))
+    return desired
+
+
+def _left_out(folder: Path) -> list[Problem]:
+    """Find the files that a checkout leaves out; none where Git does not reply."""
     try:
         checkout = Repository.of_checkout(folder)
         skipped = frozenset() if checkout is None else checkout.skipped()
     except GitFailed:
-        return desired
-    lacking = [path for path in skipped if path not in desired.contents and is_read(path)]
-    if problems := list(_missing(folder, {}, lacking)):
-        raise InvalidDesiredState(problems, files=desired.files, quotas=len(desired.rows))
-    return desired
+        return []
+    absent = (one for one in skipped if is_read(one) and not os.path.lexists(folder / one))
+    return list(_missing(folder, {}, absent))
 
 
 def _find_commit(

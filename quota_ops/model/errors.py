@@ -138,3 +138,15 @@ class InvalidDesiredState(InvalidInput):
         self.unlisted = unlisted
         more = [f"{unlisted:,} more are not listed"] if unlisted else []
         super().__init__("\n".join([*map(str, self.problems), *more]))
+
+    def adding(self, problems: Sequence[Problem]) -> "InvalidDesiredState":
+        """Return the same error with further problems of whole files."""
+        new = len({one.file for one in problems} - {one.file for one in self.problems})
+        return InvalidDesiredState(
+            (*self.problems, *problems),
+            files=self.files + new,
+            quotas=self.quotas,
+            findings=self.findings,
+            unlisted=self.unlisted,
+            files_with_problems=self.files_with_problems + new,
+        )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quota_ops.model.difference import Difference
+from quota_ops.model.numbers import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +57,14 @@ def found(
 def read_guards(values: Mapping[str, Any]) -> tuple[GuardFinding, ...]:
     """Return the guards that alter.json names; none of one that an earlier version left."""
     return tuple(GuardFinding(**one) for one in values.get("guards", ()))
+
+
+def idle_words(
+    allow: Iterable[str], guards: Iterable[GuardFinding], option: str = "--allow"
+) -> str | None:
+    """Return a note that names the guards to override that did not block; None without any."""
+    idle = [name for name in dict.fromkeys(allow) if name not in {one.guard for one in guards}]
+    if not idle:
+        return None
+    which = plural(len(idle), "that guard", "those guards")
+    return f"{option} {', '.join(idle)}: {which} did not block anything, so no override is recorded"

@@ -27,11 +27,17 @@ def who_holds(who: EntityFilter, lasting: Iterable[Hold]) -> Hold | None:
 
 
 def released_words(
-    policy: Policy, who: EntityFilter, lasting: Iterable[Hold], *, known: bool
+    policy: Policy,
+    who: EntityFilter,
+    lasting: Iterable[Hold],
+    *,
+    known: bool,
+    standstill: str | None = None,
 ) -> Iterator[str]:
     """Yield what runs do with entities whose hold has ended; `known` is whether Git has any.
 
-    `lasting` are the other holds: one may cover some of the entities, or all.
+    `lasting` are the other holds: one may cover some of the entities, or all. `standstill` is why
+    nothing may be written now.
     """
     lasting = tuple(lasting)
     if (held := who_holds(who, lasting)) is not None:
@@ -48,6 +54,8 @@ def released_words(
             yield f"{one.who.text} is still {one.text}."
     if not known:
         yield "Git describes no entity of that name: what the cluster stores of it is reported."
+    if standstill is not None:
+        yield f"{policy.cluster} is {standstill}: nothing is written before that ends."
     yield f"Runs follow Git again: quota-ops plan {policy.cluster} shows what the next one changes."
 
 

@@ -13,32 +13,34 @@ from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
 
 Asked = Mapping[tuple[str, str], DesiredRow]
 """What Git asks for, by entity and key."""
-_UNLESS = ", unless a guard blocks it or it needs approval"
 _NONE = "no quota of that name: check the spelling."
 
 
 def adopted_screen(
-    where: str, found: Sequence[Adoption], holds: Sequence[Hold], *, named: bool
+    where: str,
+    found: Sequence[Adoption],
+    standstill: str | None,
+    holds: Sequence[Hold],
+    *,
+    named: bool,
 ) -> Screen:
     """The rows that were looked at, and what the next run does with each.
 
-    `holds` last now; `named` is whether somebody said whose, so that none at all may be a slip.
+    `standstill` and `holds` as `adopted_fate` takes them; `named` is whether somebody said whose,
+    so that none at all may be a slip.
     """
     adopted, ours = (sum(getattr(one, what) for one in found) for what in ("adopted", "ours"))
     before = f", {ours:,} {plural(ours, 'was', 'were')} ours already" if ours else ""
-    rows = tuple(
-        Row(
-            (
-                *map(Span, (one.entity, one.key, format_limit(one.key, one.value))),
-                Span(adopted_fate(one, holds), Tone.CHANGE if _moves(one) else Tone.CONTEXT),
-            )
-        )
-        for one in found
-    )
+    rows = tuple(_adopted_row(one, adopted_fate(one, standstill, holds)) for one in found)
     headings = ("entity", "key", "value", "what is next")
     heading = f"{where}: {counted(adopted, 'quota')} adopted{before}; the cluster was not touched"
     slip = f"The cluster holds {_NONE}" if named else None
     return (line(heading, Tone.STRONG), *_listed(headings, rows, slip))
+
+
+def _adopted_row(one: Adoption, fate: str) -> Row:
+    cells = map(Span, (one.entity, one.key, format_limit(one.key, one.value)))
+    return Row((*cells, Span(fate, Tone.CHANGE if _moves(one) else Tone.CONTEXT)))
 
 
 def _listed(headings: tuple[str, ...], rows: tuple[Row, ...], slip: str | None) -> Screen:
@@ -52,21 +54,27 @@ def _moves(one: Adoption) -> bool:
     return one.refusal is None and (one.asked is None or one.asked.value != one.value)
 
 
-def adopted_fate(one: Adoption, holds: Sequence[Hold] = ()) -> str:
-    """What becomes of a row that was to be adopted, while these holds last."""
-    hold = hold_on(holds, Entity.parse(one.entity)) if _moves(one) else None
-    return _adopted_fate(one, f", but it is {hold.text}" if hold else _UNLESS)
+def adopted_fate(one: Adoption, standstill: str | None, holds: Sequence[Hold] = ()) -> str:
+    """What becomes of a row that was to be adopted, while these holds last.
 
-
-def _adopted_fate(one: Adoption, unless: str) -> str:
+    `standstill` is the cluster's name and why nothing may be written; None where it may.
+    """
     if one.refusal is not None:
         return f"not adopted: {one.refusal}"
+    hold = hold_on(holds, Entity.parse(one.entity))
+    kept = f"it is {hold.text}" if hold else standstill
     if one.asked is None:
-        return f"Git does not describe it: the next reconcile clears it{unless}"
+        return f"Git does not describe it: {_next('clears', kept)}"
     place = f"{one.asked.file}:{one.asked.line} says"
     if one.asked.value == one.value:
         return f"as {place}"
-    return f"{place} {format_limit(one.key, one.asked.value)}: the next reconcile sets it{unless}"
+    return f"{place} {format_limit(one.key, one.asked.value)}: {_next('sets', kept)}"
+
+
+def _next(does: str, kept: str | None) -> str:
+    if kept is not None:
+        return f"no reconcile {does} it while {kept}"
+    return f"the next reconcile {does} it, unless a guard blocks it or it needs approval"
 
 
 def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]], *, named: bool) -> Screen:
@@ -91,16 +99,24 @@ def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]], *, named:
 
 
 def released_fate(
-    row: LedgerRow, asked: Asked, *, clear_unmanaged: bool, hold: Hold | None, why: str | None
+    row: LedgerRow,
+    asked: Asked,
+    *,
+    clear_unmanaged: bool,
+    hold: Hold | None,
+    why: str | None,
+    standstill: str | None = None,
 ) -> str:
     """What becomes of a row that the ledger has forgotten.
 
-    `hold` is who holds its entity now, `why` says why no plan could write it.
+    `hold` is who holds its entity now, `why` says why no plan could write it; `standstill` as
+    `adopted_fate` takes it.
     """
     if row.state in REMEMBERED:
         return "no longer remembered: no run is named if it comes back"
     described = asked.get((row.entity, row.key))
-    held = f", but it is {hold.text}" if hold else ""
+    kept = f"it is {hold.text}" if hold else standstill
+    held = f", but not while {kept}" if kept else ""
     if described is not None:
         place = f"{described.file}:{described.line}"
         return f"{place} describes it: a reconcile makes it ours again{held}"

@@ -196,7 +196,7 @@ def test_a_name_that_nobody_has(lab: Lab) -> None:
     [
         (("adopt", "demo", *WHY), "no entity is named"),
         (("adopt", "demo", "--all", "--names", "user=a", *WHY), "--all means every quota already"),
-        (("adopt", "demo", "--all", "--reason", " "), "--reason is empty"),
+        (("adopt", "demo", "--all", "--reason", " "), "--reason is blank, and is recorded"),
         (("release", "demo", "--all", *WHY), "--all is for --from-ledger"),
     ],
 )

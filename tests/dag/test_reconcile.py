@@ -77,8 +77,9 @@ def test_refused_by_a_guard(
     assert "Traceback" not in log
     assert quotas.stored() == {"user=alice producer_byte_rate": 900.0}
 
-    run = demo.run("reconcile_demo", allow=["takeover"], reason="agreed with payments")
+    run = demo.run("reconcile_demo", allow=["takeover", "cut"], reason="agreed with payments")
     assert (run.state, run.tasks) == ("success", DONE)
+    assert "the param allow names cut: that guard did not block anything" in caplog.text
     assert quotas.stored() == ALICE_HAS_1000
 
 

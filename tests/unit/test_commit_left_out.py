@@ -50,7 +50,14 @@ def test_check_finds_a_file_that_the_checkout_leaves_out(
     assert result.exit_code == InvalidDesiredState.exit_code
     assert "teams/payments.yml:1:1  The checkout leaves out this file" in result.stdout
 
+    (cluster_folder / "uncommitted.yaml").write_text(TEAM.format("new", 1) + "nothing: 1\n")
+    result = CliRunner().invoke(main, call)
+    assert "teams/payments.yml:1:1  The checkout leaves out this file" in result.stdout
+    assert "uncommitted.yaml:5:1  nothing is not a field" in result.stdout
+    assert "2 problems in 2 of 3 files (1 quota read)" in result.stdout
+
     shutil.rmtree(repository / ".git")
+    (cluster_folder / "uncommitted.yaml").unlink()
     assert CliRunner().invoke(main, call).exit_code == 0
 
 

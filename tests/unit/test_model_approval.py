@@ -21,7 +21,7 @@ from quota_ops.model.approval import (
     overridden,
 )
 from quota_ops.model.difference import Action
-from quota_ops.model.guard_finding import GuardFinding, read_guards
+from quota_ops.model.guard_finding import GuardFinding, idle_words, read_guards
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import WEEK, ApprovalPolicy
 from tests.unit.test_model_plan import POLICY, plan, row
@@ -199,6 +199,28 @@ def test_the_stricter_policy_asks() -> None:
     assert needs_person(loosened)
     assert approval_source(loosened) == "the last applied policy says approval: always"
     assert approval_source(plan([CHANGE])) == "cluster.yaml says approval: on_breach"
+
+
+@pytest.mark.parametrize(
+    ("allow", "words"),
+    [
+        ((), None),
+        (("cut",), None),
+        (
+            ("cut", "removals", "removals"),
+            "--allow removals: that guard did not block anything, so no override is recorded",
+        ),
+        (
+            ("drift", "raise"),
+            "--allow drift, raise: those guards did not block anything, so no override is recorded",
+        ),
+    ],
+)
+def test_an_override_of_a_guard_that_does_not_block(
+    allow: tuple[str, ...], words: str | None
+) -> None:
+    """Each such guard is named once."""
+    assert idle_words(allow, [CUT]) == words
 
 
 def test_the_guards_of_an_alter_are_read_back() -> None:

@@ -4,7 +4,8 @@ from errno import EMFILE
 
 import pytest
 
-from quota_ops.model.errors import Unexpected
+from quota_ops.model.errors import InvalidDesiredState, Unexpected
+from quota_ops.model.problem import Problem
 
 
 @pytest.mark.parametrize(
@@ -23,3 +24,13 @@ def test_an_unexpected_error_has_a_remedy(error: BaseException, message: str, re
     assert told.message == message
     assert str(told.remedy).startswith(remedy)
     assert str(told.remedy).endswith("What a run has written so far is listed by: quota-ops runs")
+
+
+def test_problems_are_added_to_others() -> None:
+    """All are told, and each file is counted once."""
+    first, last = (Problem(file, 1, 1, f"{file} is wrong") for file in ("a.yaml", "b.yaml"))
+    error = InvalidDesiredState([first], files=3, quotas=7, unlisted=2).adding([first, last])
+
+    assert error.problems == (first, first, last)
+    assert (error.files, error.files_with_problems) == (4, 2)
+    assert (error.quotas, error.unlisted) == (7, 2)

@@ -1,5 +1,6 @@
-"""What a terminal passes on that is no UTF-8: refused as a name, kept escaped as a reason."""
+"""Text of a person that is no UTF-8, is not seen or is blank: refused, or recorded escaped."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -7,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from quota_ops.cli import COMMANDS, main
+from quota_ops.model.errors import InvalidInput
 
 NAME = "caf\udce9"
 SHOWN = "caf\\udce9"
@@ -45,16 +47,32 @@ def test_a_name_is_refused(
     assert (ended.exit_code, ended.stderr) == (2, f"{told} is not UTF-8\n{REMEDY}")
 
 
-def test_whatever_is_kept_is_text() -> None:
-    """Every command that keeps who asks and why keeps bytes that are no text as escapes."""
-    context = click.Context(main)
-    kept: dict[str, set[tuple[str, str]]] = {}
+CONTEXT = click.Context(main)
+
+
+def recorded_options() -> Iterator[tuple[str, click.Parameter]]:
+    """Each option whose text is recorded, with the name of its command."""
     for name in COMMANDS:
-        command = main.get_command(context, name)
+        command = main.get_command(CONTEXT, name)
         for option in command.params if command else ():
             if option.name in {"reason", "by"}:
-                told = option.process_value(context, NAME)
-                kept.setdefault(told, set()).add((name, option.name))
+                yield name, option
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\n", "\u200b\u3164"])
+def test_a_blank_is_refused(blank: str) -> None:
+    """Every command refuses a reason and a name in which nothing can be seen."""
+    for _, option in recorded_options():
+        with pytest.raises(InvalidInput, match=f"^{option.opts[0]} is blank, and is recorded"):
+            option.process_value(CONTEXT, blank)
+
+
+def test_whatever_is_kept_is_text() -> None:
+    """Every command that keeps who asks and why keeps bytes that are no text as escapes."""
+    kept: dict[str, set[tuple[str, str]]] = {}
+    for name, option in recorded_options():
+        told = option.process_value(CONTEXT, NAME)
+        kept.setdefault(told, set()).add((name, str(option.name)))
 
     reasons = ("plan", "validate", "apply", "report", "reconcile")
     both = (*reasons, "alter", "hold", "adopt", "release", "rollback")

@@ -4,10 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
 from quota_ops.model.hold import Hold
+from quota_ops.model.ownership import Adoption
 from quota_ops.model.policy import Policy
-from quota_ops.model.rows import LedgerRow
+from quota_ops.model.rows import DesiredRow, LedgerRow
 from quota_ops.report.holds import released_words
-from quota_ops.report.ownership import released_fate
+from quota_ops.report.ownership import adopted_fate, released_fate
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
 ALICE = EntityFilter((FilterPart("user", Match.EXACT, "alice"),))
@@ -72,6 +73,51 @@ def test_a_row_that_left_the_ledger_is_not_cleared_where_no_plan_may() -> None:
     ] == [
         "unmanaged: reported, and left alone (protected)",
         "unmanaged: reported, and left alone (protected)",
-        f"unmanaged, and clear_unmanaged says that a reconcile clears it, but it is {held.text}",
+        (
+            f"unmanaged, and clear_unmanaged says that a reconcile clears it, but not while it is "
+            f"{held.text}"
+        ),
         "unmanaged, and clear_unmanaged says that a reconcile clears it",
     ]
+
+
+ROW = DesiredRow("id", "user=alice", "producer_byte_rate", 7.0, "team", None, "team.yaml", 3)
+PAUSED = "demo is paused: a move"
+
+
+def test_no_reconcile_is_promised_while_nothing_may_be_written() -> None:
+    """A pause, a freeze and a hold keep what was adopted or released from being written."""
+    held = hold(ANY_USER)
+    differs = Adoption("user=alice", "producer_byte_rate", 5.0, ROW, None)
+
+    assert [
+        adopted_fate(one, why, holds)
+        for one, why, holds in (
+            (differs, None, ()),
+            (differs, PAUSED, ()),
+            (differs, PAUSED, (held,)),
+            (differs._replace(asked=None), PAUSED, ()),
+            (differs._replace(value=7.0), PAUSED, (held,)),
+            (differs._replace(refusal="protected"), PAUSED, (held,)),
+        )
+    ] == [
+        (
+            "team.yaml:3 says 7 B/s: the next reconcile sets it, unless a guard blocks it or it "
+            "needs approval"
+        ),
+        f"team.yaml:3 says 7 B/s: no reconcile sets it while {PAUSED}",
+        f"team.yaml:3 says 7 B/s: no reconcile sets it while it is {held.text}",
+        f"Git does not describe it: no reconcile clears it while {PAUSED}",
+        "as team.yaml:3 says",
+        "not adopted: protected",
+    ]
+    released = LedgerRow("id", *ROW[1:4], "verified", *(None,) * 3, "", "")
+    asked = {(ROW.entity, ROW.key): ROW}
+    fate = released_fate(
+        released, asked, clear_unmanaged=False, hold=None, why=None, standstill=PAUSED
+    )
+    ours = "team.yaml:3 describes it: a reconcile makes it ours again"
+    assert fate == f"{ours}, but not while {PAUSED}"
+    policy = Policy("demo", "id", "demo", paused="a move")
+    told = released_words(policy, ALICE, (), known=True, standstill="paused: a move")
+    assert list(told) == ["demo is paused: a move: nothing is written before that ends.", FOLLOW]
