@@ -1,7 +1,7 @@
 """The runs of a run store, told from a few small files of each; none is too damaged to be named."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,10 +12,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from quota_ops.at_work import Life, life
 from quota_ops.authors import read_author
+from quota_ops.model.alteration import altered_keys, count_altered
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history import PastRun
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.outcome import Outcome
 from quota_ops.model.report import STAGES, STOPPED, StageStatus
 from quota_ops.model.tables import DIFFERENCES
 from quota_ops.run_folder import (
@@ -33,17 +34,17 @@ from quota_ops.run_folder import (
     stage_file,
 )
 from quota_ops.run_json import typed
+from quota_ops.run_names import latest_first
 from quota_ops.run_store import RunStore
 
-LAST = "last"
-_MAY_HAVE_WRITTEN = {Status.ACCEPTED, Status.UNKNOWN}
 PRUNED = "pruned.json"
 """How a run ended, and when `prune` removed all but the records of it."""
 
+_ALTERED = "altered"
 _ENDS = (
     ((ADOPTED,), "adopted"),
     ((RELEASED,), "released"),
-    ((ALTER, APPLIED), "altered"),
+    ((ALTER, APPLIED), _ALTERED),
     ((ALTER,), "only asked"),
     ((VERIFIED,), "verified"),
     ((APPLIED,), "not read back"),
@@ -61,43 +62,8 @@ def past_runs(store: RunStore, cluster: str | None, most: int) -> tuple[tuple[Pa
 
     Raises InvalidInput when the store knows no run of that cluster.
     """
-    paths = _latest_first(store.runs(cluster))
+    paths = latest_first(store.runs(cluster))
     return tuple(map(past_run, paths[:most])), len(paths[most:])
-
-
-def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFolder:
-    """The run that a person means: `last`, a path, or a name or the part of one that no other has.
-
-    CLUSTER/ before it looks among that cluster's runs alone. With `last_write`, `last` is the last
-    run that wrote to a cluster. Raises InvalidInput when there is no such run, or more than one.
-    """
-    with suppress(OSError):  # a text may be too long for a path
-        if (path := Path(wanted)).joinpath(ABOUT).exists():
-            return RunFolder(path.absolute())
-    cluster, _, name = wanted.strip("/").rpartition("/")
-    paths = store.runs(cluster or None)
-    if name == LAST and paths:
-        ordered = _latest_first(paths)
-        if found := next(filter(_has_written, ordered), None) if last_write else ordered[0]:
-            return RunFolder(found)
-    for meant in (
-        [one for one in paths if one.name == name],
-        [one for one in paths if one.name.startswith(name)],
-        [one for one in paths if name in one.name],
-    ):
-        if len(meant) == 1:
-            return RunFolder(meant[0])
-        if meant:
-            names = sorted(f"{one.parent.name}/{one.name}" for one in meant)
-            more = f" and {len(names) - 5:,} more" if names[5:] else ""
-            raise InvalidInput(
-                f"{wanted!r} may be any of {len(names):,} runs: {', '.join(names[:5])}{more}",
-                "Name one of them whole.",
-            )
-    raise InvalidInput(
-        f"there is no run {wanted!r} in the run store {store.root}",
-        "The runs are listed by: quota-ops runs",
-    )
 
 
 def finished(folder: RunFolder) -> str:
@@ -158,26 +124,6 @@ class _Parts:
             return None
 
 
-def _latest_first(paths: Sequence[Path]) -> list[Path]:
-    """By their numbers; runs from before there were numbers come last, by their names."""
-    return sorted(paths, key=lambda path: (_number(path), path.name), reverse=True)
-
-
-def _number(path: Path) -> int:
-    about = _Parts(RunFolder(path)).tell(ABOUT, RunFolder(path).about)
-    return (about and about["sequence"]) or 0
-
-
-def _has_written(path: Path) -> bool:
-    """Whether a run wrote to its cluster, or may have; what is damaged may have."""
-    folder = RunFolder(path)
-    if not folder.has(APPLIED):
-        return folder.has(batch_file(1))
-    with suppress(InvalidInput):
-        return any(one.status in _MAY_HAVE_WRITTEN for one in folder.outcomes(APPLIED))
-    return True
-
-
 def _started(path: Path) -> str:
     with suppress(InvalidInput, ValueError):
         started = str(RunFolder(path).about()["started"])
@@ -217,7 +163,7 @@ def _interrupted(parts: _Parts) -> _End | None:
     for one in outcomes:
         keys[one.status.replace("_", " ")] += len(one.keys)
     sentence = ", ".join(f"{number:,} {status}" for status, number in keys.items())
-    return _End(came_to.value, sentence, _plan_digest(parts), _changes(outcomes))
+    return _End(came_to.value, sentence, _plan_digest(parts), _changes(parts, outcomes))
 
 
 def _outcomes_so_far(parts: _Parts, *, is_ended: bool) -> Iterator[Outcome]:
@@ -229,7 +175,10 @@ def _outcomes_so_far(parts: _Parts, *, is_ended: bool) -> Iterator[Outcome]:
         yield from parts.tell(name, partial(folder.outcomes, name)) or ()
 
 
-def _changes(outcomes: Iterable[Outcome]) -> int:
+def _changes(parts: _Parts, outcomes: Iterable[Outcome]) -> int:
+    altered = parts.tell(ALTER, partial(parts.folder.read_as, ALTER, altered_keys))
+    if altered is not None:
+        return count_altered(altered, outcomes)
     return sum(len(one.keys) for one in outcomes if one.was_written)
 
 
@@ -241,10 +190,14 @@ def _plan_digest(parts: _Parts) -> str | None:
 def _without_report(parts: _Parts) -> _End:
     folder = parts.folder
     digest = _plan_digest(parts)
-    changes = _changes(parts.tell(APPLIED, partial(folder.outcomes, APPLIED)) or ())
+    outcomes = parts.tell(APPLIED, partial(folder.outcomes, APPLIED)) or ()
+    changes = _changes(parts, outcomes)
     for stage in (*STAGES, "adopt", "release"):
         ended = parts.tell(stage_file(stage), partial(folder.stage_result, stage))
         if ended and ended.status in STOPPED:
             return _End(f"{stage} {ended.status}", ended.message, digest, changes)
     came_to = next((word for names, word in _ENDS if all(map(folder.has, names))), "unfinished")
+    if came_to == _ALTERED and outcomes and not changes:
+        is_unknown = any(one.may_be_written for one in outcomes)
+        came_to = "unknown" if is_unknown else "nothing changed"
     return _End(came_to, None, digest, changes)

@@ -10,13 +10,14 @@ import click
 
 from quota_ops.cli.ending import keep_verb, stoppable
 from quota_ops.cli.layout import TEXT, show
+from quota_ops.cli.show import warn_idle
 from quota_ops.desired.commit import read_with_commit
 from quota_ops.desired.one_off import OneOff
 from quota_ops.desired.read import Desired, read_policy
 from quota_ops.kafka.cluster import open_policy
 from quota_ops.kafka.connection import find_connection
 from quota_ops.login import find_login
-from quota_ops.model.alteration import Alteration
+from quota_ops.model.alteration import Alteration, altered_keys, count_altered
 from quota_ops.model.commit import Provenance
 from quota_ops.model.entity import Entity
 from quota_ops.model.entity_findings import STARVING_BELOW, name_findings, starving_finding
@@ -25,7 +26,7 @@ from quota_ops.model.finding import Finding
 from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.policy import Policy
-from quota_ops.model.quota import format_limit, json_number
+from quota_ops.model.quota import format_limit, json_number, same
 from quota_ops.model.rows import BatchRow
 from quota_ops.report.audit_verb import Verb
 from quota_ops.report.cells import outcome_words
@@ -33,7 +34,7 @@ from quota_ops.report.findings import FEW, finding_lines, findings_json
 from quota_ops.report.remarks import altered_at_standstill
 from quota_ops.report.screen import Row, Span, Table, Tone, line
 from quota_ops.report.screens import guard_line
-from quota_ops.run_folder import APPLIED, RunFolder
+from quota_ops.run_folder import ALTER, APPLIED, RunFolder
 from quota_ops.run_store import find_run_store
 from quota_ops.stages import alter, audit_verb
 from quota_ops.stages.alter import Altered
@@ -78,6 +79,7 @@ def alter_cluster(
     try:
         git = _git(desired, store.holds(policy.cluster_id))
         show_it(policy, run, done, git, sent=sent)
+        warn_idle(allow, done)
     finally:
         if not validate_only:
             keep_verb(run, Verb.ALTER)
@@ -114,7 +116,9 @@ def _show_json(
         }
         for row in rows
     ]
-    said = {"run": str(run.path), "sent": sent, "standstill": stopped, "changes": changes}
+    written = count_altered(run.read_as(ALTER, altered_keys), done.outcomes) if sent else 0
+    said = {"run": str(run.path), "sent": sent, "changed": written, "standstill": stopped}
+    said["changes"] = changes
     said["guards"] = [asdict(one) for one in done.guards]
     said["findings"] = findings_json(_findings(rows))
     click.echo(json.dumps(said, ensure_ascii=False, indent=1))
@@ -129,7 +133,7 @@ def _show_text(
     sent: bool,
 ) -> None:
     rows, outcomes = done.rows, {one.entity: one for one in done.outcomes}
-    verb = "altered" if sent else "asked, nothing written"
+    verb = _came_to(run, done) if sent else "asked, nothing written"
     heading = line(f"{policy.cluster} ({policy.cluster_id}): {verb}", Tone.STRONG)
     table = Table(
         ("entity", "key", "before", "after", "the broker says"),
@@ -152,6 +156,17 @@ def _show_text(
         click.echo(f"\nTo keep it, say so in Git:\n\nquotas:\n{keep}", nl=False)
 
 
+def _came_to(run: RunFolder, done: Altered) -> str:
+    """Return what an alter that was sent did, for its heading."""
+    changing = run.read_as(ALTER, altered_keys)
+    if not changing:
+        return "nothing changed, the cluster stored all of it before"
+    if count_altered(changing, done.outcomes):
+        return "altered"
+    is_unknown = any(one.may_be_written for one in done.outcomes)
+    return "unknown whether altered" if is_unknown else "not altered"
+
+
 def _findings(rows: Sequence[BatchRow]) -> list[Finding]:
     """What `check` would find of the names and values that are set."""
     names = dict.fromkeys(row.entity for row in rows if row.after is not None)
@@ -168,6 +183,8 @@ def _findings(rows: Sequence[BatchRow]) -> list[Finding]:
 def _row(row: BatchRow, outcome: Outcome, git: OneOff | None, *, sent: bool) -> Row:
     accepted = outcome.status is Status.ACCEPTED
     words = "would be accepted" if accepted and not sent else outcome_words(outcome)
+    if accepted and same(row.before, row.after):
+        words += ", no change"
     if outcome.code:
         words += f" [code {outcome.code}]"
     cells = (

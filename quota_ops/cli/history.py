@@ -70,7 +70,7 @@ def show(run: str, run_store: str | None, output: str) -> None:
     looks among that cluster's runs alone. It is read from what the run left; no cluster is asked.
     """
     from quota_ops.cli.past import show_past
-    from quota_ops.history import find_run
+    from quota_ops.run_names import find_run
     from quota_ops.run_store import find_run_store
 
     show_past(find_run(find_run_store(run_store), run), output)

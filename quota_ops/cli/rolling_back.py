@@ -7,12 +7,12 @@ import click
 
 from quota_ops.cli.layout import TEXT
 from quota_ops.cli.running import connection
-from quota_ops.cli.show import show_run
-from quota_ops.history import find_run
+from quota_ops.cli.show import show_run, warn_idle
 from quota_ops.login import find_login
 from quota_ops.model.approval import Author
 from quota_ops.model.errors import GuardsRefused, QuotaOpsError
 from quota_ops.retention import refuse_pruned
+from quota_ops.run_names import find_run
 from quota_ops.run_store import find_run_store, store_of
 from quota_ops.stages import rollback
 from quota_ops.stages.chain import CHAINS, run_stages
@@ -43,7 +43,8 @@ def roll_back(
             run_stages(run, CHAINS["rollback"])
         except QuotaOpsError as raised:
             error = raised
-    show_run("rollback", folder, output)
+    shown = show_run("rollback", folder, output)
+    warn_idle(allow, shown.plan)
     if isinstance(error, GuardsRefused) and output == TEXT:
         raise click.exceptions.Exit(error.exit_code)  # the screen has just said it
     if error is not None:

@@ -12,15 +12,18 @@ from quota_ops.cli import options
 from quota_ops.cli.asking import person
 from quota_ops.cli.interrupt import naming
 from quota_ops.cli.layout import TEXT
-from quota_ops.cli.show import progress, report_of, show_run
+from quota_ops.cli.show import progress, report_of, show_run, warn_idle
 from quota_ops.cli.stored import warn_unnamed
 from quota_ops.desired.files import cluster_name
 from quota_ops.desired.read import read_policy
 from quota_ops.kafka.connection import find_connection
 from quota_ops.login import find_login
 from quota_ops.model.approval import Author
-from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError
+from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.policy import Policy
+from quota_ops.model.report import Report
+from quota_ops.model.verification import BACK_OR_GONE
+from quota_ops.report.summary import unseen_words
 from quota_ops.retention import refuse_pruned
 from quota_ops.run_folder import ABOUT, APPLIED, DESCRIBED, REPORT, RunFolder, batch_file
 from quota_ops.run_store import RunStore, find_run_store, store_of
@@ -103,16 +106,31 @@ def run_command(
         shown = show_run(name, folder, output)
     finally:
         _keep_end(stages, folder, reported="report" in stages)
-    if actual is not None and folder.has(DESCRIBED):
-        warn_unnamed(actual, folder.read_json(DESCRIBED)["cluster_id"], folder.policy())
-    if actual is not None and shown.plan is not None and output == TEXT:
-        click.echo(f"offline, against {actual}: no broker was asked whether it would accept this")
+    warn_idle(allowed, shown.plan)
+    if actual is not None:
+        _show_offline(actual, folder, shown, output)
     if isinstance(error, GuardsRefused) and output == TEXT and approve is None:
         raise click.exceptions.Exit(error.exit_code)  # the screen has just said it
     if error is not None:
         raise error
+    if name == "report" and run_folder is None:
+        _refuse_unseen(shown)
     if detailed_exitcode and shown.plan is not None and shown.plan.differs:
         raise click.exceptions.Exit(DIFFERENCES_EXIST)
+
+
+def _show_offline(actual: Path, folder: RunFolder, shown: Report, output: str) -> None:
+    """Say what a snapshot in the cluster's place cannot tell."""
+    if folder.has(DESCRIBED):
+        warn_unnamed(actual, folder.read_json(DESCRIBED)["cluster_id"], folder.policy())
+    if shown.plan is not None and output == TEXT:
+        click.echo(f"offline, against {actual}: no broker was asked whether it would accept this")
+
+
+def _refuse_unseen(report: Report) -> None:
+    """Raise Refused where a broker that counts could not be asked."""
+    if missed := unseen_words(report):
+        raise Refused(missed, BACK_OR_GONE)
 
 
 def _keep_end(stages: Sequence[str], folder: RunFolder, *, reported: bool) -> None:

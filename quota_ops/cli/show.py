@@ -1,13 +1,16 @@
 """What a run says when it is over: screens for people, the report's JSON for machines."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.model.approval import approve_command, needs_person
+from quota_ops.model.guard_finding import idle_words
+from quota_ops.model.plan import Plan
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.report import Report
 from quota_ops.report import screens
@@ -16,6 +19,9 @@ from quota_ops.report.rollback import afterwards, rollback_screen
 from quota_ops.report.screen import Screen, Tone, line
 from quota_ops.run_folder import PAGE, REPORT, RunFolder
 from quota_ops.stages.read_report import read_report
+
+if TYPE_CHECKING:  # it loads Kafka's clients
+    from quota_ops.stages.alter import Altered
 
 MOST = 200
 """Rows that a screen lists; the report has them all."""
@@ -58,6 +64,12 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
     elif report.plan is not None:
         show((line(f"run: {folder.path}", Tone.CONTEXT), *_next(command, folder, report)))
     return report
+
+
+def warn_idle(allow: Iterable[str], plan: "Plan | Altered | None") -> None:
+    """Name on stderr the guards of --allow that did not block; nothing where none judged."""
+    if plan is not None and (words := idle_words(allow, plan.guards)):
+        click.echo(words, err=True)
 
 
 def _next(command: str, folder: RunFolder, report: Report) -> Screen:

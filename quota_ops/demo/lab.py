@@ -12,11 +12,11 @@ from quota_ops.demo.by_hand import ByHand, set_by_hand
 from quota_ops.demo.dag_run import TASKS, run_dag
 from quota_ops.demo.home import Home
 from quota_ops.demo.telling import Telling
-from quota_ops.history import LAST, find_run
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.errors import Refused
 from quota_ops.model.report import Report
 from quota_ops.report.screen import Tone, line
+from quota_ops.run_names import LAST, find_run
 from quota_ops.run_store import RunStore
 from quota_ops.sandbox.airflow import RunningAirflow
 from quota_ops.stages.read_report import read_report

@@ -112,7 +112,7 @@ def find_needless(
     """
     known = None if registered is None else {one.id for one in registered}
     return tuple(
-        (one, "is alive" if one in live else "is no longer registered")
+        (one, "is alive" if one in live else "is not registered")
         for one in sorted(retired)
         if one in live or (known is not None and one not in known)
     )

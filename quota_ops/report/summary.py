@@ -84,6 +84,10 @@ def _uncompared(report: Report, cluster: str) -> Answer:
 
 
 def _agreed(report: Report, cluster: str) -> str:
+    if report.rollback is None and report.commit is None:
+        uncommitted = report.provenance.uncommitted
+        why = "which are not all committed" if uncommitted else "of no known commit"
+        return f"{cluster} holds what the files say, {why}"
     if report.rollback is None:
         return f"{cluster} holds what Git says"
     left = "has been rolled back" if report.applied else "left nothing to roll back"
@@ -183,8 +187,18 @@ def _silence(report: Report) -> str | None:
     silent = [str(one.broker) for one in report.brokers if one.behind is None and not one.absent]
     if silent:
         return f"broker {', '.join(silent)} did not answer"
-    absent = [str(one.broker) for one in report.brokers if one.absent]
-    return f"broker {', '.join(absent)} could not be asked" if absent else None
+    absent = [one.broker for one in report.brokers if one.absent]
+    if not report.brokers and report.metadata:
+        absent = [one.id for one in report.metadata.missed]
+    return f"broker {', '.join(map(str, absent))} could not be asked" if absent else None
+
+
+def unseen_words(report: Report) -> str | None:
+    """Return which brokers a run without verify could not ask; None where it missed none."""
+    if report.metadata is None or report.brokers or not report.metadata.missed:
+        return None
+    missed = [f"{one.named} {one.why}" for one in report.metadata.missed]
+    return f"not every broker could be asked: {'; '.join(missed)}"
 
 
 def stopped_stages(report: Report) -> tuple[StageResult, ...]:

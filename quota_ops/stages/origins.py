@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from quota_ops.model.alteration import altered_keys
 from quota_ops.model.difference import Difference, Kind
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.origin import UNKNOWN, Origin
@@ -108,10 +109,11 @@ def _records(run: RunFolder, wanted: Mapping[Key, float | None]) -> Iterator[tup
         elif run.has(ALTER) and run.has(APPLIED):
             said = run.read_json(ALTER)
             done = {one.entity for one in run.outcomes(APPLIED) if one.status is Status.ACCEPTED}
+            changed = altered_keys(said)
             for row in said["changes"]:
                 key, value = (row["entity"], row["key"]), row["after"]
-                written = row["entity"] in done and value is not None and key in wanted
-                if written and same(float(value), wanted[key]):
+                written = row["entity"] in done and value is not None and key in changed
+                if written and key in wanted and same(float(value), wanted[key]):
                     words = f"set by {said['by']} with alter in {_named(run)}"
                     yield key, Origin(words, run.about()["started"])
 

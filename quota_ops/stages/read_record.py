@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from quota_ops.model.alteration import altered_keys, count_altered
 from quota_ops.model.guard_finding import GuardFinding, read_guards
 from quota_ops.model.numbers import counted, plural
 from quota_ops.model.outcome import Status
@@ -10,6 +11,7 @@ from quota_ops.run_folder import ADOPTED, ALTER, APPLIED, RELEASED, VALIDATED, R
 
 _REFUSED = "the broker refuses {} of {}"
 _ACCEPTED = "the broker would accept all of it"
+_UNALTERED = ("Not altered", "Unknown")
 _ONLY_ASKED = f"{_ACCEPTED}, and was only asked"
 
 
@@ -21,9 +23,8 @@ def read_record(folder: RunFolder) -> Record | None:
     for name, say in _RECORDS.items():
         if folder.has(name):
             values = folder.read_json(name)
-            rows = values.get("changes", values.get("rows", ()))
             by = f", by {values['by']}" if values.get("by") else ""
-            return say(folder, len(rows), by + _guards(folder.read_as(name, read_guards)))
+            return say(folder, by + _guards(folder.read_as(name, read_guards)))
     return None
 
 
@@ -38,14 +39,19 @@ def _guards(guards: Sequence[GuardFinding]) -> str:
     return f", {did} {found}" if found else ""
 
 
-def _altered(folder: RunFolder, rows: int, by: str) -> Record:
-    cluster = folder.about()["cluster"]
+def _altered(folder: RunFolder, by: str) -> Record:
+    cluster, changing = folder.about()["cluster"], folder.read_as(ALTER, altered_keys)
     if folder.has(APPLIED):
-        done = folder.outcomes(APPLIED)
-        keys = sum(len(one.keys) for one in done if one.status is Status.ACCEPTED)
-        were = plural(rows, "was", "were")
-        words = f"{keys:,} of {counted(rows, 'change')} on {cluster} {were} written{by}"
-        return Record("Altered" if keys else "Not altered", words)
+        if not changing:
+            stores = f"{cluster} stored all of it before"
+            return Record("Not altered", f"nothing was to change{by}: {stores}")
+        outcomes = folder.outcomes(APPLIED)
+        keys = count_altered(changing, outcomes)
+        unknown = sum(len(one.keys) for one in outcomes if one.may_be_written)
+        were = plural(len(changing), "was", "were")
+        may = f", {unknown:,} may have been" if unknown else ""
+        words = f"{keys:,} of {counted(len(changing), 'change')} on {cluster} {were} written"
+        return Record("Altered" if keys else _UNALTERED[bool(unknown)], f"{words}{may}{by}")
     asked = folder.outcomes(VALIDATED)
     refused = sum(one.status is not Status.ACCEPTED for one in asked)
     stopped = folder.stage_result("apply").status is StageStatus.REFUSED
@@ -55,17 +61,21 @@ def _altered(folder: RunFolder, rows: int, by: str) -> Record:
     return Record("Not altered", f"nothing was written on {cluster}{by}: {why}")
 
 
-def _adopted(folder: RunFolder, rows: int, by: str) -> Record:
-    quotas, cluster = counted(rows, "quota"), folder.about()["cluster"]
+def _adopted(folder: RunFolder, by: str) -> Record:
+    quotas, cluster = counted(_rows(folder, ADOPTED), "quota"), folder.about()["cluster"]
     return Record("Adopted", f"{quotas} on {cluster} entered the ledger{by}")
 
 
-def _released(folder: RunFolder, rows: int, by: str) -> Record:
-    quotas, cluster = counted(rows, "row"), folder.about()["cluster"]
+def _released(folder: RunFolder, by: str) -> Record:
+    quotas, cluster = counted(_rows(folder, RELEASED), "row"), folder.about()["cluster"]
     return Record("Released", f"{quotas} of {cluster} left the ledger{by}")
 
 
-_RECORDS: dict[str, Callable[[RunFolder, int, str], Record]] = {
+def _rows(folder: RunFolder, name: str) -> int:
+    return len(folder.read_json(name).get("rows", ()))
+
+
+_RECORDS: dict[str, Callable[[RunFolder, str], Record]] = {
     ALTER: _altered,
     ADOPTED: _adopted,
     RELEASED: _released,

@@ -1,6 +1,7 @@
 """Guards and the broker refuse an alter: what is written, shown and recorded."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,9 +10,10 @@ from click.testing import CliRunner, Result
 
 from quota_ops.cli import main
 from quota_ops.kafka.cluster import Cluster
+from tests.looking import seen_in_time
 from tests.writing import empty
 
-P = "producer_byte_rate"
+P, C = "producer_byte_rate", "consumer_byte_rate"
 
 
 @pytest.fixture(name="cluster")
@@ -51,8 +53,11 @@ def test_guards_of_a_one_off_change() -> None:
         f"({found}): the broker would accept all of it."
     )
 
-    told = alter(*tiny, "--allow", "small_limit", *why)
-    assert told.exit_code == 0
+    told = alter(*tiny, "--allow", "small_limit", "--allow", "raise", *why)
+    assert (told.exit_code, told.stderr) == (
+        0,
+        "--allow raise: that guard did not block anything, so no override is recorded\n",
+    )
     assert "QO107" in told.stdout
     assert f"\nsmall_limit: {found} (let through: INC-31)\n" in told.stdout
     ends = [json.loads(one.read_text()) for one in Path().glob("**/end-0001.json")]
@@ -95,3 +100,41 @@ def test_what_the_broker_refuses_has_an_end() -> None:
     assert refused.exit_code == 1
     assert end["stages"][-1]["message"] == "1 of 1 entity would be refused\n  Nothing was written."
     assert "apply refused" in CliRunner().invoke(main, ["runs"]).stdout
+
+
+def test_what_changes_nothing_is_no_change(cluster: Cluster) -> None:
+    """The value that is there and a key that is not count nowhere; `rollback last` passes it by."""
+    same = ("--names", "user=alice", "--add", f"{P}=3 MiB", "--delete", C)
+    assert alter("--names", "user=alice", "--add", f"{P}=3 MiB").exit_code == 0
+    wanted = {("user=alice", P): 3 * 2.0**20}
+    assert seen_in_time(lambda: dict(cluster.stored()), wanted) == wanted
+
+    result = alter(*same, "--by", "anna")
+    changed = [
+        json.loads(alter(*one, "--format", "json").stdout)["changed"]
+        for one in (same, (*same, "--add", "request_percentage=50"), (*same, "--validate-only"))
+    ]
+    run = next(line for line in result.stdout.splitlines() if line.startswith("run: "))[5:]
+    shown = CliRunner().invoke(main, ["show", run]).stdout
+    runs = CliRunner().invoke(main, ["runs"]).stdout.splitlines()
+
+    heading, _, _, *table = result.stdout.splitlines()
+    assert heading == (
+        f"demo ({cluster.cluster_id}): nothing changed, the cluster stored all of it before"
+    )
+    assert [one.split("  ")[-1].strip() for one in table if one.startswith("user=")] == [
+        "accepted, no change",
+        "accepted, no change",
+    ]
+    assert changed == [0, 1, 0]
+    assert shown.startswith(
+        "Not altered: nothing was to change, by anna: demo stored all of it before.\n"
+    )
+    came_to = r"only asked|altered(?= +1 )|nothing changed"
+    assert [re.findall(came_to, one) for one in runs[1:]] == [
+        ["only asked"],
+        ["altered"],
+        ["nothing changed"],
+        ["nothing changed"],
+        ["altered"],
+    ]

@@ -79,8 +79,8 @@ def test_a_run_is_shown_as_it_ended(lab: Lab) -> None:
 
     shown = masked(said(lab.cli("show", "last")), lab)
     assert shown == (
-        "Yes: demo holds what Git says; 1 change made by this run; 1 of 1 quota in sync; "
-        "1 of 1 broker agrees.\n"
+        "Yes: demo holds what the files say, of no known commit; 1 change made by this run; 1 of 1 "
+        "quota in sync; 1 of 1 broker agrees.\n"
         "demo (ID) at unknown commit, plan DIGEST8, run RUN, TIME\n"
         "No ledger of this cluster yet: nothing is cleared until a run has been verified.\n"
         "\n"

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from quota_ops.run_folder import RunFolder
 from quota_ops.sandbox.broker import RunningBroker
 from tests.lab import Lab, open_lab
 from tests.signals import signals_taken
@@ -95,8 +96,15 @@ def test_a_guard_refuses(lab: Lab) -> None:
         "nothing applied in TIME; report: ROOT/store/runs/demo/RUN/report.html\n"
     )
     assert lab.stored() == {}
-    said(lab, "reconcile", "demo", "--allow", "default_touched", "--reason", "agreed")
+    both = ("--allow", "default_touched", "--allow", "removals", "--reason", "agreed")
+    ended = lab.cli("reconcile", "demo", *both)
+    assert (ended.returncode, ended.stderr) == (
+        0,
+        "--allow removals: that guard did not block anything, so no override is recorded\n",
+    )
     assert lab.stored() == {"user=<default>": {KEY: 10.0}}
+    (decision,) = RunFolder(max(lab.store.runs("demo"))).decisions()
+    assert decision.guards == ("default_touched",)
 
 
 def test_json(lab: Lab) -> None:

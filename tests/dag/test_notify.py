@@ -61,8 +61,9 @@ def test_a_run_that_failed_though_its_cluster_is_as_agreed(
     run = demo.run(RECONCILE)
     assert lines(demo, run) == [
         (
-            "failed demo: the run did not succeed: verify failed, though demo holds what Git says; "
-            "1 change made by this run; 1 of 1 quota in sync; 1 of 1 broker agrees. RUN/report.html"
+            "failed demo: the run did not succeed: verify failed, though demo holds what the files "
+            "say, of no known commit; 1 change made by this run; 1 of 1 quota in sync; 1 of 1 "
+            "broker agrees. RUN/report.html"
         )
     ]
 

@@ -39,7 +39,10 @@ SHOWN = {
             f"The others hold every row. {REMEDY}",
         ],
     ),
-    "report demo": (0, [NOT_QUERIED]),
+    "report demo": (
+        1,
+        [NOT_QUERIED, "not every broker could be asked: broker 3 at HOST:PORT is fenced"],
+    ),
     "resolve demo --user u6 --key producer_byte_rate": (
         0,
         [

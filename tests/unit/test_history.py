@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from quota_ops.history import find_run, past_run, past_runs
+from quota_ops.history import past_run, past_runs
 from quota_ops.model.errors import InvalidInput
 from quota_ops.run_folder import RunFolder
+from quota_ops.run_names import find_run
 from quota_ops.run_store import RunStore
 
 CASES = yaml.safe_load(

@@ -46,7 +46,7 @@ def test_a_retired_broker_keeps_its_reason() -> None:
 def test_an_entry_for_a_broker_that_is_back_or_unregistered_has_no_effect() -> None:
     """It can go; where the cluster names no fenced brokers, that of a missing one stays."""
     retired = {4: "sold", 3: "scaled down", 1: "disk"}
-    alive, gone = (1, "is alive"), (4, "is no longer registered")
+    alive, gone = (1, "is alive"), (4, "is not registered")
 
     assert find_needless({1, 2}, (ONE, TWO, FENCED), retired) == (alive, gone)
     assert find_needless({1, 2}, None, retired) == (alive,)

@@ -4,8 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from quota_ops.model.commit import Provenance
 from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import Status
+from quota_ops.model.registration import Absent
 from quota_ops.model.report import Report, StageStatus
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
 from quota_ops.report.standing import Section, Standing, report_rows, standings
@@ -192,6 +195,20 @@ SILENT = BrokerAnswer(4, "kafka-4:9094", 6, None, "timed out")
         (
             VERIFY_ONLY,
             "Yes: demo holds what Git says; 412 of 412 quotas in sync; 3 of 3 brokers agree.",
+        ),
+        (
+            replace(VERIFY_ONLY, provenance=Provenance(uncommitted=("team.yaml",))),
+            (
+                "Yes: demo holds what the files say, which are not all committed; 412 of 412 "
+                "quotas in sync; 3 of 3 brokers agree."
+            ),
+        ),
+        (
+            report_of(LEGACY, metadata=Metadata(absent=(Absent(3, None, "is fenced"),))),
+            (
+                "Unknown: broker 3 could not be asked on demo; 412 of 412 quotas in sync; "
+                "broker 3 is fenced; 1 not described in Git."
+            ),
         ),
         (
             replace(VERIFY_ONLY, brokers=(SILENT,), stages=stages(verify=StageStatus.REFUSED)),
