@@ -88,11 +88,12 @@ def read_whole_checkout(folder: Path) -> Desired:
 
 
 def _left_out(folder: Path) -> list[Problem]:
-    """Find the files that a checkout leaves out; none where Git does not reply."""
+    """Find the files that a checkout leaves out; none where Git does not reply, or of a link."""
     try:
-        checkout = Repository.of_checkout(folder)
-        skipped = frozenset() if checkout is None else checkout.skipped()
-    except GitFailed:
+        with open_cluster(folder):
+            checkout = Repository.of_checkout(folder)
+            skipped = frozenset() if checkout is None else checkout.skipped()
+    except (GitFailed, OSError):
         return []
     absent = (one for one in skipped if is_read(one) and not os.path.lexists(folder / one))
     return list(_missing(folder, {}, absent))
