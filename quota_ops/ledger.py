@@ -58,6 +58,7 @@ class _Content:
     """What the bytes of a ledger file contain: a table, and its rows once they were needed."""
 
     table: pa.Table
+    clusters: frozenset[str]
     _rows: tuple[LedgerRow, ...] | None = None
 
     @property
@@ -96,7 +97,7 @@ def last(folder: Path) -> LedgerFile:
     try:
         there = file_numbers(folder)
         if not there:
-            return LedgerFile(None, _Content(parquet.from_rows(LEDGER, ())))
+            return LedgerFile(None, _Content(parquet.from_rows(LEDGER, ()), frozenset()))
         place = folder / file_name(there[-1], KIND)
         return LedgerFile(place.name, _said(place.read_bytes(), place))
     except InvalidInput as error:
@@ -135,9 +136,10 @@ def _said(content: bytes, place: Path) -> _Content:
         applied(table)
         known_brokers(table)
         _check(table, place)
-        _remember(content, _Content(table))
+        clusters = frozenset(table["cluster"].to_pylist())  # `unique` loads 50 ms of pyarrow
+        _remember(content, _Content(table, clusters))
     known = _known[content]
-    for cluster in set(known.table["cluster"].to_pylist()):  # `unique` loads 50 ms of pyarrow
+    for cluster in known.clusters:
         if safe_name(cluster) != place.parent.name:
             raise InvalidInput(f"{place} is of another cluster, {cluster}")
     return known
@@ -205,7 +207,8 @@ def change(
         table = parquet.from_rows(LEDGER, after.rows).replace_schema_metadata(notes)
         content = parquet.to_bytes(LEDGER, table, notes)
         if artefact.create(folder / name, content):
-            _remember(content, _Content(table, after.rows))
+            clusters = frozenset({row.cluster for row in after.rows})
+            _remember(content, _Content(table, clusters, after.rows))
             # Of an older copy one row may be put right, and another not: only a run settles it.
             if before.file is None or policy is not None or (ledger_end.read(folder) or "") < name:
                 ledger_end.write(folder, name)

@@ -47,16 +47,23 @@ def confirm(rows: dict[LedgerKey, LedgerRow], verified: Iterable[LedgerRow]) -> 
     """
     for row in verified:
         place = (row.entity, row.key)
-        noted = (rows.get((*place, state)) for state in (INTENDED, VERIFIED))
-        if any((one.sequence or 0) > (row.sequence or 0) for one in noted if one):
+        intended, known = rows.get((*place, INTENDED)), rows.get((*place, VERIFIED))
+        if _is_later(intended, row) or _is_later(known, row):
             continue
-        intended = rows.pop((*place, INTENDED), None)
+        rows.pop((*place, INTENDED), None)
         if intended and intended.value != row.value:
             remember(rows, [intended], SUPERSEDED)
         if row.value is not None:
             rows[*place, VERIFIED] = row
-        elif (known := rows.pop((*place, VERIFIED), None)) and intended and intended.value is None:
-            remember(rows, [intended._replace(value=known.value)], CLEARED)
+        elif known:
+            del rows[*place, VERIFIED]
+            if intended and intended.value is None:
+                remember(rows, [intended._replace(value=known.value)], CLEARED)
+
+
+def _is_later(noted: LedgerRow | None, row: LedgerRow) -> bool:
+    """Whether a run that began later noted the first of two rows."""
+    return noted is not None and (noted.sequence or 0) > (row.sequence or 0)
 
 
 def adopt(rows: dict[LedgerKey, LedgerRow], adopted: Iterable[LedgerRow]) -> list[LedgerRow]:

@@ -132,18 +132,20 @@ def is_cut(row: Difference, beyond: float = 0.0) -> bool:
 
     Kafka before 4.4 stores those two, and neither limits anybody.
     """
-    if row.before is None or row.target is None:
+    target = row.target
+    if row.before is None or target is None:
         return False
     if not isfinite(row.before):
         return True
-    return row.target < row.before and -change_share(row) > beyond
+    return target < row.before and -change_share(row) > beyond
 
 
 def is_raise(row: Difference, factor: float) -> bool:
     """Whether the value grows to more than so many times what it was."""
-    if not row.before or row.target is None or not isfinite(row.before):
+    target = row.target
+    if not row.before or target is None or not isfinite(row.before):
         return False
-    return row.target > row.before * factor
+    return target > row.before * factor
 
 
 def is_small(row: Difference, limits: GuardLimits) -> bool:
@@ -154,15 +156,17 @@ def is_small(row: Difference, limits: GuardLimits) -> bool:
         below = limits.small_percentage
     else:
         return False
-    if row.target is None or row.target >= below:
+    target = row.target
+    if target is None or target >= below:
         return False
     return row.before is None or not row.before < below
 
 
 def change_share(row: Difference) -> float:
     """By how many percent the value changes; 0 when one side is missing or is no finite number."""
-    if not row.before or row.target is None or not isfinite(row.before):
+    target = row.target
+    if not row.before or target is None or not isfinite(row.before):
         return 0.0
-    share = (row.target - row.before) / row.before * 100
+    share = (target - row.before) / row.before * 100
     # 100 to 93 is 7 percent, and not a trace more that floats add; and a limit is never cut to 0.
     return max(float(f"{share:.15g}"), _LEAST)

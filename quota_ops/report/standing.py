@@ -80,16 +80,8 @@ class ReportRow(NamedTuple):
     @property
     def was_written(self) -> bool:
         """Whether this run wrote it."""
-        return self._is_changed(Status.ACCEPTED)
-
-    @property
-    def was_there(self) -> bool:
-        """Whether the cluster had stored it before this run would have written it."""
-        return self._is_changed(Status.ALREADY)
-
-    def _is_changed(self, status: Status) -> bool:
         is_changed = self.standing is Standing.CHANGED
-        return is_changed and self.applied is not None and self.applied.status is status
+        return is_changed and self.applied is not None and self.applied.status is Status.ACCEPTED
 
     @property
     def section(self) -> Section:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from quota_ops.model.numbers import counted, plural
+from quota_ops.model.outcome import Status
 from quota_ops.model.report import STOPPED, Report, StageResult, StageStatus, has_not_ended
 from quota_ops.report.cells import trouble_word
 from quota_ops.report.remarks import brokers_words
@@ -151,9 +152,11 @@ def _details(
 
 
 def _made(rows: Sequence[ReportRow]) -> Iterator[str]:
-    if made := sum(row.was_written for row in rows):
+    changed = (row.applied for row in rows if row.standing is Standing.CHANGED)
+    ended = Counter(one.status for one in changed if one is not None)
+    if made := ended[Status.ACCEPTED]:
         yield f"{counted(made, 'change')} made by this run"
-    if found := sum(row.was_there for row in rows):
+    if found := ended[Status.ALREADY]:
         yield f"{counted(found, 'change')} {plural(found, 'was', 'were')} there already"
 
 

@@ -28,8 +28,13 @@ from quota_ops.stages.settle import sent
 from quota_ops.stages.standstill import refuse_at_standstill
 from quota_ops.stages.stored import Stored
 
-STALE_AFTER = 1.0
-"""Seconds after which what the cluster stored is described again before another request."""
+
+def stale_after(took: float) -> float:
+    """Return for how many seconds a description of the cluster counts that took so many.
+
+    A second, or longer on a large cluster, so that describing takes at most a tenth of the time.
+    """
+    return max(1.0, 10 * took)
 
 
 def run(
@@ -56,8 +61,7 @@ def run(
     refuse_if_overtaken(folder, ledger_folder)
     if plan.writes:
         refuse_at_standstill(plan.policy)
-    described = monotonic()
-    stored = cluster.stored()
+    stored, stale_at = _describe(cluster)
     spend(folder, approvals, plan)
     claim(folder, ledger_folder)
     noted = intend(folder, plan, stored, ledger_folder)
@@ -69,7 +73,7 @@ def run(
             batches,
             stored,
             progress,
-            described=described,
+            stale_at=stale_at,
             look=_looking(folder, plan, ledger_folder),
             holds_folder=holds_folder,
         )
@@ -82,6 +86,13 @@ def run(
         raise
     _raise_unless_done(attempt.done, trouble)
     return tuple(attempt.done)
+
+
+def _describe(cluster: Cluster) -> tuple[Stored, float]:
+    """Return what the cluster stores, and the moment from which on that is too old."""
+    began = monotonic()
+    stored = cluster.stored()
+    return stored, began + stale_after(monotonic() - began)
 
 
 def _end(folder: RunFolder, outcomes: Sequence[Outcome], noted: Keys, ledger_folder: Path) -> None:
@@ -116,13 +127,13 @@ def _send_all(
     stored: Stored,
     progress: Progress,
     *,
-    described: float,
+    stale_at: float,
     look: Callable[[], Keys],
     holds_folder: Path,
 ) -> QuotaOpsError | None:
     """Add every entity's outcome to the attempt; the trouble that ended the sending.
 
-    `stored` is what the cluster had when `described`, in seconds of the monotonic clock.
+    `stored` is what the cluster had; from `stale_at` on, by the monotonic clock, it is too old.
     """
     folder = attempt.folder
     trouble: QuotaOpsError | None = None
@@ -138,8 +149,8 @@ def _send_all(
             continue
         try:
             gone = look()
-            if (now := monotonic()) - described > STALE_AFTER:
-                described, stored = now, cluster.stored()
+            if monotonic() > stale_at:
+                stored, stale_at = _describe(cluster)
             refuse_at_standstill(folder.policy())
             free, on_hold = without_held(number, rows, stored, holds_folder)
             seen = _look(number, free, stored, gone)

@@ -34,7 +34,7 @@ def altered_after_plan(scene: Scene) -> Seen:
 @fault("apply", "a person alters a row between two requests that are far apart")
 def altered_in_pause(scene: Scene) -> Seen:
     """After a pause apply looks again."""
-    scene.patch.setattr(apply, "STALE_AFTER", 0.0)
+    scene.patch.setattr(apply, "stale_after", lambda _took: 0.0)
     said = scene.reconcile(progress=After(1, lambda: scene.lab.put(THEIRS)))
     return Seen(scene.holds(THEIRS), said, scene.next_run())
 
