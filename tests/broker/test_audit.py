@@ -190,7 +190,7 @@ def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
         lab.wait_for({"user=a": {KEY: value}})
     hold.parent.mkdir(parents=True)
     hold.write_text("{")
-    altered = lab.cli("alter", "demo", "--names", "user=a", "--add", f"{KEY}=3")
+    altered = lab.call("alter", "demo", "--names", "user=a", "--add", f"{KEY}=3")
 
     assert (altered.returncode, altered.stderr) == (0, "")
     assert altered.stdout.splitlines()[-1] == (

@@ -47,8 +47,8 @@ def _lab(strange: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
 
 def test_a_plan_and_a_report_say_so(lab: Lab) -> None:
     """On the screens of plan and verify, and in each file that report leaves."""
-    screens = [lab.cli(command, "demo").stdout for command in ("plan", "verify")]
-    lab.cli("report", "demo")
+    screens = [lab.call(command, "demo").stdout for command in ("plan", "verify")]
+    lab.call("report", "demo")
 
     assert [screen.splitlines().count(WORDS) for screen in screens] == [1, 1]
     reports = sorted(lab.store.root.glob("runs/demo/*/report.*"))
@@ -59,7 +59,7 @@ def test_a_plan_and_a_report_say_so(lab: Lab) -> None:
 
 def test_ping_says_so(lab: Lab) -> None:
     """Beside everything else, and nothing is missing."""
-    pinged = lab.cli("ping", "demo")
+    pinged = lab.call("ping", "demo")
 
     assert (pinged.returncode, pinged.stdout.splitlines()[-1]) == (0, WORDS)
 
@@ -70,8 +70,8 @@ def test_what_resolve_found_may_not_hold(lab: Lab) -> None:
     clients.write_text("user,client-id\nalice,app\n")
 
     for more in ((), ("--explain", "--key", "producer_byte_rate")):
-        assert lab.cli(*ALICE, *more).stdout.splitlines()[-1] == WORDS
-    said = json.loads(lab.cli(*ALICE, "--ip", "10.0.0.1", "--format", "json").stdout)
+        assert lab.call(*ALICE, *more).stdout.splitlines()[-1] == WORDS
+    said = json.loads(lab.call(*ALICE, "--ip", "10.0.0.1", "--format", "json").stdout)
     assert {key: one.get("warning") for key, one in said.items()} == {
         "producer_byte_rate": WORDS,
         "consumer_byte_rate": WORDS,
@@ -79,5 +79,5 @@ def test_what_resolve_found_may_not_hold(lab: Lab) -> None:
         "controller_mutation_rate": WORDS,
         "connection_creation_rate": None,
     }
-    assert lab.cli("resolve", "demo", "--clients", str(clients)).stderr == f"{WORDS}\n"
-    assert "callback" not in lab.cli("resolve", "demo", "--ip", "10.0.0.1").stdout
+    assert lab.call("resolve", "demo", "--clients", str(clients)).stderr == f"{WORDS}\n"
+    assert "callback" not in lab.call("resolve", "demo", "--ip", "10.0.0.1").stdout

@@ -47,27 +47,27 @@ def refusing(repository: Lab) -> dict[str, str]:
 def test_a_commit_that_was_read_is_recorded(repository: Lab) -> None:
     """It is in the run and in the ledger, and the screen has it."""
     commit = head(repository.folder)
-    ended = repository.cli("reconcile", "demo", "--allow", "takeover", "--reason", "first")
+    ended = repository.call("reconcile", "demo", "--allow", "takeover", "--reason", "first")
 
     assert ended.returncode == 0, ended.stderr
     assert f") at {commit[:7]}  " in ended.stdout
     assert ledger.read(repository.ledger_folder).commits == (commit,)
-    shown = repository.cli("runs", "demo").stdout
+    shown = repository.call("runs", "demo").stdout
     assert commit[:7] in shown
 
 
 def test_uncommitted_changes_of_an_old_checkout(repository: Lab) -> None:
     """They are named, no commit is claimed for them, and going back needs a person's word."""
     first = head(repository.folder)
-    assert repository.cli("reconcile", "demo").returncode == 0
+    assert repository.call("reconcile", "demo").returncode == 0
     repository.desire(SECOND)
     commit_all(repository.folder.parent)
-    assert repository.cli("reconcile", "demo").returncode == 0
+    assert repository.call("reconcile", "demo").returncode == 0
     git(repository.folder, "checkout", "--quiet", first)
     with (repository.folder / "team.yaml").open("a") as file:
         file.write("# more\n")
 
-    plan = repository.cli("plan", "demo")
+    plan = repository.call("plan", "demo")
 
     assert f") with uncommitted changes in team.yaml since {first[:7]}  " in plan.stdout
     assert f"{Guard.WENT_BACK}: commit {first[:7]} was applied before" in plan.stdout

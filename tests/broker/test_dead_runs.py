@@ -45,7 +45,7 @@ def begin(lab: Lab) -> None:
 
 def shown(lab: Lab, run: RunFolder) -> Any:
     """What `show` tells of a run, as JSON."""
-    ended = lab.cli("show", str(run.path), "--format", "json")
+    ended = lab.call("show", str(run.path), "--format", "json")
     assert (ended.returncode, ended.stderr) == (0, "")
     return json.loads(ended.stdout)
 
@@ -57,7 +57,7 @@ def counted(report: Any) -> Counter[str]:
 
 def listed(lab: Lab, run: RunFolder) -> tuple[str, int]:
     """What `runs` says that a run came to, and how many keys it changed."""
-    told = json.loads(lab.cli("runs", "demo", "--format", "json").stdout)
+    told = json.loads(lab.call("runs", "demo", "--format", "json").stdout)
     [one] = [one for one in told if one["run"] == run.path.name]
     return one["came_to"], one["changes"]
 
@@ -107,7 +107,7 @@ def test_what_was_settled_goes_back(lab: Lab) -> None:
     """A later run read it back, so it is rolled back; what moved since is left and named."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 2, before=False))
-    early = lab.cli("rollback", str(run.path), "--reason", "INC-31")
+    early = lab.call("rollback", str(run.path), "--reason", "INC-31")
     assert (early.returncode, "has recorded no end" in early.stderr) == (1, True)
     lab.run("reconcile")
     lab.put({"user=a1": {KEY: 99.0}})
@@ -211,7 +211,7 @@ def test_a_row_that_moved_after_the_kill(lab: Lab) -> None:
 
     run.path.joinpath(APPLIED).unlink(missing_ok=True)
     resumed = ("reconcile", "--run", str(run.path), "--approve", run.read_json(PLAN)["digest"])
-    assert lab.cli(*resumed).returncode == 1
+    assert lab.call(*resumed).returncode == 1
 
     told = [(one.keys, one.status, one.earlier) for one in run.outcomes(APPLIED)]
     assert sorted(told) == [
@@ -233,7 +233,7 @@ def test_an_alter(lab: Lab) -> None:
     assert (record["verb"], record["changes"][0]["outcome"]) == ("alter", "accepted")
 
     run = kill(lab, partial(die_in_request, 1, before=False), change)
-    assert lab.cli(*change[:-1], f"{KEY}=8").returncode == 0
+    assert lab.call(*change[:-1], f"{KEY}=8").returncode == 0
     assert (run.path / "end-0001.json").exists()
 
 

@@ -165,6 +165,6 @@ def test_a_login_is_noted_where_nobody_is_named(lab: Lab) -> None:
     """Without --by the login stands for the person."""
     lab.desire(EVERYONE)
     options = ("--allow", "default_touched", "--reason", "agreed")
-    assert lab.cli("reconcile", "demo", *options).returncode == 0
+    assert lab.call("reconcile", "demo", *options).returncode == 0
     override = record(lab)[0]
     assert (override["by"], override["login"]) == (getuser(), getuser())

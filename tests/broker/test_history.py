@@ -33,11 +33,11 @@ def test_each_run_is_listed(lab: Lab) -> None:
     lab.run("reconcile")
     lab.desire({"user=<default>": {KEY: 10.0}})
     lab.refused("reconcile", allow={})
-    lab.cli("alter", "demo", "--names", "user=bob", "--add", f"{KEY}=7", "--by", "anna")
+    lab.call("alter", "demo", "--names", "user=bob", "--add", f"{KEY}=7", "--by", "anna")
     (lab.store.root / "runs" / "demo" / "broken").mkdir()
     (lab.store.root / "runs" / "demo" / "broken" / ABOUT).write_text("{")
 
-    shown = masked(said(lab.cli("runs", "demo", "--last", "3")), lab)
+    shown = masked(said(lab.call("runs", "demo", "--last", "3")), lab)
     assert re.sub(" +", " ", shown).splitlines() == [
         "when run cluster commit came to changes size approved by",
         "TIME RUN demo altered 1 SIZE anna",
@@ -45,7 +45,7 @@ def test_each_run_is_listed(lab: Lab) -> None:
         "TIME RUN demo Yes 1 SIZE",
         "… and 2 older",
     ]
-    told = json.loads(said(lab.cli("runs", "--format", "json")))
+    told = json.loads(said(lab.call("runs", "--format", "json")))
     assert [(one["came_to"], one["changes"], one["commit"]) for one in told] == [
         ("altered", 1, None),
         ("Not yet", 0, None),
@@ -61,14 +61,14 @@ def test_a_run_that_wrote_alone_is_never_called_a_yes(lab: Lab) -> None:
     """`apply` without verify: nobody knows what the cluster holds, and every word says so."""
     lab.desire({"user=alice": {KEY: 10.0}})
 
-    told = json.loads(said(lab.cli("apply", "demo", "--format", "json")))
+    told = json.loads(said(lab.call("apply", "demo", "--format", "json")))
 
     assert told["answer"] == {
         "word": "Unknown",
         "sentence": "Unknown: verify did not run on demo; 1 change was written and not read back; "
         "0 of 1 quota in sync.",
     }
-    assert " not read back  1  " in said(lab.cli("runs"))
+    assert " not read back  1  " in said(lab.call("runs"))
     lab.wait_for({"user=alice": {KEY: 10.0}})
 
 
@@ -77,7 +77,7 @@ def test_a_run_is_shown_as_it_ended(lab: Lab) -> None:
     lab.desire({"user=alice": {KEY: 10.0}}, silence=[{"finding": "QO107", "reason": "a test"}])
     run = lab.run("reconcile")
 
-    shown = masked(said(lab.cli("show", "last")), lab)
+    shown = masked(said(lab.call("show", "last")), lab)
     assert shown == (
         "Yes: demo holds what the files say, of no known commit; 1 change made by this run; 1 of 1 "
         "quota in sync; 1 of 1 broker agrees.\n"
@@ -96,12 +96,12 @@ def test_a_run_is_shown_as_it_ended(lab: Lab) -> None:
         "report: ROOT/store/runs/demo/RUN/report.html\n"
     )
     left = run.read_json("report.json")
-    told = json.loads(said(lab.cli("show", run.path.name[-4:], "--format", "json")))
+    told = json.loads(said(lab.call("show", run.path.name[-4:], "--format", "json")))
     varies = {"finished", "stages", "versions"}
     assert {name: told[name] for name in told.keys() - varies} == {
         name: left[name] for name in left.keys() - varies
     }
-    ticket = said(lab.cli("show", str(run.path), "--format", "markdown"))
+    ticket = said(lab.call("show", str(run.path), "--format", "markdown"))
     assert ticket.partition("\n")[0] == (run.path / "report.md").read_text().partition("\n")[0]
 
 
@@ -110,8 +110,8 @@ def test_a_run_without_a_plan_is_shown(lab: Lab) -> None:
     lab.desire({})
     lab.put({"user=bob": {KEY: 7.0}})
     by = ("--reason", "ours since OPS-7", "--by", "anna")
-    said(lab.cli("adopt", "demo", "--names", "user=bob", *by))
-    assert masked(said(lab.cli("show", "last")), lab) == (
+    said(lab.call("adopt", "demo", "--names", "user=bob", *by))
+    assert masked(said(lab.call("show", "last")), lab) == (
         "Adopted: 1 quota on demo entered the ledger, by anna.\n"
         "demo (ID) at unknown commit, run RUN, TIME\n"
         "\n"
@@ -126,5 +126,5 @@ def test_a_run_without_a_plan_is_shown(lab: Lab) -> None:
     )
     planned = lab.run("plan")
     (planned.path / PLAN).write_text("{")
-    shown = said(lab.cli("show", planned.path.name))
+    shown = said(lab.call("show", planned.path.name))
     assert f"plan failed: {planned.path / PLAN} is not JSON" in shown

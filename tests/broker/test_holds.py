@@ -39,9 +39,9 @@ def test_a_night_on_call(lab: Lab) -> None:
     lab.desire({**ALICE, **BOB})
     lab.run("reconcile")
 
-    held = lab.cli("hold", *WHO, "--until", "2h", "--reason", "INC-31", "--by", "anna")
+    held = lab.call("hold", *WHO, "--until", "2h", "--reason", "INC-31", "--by", "anna")
     lab.put({"user=alice": {KEY: 15.0}, "user=bob": {KEY: 25.0}})
-    reconciled = lab.cli("reconcile", "demo")
+    reconciled = lab.call("reconcile", "demo")
 
     assert held.returncode == reconciled.returncode == 0, reconciled.stderr
     assert lab.stored() == {"user=alice": {KEY: 15.0}, **BOB}
@@ -53,15 +53,15 @@ def test_a_night_on_call(lab: Lab) -> None:
     assert "1 to change of 2, 0 in sync, 1 held, 0 unmanaged\n" in reconciled.stdout
     assert f"\n     {word.text}\n" in reconciled.stdout
     assert f"\nuser=alice is {word.text}\n" in reconciled.stdout
-    assert lab.cli("holds", "demo").stdout.splitlines()[1].split()[0] == "user=alice"
+    assert lab.call("holds", "demo").stdout.splitlines()[1].split()[0] == "user=alice"
 
-    released = lab.cli("release", *WHO, "--by", "bert")
+    released = lab.call("release", *WHO, "--by", "bert")
     assert released.stdout.splitlines() == [
         f"demo ({lab.cluster.cluster_id}): user=alice is no longer held",
         "Runs follow Git again: quota-ops plan demo shows what the next one changes.",
     ]
-    assert lab.cli("holds", "demo").stdout == "Nothing is held.\n"
-    history = json.loads(lab.cli("holds", "demo", "--all", "--format", "json").stdout)["holds"]
+    assert lab.call("holds", "demo").stdout == "Nothing is held.\n"
+    history = json.loads(lab.call("holds", "demo", "--all", "--format", "json").stdout)["holds"]
     assert [(one["by"], one["reason"]) for one in history] == [("anna", "INC-31"), ("bert", "")]
     lab.run("reconcile", allow={})
     assert lab.stored() == {**ALICE, **BOB}
@@ -72,7 +72,7 @@ def test_alter_says_who_keeps_it(lab: Lab) -> None:
     lab.desire(ALICE)
     word = hold(lab, "alice")
 
-    altered = lab.cli("alter", *WHO, "--add", f"{KEY}=11")
+    altered = lab.call("alter", *WHO, "--add", f"{KEY}=11")
 
     assert (
         f"\n  team.yaml:4 says 10 B/s: no reconcile sets it back while it is {word.text}\n"
@@ -180,7 +180,7 @@ def test_verify_does_not_ask_for_what_is_held(lab: Lab) -> None:
     hold(lab, "alice")
     lab.put({"user=alice": {KEY: 99.0}})
 
-    assert lab.cli("verify", "demo").stdout.endswith("1 of 1 quota holds on every broker.\n")
+    assert lab.call("verify", "demo").stdout.endswith("1 of 1 quota holds on every broker.\n")
 
 
 def test_a_damaged_hold_stops_every_write(lab: Lab) -> None:
@@ -212,7 +212,7 @@ def test_mistakes(arguments: tuple[str, ...], message: str, lab: Lab) -> None:
     """What is wrong is named, and nothing is kept."""
     lab.desire(ALICE)
 
-    result = lab.cli(*arguments)
+    result = lab.call(*arguments)
 
     assert (result.returncode, result.stderr[: len(message)]) == (2, message)
     assert holds.read(lab.store.holds(lab.cluster.cluster_id)) == ()

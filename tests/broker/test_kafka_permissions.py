@@ -85,7 +85,7 @@ def test_a_pull_request_by_who_may_describe(secured_broker: RunningBroker, tmp_p
         lab.connection_file.write_text(properties_of(secured_broker, "reader"))
         lab.desire(TEN)
 
-        ran = lab.cli("report", "demo")
+        ran = lab.call("report", "demo")
 
         (run,) = (lab.store.root / "runs" / "demo").iterdir()
     unasked = (

@@ -22,9 +22,9 @@ def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
 
 def since(lab: Lab) -> tuple[str, str]:
     """What is said below the row of bob, and the column `since` of the report."""
-    shown = lab.cli("plan", "demo").stdout.splitlines()
+    shown = lab.call("plan", "demo").stdout.splitlines()
     at = next(number for number, one in enumerate(shown) if one.split()[:2] == ["!", "takeover"])
-    report = lab.cli("show", "last").stdout.splitlines()
+    report = lab.call("show", "last").stdout.splitlines()
     row = next(one for one in report if one.split()[:2] == ["!", "takeover"])
     found = re.search(r"team\.yaml:\d+ +(.*)", row)
     return shown[at + 1].strip(), found[1] if found else row
@@ -59,7 +59,7 @@ def test_a_value_that_was_released_is_told(lab: Lab) -> None:
     """A released value is not legacy: who released it, in which run and why is said."""
     lab.desire({"user=bob": {KEY: 7.0}})
     lab.run("reconcile")
-    lab.cli("release", "demo", "--from-ledger", *WHO, "--reason", "search owns it", "--by", "anna")
+    lab.call("release", "demo", "--from-ledger", *WHO, "--reason", "search owns it", "--by", "anna")
     lab.desire({"user=bob": {KEY: 10.0}})
 
     assert since(lab)[0].startswith("released from the ledger by anna in run 20")
@@ -72,9 +72,9 @@ def test_a_value_that_alter_set_is_told(lab: Lab) -> None:
     """Who set a value by `alter`, and in which run, is known; JSON has it too."""
     lab.desire({"user=alice": {KEY: 10.0}})
     lab.run("reconcile")
-    lab.cli("alter", "demo", *WHO, "--add", f"{KEY}=7")
+    lab.call("alter", "demo", *WHO, "--add", f"{KEY}=7")
     lab.wait_for({"user=alice": {KEY: 10.0}, "user=bob": {KEY: 7.0}})
-    rows = json.loads(lab.cli("plan", "demo", "--format", "json").stdout)["rows"]
+    rows = json.loads(lab.call("plan", "demo", "--format", "json").stdout)["rows"]
 
     (origin,) = (row["origin"] for row in rows if row["entity"] == "user=bob")
     assert origin.startswith("set by ")

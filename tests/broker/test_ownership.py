@@ -50,7 +50,7 @@ def test_a_lost_ledger_is_rebuilt(lab: Lab) -> None:
     where = f"demo ({lab.cluster.cluster_id})"
 
     assert plan(lab)["user=moved"] == ("takeover", "set")
-    assert said(lab.cli("adopt", "demo", "--all", *WHY)) == (
+    assert said(lab.call("adopt", "demo", "--all", *WHY)) == (
         f"{where}: 2 quotas adopted; the cluster was not touched\n"
         "\n"
         "entity      key                 value  what is next\n"
@@ -62,16 +62,16 @@ def test_a_lost_ledger_is_rebuilt(lab: Lab) -> None:
     assert plan(lab) == {
         "user=moved": ("pending", "set"), "user=old": unmanaged, "user=theirs": unmanaged
     }  # fmt: skip
-    assert said(lab.cli("adopt", "demo", "--names", "user=old", *WHY)) == (
+    assert said(lab.call("adopt", "demo", "--names", "user=old", *WHY)) == (
         f"{where}: 1 quota adopted; the cluster was not touched\n"
         "\n"
         "entity    key                 value  what is next\n"
         "user=old  producer_byte_rate  3 B/s  "
         f"Git does not describe it: the next reconcile clears it{UNLESS}"
     )
-    again = said(lab.cli("adopt", "demo", "--any", "user", *WHY)).splitlines()[0]
+    again = said(lab.call("adopt", "demo", "--any", "user", *WHY)).splitlines()[0]
     assert again == (f"{where}: 1 quota adopted, 3 were ours already; the cluster was not touched")
-    lab.cli("release", "demo", "--from-ledger", "--names", "user=theirs", *WHY)
+    lab.call("release", "demo", "--from-ledger", "--names", "user=theirs", *WHY)
     assert plan(lab) == {
         "user=moved": ("pending", "set"),
         "user=old": ("removed", "clear"),
@@ -88,7 +88,7 @@ def test_what_no_plan_writes_is_not_adopted(lab: Lab) -> None:
     begin(lab)
     lab.put({"user=kafka-operator": {KEY: 5.0}})
 
-    result = lab.cli("adopt", "demo", "--any", "user", "--format", "json", *WHY)
+    result = lab.call("adopt", "demo", "--any", "user", "--format", "json", *WHY)
 
     told = json.loads(result.stdout)
     assert {row["entity"]: (row["adopted"], row["owner"], row["next"]) for row in told["rows"]} == {
@@ -129,7 +129,7 @@ def test_released_rows_are_left_alone(lab: Lab) -> None:
     lab.run("reconcile")
     lab.desire(SAME)
 
-    assert said(lab.cli("release", "demo", "--from-ledger", "--all", *WHY)) == (
+    assert said(lab.call("release", "demo", "--from-ledger", "--all", *WHY)) == (
         f"demo ({lab.cluster.cluster_id}): 2 quotas released; the cluster was not touched\n"
         "\n"
         "entity     key                 value  known as  what is next\n"
@@ -145,7 +145,7 @@ def test_released_rows_are_left_alone(lab: Lab) -> None:
 def test_adopting_is_no_verified_run(lab: Lab) -> None:
     """clear_unmanaged waits for a run that read back, however much was adopted before."""
     begin(lab)
-    assert said(lab.cli("adopt", "demo", "--all", *WHY))
+    assert said(lab.call("adopt", "demo", "--all", *WHY))
 
     first = lab.run("reconcile", allow={"cut": "a test"})
 
@@ -181,11 +181,11 @@ def test_a_name_that_nobody_has(lab: Lab) -> None:
     lab.desire(SAME)
     where, names = f"demo ({lab.cluster.cluster_id})", ("--names", "user=nosuch", *WHY)
 
-    assert said(lab.cli("adopt", "demo", *names)) == (
+    assert said(lab.call("adopt", "demo", *names)) == (
         f"{where}: 0 quotas adopted; the cluster was not touched\n"
         "The cluster holds no quota of that name: check the spelling."
     )
-    assert said(lab.cli("release", "demo", "--from-ledger", *names)) == (
+    assert said(lab.call("release", "demo", "--from-ledger", *names)) == (
         f"{where}: 0 quotas released; the cluster was not touched\n"
         "The ledger knows no quota of that name: check the spelling."
     )
@@ -204,7 +204,7 @@ def test_mistakes(arguments: tuple[str, ...], message: str, lab: Lab) -> None:
     """What is missing is named, and no run is begun for it but one that changed nothing."""
     lab.desire(SAME)
 
-    result = lab.cli(*arguments)
+    result = lab.call(*arguments)
 
     assert (result.returncode, result.stderr.splitlines()[0]) == (2, message)
     assert lab.known() == {}
@@ -217,9 +217,9 @@ def test_a_row_that_was_released_by_mistake_is_adopted_again(lab: Lab) -> None:
     lab.desire(SAME)
     before = plan(lab)
 
-    said(lab.cli("release", "demo", "--from-ledger", "--names", "user=old", *WHY))
+    said(lab.call("release", "demo", "--from-ledger", "--names", "user=old", *WHY))
     assert plan(lab) == {"user=old": ("unmanaged", "report")}
-    said(lab.cli("adopt", "demo", "--names", "user=old", *WHY))
+    said(lab.call("adopt", "demo", "--names", "user=old", *WHY))
 
     assert plan(lab) == before == {"user=old": ("removed", "clear")}
     runs = (lab.store.root / "runs" / "demo").iterdir()

@@ -81,8 +81,8 @@ def test_a_run_over_a_private_link(lab: Lab, link: Broker, out_of_reach: socket.
     lab.desire(TEN, verify="bootstrap")
     came(out_of_reach)
 
-    done = lab.cli("reconcile", "demo")
-    again = lab.cli("verify", "demo")
+    done = lab.call("reconcile", "demo")
+    again = lab.call("verify", "demo")
 
     said = "the bootstrap address agrees (broker 1 answered, no other was asked)"
     assert (done.returncode, done.stderr) == (0, "")

@@ -185,7 +185,7 @@ def test_what_is_not_sure_is_not_taken_back(
     run = lab.run(command)
     (run.path / missing).unlink(missing_ok=True)
 
-    ended = lab.cli("rollback", "last", *WHY)
+    ended = lab.call("rollback", "last", *WHY)
 
     assert (ended.returncode, message in ended.stderr) == (Refused.exit_code, True)
     assert len(lab.store.runs("demo")) == 1
@@ -209,7 +209,7 @@ def test_an_operator_at_night(lab: Lab) -> None:
     run = reconcile(lab, {"user=a": {KEY: 1500.0}, "user=b": {KEY: 2.0}}, "c2")
     lab.put({"user=b": {KEY: 3.0}})
 
-    ended = lab.cli("rollback", "demo/last", "--allow", "removals", *WHY)
+    ended = lab.call("rollback", "demo/last", "--allow", "removals", *WHY)
 
     idle = "--allow removals: that guard did not block anything, so no override is recorded\n"
     assert (ended.returncode, ended.stderr) == (0, idle)
@@ -232,6 +232,6 @@ def test_an_operator_at_night(lab: Lab) -> None:
     back = RunFolder(Path(place.removeprefix("run: ")))
     digest = back.read_json(PLAN)["digest"]
     assert last == f"next: quota-ops reconcile --run {back.path} --approve {digest}"
-    done = lab.cli(*last.split()[2:])
+    done = lab.call(*last.split()[2:])
     assert (done.returncode, done.stderr) == (0, "")
     assert lab.stored() == {"user=a": {KEY: 1000.0}, "user=b": {KEY: 3.0}}

@@ -29,7 +29,7 @@ def begin(lab: Lab) -> None:
 def release(lab: Lab) -> None:
     """Release a quota that the plan clears, and one that it sets."""
     for name in RELEASED:
-        ended = lab.cli("release", "demo", "--from-ledger", "--names", name, "--reason", "theirs")
+        ended = lab.call("release", "demo", "--from-ledger", "--names", name, "--reason", "theirs")
         assert ended.returncode == 0, ended.stderr
 
 

@@ -40,7 +40,7 @@ def test_paused(lab: Lab) -> None:
     """A plan says so and ends well; reconcile is refused, writes nothing, and still reports."""
     lab.desire(ALICE, paused="the brokers are being moved")
 
-    planned, reconciled = lab.cli("plan", "demo"), lab.cli("reconcile", "demo")
+    planned, reconciled = lab.call("plan", "demo"), lab.call("reconcile", "demo")
 
     why = "demo is paused: the brokers are being moved"
     assert (planned.returncode, planned.stderr) == (0, "")

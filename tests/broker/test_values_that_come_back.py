@@ -49,17 +49,17 @@ def test_both_are_named_everywhere(came_back: Lab) -> None:
     (cleared,) = {row.run for row in ledger.read(lab.ledger_folder).rows if row.state == CLEARED}
 
     for command in ("plan", "reconcile", "report"):
-        ended = lab.cli(command, "demo")
+        ended = lab.call(command, "demo")
         assert ended.returncode == 1
         rows = [line for line in ended.stdout.splitlines() if "user=" in line]
         assert any("late write" in row and "(late write of run run-a)" in row for row in rows)
         assert any("returned" in row and f"(cleared by run {cleared})" in row for row in rows)
         assert "\nreturned: user=carol" in ended.stdout
         assert "\nlate_write: " not in ended.stdout
-    verified = lab.cli("verify", "demo")
+    verified = lab.call("verify", "demo")
     assert verified.returncode == 1
     assert "Late writes of earlier runs: user=alice" in verified.stderr
-    report = json.loads(lab.cli("report", "demo", "--format", "json").stdout)
+    report = json.loads(lab.call("report", "demo", "--format", "json").stdout)
     assert report["counts"]["returned"] == 2
     assert report["answer"]["sentence"].startswith(
         "No: 2 quotas on demo have the value of an earlier run again"
@@ -113,7 +113,7 @@ def test_a_late_write_needs_a_person_where_drift_does(came_back: Lab, drift: str
 
 def test_release_ends_the_memory(came_back: Lab) -> None:
     """What is released is drift, or nobody's: reported, and left alone."""
-    ended = came_back.cli("release", "demo", "--from-ledger", "--names", "user=carol", *WHY)
+    ended = came_back.call("release", "demo", "--from-ledger", "--names", "user=carol", *WHY)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "cleared   no longer remembered: no run is named if it comes back" in ended.stdout
 
@@ -123,7 +123,7 @@ def test_release_ends_the_memory(came_back: Lab) -> None:
 
 def test_adopt_ends_the_memory(came_back: Lab) -> None:
     """What is adopted is ours, at that value."""
-    came_back.cli("adopt", "demo", "--any", "user", *WHY)
+    came_back.call("adopt", "demo", "--any", "user", *WHY)
 
     assert remembered(came_back) == []
     assert kinds(came_back) == {
@@ -135,10 +135,10 @@ def test_adopt_ends_the_memory(came_back: Lab) -> None:
 def test_alter_of_that_very_value_is_not_late(came_back: Lab) -> None:
     """A person has set it, so it is drift, or nobody's; another value ends no memory."""
     for name, value in (("alice", 15), ("carol", 7)):
-        came_back.cli("alter", "demo", "--names", f"user={name}", "--add", f"{KEY}={value + 1}")
+        came_back.call("alter", "demo", "--names", f"user={name}", "--add", f"{KEY}={value + 1}")
         assert len(remembered(came_back)) == 2
     for name, value in (("alice", 15), ("carol", 7)):
-        came_back.cli("alter", "demo", "--names", f"user={name}", "--add", f"{KEY}={value}")
+        came_back.call("alter", "demo", "--names", f"user={name}", "--add", f"{KEY}={value}")
 
     assert remembered(came_back) == []
     assert kinds(came_back) == {
