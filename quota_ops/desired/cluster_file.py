@@ -6,10 +6,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
+from quota_ops.desired.checkout import Folder
 from quota_ops.desired.cron import read_schedule
 from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_name, read_value
 from quota_ops.desired.freezes import read_duration, read_freezes
 from quota_ops.desired.names import read_filter_part
+from quota_ops.desired.problems import Problems
 from quota_ops.desired.retired_brokers import read_retired_brokers
 from quota_ops.desired.scalars import (
     Misread,
@@ -25,7 +27,7 @@ from quota_ops.desired.scalars import (
 )
 from quota_ops.desired.shapes import CLUSTER_FILE, FILTER, GUARDS, MEMORY
 from quota_ops.desired.silences import read_silences
-from quota_ops.desired.source import Source
+from quota_ops.desired.source import Source, unread
 from quota_ops.model.entity import IP
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.finding import Silence
@@ -42,6 +44,15 @@ from quota_ops.model.policy import (
 from quota_ops.model.quota import QUOTA_KEYS, parse_limit
 
 CLUSTER_YAML = "cluster.yaml"
+CLUSTER_YML = "cluster.yml"
+"""A name that nobody gives to a file of quotas, and many to the cluster's."""
+_EXAMPLES = ", ".join(f"{one}: {CLUSTER_FILE.fields[one].example}" for one in CLUSTER_FILE.required)
+_LEAST = f"At the least it says {{{_EXAMPLES}}}."
+_RENAME = f"Rename {CLUSTER_YML} to {CLUSTER_YAML}."
+_BESIDE = (
+    f"The cluster's own file is {CLUSTER_YAML} beside this one.",
+    "Move what it says there and remove it; if it holds quotas, give it the name of a team.",
+)
 PLACEHOLDER = "REPLACE-WITH-THE-CLUSTER-ID"
 Named = TypeVar("Named", bound=StrEnum)
 
@@ -57,6 +68,17 @@ class ClusterFile(NamedTuple):
     id_node: yaml.Node
     protect: dict[EntityFilter, str]
     silences: tuple[Silence, ...]
+
+
+def find_cluster_yaml(folder: Folder, problems: Problems) -> bool:
+    """Whether a folder has its cluster.yaml; a problem where not, or where cluster.yml is too."""
+    is_there, misnamed = folder.has(CLUSTER_YAML), folder.has(CLUSTER_YML)
+    if not is_there:
+        remedy = _RENAME if misnamed else _LEAST
+        problems.add(unread(str(folder.path / CLUSTER_YAML), "The file is missing.", remedy))
+    elif misnamed:
+        problems.add(unread(str(folder.path / CLUSTER_YML), *_BESIDE))
+    return is_there
 
 
 def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterFile | None:

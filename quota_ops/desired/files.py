@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from quota_ops.desired.checkout import Entry, Folder, Kind, LinkError, open_folder
-from quota_ops.desired.cluster_file import CLUSTER_YAML
+from quota_ops.desired.cluster_file import CLUSTER_YAML, CLUSTER_YML
 from quota_ops.desired.problems import Problems
 from quota_ops.desired.source import LINK, NOT_A_FILE, not_opened, unread
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
@@ -194,12 +194,13 @@ def is_read(name: str) -> bool:
 
 
 def _is_left_alone(entry: Entry, parent: str) -> bool:
-    """Git's and the forges' own, and cluster.yaml, which has a reader of its own."""
+    """Git's and the forges' own, and the cluster's file, which has a reader of its own."""
     if entry.name == _GIT or (entry.name in _GITS_FILES and entry.kind is Kind.FILE):
         return True
     at_top = parent == ""
     return at_top and (
-        entry.name == CLUSTER_YAML or (entry.name in _FORGES and entry.kind is Kind.FOLDER)
+        entry.name in {CLUSTER_YAML, CLUSTER_YML}
+        or (entry.name in _FORGES and entry.kind is Kind.FOLDER)
     )
 
 

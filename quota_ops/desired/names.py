@@ -99,6 +99,8 @@ def require_canonical(name: str) -> None:
 
 
 def _instead(name: str) -> str:
+    if name == "*":
+        return f"For each address without a limit of its own write {IP}: {_DEFAULT}."
     try:
         ip_network(name, strict=False)
     except ValueError:

@@ -9,6 +9,7 @@ from quota_ops.desired.checkout import Folder
 from quota_ops.desired.cluster_file import (
     CLUSTER_YAML,
     ClusterFile,
+    find_cluster_yaml,
     read_cluster_file,
     refuse_placeholder,
 )
@@ -25,7 +26,6 @@ from quota_ops.desired.findings import find
 from quota_ops.desired.nodes import Document, Room, garbage_collector_off, read_document
 from quota_ops.desired.problems import Problems
 from quota_ops.desired.quotas_file import Quota, read_quotas
-from quota_ops.desired.shapes import CLUSTER_FILE
 from quota_ops.desired.source import not_opened, unread
 from quota_ops.model.borders import Borders
 from quota_ops.model.entity import Entity
@@ -36,9 +36,6 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.problem import Problem
 from quota_ops.model.rows import DesiredRow
 from quota_ops.model.silence import idle_silences, silenced
-
-_EXAMPLES = ", ".join(f"{one}: {CLUSTER_FILE.fields[one].example}" for one in CLUSTER_FILE.required)
-_LEAST = f"At the least it says {{{_EXAMPLES}}}."
 
 _FEW = 10
 """The entries of a scope that a problem names."""
@@ -182,8 +179,7 @@ def _read_alone(folder: Path, problems: Problems) -> ClusterFile | None:
 
 
 def _read_cluster_file(folder: Folder, problems: Problems) -> ClusterFile | None:
-    if not folder.has(CLUSTER_YAML):
-        problems.add(unread(str(folder.path / CLUSTER_YAML), "The file is missing.", _LEAST))
+    if not find_cluster_yaml(folder, problems):
         return None
     document = read_document(folder, CLUSTER_YAML, problems, Room())
     return None if document is None else read_cluster_file(*document, cluster_name(folder.path))

@@ -18,9 +18,10 @@ from quota_ops.model.finding_codes import (
 from quota_ops.model.quota import STARVING_BYTES, STARVING_PERCENTAGE, format_limit
 
 _PREFIX = "User:"
-_TELLING = (_PREFIX, DEFAULT_TEXT)
-TELLING = (*_TELLING, IP)
-"""Entities whose names give rise to a finding hold one of these texts, or what is not ASCII."""
+_STAR = "*"
+_TELLING = (_PREFIX, DEFAULT_TEXT, _STAR)
+TELLING = (_PREFIX, DEFAULT_TEXT, f'"{_STAR}"', f"'{_STAR}'", IP)
+"""Files whose names give rise to a finding hold one of these texts, or what is not ASCII."""
 STARVING_BELOW = {
     "producer_byte_rate": STARVING_BYTES,
     "consumer_byte_rate": STARVING_BYTES,
@@ -46,6 +47,10 @@ def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, s
     if kind != IP and name == DEFAULT_TEXT:
         message = f"{entity} is for a {kind} of this name, not for the default."
         yield DEFAULT_AS_TEXT, message, f"For the default write {kind}: {{default: true}}."
+    if kind != IP and name == _STAR:
+        message = f"{entity} is for a {kind} whose name is *: Kafka's quotas have no patterns."
+        every = f"For every {kind} without a quota of its own write {kind}: {{default: true}}."
+        yield DEFAULT_AS_TEXT, message, every
     if not is_normalized("NFC", name):
         written, usual = json.dumps(name), json.dumps(normalize("NFC", name))
         message = f"{entity} is {written}, which looks like {usual} and is another {kind} to Kafka."

@@ -83,8 +83,9 @@ _ALL = (
         DEFAULT_AS_TEXT,
         _WARNING,
         _FILES,
-        "<default> as a name",
-        "Kafka's tools print a default as <default>; as text it is a name like any other.",
+        "<default> or * as a name",
+        "Kafka's tools print a default as <default>, and its ACLs know User:*; as the name of a "
+        "quota either is a name like any other.",
         "The limit holds for a client or user of this very name, and for nobody else.",
         """\
 - client-id: "<default>"

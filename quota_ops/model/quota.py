@@ -81,6 +81,13 @@ STARVING_PERCENTAGE = 0.1
 """Percent of a thread: at half of it each request of a broker 4.4 was held for a second."""
 _THOUSANDTHS = 1000
 _LIMIT = re.compile(r"(?P<number>(?:0|[1-9][0-9]*)(?:\.[0-9]+)?)(?:\s*(?P<unit>[A-Za-z%/]+))?")
+_NO_LIMIT = frozenset({UNLIMITED, "infinity", "infinite", "inf", ".inf", "-1"})
+_SEPARATORS = re.compile("[,_']")
+_CARELESS = re.compile(
+    r"\+?(?P<number>[0-9]{1,3}(?:[,'][0-9]{3})+|[0-9][0-9_]{0,19}(?:\.[0-9]{1,9})?(?:[eE]\+?[0-9]{1,2})?)"
+    r"\s*(?P<unit>[A-Za-z%/ ]*)"
+)
+"""A number with separators, an exponent or leading zeros, and a unit with spaces in it."""
 _LONGEST = 40
 _EXACT = Context(prec=2 * _LONGEST)
 
@@ -96,7 +103,7 @@ def parse_limit(key: QuotaKey, text: str) -> float:
     if match is None or len(match["number"]) > _LONGEST:
         raise ValueError(
             f"must be plain decimal digits{_unit_hint(key)}, without sign, exponent or "
-            f"leading zero, or {UNLIMITED}"
+            f"leading zero, or {UNLIMITED}{_meant(key, text)}"
         )
     factor = _factor(key, match["unit"])
     exact = _EXACT.multiply(Decimal(match["number"]), factor)
@@ -117,8 +124,43 @@ def _factor(key: QuotaKey, unit: str | None) -> Decimal:
     if key.unit == "bytes/s":
         if unit.removesuffix("/s") in BYTE_UNITS:
             return Decimal(BYTE_UNITS[unit.removesuffix("/s")])
-        raise ValueError(f"has the unit {unit}; the units are {', '.join(BYTE_UNITS)}, per second")
-    raise ValueError(f"is in {key.unit} and takes no other unit, not {unit}")
+        raise ValueError(
+            f"has the unit {unit}{_meant_unit(unit)} The units are {', '.join(BYTE_UNITS)}, "
+            "per second"
+        )
+    raise ValueError(
+        f"is in {key.unit} and takes no other unit, not {unit}: write the number alone"
+    )
+
+
+def _meant_unit(unit: str) -> str:
+    """Return which units a unit may mean that is none, as the end of a sentence."""
+    if "bit" in unit.lower() or unit.endswith("bps"):
+        return ", which counts bits; 8 of them are a byte."
+    bare = unit.lower().removesuffix("/sec").removesuffix("/s").removesuffix("ps")
+    meant = [one for one in BYTE_UNITS if bare in {one.lower(), one[:-1].lower(), one[0].lower()}]
+    return f"; did you mean {' or '.join(meant)}?" if bare and meant else "."
+
+
+def _meant(key: QuotaKey, text: str) -> str:
+    """Return which limit a text may mean that is none, as the end of a sentence."""
+    given = text.strip()
+    if given.lower() in _NO_LIMIT:
+        return f": write {UNLIMITED}"
+    match = _CARELESS.fullmatch(given)
+    if match is not None and (key.whole or "," not in given):  # in many places a comma is a point
+        number = f"{Decimal(_SEPARATORS.sub('', match['number'])):f}"
+        meant = f"{number} {match['unit'].replace(' ', '')}".strip()
+        if meant != given and _is_limit(key, meant):
+            return f": write {meant}"
+    return ""
+
+
+def _is_limit(key: QuotaKey, text: str) -> bool:
+    try:
+        return parse_limit(key, text) > 0
+    except ValueError:
+        return False
 
 
 def _unit_hint(key: QuotaKey) -> str:

@@ -198,7 +198,8 @@ def brokers_words(brokers: Sequence[BrokerAnswer]) -> str:
         return _bootstrap_words(brokers[0])
     agree = sum(one.agrees for one in brokers)
     absent = [f"; broker {one.broker} {one.error}" for one in brokers if one.absent]
-    total = f"{agree} of {counted(len(brokers), 'broker')} {plural(agree, 'agrees', 'agree')}"
+    verb = "agrees" if 1 in (agree, len(brokers)) else "agree"
+    total = f"{agree} of {counted(len(brokers), 'broker')} {verb}"
     return total + "".join(absent)
 
 
@@ -212,7 +213,7 @@ def _bootstrap_words(answer: BrokerAnswer) -> str:
 
 
 def broker_words(broker: BrokerAnswer) -> str:
-    """What one broker said, with its name: `broker 3 is 214 keys behind (asked 6 times)`."""
+    """What one broker said, with its name: `broker 3 differs in 214 keys (asked 6 times)`."""
     if broker.bootstrap or broker.absent:
         return f"{broker.named} {broker_answer(broker)}"
     where = "" if broker.behind is not None else f" at {broker.address}"
@@ -228,7 +229,7 @@ def broker_id(broker: BrokerAnswer) -> str:
 
 
 def broker_answer(broker: BrokerAnswer) -> str:
-    """What a broker said: `agrees`, `is 214 keys behind (asked 6 times)`."""
+    """What a broker said: `agrees`, `differs in 214 keys (asked 6 times)`."""
     if broker.agrees:
         return "agrees"
     if broker.absent:
@@ -236,4 +237,4 @@ def broker_answer(broker: BrokerAnswer) -> str:
     asked = f"(asked {counted(broker.asked, 'time')})"
     if broker.behind is None:
         return f"does not answer {asked}" + (f": {broker.error}" if broker.error else "")
-    return f"is {counted(broker.behind, 'key')} behind {asked}"
+    return f"differs in {counted(broker.behind, 'key')} {asked}"

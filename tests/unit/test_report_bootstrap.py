@@ -33,7 +33,7 @@ SILENT = BrokerAnswer(BOOTSTRAP, "link:9092", 3, None, "timed out", bootstrap=Tr
         ),
         (
             replace(AGREES, behind=4),
-            "the bootstrap address link:9092 (broker 2) is 4 keys behind (asked 3 times)",
+            "the bootstrap address link:9092 (broker 2) differs in 4 keys (asked 3 times)",
             "the bootstrap address does not agree (broker 2 answered, no other was asked)",
         ),
         (

@@ -67,7 +67,7 @@ def test_comment_on_a_troubled_run() -> None:
             "`broker 3 holds 10 MiB/s [payments.yaml:8]` | `payments` |"
         ),
         "**apply refused**: `no reason was given`",
-        "⚠ `broker 3 is 1 key behind (asked 6 times)`",
+        "⚠ `broker 3 differs in 1 key (asked 6 times)`",
         "⚠ `broker 4 at kafka-4:9094 does not answer (asked 6 times): timed out`",
     ]
 

@@ -88,7 +88,7 @@ def test_verify_names_each_broker() -> None:
     assert plain(verify_screen(TROUBLED)).splitlines() == [
         "broker 1 agrees",
         "broker 2 agrees",
-        "broker 3 is 1 key behind (asked 6 times)",
+        "broker 3 differs in 1 key (asked 6 times)",
         "broker 4 at kafka-4:9094 does not answer (asked 6 times): timed out",
     ]
 
@@ -208,7 +208,7 @@ def test_report_as_text() -> None:
         "Brokers",
         "broker 1 agrees",
         "broker 2 agrees",
-        "broker 3 is 1 key behind (asked 6 times)",
+        "broker 3 differs in 1 key (asked 6 times)",
         "broker 4 at kafka-4:9094 does not answer (asked 6 times): timed out",
         "",
         "Everything else (2)",

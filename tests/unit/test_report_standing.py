@@ -214,7 +214,7 @@ SILENT = BrokerAnswer(4, "kafka-4:9094", 6, None, "timed out")
             replace(VERIFY_ONLY, brokers=(SILENT,), stages=stages(verify=StageStatus.REFUSED)),
             (
                 "Unknown: broker 4 did not answer on demo; 412 of 412 quotas in sync; "
-                "0 of 1 broker agree."
+                "0 of 1 broker agrees."
             ),
         ),
         (
