@@ -66,12 +66,6 @@ def past_runs(store: RunStore, cluster: str | None, most: int) -> tuple[tuple[Pa
     return tuple(map(past_run, paths[:most])), len(paths[most:])
 
 
-def finished(folder: RunFolder) -> str:
-    """When a run wrote its last artefact, as ISO 8601 in UTC."""
-    last = max(one.stat().st_mtime for one in (folder.path, *folder.path.iterdir()))
-    return iso_utc(datetime.fromtimestamp(last, UTC))
-
-
 def past_run(path: Path) -> PastRun:
     """What a run's folder tells at a glance; what cannot be read is its `trouble`."""
     folder = RunFolder(path)
@@ -124,12 +118,15 @@ class _Parts:
             return None
 
 
-def _started(path: Path) -> str:
+def _started(path: Path) -> str | None:
+    """When a run started; of a damaged one by its name, where that says it."""
     with suppress(InvalidInput, ValueError):
         started = str(RunFolder(path).about()["started"])
         datetime.fromisoformat(started)
         return started
-    return iso_utc(datetime.fromtimestamp(path.stat().st_mtime, UTC))
+    with suppress(ValueError):
+        return iso_utc(datetime.strptime(path.name[:20], "%Y-%m-%dT%H-%M-%SZ").replace(tzinfo=UTC))
+    return None
 
 
 def _digest(plan: dict[str, Any]) -> str:

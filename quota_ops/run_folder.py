@@ -223,7 +223,7 @@ class RunFolder(ArtefactFolder):
 
     def keep_end(self, result: StageResult) -> None:
         """Keep how a stage ended."""
-        self.write_json(stage_file(result.stage), result._asdict())
+        self.write_json(stage_file(result.stage), result._asdict() | {"at": iso_utc()})
 
     def stage_result(self, stage: str) -> StageResult:
         """How a stage of this run ended; NOT_RUN when it did not begin."""

@@ -6,14 +6,13 @@ from functools import partial
 import click
 
 from quota_ops.cli.layout import show
-from quota_ops.history import finished
 from quota_ops.model.errors import InvalidInput
 from quota_ops.report.history import record_screen
 from quota_ops.report.screen import Line, Screen, Table, Tone, line
 from quota_ops.report.text import report_screen
 from quota_ops.retention import refuse_pruned
 from quota_ops.run_folder import ADOPTED, ALTER, PAGE, RELEASED, RunFolder
-from quota_ops.stages.read_report import read_report
+from quota_ops.stages.read_report import read_finished, read_report
 
 _RECORDS = {ALTER: "Altered", ADOPTED: "Adopted", RELEASED: "Released"}
 
@@ -21,7 +20,7 @@ _RECORDS = {ALTER: "Altered", ADOPTED: "Adopted", RELEASED: "Released"}
 def show_past(folder: RunFolder, output: str) -> None:
     """Show a run as its report would now tell it; InvalidInput when run.json is damaged."""
     refuse_pruned(folder)
-    report = replace(read_report(folder), finished=finished(folder))
+    report = replace(read_report(folder), finished=read_finished(folder))
     if output == "json":
         from quota_ops.report.data import as_json
 

@@ -44,8 +44,7 @@ def run_demo(keep: Path | None = None) -> None:
     tell.times()
     if keep:
         tell.say("Report pages:", Tone.STRONG)
-        pages = (keep / "store").rglob(PAGE)
-        for page in sorted(pages, key=lambda one: one.stat().st_mtime):
+        for page in sorted((keep / "store").rglob(PAGE)):
             tell.say(str(page))
     following = (*_activation(), *(NEXT[1:] if keep else NEXT))
     rows = ((Span(what, Tone.STRONG), Span(why)) for what, why in following)

@@ -13,8 +13,8 @@ class PastRun:
     cluster: str
     run: str
     path: str
-    started: str
-    """ISO 8601, UTC; of a run whose run.json is damaged, when its folder last changed."""
+    started: str | None
+    """ISO 8601, UTC; of a run whose run.json is damaged, what its name says, else None."""
     commit: str | None
     came_to: str
     """The word of its report, else how far it came."""

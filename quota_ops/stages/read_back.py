@@ -35,23 +35,20 @@ def superseding(folder: RunFolder) -> Iterator[None]:
 
     What it found is still known to `read_back`; no report takes it for what the last verify found.
     """
-    before = _state(folder)
+    before = _content(folder)
     try:
         yield
     except BaseException:
-        if before is not None and _state(folder) == before:
+        if before is not None and _content(folder) == before:
             with suppress(InvalidInput):  # damaged: the report says so
                 folder.write_json(VERIFIED, folder.read_json(VERIFIED) | {"earlier": True})
         raise
 
 
-def _state(folder: RunFolder) -> tuple[int, int] | None:
-    """What changes when verification.json is written, even with the same bytes."""
+def _content(folder: RunFolder) -> bytes | None:
+    """The bytes of verification.json, which are other ones of each verify; None without one."""
     place = folder.path / VERIFIED
-    if not place.exists():
-        return None
-    found = place.stat()
-    return found.st_ino, found.st_mtime_ns
+    return place.read_bytes() if place.exists() else None
 
 
 def applied_digest(folder: RunFolder) -> str | None:

@@ -1,6 +1,8 @@
 """A run's artefacts as a report; what is missing is left out, what is damaged is said."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from quota_ops.at_work import Life, life
@@ -22,19 +24,23 @@ from quota_ops.run_folder import (
     METADATA,
     PLAN,
     POLICY,
+    REPORT,
     ROLLBACK,
     VALIDATED,
     VERIFIED,
     RunFolder,
     stage_file,
 )
-from quota_ops.run_json import verification_from_json
+from quota_ops.run_json import typed, verification_from_json
 from quota_ops.stages.attempt import outcomes_so_far
 from quota_ops.stages.origins import ORIGINS, read_origins
 from quota_ops.stages.plan import unjudged
 from quota_ops.stages.read_record import read_record
 
 Part = TypeVar("Part")
+
+_RECORDED = ("adopt", "release")
+"""Stages beside the eight: those of commands that have no plan."""
 
 _SETTLED = "The next run that writes to this cluster settles what it sent."
 _SINCE = {
@@ -92,6 +98,23 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         origins=parts.read("plan", ORIGINS, lambda: read_origins(folder)) or {},
         record=parts.record(),
     )
+
+
+def read_finished(folder: RunFolder) -> str:
+    """When the last stage of a run ended, by its own record, as ISO 8601 in UTC.
+
+    The start of the run where none says, as in a run of an earlier version without a report.
+    """
+    files = {stage_file(stage): "at" for stage in (*STAGES, *_RECORDED)} | {REPORT: "finished"}
+    times = [_time(folder, name, key) for name, key in files.items() if folder.has(name)]
+    return max(filter(None, times), default=str(folder.about()["started"]))
+
+
+def _time(folder: RunFolder, name: str, key: str) -> str | None:
+    with suppress(InvalidInput, ValueError):  # what is damaged is said elsewhere
+        at = folder.read_as(name, lambda told: typed(told.get(key), str | None), before="rows")
+        return iso_utc(datetime.fromisoformat(at).astimezone(UTC)) if at else None
+    return None
 
 
 def _last_verification(

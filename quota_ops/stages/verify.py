@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
+from uuid import uuid4
 
 from quota_ops import ledger
 from quota_ops.kafka.cluster import Cluster
@@ -82,7 +83,8 @@ def run(
         noted = known.after(folder.about()["run"], live, registered, image.absent)
         overtaken = _record(folder, ledger_folder, verified, desired, differences, brokers=noted)
     count = len(targets) - len(wrongs)
-    folder.write_json(VERIFIED, verification_json(brokers, wrongs, count, written))
+    found_now = verification_json(brokers, wrongs, count, written)
+    folder.write_json(VERIFIED, {"attempt": uuid4().hex, **found_now})
     folder.write_json(METADATA, image.as_json())
     if overtaken is not None:
         raise Refused(overtaken, "The later run decides now. How it ended: quota-ops runs")

@@ -11,9 +11,11 @@ import yaml
 
 from quota_ops.history import past_run, past_runs
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.report import StageResult, StageStatus
 from quota_ops.run_folder import RunFolder
 from quota_ops.run_names import find_run
 from quota_ops.run_store import RunStore
+from quota_ops.stages.read_report import read_finished
 
 CASES = yaml.safe_load(
     (Path(__file__).parents[1] / "cases" / "history" / "runs.yaml").read_text("utf-8")
@@ -49,10 +51,27 @@ def test_what_is_told_of_a_run(case: dict[str, Any], tmp_path: Path) -> None:
     told = json.loads(json.dumps(past_run(path).as_json()))
 
     size = sum(one.stat().st_size for one in path.iterdir())
-    expected = {**ABOUT, "path": str(path), **NOTHING, "size": size, **case["run"]}
-    if expected["started"] is None:
-        expected["started"] = told["started"]
-    assert told == expected
+    assert told == {**ABOUT, "path": str(path), **NOTHING, "size": size, **case["run"]}
+
+
+def test_when_a_damaged_run_started(tmp_path: Path) -> None:
+    """Its name says so, where it is a time; the times of its files are not asked."""
+    path = leave(tmp_path / "demo" / "2026-11-22T10-11-12Z-beef", {"run.json": "{"})
+
+    assert past_run(path).started == "2026-11-22T10:11:12Z"
+
+
+def test_when_a_run_ended(tmp_path: Path) -> None:
+    """Its stages say so, its report of an earlier version, or at least when it started."""
+    folder = RunFolder(leave(tmp_path / "demo" / "one", {"run.json": ABOUT}))
+    assert read_finished(folder) == "2026-11-21T10:00:00Z"
+    folder.write_json("report.json", {"finished": "2026-11-21T10:05:00Z"})
+    assert read_finished(folder) == "2026-11-21T10:05:00Z"
+
+    folder.keep_end(StageResult("adopt", StageStatus.DONE))
+    at = folder.read_json("stage-adopt.json")["at"]
+    folder.write_json("stage-apply.json", {"at": "yesterday"})
+    assert read_finished(folder) == at > "2026-11-22"
 
 
 def store_of(root: Path, *names: str) -> RunStore:

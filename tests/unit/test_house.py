@@ -74,6 +74,14 @@ def test_lock_files_hold_no_addresses() -> None:
     assert [lock.name for lock in locks if "://" in lock.read_text()] == []
 
 
+def test_no_file_time_is_read() -> None:
+    """A copied run store decides and shows the same: order and times are in names and contents."""
+    times = re.compile(r"st_(m|c|a|birth)time|st_ino|get[mca]time|samefile|\butime\b")
+    modules = [path for path in MODULES if "tests" not in path.parts]
+
+    assert [path.name for path in modules if times.search(path.read_text())] == []
+
+
 _NOUNS = "batch|broker|change|cluster|entity|file|finding|guard|key|problem|quota|removal|row|task"
 _MANY = re.compile(rf" (more )?({'|'.join(plural(2, noun) for noun in _NOUNS.split('|'))})\b")
 
