@@ -1,6 +1,7 @@
 """Which runs write to a cluster: a mark for each, from before its first request to its record.
 
-A mark that stays is a run that died, and a later run finds it by that. The process holds a lock on
+A mark that stays is a run that died, or that ended without knowing what became of its rows, and a
+later run finds it by that. The process holds a lock on
 its mark, which the kernel releases whatever ends the process. So on one machine it is known who is
 at work; a lock of another machine may not be seen, so there only time tells.
 """
@@ -14,6 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from quota_ops import artefact
+from quota_ops.model.errors import InvalidInput
 
 GRACE = timedelta(hours=1)
 """How long a run of another machine, or between two tasks of a DAG run, is given to go on."""
@@ -48,6 +50,25 @@ def unmark(run: Path) -> None:
     """Take the mark of a run away: its end is recorded."""
     with suppress(OSError):
         _mark(run).unlink()
+
+
+def mark_unsettled(run: Path) -> None:
+    """Let the mark of a run say that its end is recorded, and that it has unknown rows."""
+    with suppress(OSError, ValueError, TypeError, InvalidInput):
+        place = _mark(run)
+        artefact.write(place, json.dumps(json.loads(place.read_bytes()) | {"ended": True}).encode())
+
+
+def is_unsettled(run: Path) -> bool:
+    """Whether a run ended with unknown rows that no later run has settled."""
+    with suppress(OSError, ValueError, AttributeError):
+        return json.loads(_mark(run).read_bytes()).get("ended") is True
+    return False
+
+
+def is_marked(run: Path) -> bool:
+    """Whether a run has a mark, from a process at work or a dead one."""
+    return artefact.exists(_mark(run))
 
 
 def marked_runs(run: Path) -> list[Path]:

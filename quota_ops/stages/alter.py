@@ -93,7 +93,8 @@ def run(
     if not validate_only:
         if refusal is None:
             _record_overrides(folder, word, guards)
-            dead_runs.settle(folder, cluster, find_connection)
+            with at_work(folder.path):
+                dead_runs.settle(folder, cluster, find_connection)
             outcomes = send(folder, cluster, batches)
             end_memory(ledger_folder, rows, outcomes)
         else:

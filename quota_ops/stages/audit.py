@@ -4,14 +4,15 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 
-from quota_ops.at_work import unmark
+from quota_ops.at_work import mark_unsettled, unmark
 from quota_ops.json_text import json_text
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.outcome import Status
 from quota_ops.model.report import StageStatus
 from quota_ops.numbered import create_next
 from quota_ops.report.audit import Json, messages
-from quota_ops.run_folder import AUDITED, RunFolder
+from quota_ops.run_folder import APPLIED, AUDITED, RunFolder
 
 TOPIC = "QUOTA_OPS_AUDIT_TOPIC"
 CONNECTION = "QUOTA_OPS_AUDIT_CONNECTION"
@@ -34,7 +35,8 @@ def run(
     record |= {"end": number}
     with suppress(InvalidInput):  # damaged: the mark stays, and nobody takes the run for ended
         if folder.stage_result("apply").status is not StageStatus.NOT_ENDED:
-            unmark(folder.path)
+            is_known = all(one.status is not Status.UNKNOWN for one in folder.outcomes(APPLIED))
+            (unmark if is_known else mark_unsettled)(folder.path)
     topic = os.environ.get(TOPIC)
     if not topic:
         return None

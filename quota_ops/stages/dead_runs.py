@@ -1,9 +1,20 @@
-"""Runs that died while they wrote: a later run settles what they sent, and records their end."""
+"""Runs that died while they wrote, or ended with unknown rows: a later run settles them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from pathlib import Path
 
-from quota_ops.at_work import Life, is_overdue, life, marked_runs
+from quota_ops import artefact
+from quota_ops.at_work import (
+    Life,
+    is_marked,
+    is_overdue,
+    is_unsettled,
+    life,
+    marked_runs,
+    unmark,
+)
+from quota_ops.json_text import json_text
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import InvalidInput
@@ -14,6 +25,7 @@ from quota_ops.report.audit_verb import Verb
 from quota_ops.run_folder import ALTER, APPLIED, RunFolder
 from quota_ops.stages import audit_verb
 from quota_ops.stages.attempt import outcomes_so_far
+from quota_ops.stages.read_back import applied_digest, follow_applied
 from quota_ops.stages.stored import Stored
 
 Wanted = Mapping[tuple[str, str], float | None]
@@ -23,22 +35,50 @@ def settle(by: RunFolder, cluster: Cluster, find: Callable[[str], Connection]) -
     """Record the end of every run that died on this cluster, before the run `by` writes.
 
     What its last request wrote is accepted where the cluster stores it; the rest stays unknown,
-    since it may still arrive. Raises ClusterTrouble when the cluster cannot be described.
+    since it may still arrive. A run that ended with unknown rows is settled in the same way, and
+    each run by one other run, when several find it at once. Raises ClusterTrouble when the cluster
+    cannot be described.
     """
     marked = (RunFolder(path) for path in marked_runs(by.path))
     if dead := [one for one in marked if _is_dead(one)]:
         stored = cluster.stored()
         for one in dead:
             with suppress(InvalidInput):  # of a damaged run nothing can be told
-                if one.policy().cluster_id == cluster.cluster_id:
+                if one.policy().cluster_id == cluster.cluster_id and _take(one, by):
                     _settle(one, by.about()["run"], stored, find)
 
 
 def _is_dead(run: RunFolder) -> bool:
     alive = life(run.path)
     return alive is not Life.AT_WORK and (
-        (alive is Life.GONE and _has_not_ended(run)) or is_overdue(run.path)
+        (alive is Life.GONE and _has_not_ended(run))
+        or is_unsettled(run.path)
+        or is_overdue(run.path)
     )
+
+
+def _take(run: RunFolder, by: RunFolder) -> bool:
+    """Whether the run `by` is the one that settles another, by a file that is created once.
+
+    Not while the run that created the last one is at work.
+    """
+    number = 1
+    while run.has(_settling_file(number)):
+        other = run.read_as(_settling_file(number), lambda told: by.path.with_name(told["by"]))
+        if other != by.path and _is_at_work(other):
+            return False
+        number += 1
+    content = json_text({"by": by.path.name}).encode()
+    return artefact.create(run.path / _settling_file(number), content)
+
+
+def _is_at_work(run: Path) -> bool:
+    is_over = is_unsettled(run) or is_overdue(run) or life(run) is Life.GONE
+    return is_marked(run) and not is_over
+
+
+def _settling_file(number: int) -> str:
+    return f"settling-{number:04d}.json"
 
 
 def _has_not_ended(run: RunFolder) -> bool:
@@ -53,12 +93,25 @@ def _settle(run: RunFolder, by: str, stored: Stored, find: Callable[[str], Conne
         run.leave_outcomes(APPLIED, tuple(_settled(outcomes, _wanted(run), stored, by)))
         why = f"it was killed; run {by} recorded its end"
         run.keep_end(StageResult("apply", StageStatus.INTERRUPTED, None, why))
+    else:
+        _settle_ended(run, by, stored)
     if run.has(ALTER):
         audit_verb.run(run, Verb.ALTER, find)
     else:
         from quota_ops.stages import report  # noqa: PLC0415 - templates, rarely needed here
 
         report.run(run, find)
+    unmark(run.path)
+
+
+def _settle_ended(run: RunFolder, by: str, stored: Stored) -> None:
+    outcomes, before = run.outcomes(APPLIED), applied_digest(run)
+    if any(one.status is Status.UNKNOWN for one in outcomes):
+        run.leave_outcomes(APPLIED, tuple(_settled(outcomes, _wanted(run), stored, by)))
+        follow_applied(run, before)
+        ended = run.stage_result("apply")
+        why = f"{ended.message or ''}\nRun {by} looked for the unknown rows.".lstrip()
+        run.keep_end(ended._replace(message=why))
 
 
 def _settled(

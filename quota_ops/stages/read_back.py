@@ -51,6 +51,12 @@ def _content(folder: RunFolder) -> bytes | None:
     return place.read_bytes() if place.exists() else None
 
 
+def follow_applied(folder: RunFolder, before: str | None) -> None:
+    """Let verification.json be about applied.json as it is now, where it was about `before`."""
+    if folder.has(VERIFIED) and (kept := folder.read_json(VERIFIED)).get("applied") == before:
+        folder.write_json(VERIFIED, kept | {"applied": applied_digest(folder)})
+
+
 def applied_digest(folder: RunFolder) -> str | None:
     """What tells one end of apply from another: a digest of applied.json; None without one."""
     place = folder.path / APPLIED

@@ -1,0 +1,71 @@
+"""A run whose rows are unknown is settled by another run: whoever ended it, and once."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+
+from quota_ops.at_work import at_work, unmark
+from quota_ops.model.outcome import Status
+from quota_ops.run_folder import APPLIED
+from quota_ops.stages.chain import RESUMED, run_stages
+from quota_ops.stages.report import run as leave_report
+from tests.broker.killing import die_in_request
+from tests.broker.stage_runs import outcomes
+from tests.broker.test_dead_runs import begin, kill, listed
+from tests.lab import Lab
+from tests.writing import settle
+
+
+def test_unknown_rows_of_a_run_that_ended(lab: Lab) -> None:
+    """It ended by itself, and the next run settles it as one that died, once."""
+    begin(lab)
+    run = lab.planned(connect=lambda: Cut(lab.cluster))
+    with pytest.raises(KeyboardInterrupt):
+        run_stages(run, RESUMED[:1])
+    leave_report(run.folder)
+    assert set(outcomes(run.folder).values()) == {Status.UNKNOWN}
+    settle(lab.cluster)
+
+    by = lab.run("reconcile").path.name
+
+    found = {(one.status, one.message) for one in run.folder.outcomes(APPLIED)}
+    assert found == {(Status.ACCEPTED, f"found by run {by}")}
+    assert run.folder.stage_result("apply").message == (
+        f"a signal ended it\nRun {by} looked for the unknown rows."
+    )
+    assert (run.folder.path / "end-0002.json").exists()
+    lab.run("reconcile")
+    assert not (run.folder.path / "end-0003.json").exists()
+
+
+def test_two_runs_find_one_that_died(lab: Lab) -> None:
+    """The first of them settles it, and the other leaves it to that one while it is at work."""
+    begin(lab)
+    run = kill(lab, partial(die_in_request, 1, before=False))
+    first = lab.start().folder
+    with at_work(first.path):
+        run.write_json("settling-0001.json", {"by": first.path.name})
+        lab.run("reconcile")
+        assert not (run.path / "end-0001.json").exists()
+
+    unmark(first.path)
+    lab.run("reconcile")
+    assert (run.path / "end-0001.json").exists()
+    assert listed(lab, run) == ("interrupted", 3)
+
+
+@dataclass
+class Cut:
+    """A cluster whose answer to a write never comes, because a signal ends the run first."""
+
+    cluster: Any
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.cluster, name)
+
+    def apply(self, alterations: Any) -> None:
+        """Send, and be interrupted."""
+        self.cluster.apply(alterations)
+        raise KeyboardInterrupt
