@@ -11,6 +11,7 @@ from pathlib import Path
 
 from airflow.sdk import DAG
 
+from quota_ops.airflow.bundle import find_bundle_folder
 from quota_ops.airflow.drift import drift_dag
 from quota_ops.airflow.notify import Notify, checked
 from quota_ops.airflow.reconcile import reconcile_dag
@@ -41,7 +42,8 @@ def build_dags(
             f"{desired_state} is not a folder",
             "Give build_dags the folder whose sub-folders are clusters.",
         )
-    found = cluster_folders(desired_state)  # refuses a link that a commit may have made
+    # Refuses a link that a commit may have made.
+    found = cluster_folders(desired_state, find_bundle_folder(desired_state))
     folders = tuple(desired_state.resolve() / folder.name for folder in found)
     told = checked(notify)
     dags = [reconcile_dag(folder, run_store, approval_timeout, told) for folder in folders]

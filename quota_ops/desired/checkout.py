@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple
 
-from quota_ops.model.numbers import counted
+from quota_ops.desired.unopened import LinkError, NotAFileError, TooLargeError, TooManyError
 
 _GIT = ".git"
 _GIT_FILE_BYTES = 4096
@@ -26,38 +26,6 @@ _PASS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 MAX_ENTRIES = 100_000
 _WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
-
-
-class LinkError(OSError):
-    """A link where none is followed; `is_above` tells a parent folder of what was to be read."""
-
-    def __init__(self, path: Path, *, is_above: bool = False) -> None:
-        super().__init__(errno.ELOOP, "It is a link", str(path))
-        self.is_above = is_above
-
-
-class NotAFileError(OSError):
-    """A pipe, a device or a socket in place of a file."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(errno.EINVAL, "It is a pipe, a device or a socket", str(path))
-
-
-class TooManyError(OSError):
-    """A folder of more entries than anybody reads."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(
-            errno.EFBIG, f"It holds more than {counted(MAX_ENTRIES, 'file')}", str(path)
-        )
-
-
-class TooLargeError(OSError):
-    """A file of more bytes than its reader takes; `size` is how many."""
-
-    def __init__(self, path: Path, size: int) -> None:
-        super().__init__(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
-        self.size = size
 
 
 class Kind(Enum):
@@ -96,7 +64,7 @@ class Folder:
                 with os.scandir(listed) as found:
                     entries = [Entry(one.name, _kind(one)) for one in islice(found, MAX_ENTRIES)]
                     if next(found, None) is not None:
-                        raise TooManyError(self.path / name)
+                        raise TooManyError(self.path / name, MAX_ENTRIES)
                     return sorted(entries, key=attrgetter("name"))
             finally:
                 os.close(listed)
@@ -151,29 +119,40 @@ def open_folder(path: Path, own: int) -> Iterator[Folder]:
     """Open a folder of desired state, of which no commit can have led elsewhere.
 
     Below the top of a Git checkout no component may be a link; above it they may, as those that
-    git-sync makes. Where no `.git` tells the top, the last `own` components may not. `..` is
-    taken out of the path before it is followed. Raises OSError, LinkError for a link.
+    git-sync makes. Where no `.git` tells the top, the last `own` components may not, and none below
+    the current folder of a path that is relative to it. `..` is taken out of the path before it is
+    followed. Raises OSError, LinkError for a link.
     """
     root, *names = Path(os.path.abspath(path)).parts  # noqa: PTH100 - Path.absolute keeps ".."
+    typed = () if path.is_absolute() else Path(os.path.normpath(path)).parts
+    below = len(typed) - typed.count("..")
     descriptor, here = os.open(root, _PASS), Path(root)
-    repository = None
+    repository = link = None
     try:
         for left, name in zip(range(len(names), 0, -1), names, strict=True):
             repository = _repository(descriptor) or repository
             here /= name
             if repository is None and left > own:
+                if left <= below and here.is_symlink():
+                    link = link or here  # fine if it is above a checkout, which `.git` tells
                 inner = os.open(name, _PASS, dir_fd=descriptor)
             else:
                 inner = _pass_below_top(descriptor, name, here, repository)
             os.close(descriptor)
             descriptor = inner
+        _refuse_unless_above(link, repository)
         yield Folder(path, descriptor)
     except LinkError as error:
-        if error.filename == str(here) and not path.is_absolute():
-            error.filename = os.path.relpath(here)
+        if error.filename in {str(here), str(link)} and not path.is_absolute():
+            error.filename = os.path.relpath(error.filename)
         raise
     finally:
         os.close(descriptor)
+
+
+def _refuse_unless_above(link: Path | None, repository: os.stat_result | None) -> None:
+    if link is not None and repository is None:
+        raise LinkError(link, is_above=True)
 
 
 def _pass_below_top(

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from quota_ops.desired.checkout import Entry, Folder, Kind, LinkError, open_folder
+from quota_ops.desired.checkout import Entry, Folder, Kind, open_folder
 from quota_ops.desired.cluster_file import CLUSTER_YAML, CLUSTER_YML
 from quota_ops.desired.problems import Problems
 from quota_ops.desired.source import LINK, NOT_A_FILE, not_opened, unread
+from quota_ops.desired.unopened import LinkError
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.numbers import counted
 
@@ -56,14 +57,15 @@ def is_folder_or_link(path: Path) -> bool:
         return False
 
 
-def cluster_folders(desired_state: Path) -> tuple[Path, ...]:
+def cluster_folders(desired_state: Path, top: Path | None = None) -> tuple[Path, ...]:
     """The clusters' folders in order of their names: those with YAML in them, at any depth.
 
     One without its cluster.yaml, one that cannot be read and a link, unless it is named as a file,
     count too: skipped, their quotas would be forgotten in silence. A hidden one is a folder with
-    a cluster.yaml. InvalidInput when there is no desired state there.
+    a cluster.yaml. From a `top` down no component is a link, also without `.git`. InvalidInput when
+    there is no desired state there.
     """
-    with _open_desired_state(desired_state) as folder:
+    with _open_desired_state(desired_state, top) as folder:
         found = tuple(one.name for one in folder.entries() if _is_cluster(folder, one))
     return tuple(desired_state / name for name in found)
 
@@ -109,9 +111,10 @@ def stray_files(desired_state: Path) -> tuple[Path, ...]:
 
 
 @contextmanager
-def _open_desired_state(path: Path) -> Iterator[Folder]:
+def _open_desired_state(path: Path, top: Path | None = None) -> Iterator[Folder]:
+    own = 1 if top is None else len(path.absolute().relative_to(top).parts)
     try:
-        with open_folder(path, own=1) as folder:
+        with open_folder(path, own) as folder:
             yield folder
     except (FileNotFoundError, NotADirectoryError):
         remedy = "Name one with --desired-state; quota-ops init writes one."

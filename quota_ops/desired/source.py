@@ -6,8 +6,9 @@ from functools import cached_property
 
 import yaml
 
-from quota_ops.desired.checkout import Folder, LinkError, NotAFileError, TooLargeError
+from quota_ops.desired.checkout import Folder
 from quota_ops.desired.problems import Problems
+from quota_ops.desired.unopened import LinkError, NotAFileError, TooLargeError
 from quota_ops.model.problem import Problem
 from quota_ops.model.unseen import UNSEEN
 

@@ -154,6 +154,23 @@ def test_no_link_is_followed_when_a_dag_file_is_parsed(
         build_dags(tmp_path / "desired_state")
 
 
+def test_no_link_inside_a_bundle_is_followed(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Airflow removes a bundle's `.git`; from its folder down a commit can have made any link."""
+    from quota_ops.airflow import build_dags
+
+    monkeypatch.setenv("AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH", str(tmp_path / "bundles"))
+    assert repository.dags()
+    (tmp_path / "bundles" / "quotas").mkdir(parents=True)
+    (tmp_path / "bundles" / "quotas" / "teams").symlink_to(tmp_path)
+    (tmp_path / "links").symlink_to(tmp_path)
+
+    assert build_dags(tmp_path / "links" / "desired_state")
+    with pytest.raises(InvalidInput, match="bundles/quotas/teams:1:1  This is a link"):
+        build_dags(tmp_path / "bundles" / "quotas" / "teams" / "desired_state")
+
+
 def test_a_dag_file_is_parsed_without_its_quotas(tmp_path: Path) -> None:
     """Airflow parses it again and again: no quota file is read, and nothing heavy imported."""
     repository = Repository(tmp_path)

@@ -163,6 +163,20 @@ def test_without_git_no_link_is_followed_from_the_desired_state_down(machine: Pa
     assert refused.output.startswith(f"{machine}/state:1:1  {ABOVE}")
 
 
+def test_without_git_the_current_folder_is_the_top(machine: Path) -> None:
+    """In an image, no link below its working directory is followed, unless to a checkout."""
+    Path("teams").symlink_to(machine / "checkout")
+    followed = check("--desired-state", "teams/desired_state")
+    assert followed.output.startswith(f"teams:1:1  {ABOVE}")
+
+    os.chdir(machine)
+    Path("work").symlink_to("checkout")
+    assert check("--desired-state", "work/desired_state").exit_code == 0
+    Path("checkout/.git").rmdir()
+    refused = check("--desired-state", "work/desired_state")
+    assert (refused.exit_code, refused.output.startswith(f"work:1:1  {ABOVE}")) == (2, True)
+
+
 def test_a_folder_that_may_be_passed_but_not_listed_is_no_obstacle(machine: Path) -> None:
     """The folders above a checkout need not be readable."""
     (machine / "checkout").chmod(0o711)
