@@ -46,6 +46,11 @@ def _parts(value: Mapping[str, Any]) -> Iterator[str]:
     yield "\n}\n" if value else "{}\n"
 
 
+def without_nulls(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that are not null, for rows of which there may be many thousands."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def head(written: Iterable[bytes], field: str) -> bytes:
     """What `json_text` wrote, line by line, without the list of a field and what follows it.
 

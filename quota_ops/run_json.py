@@ -5,6 +5,7 @@ from dataclasses import asdict, fields
 from types import UnionType
 from typing import Any
 
+from quota_ops.json_text import without_nulls
 from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.conforming import conforming
 from quota_ops.model.difference import Action, Difference, Kind
@@ -19,6 +20,10 @@ from quota_ops.model.quota import json_number
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
 
 Json = dict[str, Any]
+
+_NUMBERS = ("before", "after", "verified")
+_NULLS: Json = dict.fromkeys(Difference._fields)
+_NOTHING_MORE = Outcome(0, "", (), Status.ACCEPTED)[4:]
 
 
 def _float(value: float | str | None) -> float | None:
@@ -82,16 +87,18 @@ def plan_json(plan: Plan) -> Json:
         "standstill": plan.standstill,
         "policy": plan.policy.as_json(),
         "applied_policy": plan.applied and plan.applied.as_json(),
-        "differences": [difference_json(row) for row in plan.differences],
+        "differences": [_difference_json(row, plan.policy.cluster_id) for row in plan.differences],
     }
 
 
-def difference_json(row: Difference) -> Json:
-    """A differing row as plan.json holds it."""
+def _difference_json(row: Difference, cluster: str) -> Json:
+    """A differing row as plan.json has it: without nulls, and without the plan's own cluster."""
     values = row._asdict()
-    for name in ("before", "after", "verified"):
+    for name in _NUMBERS:
         values[name] = json_number(values[name])
-    return values
+    if row.cluster == cluster:
+        del values["cluster"]
+    return without_nulls(values)
 
 
 def plan_from_json(values: Mapping[str, Any]) -> tuple[Plan, str]:
@@ -99,11 +106,13 @@ def plan_from_json(values: Mapping[str, Any]) -> tuple[Plan, str]:
 
     KeyError, TypeError, ValueError or AttributeError when it wrote nothing like that.
     """
-    applied = values.get("applied_policy")
+    applied, policy = values.get("applied_policy"), Policy.from_json(values["policy"])
     plan = Plan(
-        policy=Policy.from_json(values["policy"]),
+        policy=policy,
         commit=typed(values["commit"], str | None),
-        differences=conforming([_difference(row) for row in values["differences"]]),
+        differences=conforming(
+            [_difference(row, policy.cluster_id) for row in values["differences"]]
+        ),
         guards=conforming([GuardFinding(**one) for one in values["guards"]]),
         desired=typed(values["desired"], int),
         actual=typed(values["actual"], int),
@@ -116,16 +125,24 @@ def plan_from_json(values: Mapping[str, Any]) -> tuple[Plan, str]:
     return plan, typed(values["digest"], str)
 
 
-def _difference(row: Json) -> Difference:
-    numbers = {name: _float(row[name]) for name in ("before", "after", "verified")}
+def _difference(row: Json, cluster: str) -> Difference:
+    values = _NULLS | {"cluster": cluster} | row
+    numbers = {name: _float(values[name]) for name in _NUMBERS}
     return Difference(
-        **row | numbers | {"kind": Kind(row["kind"]), "action": Action(row["action"])}
+        **values | numbers | {"kind": Kind(row["kind"]), "action": Action(row["action"])}
     )
 
 
 def outcomes_json(outcomes: Iterable[Outcome]) -> Json:
     """What became of each entity, in the order of the batches."""
-    return {"outcomes": [one._asdict() for one in outcomes]}
+    return {"outcomes": [_outcome_json(one) for one in outcomes]}
+
+
+def _outcome_json(one: Outcome) -> Json:
+    """An outcome; code, error, message and earlier only where one of them says something."""
+    if one[4:] == _NOTHING_MORE:
+        return {"batch": one.batch, "entity": one.entity, "keys": one.keys, "status": one.status}
+    return one._asdict()
 
 
 def outcomes_from_json(values: Mapping[str, Any]) -> tuple[Outcome, ...]:

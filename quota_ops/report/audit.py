@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from quota_ops.json_text import without_nulls
 from quota_ops.model.commit import CommitSource
 from quota_ops.model.difference import WRITES
 from quota_ops.model.outcome import DONE, Status
@@ -26,7 +27,8 @@ PART_BYTES = 500_000
 def audit_record(report: Report, end: int) -> Json:
     """A run's end as `audit_schema` says; `end` counts how often the run has ended.
 
-    Numbers are in the key's own unit; NaN, inf and -inf are written as strings.
+    Numbers are in the key's own unit; NaN, inf and -inf are written as strings. Of a change what
+    is null is left out, but for its values, outcome and verdict.
     """
     rows = report_rows(report)
     said, plan, rollback = answer(report), report.plan, report.rollback
@@ -63,23 +65,25 @@ def _change(row: ReportRow, report: Report) -> Json:
     verdict = row.verdict.verdict if row.verdict else None
     if verdict is None and report.brokers and applied and applied.status in DONE:
         verdict = Verdict.VERIFIED
+    seen = row.verdict.seen if row.verdict else ()
     return {
         "entity": difference.entity,
         "key": difference.key,
         "kind": difference.kind,
         "before": json_number(difference.before),
         "after": json_number(difference.target),
-        "owner": difference.owner,
-        "reason": difference.reason,
-        "source": difference.source,
         "outcome": applied and applied.status,
-        "error": applied and applied.error,
-        "message": applied and applied.message,
         "verdict": verdict,
-        "seen": [[broker, json_number(value)] for broker, value in row.verdict.seen]
-        if row.verdict
-        else [],
-    }
+    } | without_nulls(
+        {
+            "owner": difference.owner,
+            "reason": difference.reason,
+            "source": difference.source,
+            "error": applied and applied.error,
+            "message": applied and applied.message,
+            "seen": [[broker, json_number(value)] for broker, value in seen] or None,
+        }
+    )
 
 
 def messages(record: Json) -> tuple[bytes, ...]:
@@ -140,15 +144,17 @@ def audit_schema() -> Json:
         kind=_TEXT,
         before=_NUMBER,
         after=_NUMBER,
-        owner=_MAYBE,
-        reason=_MAYBE,
-        source=_MAYBE,
         outcome=_values(*Status, None),
-        error=_MAYBE,
-        message=_MAYBE,
         verdict=_values(*Verdict, None),
-        seen=_list({"type": "array", "prefixItems": [_COUNT, _NUMBER]}),
     )
+    change["properties"] |= {
+        "owner": _TEXT,
+        "reason": _TEXT,
+        "source": _TEXT,
+        "error": _TEXT,
+        "message": _TEXT,
+        "seen": _list({"type": "array", "prefixItems": [_COUNT, _NUMBER]}),
+    }
     stage = _object(
         stage=_values(*STAGES, "adopt", "release"),
         status=_values(*StageStatus),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from quota_ops.json_text import without_nulls
 from quota_ops.model.approval import Decision
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.report import StageResult
@@ -79,12 +80,13 @@ def _changes(
             "kind": kind,
             "before": row["before"] if "before" in row else row["value"],
             "after": row["after"] if "after" in row else row["value"],
-            "owner": row.get("owner"),
-            "reason": None,
-            "source": row.get("file"),
             "outcome": outcome and outcome.status.value,
-            "error": outcome and outcome.error,
-            "message": outcome and outcome.message,
             "verdict": None,
-            "seen": [],
-        }
+        } | without_nulls(
+            {
+                "owner": row.get("owner"),
+                "source": row.get("file"),
+                "error": outcome and outcome.error,
+                "message": outcome and outcome.message,
+            }
+        )

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from quota_ops.json_text import in_ascii, json_text
+from quota_ops.json_text import in_ascii, json_text, without_nulls
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.quota import json_number
@@ -44,12 +44,12 @@ def as_json(report: Report) -> str:
     brokers         broker, address, asked, behind, error, bootstrap (whether that address alone
                     was asked; broker is who answered there, -1 unknown), absent (whether it
                     belongs to the cluster and could not be asked; `error` says why)
-    rows            sorted by entity and key: the columns of a difference (`kind`, `before` and
-                    `verified` null where no plan is about the row: see `seen`), `target` (what the
-                    cluster is to hold), `standing`, `guarded`, `origin` (what is known of a
-                    value that the ledger does not know, else null), `validated` and `applied`
-                    (batch, status, code, error, message), `verdict` and `seen` ([broker, value]
-                    each)
+    rows            sorted by entity and key: the columns of a difference but `cluster`, `target`
+                    (what the cluster is to hold), `standing`, `guarded` (only where it is true),
+                    `origin` (what is known of a value that the ledger does not know), `validated`
+                    and `applied` (batch, status, code, error, message), `verdict` and `seen`
+                    ([broker, value] each). What is null is left out; so are `kind`, `before` and
+                    `verified` where no plan is about the row: see `seen`
 
     Numbers are in the key's own unit; NaN, inf and -inf are written as strings.
     """
@@ -112,27 +112,33 @@ def _plan(plan: Plan) -> dict[str, Any]:
 
 def _row(row: ReportRow) -> dict[str, Any]:
     difference, verdict = row.difference, row.verdict
-    return difference._asdict() | {
+    values = difference._asdict() | {
+        "cluster": None,
         "kind": difference.kind if row.planned else None,
         "before": json_number(difference.before) if row.planned else None,
         "after": json_number(difference.after),
         "verified": json_number(difference.verified) if row.planned else None,
         "target": json_number(difference.target),
         "standing": row.standing.name.lower(),
-        "guarded": row.guarded,
+        "guarded": row.guarded or None,
         "origin": row.origin and row.origin.words,
         "validated": _outcome(row.validated),
         "applied": _outcome(row.applied),
         "verdict": verdict and verdict.verdict,
-        "seen": [[broker, json_number(value)] for broker, value in verdict.seen] if verdict else [],
+        "seen": [[broker, json_number(value)] for broker, value in verdict.seen]
+        if verdict and verdict.seen
+        else None,
     }
+    return without_nulls(values)
 
 
 def _outcome(outcome: Outcome | None) -> dict[str, Any] | None:
-    return outcome and {
-        "batch": outcome.batch,
-        "status": outcome.status,
-        "code": outcome.code,
-        "error": outcome.error,
-        "message": outcome.message,
-    }
+    return outcome and without_nulls(
+        {
+            "batch": outcome.batch,
+            "status": outcome.status,
+            "code": outcome.code or None,
+            "error": outcome.error,
+            "message": outcome.message,
+        }
+    )

@@ -52,7 +52,7 @@ def shown(lab: Lab, run: RunFolder) -> Any:
 
 def counted(report: Any) -> Counter[str]:
     """How many rows of a report came to what."""
-    return Counter(row["applied"]["status"] for row in report["rows"] if row["applied"])
+    return Counter(row["applied"]["status"] for row in report["rows"] if "applied" in row)
 
 
 def listed(lab: Lab, run: RunFolder) -> tuple[str, int]:

@@ -104,9 +104,12 @@ def test_every_report_tells_of_it(lab: Lab) -> None:
     told = folder.read_json("report.json")
     assert told["answer"]["sentence"].startswith("Not yet: 1 quota on demo is held; 1 change made")
     assert told["plan"]["holds"] == [word.as_json()]
-    assert {one["entity"]: (one["kind"], one["action"], one["held"]) for one in told["rows"]} == {
-        "user=alice": ("pending", "held", word.text), "user=bob": ("pending", "set", None)
-    }  # fmt: skip
+    rows = {one["entity"]: one for one in told["rows"]}
+    named = ("kind", "action", "held")
+    assert {entity: [row.get(one) for one in named] for entity, row in rows.items()} == {
+        "user=alice": ["pending", "held", word.text],
+        "user=bob": ["pending", "set", None],
+    }
     assert (told["counts"]["held"], told["verified"]) == (1, 1)
 
 

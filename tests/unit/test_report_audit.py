@@ -50,10 +50,7 @@ def test_what_became_of_a_change() -> None:
         "reason": "card settlement",
         "source": "payments.yaml:8",
         "outcome": "accepted",
-        "error": None,
-        "message": None,
         "verdict": "verified",
-        "seen": [],
     }
 
 
