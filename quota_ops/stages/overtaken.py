@@ -106,8 +106,8 @@ def _why_claimed(folder: RunFolder, number: int, ledger_folder: Path) -> str | N
 
 
 def _claim_of(folder: RunFolder) -> Claim:
-    about, desired = folder.about(), folder.read_table(DESIRED).to_pydict()
-    values = zip(desired["entity"], desired["key"], desired["value"], strict=True)
+    about, desired = folder.about(), folder.read_table(DESIRED)
+    values = to_rows(desired.select(["entity", "key", "value"]))
     return Claim(about["run"], about["commit"], claims.digest_of(values))
 
 
