@@ -4,13 +4,36 @@ A place is a path in a local folder, because the ledger needs a create that fail
 exists, which a hard link gives there.
 """
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+from typing import BinaryIO
 from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
+
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+
+
+def open_file(place: Path) -> BinaryIO:
+    """Open a plain file to read it; OSError also for a pipe or a device, which could block."""
+    descriptor = os.open(place, _READ)
+    mode = os.fstat(descriptor).st_mode
+    if S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    if S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(place))
+    raise OSError(errno.EINVAL, "It is a pipe or a device, not a file", str(place))
+
+
+def read(place: Path) -> bytes:
+    """Return the bytes of a plain file; OSError as `open_file` raises it."""
+    with open_file(place) as file:
+        return file.read()
 
 
 def write(place: Path, content: bytes) -> None:
@@ -20,6 +43,14 @@ def write(place: Path, content: bytes) -> None:
     """
     with _draft(place, content) as draft:
         draft.replace(place)
+
+
+def write_durably(place: Path, content: bytes) -> None:
+    """Put bytes in a place as `write` does; a power cut leaves the old or the new there as well."""
+    with _draft(place, content) as draft:
+        _sync(draft)
+        draft.replace(place)
+        _sync(draft.parent)
 
 
 def create(place: Path, content: bytes) -> bool:

@@ -112,8 +112,8 @@ class ArtefactFolder:
     def _read(self, name: str, before: str | None = None) -> bytes:
         try:
             if before is None:
-                return (self.path / name).read_bytes()
-            with (self.path / name).open("rb") as file:
+                return artefact.read(self.path / name)
+            with artefact.open_file(self.path / name) as file:
                 return head(file, before)
         except FileNotFoundError:
             raise InvalidInput(

@@ -39,8 +39,8 @@ def at_work(run: Path) -> Iterator[None]:
     """
     place = _mark(run)
     since = datetime.now(UTC).isoformat()
-    artefact.write(place, json.dumps({"machine": _machine(), "since": since}).encode())
-    with place.open("rb") as file:
+    artefact.write_durably(place, json.dumps({"machine": _machine(), "since": since}).encode())
+    with artefact.open_file(place) as file:
         with suppress(OSError):  # a file system without locks
             fcntl.flock(file, fcntl.LOCK_SH)
         yield
@@ -80,9 +80,9 @@ def marked_runs(run: Path) -> list[Path]:
 
 def life(run: Path) -> Life:
     """Whether the process that marked a run is at work, as far as this machine can tell."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    with suppress(OSError, RecursionError, ValueError, KeyError, TypeError):
         place = _mark(run)
-        with place.open("rb") as file:
+        with artefact.open_file(place) as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -93,11 +93,14 @@ def life(run: Path) -> Life:
 
 
 def is_overdue(run: Path) -> bool:
-    """Whether a run was marked so long ago that it is given up."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        since = datetime.fromisoformat(json.loads(_mark(run).read_bytes())["since"])
+    """Whether a run was marked so long ago that it is given up, or a power cut took its mark."""
+    try:
+        since = datetime.fromisoformat(json.loads(artefact.read(_mark(run)))["since"])
         return datetime.now(UTC) - since > GRACE
-    return False
+    except OSError:  # another run may have recorded its end just now
+        return False
+    except (KeyError, RecursionError, TypeError, ValueError):
+        return True
 
 
 def _mark(run: Path) -> Path:

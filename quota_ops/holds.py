@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+from quota_ops import artefact
 from quota_ops.login import find_login
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter
@@ -45,7 +46,7 @@ def release(folder: Path, who: EntityFilter, *, by: str, reason: str) -> Hold:
 
 def _read(file: Path) -> Hold:
     try:
-        return Hold.from_json(json.loads(file.read_bytes()))
+        return Hold.from_json(json.loads(artefact.read(file)))
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         raise InvalidInput(
             f"{file} is not a hold: {error}",

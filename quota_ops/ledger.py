@@ -17,7 +17,13 @@ import pyarrow as pa
 
 from quota_ops import artefact, ledger_end, parquet
 from quota_ops.ledger_end import KIND
-from quota_ops.ledger_notes import applied_by, known_brokers, notes_of, with_commit
+from quota_ops.ledger_notes import (
+    applied_by,
+    check_notes,
+    known_brokers,
+    notes_of,
+    with_commit,
+)
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.ledger_edits import INTENDED, VERIFIED
 from quota_ops.model.memory import REMEMBERED, LedgerKey, drop_expired, ledger_key
@@ -99,7 +105,7 @@ def last(folder: Path) -> LedgerFile:
         if not there:
             return LedgerFile(None, _Content(parquet.from_rows(LEDGER, ()), frozenset()))
         place = folder / file_name(there[-1], KIND)
-        return LedgerFile(place.name, _said(place.read_bytes(), place))
+        return LedgerFile(place.name, _said(artefact.read(place), place))
     except InvalidInput as error:
         raise damaged(error.message) from error
     except (OSError, RecursionError, ValueError) as error:
@@ -133,8 +139,7 @@ _known: dict[bytes, _Content] = {}
 def _said(content: bytes, place: Path) -> _Content:
     if content not in _known:
         table = parquet.from_bytes(LEDGER, content, str(place))
-        applied(table)
-        known_brokers(table)
+        check_notes(table)
         _check(table, place)
         clusters = frozenset(table["cluster"].to_pylist())  # `unique` loads 50 ms of pyarrow
         _remember(content, _Content(table, clusters))
@@ -210,7 +215,8 @@ def change(
             clusters = frozenset({row.cluster for row in after.rows})
             _remember(content, _Content(table, clusters, after.rows))
             # Of an older copy one row may be put right, and another not: only a run settles it.
-            if before.file is None or policy is not None or (ledger_end.read(folder) or "") < name:
+            is_first_or_of_run = before.file is None or policy is not None
+            if is_first_or_of_run or "" < (ledger_end.read(folder) or "") < name:
                 ledger_end.write(folder, name)
             return name
     raise refused_create(folder / name)

@@ -17,22 +17,36 @@ def read(folder: Path) -> str | None:
     """The name of the file that was written last, also where an older copy is in its place.
 
     That one's end counts from a run on that notes its policy there. Read it before the ledger:
-    written after each change, it is never ahead of a whole one. None where none was written, or
-    what is there is no name; raises InvalidInput when it cannot be read.
+    written after each change, it is never ahead of a whole one. None where it is not known: none
+    was written, or what is there is no name. Raises InvalidInput when it cannot be read.
     """
     place = _place(folder)
     try:
-        name = place.read_bytes().decode("ascii", "replace")
+        name = artefact.read(place).decode("ascii", "replace").strip()
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise InvalidInput(f"{place} cannot be read: {error.strerror}") from error
+        raise InvalidInput(
+            f"{place} cannot be read: {error.strerror}",
+            "Move it aside. A plan that clears quotas then needs approval once.",
+        ) from error
     return name if is_file_name(name, KIND) else None
+
+
+def doubt(read_file: str | None, end: str | None) -> str | None:
+    """Why the ledger file that was read may be an older copy; None where it is the last one.
+
+    An end that is not known is no proof that a ledger is the last one.
+    """
+    if end is None:
+        unknown = "the run store does not say at which file it was (ledger_ends is lost or damaged)"
+        return None if read_file is None else f"a ledger that may be an older copy: {unknown}"
+    return f"an older copy of the ledger: it was at {end}" if (read_file or "") < end else None
 
 
 def write(folder: Path, name: str) -> None:
     """Note the file that the ledger in this folder ends with; InvalidInput where it cannot be."""
-    artefact.write(_place(folder), name.encode())
+    artefact.write_durably(_place(folder), name.encode())
 
 
 def _place(folder: Path) -> Path:

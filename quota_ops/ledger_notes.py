@@ -35,6 +35,26 @@ def notes_of(
     return {name: json.dumps(value) for name, value in notes.items()}
 
 
+def check_notes(table: pa.Table) -> None:
+    """Raise ValueError where a note is not as `notes_of` writes it, or another program left none.
+
+    Without them no guard knows which policy and which commits were applied.
+    """
+    notes = parquet.notes(table)
+    if missing := [name for name in ("policy", "commits") if name not in notes]:
+        raise ValueError(f"it does not note {' and '.join(missing)}: another program wrote it")
+    policy, commits = json.loads(notes["policy"]), json.loads(notes["commits"])
+    are_commits = isinstance(commits, list) and all(isinstance(one, str) for one in commits)
+    for name, value, fits in (
+        ("policy", policy, isinstance(policy, dict | None)),
+        ("commits", commits, are_commits),
+        ("run number", number := applied_by(table), isinstance(number, int | None)),
+    ):
+        if not fits:
+            raise ValueError(f"its {name} is {value!r}")
+    known_brokers(table)
+
+
 def applied_by(table: pa.Table) -> int | None:
     """The number of the run that noted the last commit and policy; None where runs had none."""
     noted: int | None = json.loads(parquet.notes(table).get("applied_by", "null"))

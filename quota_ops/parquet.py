@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from quota_ops import artefact
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import COUNT, FLAG, NUMBER, TEXT, Table
 
@@ -127,7 +128,8 @@ def columns(place: Path) -> dict[str, str]:
     Raises FileNotFoundError, or InvalidInput when it is no Parquet file.
     """
     try:
-        schema = pq.read_schema(place)
+        with artefact.open_file(place) as file:
+            schema = pq.read_schema(file)
     except FileNotFoundError:
         raise
     except (pa.ArrowInvalid, OSError) as error:
@@ -140,8 +142,9 @@ def check_cluster(place: Path, cluster: str) -> None:
 
     They would read as if everything were gone from this one.
     """
-    file = pq.ParquetFile(place, read_dictionary=["cluster"], pre_buffer=False)
-    chunks = file.read(columns=["cluster"], use_threads=False)["cluster"].chunks
+    with artefact.open_file(place) as opened:
+        file = pq.ParquetFile(opened, read_dictionary=["cluster"], pre_buffer=False)
+        chunks = file.read(columns=["cluster"], use_threads=False)["cluster"].chunks
     if others := {one for chunk in chunks for one in chunk.dictionary.to_pylist()} - {cluster}:
         raise InvalidInput(
             f"{place} is of another cluster: {min(map(str, others))}; the run is of {cluster}",

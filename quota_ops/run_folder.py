@@ -11,6 +11,7 @@ from uuid import uuid4
 from quota_ops import parquet, sequence
 from quota_ops.artefact_folder import ArtefactFolder
 from quota_ops.json_text import json_text
+from quota_ops.ledger_end import doubt
 from quota_ops.model.approval import Decision
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.commit import Provenance
@@ -136,9 +137,9 @@ class RunFolder(ArtefactFolder):
             ),
         )
 
-    def ledger_end(self) -> str | None:
-        """The last ledger file that runs had written, where describe read an older one."""
-        return self.read_as(DESCRIBED, _ledger_end)
+    def old_ledger(self) -> str | None:
+        """Why the ledger that describe read may be an older copy; None where it was the last."""
+        return self.read_as(DESCRIBED, _old_ledger)
 
     def metadata(self) -> Metadata:
         """How far what the brokers describe could be trusted when they were last asked."""
@@ -244,6 +245,5 @@ def _decisions(told: dict[str, Any]) -> tuple[Decision, ...]:
     return tuple(map(Decision.from_json, told["decisions"]))
 
 
-def _ledger_end(told: dict[str, Any]) -> str | None:
-    read, end = typed(told["ledger"], str | None), typed(told.get("ledger_end"), str | None)
-    return end if end is not None and (read or "") < end else None
+def _old_ledger(told: dict[str, Any]) -> str | None:
+    return doubt(typed(told["ledger"], str | None), typed(told["ledger_end"], str | None))

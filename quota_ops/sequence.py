@@ -4,6 +4,7 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
+from quota_ops import artefact
 from quota_ops.numbered import create_next, file_name, numbers
 
 _KIND = "json"
@@ -41,8 +42,8 @@ def newest_runs(folder: Path, most: int) -> list[str]:
     last = last_number(folder)
     runs: dict[str, None] = {}
     for number in range(last, max(last - most, 0), -1):
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            runs[str(json.loads(_place(folder, number).read_bytes())["run"])] = None
+        with suppress(OSError, RecursionError, ValueError, KeyError, TypeError):
+            runs[str(json.loads(artefact.read(_place(folder, number)))["run"])] = None
     return list(runs)
 
 

@@ -68,7 +68,7 @@ def _cluster(folder: Path) -> str:
             ) from None
         parquet.check_columns(table, found, str(place))
     place = folder / CLUSTERS.file
-    rows = parquet.from_bytes(CLUSTERS, place.read_bytes(), str(place))
+    rows = parquet.from_bytes(CLUSTERS, artefact.read(place), str(place))
     if rows.num_rows != 1:
         raise InvalidInput(f"{place} must hold one cluster, it holds {rows.num_rows}")
     cluster = str(rows["cluster"][0].as_py())

@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Iterable
+from io import TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
@@ -10,7 +11,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from quota_ops import parquet
+from quota_ops import artefact, parquet
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.resolution import CLIENT_KEYS
 from quota_ops.model.resolved import CLIENTS, LIMITS, RESOLVED, limit_rows
@@ -67,6 +68,8 @@ def _check_clients(clients: Path) -> None:
         raise InvalidInput(f"{clients} is not a {clients.suffix} file that can be read.") from None
     except FileNotFoundError:
         raise InvalidInput(f"{clients} does not exist.") from None
+    except OSError as error:
+        raise InvalidInput(f"{clients} cannot be read: {error.strerror}") from error
     if missing := [name for name in CLIENTS.names if name not in columns]:
         raise InvalidInput(
             f"{clients} has no column {' and no '.join(missing)}.",
@@ -80,7 +83,7 @@ def column_names(clients: Path) -> Iterable[str]:
         return parquet.columns(clients)
     if clients.suffix not in CLIENT_FILES:
         raise InvalidInput(f"{clients} must end in one of {', '.join(CLIENT_FILES)}.")
-    with clients.open(encoding="utf-8", newline="") as lines:
+    with TextIOWrapper(artefact.open_file(clients), encoding="utf-8", newline="") as lines:
         if clients.suffix == ".csv":
             return next(csv.reader(lines), [])
         return dict(json.loads(next(lines, "{}")))

@@ -54,7 +54,7 @@ class Guard(StrEnum):
     WENT_BACK = "went_back", "The ledger has already moved past this commit."
     OLD_LEDGER = (
         "old_ledger",
-        "Rows would be cleared, and the ledger is an older copy of the one that runs wrote.",
+        "Rows would be cleared, and the ledger is, or may be, an older copy.",
     )
     EMPTY_DESIRED = (
         "empty_desired",

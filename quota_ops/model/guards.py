@@ -29,8 +29,8 @@ class Past:
     commits: tuple[str, ...]
     overtaken_by: str | None = None
     """The commit that was applied after this run first began at its own."""
-    ledger_end: str | None = None
-    """The file that the ledger ended with, where it is now an older copy."""
+    old_ledger: str | None = None
+    """That the ledger is an older copy, or may be one, in words."""
 
 
 def judge(
@@ -181,9 +181,8 @@ def _history(
 
 
 def _old_ledger(clears: Sequence[Difference], past: Past) -> Findings:
-    if clears and past.ledger_end is not None:
-        copy = f"an older copy of the ledger: it was at {past.ledger_end}"
-        yield found(Guard.OLD_LEDGER, f"{_rows(clears)} would go by {copy}", clears)
+    if clears and past.old_ledger is not None:
+        yield found(Guard.OLD_LEDGER, f"{_rows(clears)} would go by {past.old_ledger}", clears)
 
 
 def _rows(rows: Sequence[Difference]) -> str:

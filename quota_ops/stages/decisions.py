@@ -8,7 +8,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from quota_ops.artefact import list_names
+from quota_ops import artefact
 from quota_ops.model.approval import Author, Decision, Said, in_force
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guard_finding import GuardFinding
@@ -82,13 +82,13 @@ def copy_to_run(folder: RunFolder, decisions: tuple[Decision, ...]) -> None:
 
 def _read(approvals: Path, digest: str) -> tuple[Decision, ...]:
     """Everything that was decided about a digest, in order."""
-    names = sorted(name for name in list_names(approvals) if name.startswith(f"{digest}-"))
+    names = sorted(name for name in artefact.list_names(approvals) if name.startswith(f"{digest}-"))
     return tuple(_decision(approvals / name) for name in names if name.endswith(".json"))
 
 
 def _decision(file: Path) -> Decision:
     try:
-        return _dated(Decision.from_json(json.loads(file.read_bytes())))
+        return _dated(Decision.from_json(json.loads(artefact.read(file))))
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         raise InvalidInput(
             f"{file} is damaged: {error!r}", "Move it aside: the plan is then asked about again."

@@ -29,7 +29,7 @@ def past_of(folder: RunFolder) -> Past:
         policy=None if values is None else _policy(folder, values),
         commits=commits,
         overtaken_by=overtaken_by(folder, commits),
-        ledger_end=folder.ledger_end(),
+        old_ledger=folder.old_ledger(),
     )
 
 

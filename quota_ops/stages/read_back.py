@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 
+from quota_ops import artefact
 from quota_ops.model.errors import InvalidInput
 from quota_ops.run_folder import APPLIED, VERIFIED, RunFolder
 from quota_ops.run_json import verification_from_json
@@ -60,4 +61,4 @@ def follow_applied(folder: RunFolder, before: str | None) -> None:
 def applied_digest(folder: RunFolder) -> str | None:
     """What tells one end of apply from another: a digest of applied.json; None without one."""
     place = folder.path / APPLIED
-    return sha256(place.read_bytes()).hexdigest() if place.exists() else None
+    return sha256(artefact.read(place)).hexdigest() if place.exists() else None

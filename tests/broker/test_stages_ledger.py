@@ -56,7 +56,9 @@ def with_text(column: str, text: str) -> Callable[[Path], bytes]:
     def damage(last: Path) -> bytes:
         table = parquet.from_bytes(LEDGER, last.read_bytes(), "")
         rows = [dict(row, **{column: text}).values() for row in table.to_pylist()[:1]]
-        return parquet.to_bytes(LEDGER, parquet.from_rows(LEDGER, list(map(tuple, rows))))
+        return parquet.to_bytes(
+            LEDGER, parquet.from_rows(LEDGER, list(map(tuple, rows))), parquet.notes(table)
+        )
 
     return damage
 

@@ -194,7 +194,34 @@ def test_a_key_may_be_remembered_with_many_values(ledger_folder: Path) -> None:
     last = ledger.last(ledger_folder)
 
     assert last.table.num_rows == len(given) + 1
-    content = parquet.to_bytes(LEDGER, pa.concat_tables([last.table, last.table.slice(0, 1)]))
+    twice = pa.concat_tables([last.table, last.table.slice(0, 1)])
+    content = parquet.to_bytes(LEDGER, twice, parquet.notes(last.table))
     (ledger_folder / "00000002.parquet").write_bytes(content)
     with pytest.raises(InvalidInput, match="has producer_byte_rate of user=a twice"):
         ledger.read(ledger_folder)
+
+
+@pytest.mark.parametrize(
+    ("notes", "why"),
+    [
+        ({}, "it does not note policy and commits: another program wrote it"),
+        ({"policy": "null"}, "it does not note commits: another program wrote it"),
+        ({"policy": "[]", "commits": "[]"}, "its policy is []"),
+        ({"policy": "null", "commits": '"c1"'}, "its commits is 'c1'"),
+        ({"policy": "null", "commits": "[1]"}, "its commits is [1]"),
+        (
+            {"policy": "null", "commits": "[]", "applied_by": '"7"'},
+            "its run number is '7'",
+        ),
+    ],
+)
+def test_a_ledger_without_its_notes(notes: dict[str, str], why: str, ledger_folder: Path) -> None:
+    """Without them no guard knows what was applied: it is damaged, like one without its rows."""
+    add(ledger_folder, row("user=a", 1.0))
+    place = ledger_folder / "00000002.parquet"
+    place.write_bytes(parquet.to_bytes(LEDGER, ledger.last(ledger_folder).table, notes))
+
+    with pytest.raises(InvalidInput) as raised:
+        ledger.read(ledger_folder)
+
+    assert raised.value.message == f"the ledger does not parse: {place}: {why}"

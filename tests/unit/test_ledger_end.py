@@ -44,13 +44,55 @@ def test_a_run_goes_on_from_an_older_copy(ledger_folder: Path) -> None:
     assert ledger_end.read(ledger_folder) == "00000001.parquet"
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff", b"\x1b[2J00000001.parquet", b"1.parquet"])
-def test_a_damaged_end_is_none(content: bytes, ledger_folder: Path) -> None:
-    """What is no name of a file says nothing."""
+@pytest.mark.parametrize("content", [b"", b"\xff", b"\x1b[2J00000001.parquet", b"1.parquet", None])
+def test_an_end_that_is_lost_or_damaged(content: bytes | None, ledger_folder: Path) -> None:
+    """Nobody knows then whether the ledger is the last one, until a run was verified on it."""
     add(ledger_folder, row("user=a", 1.0))
-    (ends,) = ledger_folder.parent.with_name("ledger_ends").iterdir()
-    ends.write_bytes(content)
+    ends = ledger_folder.parent.with_name("ledger_ends") / ledger_folder.name
+    ends.unlink() if content is None else ends.write_bytes(content)
+
     assert ledger_end.read(ledger_folder) is None
+    add(ledger_folder, row("user=b", 1.0))
+    assert ledger_end.read(ledger_folder) is None
+    assert ledger.change(ledger_folder, lambda _: None, policy=POLICY) == "00000003.parquet"
+    assert ledger_end.read(ledger_folder) == "00000003.parquet"
+
+
+def test_an_end_that_a_person_wrote(ledger_folder: Path) -> None:
+    """An editor ends the line."""
+    add(ledger_folder, row("user=a", 1.0))
+    ends = ledger_folder.parent.with_name("ledger_ends") / ledger_folder.name
+    ends.write_text("00000001.parquet\n")
+    assert ledger_end.read(ledger_folder) == "00000001.parquet"
+
+
+@pytest.mark.parametrize(
+    ("read", "end", "doubt"),
+    [
+        (None, None, None),
+        ("00000003.parquet", "00000003.parquet", None),
+        ("00000004.parquet", "00000003.parquet", None),
+        (None, "00000003.parquet", "an older copy of the ledger: it was at 00000003.parquet"),
+        (
+            "00000002.parquet",
+            "00000003.parquet",
+            "an older copy of the ledger: it was at 00000003.parquet",
+        ),
+        (
+            "00000002.parquet",
+            None,
+            (
+                "a ledger that may be an older copy: the run store does not say at which file it "
+                "was (ledger_ends is lost or damaged)"
+            ),
+        ),
+    ],
+)
+def test_why_a_ledger_may_be_an_older_copy(
+    read: str | None, end: str | None, doubt: str | None
+) -> None:
+    """Only an end that is known, and not ahead, removes every doubt."""
+    assert ledger_end.doubt(read, end) == doubt
 
 
 def test_an_end_that_cannot_be_written_is_an_error(ledger_folder: Path) -> None:

@@ -65,7 +65,7 @@ def past_of(case: dict[str, Any]) -> Past:
         unknown = case.get("unknown", [])
         was = Policy.from_json({name: values[name] for name in values if name not in unknown})
     commits = tuple(case.get("commits", ()))
-    later = case.get("overtaken by"), case.get("ledger ended with")
+    later = case.get("overtaken by"), case.get("ledger")
     return Past(sum(owned.values()), owned, was, commits, *later)
 
 

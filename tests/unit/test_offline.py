@@ -2,6 +2,7 @@
 
 import gc
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -188,3 +189,61 @@ def test_a_snapshot_is_filtered_by_the_types_that_it_has(tmp_path: Path) -> None
         2,
         True,
     )
+
+
+@pytest.mark.parametrize("content", [None, "", "garbage"])
+def test_a_plan_that_clears_by_a_ledger_whose_end_is_not_known(
+    content: str | None, store: RunStore
+) -> None:
+    """A power cut or a full disk may take the note: a person decides whether it is the last."""
+    Path("snapshot.jsonl").write_text(ALICE)
+    ends = store.root / "ledger_ends" / CLUSTER_ID
+    ends.unlink() if content is None else ends.write_text(content)
+
+    result = run("plan")
+
+    assert result.exit_code == 1
+    assert (
+        "old_ledger: user=alice producer_byte_rate would go by a ledger that may be an older copy: "
+        "the run store does not say at which file it was (ledger_ends is lost or damaged)\n"
+    ) in result.stdout
+    assert run("plan", "--allow", "old_ledger", "--reason", "it is").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        f"ledger/{CLUSTER_ID}/00000099.parquet",
+        f"ledger_ends/{CLUSTER_ID}",
+        f"holds/{CLUSTER_ID}/00000001.json",
+        f"approvals/{CLUSTER_ID}/DIGEST-0001.json",
+        "runs/demo/RUN/run.json",
+        "runs/demo/RUN/actual.parquet",
+        "at_work/demo/RUN",
+        "sequence/00000000.runs/00000001.json",
+    ],
+)
+def test_a_pipe_in_the_run_store_keeps_nobody_waiting(place: str, store: RunStore) -> None:
+    """It is no file of ours: it is named, or passed over where damage is."""
+    Path("snapshot.jsonl").write_text(ALICE)
+    planned = json.loads(run("plan", "--format", "json").stdout)
+    (earlier,) = store.runs("demo")
+    place = place.replace("RUN", earlier.name).replace("DIGEST", planned["plan"]["digest"])
+    pipe = store.root / place
+    pipe.unlink(missing_ok=True)
+    pipe.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(pipe)
+
+    results = [
+        run("plan"),
+        CliRunner().invoke(main, ["runs"]),
+        CliRunner().invoke(main, ["show", earlier.name]),
+        CliRunner().invoke(main, ["prune", "--keep", "1d", "--dry-run"]),
+        CliRunner().invoke(main, ["diff", "--run", str(earlier)]),
+    ]
+
+    for result in results:
+        assert result.exit_code in {0, 2}, result.output
+        if result.exit_code == 2:
+            assert "is a pipe or a device, not a file" in result.stderr
+            assert str(pipe) in result.stderr

@@ -1,0 +1,44 @@
+"""The marks of runs that write, and what is known of a run by them."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from quota_ops.at_work import GRACE, Life, at_work, is_overdue, life
+from quota_ops.run_store import RunStore
+
+LONG_AGO = (datetime.now(UTC) - 2 * GRACE).isoformat()
+JUST_NOW = (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
+
+
+@pytest.fixture(name="run")
+def _run(tmp_path: Path) -> Path:
+    """A run that was at work."""
+    run = RunStore(tmp_path).new_run("demo", "one")
+    with at_work(run):
+        assert life(run) is Life.AT_WORK
+    assert life(run) is Life.GONE
+    return run
+
+
+@pytest.mark.parametrize(
+    ("content", "overdue"),
+    [
+        (f'{{"machine": "another", "since": "{LONG_AGO}"}}', True),
+        (f'{{"machine": "another", "since": "{JUST_NOW}"}}', False),
+        ("", True),
+        ("{", True),
+        ("[" * 3000, True),
+        ("{}", True),
+        ('{"machine": "another", "since": "2026-01-01"}', True),
+        (None, False),
+    ],
+)
+def test_a_run_is_given_up(content: str | None, run: Path, *, overdue: bool) -> None:
+    """After an hour, and at once when a power cut took its mark; not when its end is recorded."""
+    mark = run.parents[2] / "at_work" / "demo" / "one"
+    mark.unlink() if content is None else mark.write_text(content)
+
+    assert life(run) is Life.UNKNOWN
+    assert is_overdue(run) is overdue
