@@ -136,7 +136,7 @@ def test_a_ledger_of_another_cluster(lab: Lab) -> None:
     assert [one.read_bytes() for one in other.iterdir()] == [before]
     table = parquet.from_bytes(LEDGER, (other / "00000001.parquet").read_bytes(), "")
     rows = [("another", *row[1:]) for row in parquet.to_rows(table)]
-    content = parquet.to_bytes(LEDGER, parquet.from_rows(LEDGER, rows))
+    content = parquet.to_bytes(LEDGER, parquet.from_rows(LEDGER, rows), parquet.notes(table))
     (lab.ledger_folder / "00000009.parquet").write_bytes(content)
 
     _, error = lab.refused("reconcile")
