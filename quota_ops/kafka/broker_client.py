@@ -10,6 +10,7 @@ from typing import Any
 
 from kafka.errors import (
     IncompatibleBrokerVersion,
+    KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
     RequestTimedOutError,
@@ -18,6 +19,7 @@ from kafka.errors import (
 )
 from kafka.net.compat import KafkaNetClient
 from kafka.net.sasl.oauth import AbstractTokenProvider
+from kafka.protocol.metadata import MetadataRequest
 
 from quota_ops.kafka.bounded_socket import bounded
 from quota_ops.kafka.connection import Connection
@@ -25,7 +27,13 @@ from quota_ops.kafka.description import Broker
 from quota_ops.kafka.oauth import extensions_of, token_of
 from quota_ops.kafka.settings import kafka_python_options
 from quota_ops.kafka.tls import tls_context
-from quota_ops.model.errors import ClusterTrouble, InvalidInput, LoginFailed, Unreachable
+from quota_ops.model.errors import (
+    ClusterTrouble,
+    InvalidInput,
+    LoginFailed,
+    Unreachable,
+    WrongCluster,
+)
 from quota_ops.model.verification import BOOTSTRAP, ONLY_BOOTSTRAP
 
 _NODE = "bootstrap-0"
@@ -117,23 +125,31 @@ def _tls(connection: Connection) -> SSLContext | None:
 class BrokerClient:
     """One broker, asked by its address; connected when it is first asked.
 
-    `longest` is the longest timeout, in seconds, that it will be asked with. Not for several
-    threads.
+    `longest` is the longest timeout, in seconds, that it will be asked with. Each new connection
+    must lead to the cluster `cluster_id`, unless that is None. Not for several threads.
     """
 
-    def __init__(self, connection: Connection, broker: Broker, longest: float) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        broker: Broker,
+        longest: float,
+        cluster_id: str | None = None,
+    ) -> None:
         self._connection = connection
         self._broker = broker
         self._longest = longest
+        self._cluster_id = cluster_id
         self._client: KafkaNetClient | None = None
         self._throttled_until = 0.0
 
     def ask(self, request: Any, timeout: float) -> Any:
         """Send a request and return the response, or raise within about `timeout` seconds.
 
-        Raises Unreachable, LoginFailed, ClusterTrouble (the broker does not know the request) when
-        nothing was sent; Unanswered when something was. A throttle that the broker asked for in
-        its last answer is waited for first, if that takes no longer than `timeout` either.
+        Raises Unreachable, LoginFailed, WrongCluster, ClusterTrouble (the broker does not know the
+        request) when nothing was sent; Unanswered when something was. A throttle that the broker
+        asked for in its last answer is waited for first, if that takes no longer than `timeout`
+        either.
         """
         throttled = self._throttled_until - time.monotonic()
         if throttled > timeout:
@@ -167,9 +183,10 @@ class BrokerClient:
         return f"cluster {self._connection.name}: {self._broker.named}"
 
     def _connected(self, timeout: float) -> KafkaNetClient:
+        deadline = time.monotonic() + timeout
         self._drop_if_lost()
         _cause.first = None
-        if self._client is None:
+        if is_new := self._client is None:
             self._client = net_client(
                 self._connection, (self._broker,), self._longest, lookups=timeout
             )
@@ -179,7 +196,31 @@ class BrokerClient:
             cause = _cause.first or KafkaTimeoutError(error)
             self.close()
             raise self._not_connected(cause, timeout) from None
+        if is_new and self._cluster_id is not None:
+            self._check_cluster(self._client, self._cluster_id, deadline - time.monotonic())
         return self._client
+
+    def _check_cluster(self, client: KafkaNetClient, cluster_id: str, timeout: float) -> None:
+        """Raise WrongCluster where a new connection leads to another cluster.
+
+        The address may lead elsewhere since the preflight. The next request goes by the same
+        connection, or not at all: kafka-python opens none unless it polls.
+        """
+        request = MetadataRequest(topics=[])
+        try:
+            found = client.send_and_receive(_NODE, request, timeout_ms=max(0.0, timeout) * 1000)
+            if not client.connected(_NODE):
+                raise KafkaConnectionError("the broker hung up")
+        except KafkaError as error:
+            self.close()
+            raise self._not_connected(error, timeout) from None
+        if found.cluster_id != cluster_id:
+            self.close()
+            raise WrongCluster(
+                f"cluster {self._connection.name}: expected the cluster {cluster_id}, but "
+                f"{self._broker.named} belongs to {found.cluster_id} now. Nothing was sent.",
+                "The address leads to another cluster since the run began: find out why first.",
+            )
 
     def _drop_if_lost(self) -> None:
         """Notice that the broker hung up meanwhile; this kafka-python client would not recover."""

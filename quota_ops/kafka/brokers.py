@@ -18,11 +18,15 @@ _LONGEST_WAIT = 0.25
 class Brokers:
     """The brokers that are asked, in order of merit: who answered last comes first.
 
-    `timeout` is in seconds, for each call.
+    `timeout` is in seconds, for each call. Every call raises WrongCluster when a new connection
+    leads to another cluster than `cluster_id`.
     """
 
-    def __init__(self, connection: Connection, asked: Sequence[Broker], timeout: float) -> None:
+    def __init__(
+        self, connection: Connection, cluster_id: str, asked: Sequence[Broker], timeout: float
+    ) -> None:
         self._connection = connection
+        self._cluster_id = cluster_id
         self._timeout = timeout
         self._by_merit = list(asked)
         self._clients: dict[int, BrokerClient] = {}
@@ -51,7 +55,9 @@ class Brokers:
     def client(self, broker: Broker) -> BrokerClient:
         """The connection to a broker, which is opened when it is first used."""
         if broker.id not in self._clients:
-            self._clients[broker.id] = BrokerClient(self._connection, broker, self._timeout)
+            self._clients[broker.id] = BrokerClient(
+                self._connection, broker, self._timeout, self._cluster_id
+            )
         return self._clients[broker.id]
 
     def close(self) -> None:

@@ -71,7 +71,8 @@ class Cluster:
     """A reachable cluster: `cluster_id`, its `brokers` in order of id, and the quota calls.
 
     The calls go to any of `asked` that answers, which are the brokers, or the bootstrap address
-    alone; brokers forward what alters to the controller.
+    alone; brokers forward what alters to the controller. Each call raises WrongCluster, and sends
+    nothing, where an address leads to another cluster by now.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Cluster:
         self.asked = description.asked
         self._description = description
         self._connection = connection
-        self._brokers = Brokers(connection, description.asked, timeout)
+        self._brokers = Brokers(connection, self.cluster_id, description.asked, timeout)
 
     @property
     def last_asked(self) -> int:
@@ -164,7 +165,9 @@ class Cluster:
 
     def metadata_aside(self, timeout: float = 1.0) -> Callable[[], Metadata | None]:
         """Ask, while something else is asked, how old the brokers' metadata is."""
-        return aside(lambda: read_metadata(self._connection, self.asked, timeout), 1.5 * timeout)
+        return aside(
+            lambda: read_metadata(self._connection, self._description, timeout), 1.5 * timeout
+        )
 
     def close(self) -> None:
         """Close the connections to all brokers."""

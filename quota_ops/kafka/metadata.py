@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kafka.errors import IncompatibleBrokerVersion
@@ -10,7 +10,7 @@ from kafka.protocol.admin import DescribeQuorumRequest
 
 from quota_ops.kafka.broker_client import net_client
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.description import Broker
+from quota_ops.kafka.description import ClusterDescription
 from quota_ops.kafka.facts import nodes_of
 from quota_ops.kafka.registered import cluster_request
 from quota_ops.model.metadata import Metadata
@@ -20,8 +20,12 @@ _NOT_TOLD = frozenset({31, 35})
 """CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION."""
 
 
-def read_metadata(connection: Connection, brokers: Sequence[Broker], timeout: float) -> Metadata:
+def read_metadata(
+    connection: Connection, described: ClusterDescription, timeout: float
+) -> Metadata:
     """Ask through every broker; the login needs DESCRIBE on the resource Cluster.
+
+    Where an address leads to another cluster by now, nothing is known.
 
     A broker answers DescribeCluster by itself and passes DescribeQuorum on to the controller, so
     where the first alone is answered, and the other had half of `timeout` (seconds) since, there
@@ -29,6 +33,7 @@ def read_metadata(connection: Connection, brokers: Sequence[Broker], timeout: fl
     """
     deadline = time.monotonic() + timeout
     first_answer = math.inf
+    brokers = described.asked
     client = net_client(connection, brokers, timeout)
     try:
         nodes = nodes_of(client, brokers)
@@ -42,6 +47,8 @@ def read_metadata(connection: Connection, brokers: Sequence[Broker], timeout: fl
     finally:
         client.close()
     answers = {broker: one.value for broker, one in clusters.items() if one.succeeded()}
+    if any(one.cluster_id != described.cluster_id for one in answers.values()):
+        return Metadata()
     said = [one.value for one in quorums if one.succeeded()]
     led = next((one for one in map(_partition, said) if one is not None), None)
     if led is None:

@@ -6,7 +6,7 @@ from time import monotonic, sleep
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.entity import Entity
-from quota_ops.model.errors import ClusterTrouble
+from quota_ops.model.errors import ClusterTrouble, WrongCluster
 from quota_ops.model.progress import Progress
 from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer, RowVerdict, Verdict, behind
 from quota_ops.stages.stored import Stored
@@ -33,6 +33,7 @@ def ask(
     `written` is the entity that was written last: brokers apply writes in order, so for a moment
     it alone is asked for, until it shows that all else is worth the asking. Where only the
     bootstrap address is asked, the answer is of the broker that is behind it.
+    Raises WrongCluster when an address leads to another cluster.
     """
     until = monotonic() + seconds
     stored: dict[int, Stored] = {}
@@ -72,6 +73,8 @@ def _ask_one(
         if written is not None and last.asked == 0:
             _await(cluster, last.broker, targets, written)
         stored[last.broker] = cluster.stored(last.broker)
+    except WrongCluster:
+        raise
     except ClusterTrouble as error:
         stored.pop(last.broker, None)
         return replace(asked, behind=None, error=error.message)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.errors import ClusterTrouble, NoAnswer, QuotaOpsError
+from quota_ops.model.errors import ClusterTrouble, NoAnswer, QuotaOpsError, WrongCluster
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.stages.halving import WHOLE, Ask, answered
@@ -70,6 +70,10 @@ def _named(one: Outcome) -> Outcome:
     return one._replace(status=Status.UNKNOWN)
 
 
+def _may_pass(error: BaseException) -> bool:
+    return isinstance(error, ClusterTrouble) and not isinstance(error, WrongCluster)
+
+
 def _missing(rows: Iterable[BatchRow], stored: Stored) -> list[BatchRow]:
     return [row for row in rows if stored.get((row.entity, row.key)) != row.after]
 
@@ -77,13 +81,13 @@ def _missing(rows: Iterable[BatchRow], stored: Stored) -> list[BatchRow]:
 def _describe(cluster: Cluster) -> Stored:
     from tenacity import (  # noqa: PLC0415 - rarely needed
         Retrying,
-        retry_if_exception_type,
+        retry_if_exception,
         stop_after_delay,
         wait_exponential,
     )
 
     for attempt in Retrying(
-        retry=retry_if_exception_type(ClusterTrouble),
+        retry=retry_if_exception(_may_pass),
         wait=wait_exponential(multiplier=0.2, max=2),
         stop=stop_after_delay(PATIENCE),
         reraise=True,

@@ -55,7 +55,8 @@ def run(
 
     In a run that applied, rows that every answering broker holds enter the ledger as verified.
     Raises Refused when a row differs, a broker does not answer by the deadline, a later run writes
-    too, or, without a plan, when a cleared row is there again; Unreachable when no broker answers.
+    too, or, without a plan, when a cleared row is there again; Unreachable when no broker answers;
+    WrongCluster when an address leads to another cluster.
     """
     found = folder.differences() if folder.has("differences.parquet") else ()
     differences = found if folder.has(PLAN) else ()  # without a plan nothing is left alone

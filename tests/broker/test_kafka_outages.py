@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,14 +14,19 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.description import Broker, ClusterDescription
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
-from quota_ops.model.errors import NoAnswer, Unreachable
+from quota_ops.model.errors import NoAnswer, QuotaOpsError, Unreachable, WrongCluster
+from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import EntityAnswer
 from quota_ops.model.rows import StoredQuota
 from quota_ops.sandbox.broker import RunningBroker, start_broker
 from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
+from quota_ops.stages.chain import CHAINS, run_stages
+from tests.broker.conftest import Listeners
 from tests.broker.freezing import frozen
+from tests.broker.stage_runs import TEN, After
 from tests.broker.wire import Wire
 from tests.faults.machine import Machine
+from tests.lab import Lab
 from tests.looking import seen_in_time
 from tests.writing import empty
 
@@ -74,6 +80,59 @@ def test_an_idle_connection_that_was_closed_is_opened_again(cluster: Cluster, wi
         time.sleep(0.05)
         assert alter(LIMIT) == ACCEPTED
     wait_for(cluster, LIMITED)
+
+
+def test_an_address_that_leads_to_another_cluster(
+    cluster: Cluster, wire: Wire, broker: RunningBroker, listeners: Listeners
+) -> None:
+    """Each new connection is held against the cluster's id: nothing else is sent to another one."""
+    address = listeners.addresses["PLAINTEXT"]
+    wire.lead_to(address)
+    for call in (cluster.describe, partial(cluster.validate, LIMIT), partial(cluster.apply, LIMIT)):
+        wire.cut()
+        time.sleep(0.05)
+        with pytest.raises(WrongCluster) as error:
+            call()
+        assert error.value.message == (
+            f"cluster demo: expected the cluster {broker.config.cluster_id}, but broker 1 at "
+            f"127.0.0.1:{wire.port} belongs to {listeners.cluster_id} now. Nothing was sent."
+        )
+    assert cluster.metadata_aside()() == Metadata()
+    with open_cluster(demo(address), cluster_id=None) as other:
+        assert other.describe() == ()
+
+    wire.lead_to(broker.bootstrap())
+    assert cluster.apply(LIMIT) == ACCEPTED
+    wait_for(cluster, LIMITED)
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("what", ["request", "answer"])
+def test_a_run_whose_address_leads_to_another_cluster(
+    what: str, lab: Lab, listeners: Listeners
+) -> None:
+    """What was on the way stays unknown, the rest is not sent, and no other cluster verifies it."""
+    lab.desire(TEN)
+    wire = Wire(lab.bootstrap)
+    description = ClusterDescription(lab.cluster.cluster_id, (Broker(1, "127.0.0.1", wire.port),))
+    cluster = Cluster(demo(f"127.0.0.1:{wire.port}"), description, timeout=2.0)
+
+    def move() -> None:
+        wire.once, wire.cut_at = True, what
+        wire.lead_to(listeners.addresses["PLAINTEXT"])
+
+    run = replace(lab.start(progress=After(1, move)), connect=lambda: cluster)
+    with pytest.raises(QuotaOpsError) as error:
+        run_stages(run, CHAINS["reconcile"])
+    wire.remove()
+
+    assert error.value.exit_code in {1, 3}
+    assert f"belongs to {listeners.cluster_id} now" in error.value.message
+    with open_cluster(demo(listeners.addresses["PLAINTEXT"]), cluster_id=None) as other:
+        assert other.describe() == ()
+    assert lab.known() == {}
+    lab.run("reconcile")
+    assert lab.stored() == TEN
 
 
 @pytest.mark.parametrize("what", ["request", "answer"])

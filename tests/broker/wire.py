@@ -13,8 +13,7 @@ class Wire:
     """
 
     def __init__(self, target: str) -> None:
-        host, _, port = target.partition(":")
-        self._target = (host, int(port))
+        self.lead_to(target)
         self._server = socket.create_server(("127.0.0.1", 0))
         self._ends: list[socket.socket] = []
         self._carriers = [threading.Thread(target=self._accept)]
@@ -22,6 +21,11 @@ class Wire:
         self.port: int = self._server.getsockname()[1]
         self.cut_at: str | None = None
         self.once = False
+
+    def lead_to(self, target: str) -> None:
+        """Let the connections from now on lead there."""
+        host, _, port = target.partition(":")
+        self._target = (host, int(port))
 
     def cut(self) -> None:
         """Hang up, on both sides."""
