@@ -80,7 +80,8 @@ def check_rule(rule: IdleRule, context: click.Context) -> None:
 def _given(context: click.Context) -> Iterator[str]:
     """What was typed: options by their names, with their values, and arguments by theirs."""
     for param in context.command.params:
-        if context.get_parameter_source(param.name or "") is not ParameterSource.COMMANDLINE:
+        is_typed = context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
+        if not (is_typed and param.expose_value):  # --verbose is no option of the command's own
             continue
         if isinstance(param, click.Argument):
             if context.params[str(param.name)]:
