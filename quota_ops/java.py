@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 
-from quota_ops.model.errors import MissingTool
+from quota_ops.model.errors import MissingTool, find_limit
 
 OLDEST_JAVA = 17
 PATIENCE = 10.0
@@ -42,6 +42,8 @@ def _says(java: str) -> str:
         answer = subprocess.run(
             command, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, subprocess.TimeoutExpired) as error:
+        if find_limit(error):
+            raise
         return ""
     return answer.stderr + answer.stdout

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
 
-from quota_ops.model.errors import ClusterTrouble, NoAnswer, QuotaOpsError, Unreachable
+from quota_ops.model.errors import ClusterTrouble, NoAnswer, QuotaOpsError, Unreachable, find_limit
 
 
 class SparkFailed(ClusterTrouble):
@@ -31,7 +31,7 @@ class Ended(SystemExit):
 
 
 class EndedForNow(Ended):
-    """One of MAY_PASS."""
+    """One of MAY_PASS, or a limit of this machine."""
 
 
 RETRIES: dict[str, Any] = {
@@ -57,4 +57,5 @@ def plainly() -> Iterator[None]:
     except QuotaOpsError as error:
         for line in str(error).splitlines():
             logging.getLogger(__name__).error("%s", line)  # noqa: TRY400 - for people
-        raise (EndedForNow if isinstance(error, MAY_PASS) else Ended)(error) from None
+        may_pass = isinstance(error, MAY_PASS) or find_limit(error) is not None
+        raise (EndedForNow if may_pass else Ended)(error) from None

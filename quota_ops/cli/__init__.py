@@ -16,7 +16,13 @@ from typing import Any
 import click
 
 from quota_ops.cli.interrupt import exit_code, heard, interrupted_words
-from quota_ops.model.errors import InvalidDesiredState, InvalidInput, QuotaOpsError, Unexpected
+from quota_ops.model.errors import (
+    InvalidDesiredState,
+    InvalidInput,
+    QuotaOpsError,
+    Unexpected,
+    find_limit,
+)
 
 COMMANDS = {
     "check": "stages",
@@ -118,19 +124,19 @@ class Commands(click.Group):
         try:
             with heard(), _usage_told():
                 return super().invoke(ctx)
-        except QuotaOpsError as error:
-            tell(error)
-            ctx.exit(error.exit_code)
         except KeyboardInterrupt as error:
             click.echo(interrupted_words(error), err=True)
             ctx.exit(exit_code(error))
         except (click.ClickException, click.Abort, click.exceptions.Exit):
             raise
-        except Exception as error:  # noqa: BLE001 - nobody foresaw it
-            if ctx.meta.get(_VERBOSE):
+        except Exception as error:  # noqa: BLE001 - nobody foresaw some
+            limit = find_limit(error)
+            told = error if isinstance(error, QuotaOpsError) else Unexpected(error)
+            told = told if limit is None else Unexpected(limit)
+            if isinstance(told, Unexpected) and ctx.meta.get(_VERBOSE):
                 traceback.print_exception(error)
-            tell(Unexpected(error))
-            ctx.exit(Unexpected.exit_code)
+            tell(told)
+            ctx.exit(told.exit_code)
 
 
 def tell(error: QuotaOpsError) -> None:

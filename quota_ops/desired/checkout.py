@@ -16,6 +16,7 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple
 
 from quota_ops.desired.unopened import LinkError, NotAFileError, TooLargeError, TooManyError
+from quota_ops.model.errors import find_limit
 
 _GIT = ".git"
 _GIT_FILE_BYTES = 4096
@@ -193,20 +194,20 @@ def _repository(descriptor: int) -> os.stat_result | None:
 
 def _open_worktree(descriptor: int, name: str, repository: os.stat_result) -> int | None:
     """Follow a link to the top of a linked worktree; Git takes no `.git` into a commit."""
+    inner = None
     try:
         inner = os.open(name, _PASS, dir_fd=descriptor)
-    except OSError:
-        return None
-    try:
         with os.fdopen(os.open(_GIT, _READ, dir_fd=inner), "rb") as file:
             text = os.fsdecode(file.read(_GIT_FILE_BYTES)).strip()
         folder = Path(text.removeprefix("gitdir: "))
         common = os.stat(folder.parent.parent, dir_fd=inner)
         if folder.parent.name == _LINKED_WORKTREES and os.path.samestat(common, repository):
             return inner
-    except (OSError, ValueError):  # a .git that is no file; a path with a zero byte
-        pass
-    os.close(inner)
+    except (OSError, ValueError) as error:  # a .git that is no file; a path with a zero byte
+        if find_limit(error):
+            raise
+    if inner is not None:
+        os.close(inner)
     return None
 
 

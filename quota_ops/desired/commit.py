@@ -15,7 +15,7 @@ from quota_ops.desired.problems import Problems
 from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.desired.source import MAX_FILE_BYTES, unread
 from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance
-from quota_ops.model.errors import GitFailed, InvalidDesiredState, InvalidInput
+from quota_ops.model.errors import GitFailed, InvalidDesiredState, InvalidInput, find_limit
 from quota_ops.model.problem import Problem
 
 _LEFT_OUT = (
@@ -167,6 +167,8 @@ def _is_settled(folder: Path, contents: Mapping[str, bytes]) -> bool:
         with open_cluster(folder) as opened:
             names = (CLUSTER_YAML, *list_quotas_files(opened, Problems()))
             now = {name: opened.read(name, MAX_FILE_BYTES) for name in names}
-    except OSError:
+    except OSError as error:
+        if find_limit(error):
+            raise
         return False
     return now == contents

@@ -11,7 +11,7 @@ from quota_ops.desired.cluster_file import CLUSTER_YAML, CLUSTER_YML
 from quota_ops.desired.problems import Problems
 from quota_ops.desired.source import LINK, NOT_A_FILE, not_opened, unread
 from quota_ops.desired.unopened import LinkError
-from quota_ops.model.errors import InvalidDesiredState, InvalidInput
+from quota_ops.model.errors import InvalidDesiredState, InvalidInput, find_limit
 from quota_ops.model.numbers import counted
 
 MAX_FOLDERS = 20
@@ -53,7 +53,9 @@ def is_folder_or_link(path: Path) -> bool:
             return True
     except LinkError:
         return True
-    except (OSError, ValueError):  # a name that no path can hold
+    except (OSError, ValueError) as error:  # a name that no path can hold
+        if find_limit(error):
+            raise
         return False
 
 
@@ -84,7 +86,9 @@ def clusters_beside(folder: Path) -> tuple[Path, ...]:
                 for one in opened.entries()
                 if one.kind is Kind.FOLDER and _has_cluster_yaml(opened, one.name)
             )
-    except OSError:
+    except OSError as error:
+        if find_limit(error):
+            raise
         return ()
 
 
@@ -147,6 +151,8 @@ def _has_yaml(folder: Folder, name: str) -> bool:
         try:
             entries = folder.entries(name)
         except OSError as error:
+            if find_limit(error):
+                raise
             if isinstance(error, PermissionError) and "/" not in name:
                 return True
             continue

@@ -9,6 +9,7 @@ import yaml
 from quota_ops.desired.checkout import Folder
 from quota_ops.desired.problems import Problems
 from quota_ops.desired.unopened import LinkError, NotAFileError, TooLargeError
+from quota_ops.model.errors import find_limit
 from quota_ops.model.problem import Problem
 from quota_ops.model.unseen import UNSEEN
 
@@ -142,7 +143,12 @@ def unread(file: str, message: str, remedy: str | None = None) -> Problem:
 
 
 def not_opened(error: OSError, file: str, what: str = "file") -> Problem:
-    """The problem of a file or folder that was not opened; a link is named, never its target."""
+    """The problem of a file or folder that was not opened; a link is named, never its target.
+
+    Raises the error itself where it is a limit of this machine, and says nothing of the file.
+    """
+    if find_limit(error):
+        raise error
     if isinstance(error, LinkError):
         remedy = LINK_ABOVE if error.is_above else LINK[1]
         return unread(error.filename, LINK[0], remedy)

@@ -17,8 +17,9 @@ QuotaOpsError
 Unexpected             5  any other error: a defect of quota-ops, or a limit of this machine
 """
 
-from collections.abc import Sequence
-from errno import EMFILE, ENFILE
+import errno
+import os
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from quota_ops.model.finding import Finding
@@ -89,6 +90,47 @@ class NoAnswer(ClusterTrouble):
     """A request was sent and no answer came in time: what became of it is unknown."""
 
 
+_MEMORY = (
+    "this machine has no memory left for the command",
+    "Free some, run it where there is more, or raise the limit: see ulimit -v.",
+)
+_FILES = ("this process may open no more files", "Raise the limit: see ulimit -n.")
+_THREADS = (
+    "this process may start no more threads",
+    "Raise the limits of memory and processes: see ulimit -v and ulimit -u.",
+)
+
+_LIMITS = {
+    os.strerror(errno.EMFILE): _FILES,
+    os.strerror(errno.ENFILE): _FILES,
+    os.strerror(errno.ENOMEM): _MEMORY,
+    "Out of Memory Error": _MEMORY,
+    "failed to map segment": _MEMORY,
+    "can't start new thread": _THREADS,
+}
+"""By what the system, DuckDB, the loader of libraries and Python say of them."""
+
+
+def _limit_words(error: BaseException) -> tuple[str, str] | None:
+    """Return which limit of this machine an error is about, and the remedy; None of any other."""
+    if isinstance(error, MemoryError):
+        return _MEMORY
+    if isinstance(error, QuotaOpsError):  # whose words may quote a person
+        return None
+    return next((limit for words, limit in _LIMITS.items() if words in str(error)), None)
+
+
+def find_limit(error: BaseException) -> BaseException | None:
+    """Return the limit of this machine that an error was raised for, or while handling it."""
+    return next(filter(_limit_words, _chain(error)), None)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
 class Unexpected(QuotaOpsError):
     """An error that nobody foresaw: a defect of quota-ops, or a limit of this machine."""
 
@@ -96,12 +138,8 @@ class Unexpected(QuotaOpsError):
 
     def __init__(self, error: BaseException) -> None:
         match error:
-            case MemoryError():
-                what = "this machine has no memory left for the command"
-                remedy = "Free some, or run it where there is more."
-            case OSError(errno=number) if number in {EMFILE, ENFILE}:
-                what = "this process may open no more files"
-                remedy = "Raise the limit: see ulimit -n."
+            case _ if limit := _limit_words(error):
+                what, remedy = limit
             case OSError(strerror=str(why), filename=str(place)):
                 what = f"{place}: {why}"
                 remedy = "If that is nothing you can mend, report it with the traceback: --verbose."
