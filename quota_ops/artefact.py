@@ -82,7 +82,7 @@ def list_names(folder: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise InvalidInput(f"{folder} cannot be listed: {error.strerror}") from error
+        raise InvalidInput(f"{folder} cannot be listed: {error.strerror}", remedy(error)) from error
 
 
 def is_folder(place: Path) -> bool:
@@ -95,7 +95,26 @@ def exists(place: Path) -> bool:
     try:
         return place.exists()
     except OSError as error:
-        raise InvalidInput(f"{place} cannot be read: {error.strerror}") from error
+        raise InvalidInput(f"{place} cannot be read: {error.strerror}", remedy(error)) from error
+
+
+def remedy(error: OSError) -> str | None:
+    """Return what to do about a file of a run store that cannot be read or written.
+
+    Never to use another store: it has no ledger, no holds and no decisions.
+    """
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
+            return (
+                "Free some space there (quota-ops prune removes old runs), or move the run store."
+            )
+        case errno.EACCES | errno.EROFS:
+            return "Let the user of this process read and write there."
+        case errno.EEXIST | errno.ENOTDIR | errno.EISDIR | errno.ELOOP:
+            return f"{error.filename2 or error.filename} is in the way: move it aside."
+        case errno.EPERM | errno.ENOTSUP | errno.ENOSYS | errno.EINVAL:
+            return "A run store needs hard links and fsync: move it to a file system that has them."
+    return None
 
 
 def size_of(path: Path) -> int:
@@ -136,9 +155,7 @@ def _draft(place: Path, content: bytes) -> Iterator[Path]:
         yield draft
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
-        raise InvalidInput(
-            f"{place} cannot be written: {why}", "Free some space, or choose another --run-store."
-        ) from error
+        raise InvalidInput(f"{place} cannot be written: {why}", remedy(error)) from error
     finally:
         with suppress(OSError):
             draft.unlink()

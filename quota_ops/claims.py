@@ -51,7 +51,7 @@ def read(ledger_folder: Path, number: int) -> Claim:
     """Return the claim of the run with this number; InvalidInput when it is damaged."""
     place = folder_of(ledger_folder) / file_name(number, KIND)
     try:
-        kept = json.loads(place.read_bytes())
+        kept = json.loads(artefact.read(place))
         return Claim(str(kept["run"]), kept["commit"], str(kept["values"]))
     except (KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         raise InvalidInput(

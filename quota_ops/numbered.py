@@ -14,15 +14,15 @@ from quota_ops.model.errors import InvalidInput
 MOST_ATTEMPTS = 1000
 """How often a writer tries to be first: far more than there are writers at once."""
 
-_LAST = 99_999_999
+LAST = 99_999_999
 _NAME = re.compile(r"([0-9]{8})\.[a-z]+")
 
 
 def file_name(number: int, kind: str) -> str:
     """The name of a number's file of a kind, such as `json`; InvalidInput after the last number."""
-    if number > _LAST:
+    if number > LAST:
         raise InvalidInput(
-            f"{_LAST}.{kind} is the last number that a file can have",
+            f"{LAST}.{kind} is the last number that a file can have",
             "Nobody writes so many: move that file aside if somebody put it there.",
         )
     return f"{number:08d}.{kind}"
@@ -62,6 +62,6 @@ def refused_create(place: Path) -> InvalidInput:
     """The error of a place that reports every new file as one that exists already."""
     return InvalidInput(
         f"{place.parent} took no new file in {MOST_ATTEMPTS:,} attempts, from {place.name} on",
-        "Its file system does not keep the promise that a file is created once. Choose another "
-        "--run-store.",
+        "Its file system does not keep the promise that a file is created once: move the run store "
+        "to another.",
     )

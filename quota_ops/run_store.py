@@ -42,9 +42,13 @@ class RunStore:
         try:
             artefact.make_folder(folder)
         except OSError as error:
+            if Path(error.filename).is_relative_to(self.root / "runs"):
+                raise InvalidInput(
+                    f"{folder} cannot be written: {error.strerror}", artefact.remedy(error)
+                ) from error
             raise InvalidInput(
                 f"the run store {self.root} cannot be written: {error.strerror}",
-                f"Give a folder that can, by --run-store or {ENVIRONMENT}.",
+                f"By --run-store or {ENVIRONMENT}, name the folder that all runs use.",
             ) from error
         return folder
 

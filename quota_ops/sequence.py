@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from quota_ops import artefact
-from quota_ops.numbered import create_next, file_name, numbers
+from quota_ops.numbered import LAST, create_next, file_name, numbers
 
 _KIND = "json"
 _GROUPS = "runs"
@@ -27,7 +27,7 @@ def take_number(folder: Path, content: bytes, above: int = 0) -> int:
 
 def last_number(folder: Path) -> int:
     """The largest number that was taken; 0 when none was."""
-    groups = numbers(folder, _GROUPS)
+    groups = [one for one in numbers(folder, _GROUPS) if one <= LAST // _EACH]
     if not groups:
         return 0
     taken = numbers(folder / file_name(groups[-1], _GROUPS), _KIND)

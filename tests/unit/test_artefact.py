@@ -1,5 +1,7 @@
 """Bytes in a place: whole or not at all."""
 
+import errno
+import os
 import resource
 import subprocess
 import sys
@@ -82,7 +84,7 @@ except InvalidInput as error:
 
     assert ended.stderr == (
         f"{place} cannot be written: File too large\n"
-        "  Free some space, or choose another --run-store.\n"
+        "  Free some space there (quota-ops prune removes old runs), or move the run store.\n"
     )
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
         "old": b"old",
@@ -99,5 +101,23 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
         artefact.write(place, b"content")
 
     assert str(refused.value) == (
-        f"{place} cannot be written: File exists\n  Free some space, or choose another --run-store."
+        f"{place} cannot be written: File exists\n  {place.parent} is in the way: move it aside."
     )
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.ENOSPC, "Free some space there (quota-ops prune removes old runs), or move the run"),
+        (errno.EACCES, "Let the user of this process read and write there."),
+        (errno.EROFS, "Let the user of this process read and write there."),
+        (errno.EISDIR, "/store/x is in the way: move it aside."),
+        (errno.EPERM, "A run store needs hard links and fsync: move it to a file system that has"),
+        (errno.EIO, "None"),
+    ],
+)
+def test_what_to_do_about_a_file(number: int, said: str) -> None:
+    """The remedy is of the cause, and never another run store, which would have no ledger."""
+    error = OSError(number, os.strerror(number), "/store/x.part", None, "/store/x")
+
+    assert str(artefact.remedy(error)).startswith(said)

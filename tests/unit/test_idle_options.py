@@ -76,7 +76,7 @@ def _refused(command: click.Command, arguments: Sequence[str]) -> str | None:
         + [_sample(param)]
         if not (isinstance(param, click.Option) and param.opts[0] in arguments)
     ]
-    context = command.make_context("it", [*arguments, *needed])
+    context = command.make_context("it", ["--verbose", *arguments, *needed])
     for rule in rules_of(command.callback):
         try:
             check_rule(rule, context)

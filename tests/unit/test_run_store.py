@@ -93,7 +93,7 @@ def test_a_store_that_cannot_be_written(tmp_path: Path) -> None:
 
     assert str(refused.value) == (
         f"the run store {tmp_path / 'file'} cannot be written: File exists\n"
-        "  Give a folder that can, by --run-store or QUOTA_OPS_RUN_STORE."
+        "  By --run-store or QUOTA_OPS_RUN_STORE, name the folder that all runs use."
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from quota_ops import parquet, sequence
 from quota_ops.model.commit import Provenance
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import LEDGER
 from quota_ops.run_folder import RunFolder
@@ -118,3 +119,41 @@ def test_the_newest_runs_are_found_by_their_numbers(tmp_path: Path) -> None:
     assert newest_runs(store.sequence, 100) == names
     assert newest_runs(store.sequence, 1) == names[:1]
     assert newest_runs(tmp_path / "missing", 100) == []
+
+
+def test_what_is_no_folder_of_numbers(tmp_path: Path) -> None:
+    """A file or a link in the place of one is named, to be moved; one too large is not ours."""
+    store = RunStore(tmp_path / "store")
+    began(store)
+    (store.sequence / "99999999.runs").mkdir()
+    assert number_of(began(store)) == 2
+
+    in_the_way = store.sequence / "00000099.runs"
+    in_the_way.touch()
+    with pytest.raises(InvalidInput) as of_file:
+        began(store)
+    in_the_way.unlink()
+    in_the_way.symlink_to("nowhere")
+    with pytest.raises(InvalidInput) as of_link:
+        began(store)
+    in_the_way.unlink()
+
+    remedy = f"{in_the_way} is in the way: move it aside."
+    assert str(of_file.value) == f"{in_the_way} cannot be listed: Not a directory\n  {remedy}"
+    assert of_link.value.remedy == remedy
+    assert number_of(began(store)) == 3
+
+
+def test_a_file_in_the_place_of_a_clusters_runs(tmp_path: Path) -> None:
+    """It is named; another run store would have no ledger."""
+    store = RunStore(tmp_path / "store")
+    (store.root / "runs").mkdir(parents=True)
+    (store.root / "runs" / "demo").touch()
+
+    with pytest.raises(InvalidInput) as error:
+        store.new_run("demo", "one")
+
+    assert str(error.value) == (
+        f"{store.root}/runs/demo/one cannot be written: File exists\n"
+        f"  {store.root}/runs/demo is in the way: move it aside."
+    )
