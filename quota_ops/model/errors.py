@@ -117,7 +117,10 @@ def _limit_words(error: BaseException) -> tuple[str, str] | None:
         return _MEMORY
     if isinstance(error, QuotaOpsError):  # whose words may quote a person
         return None
-    return next((limit for words, limit in _LIMITS.items() if words in str(error)), None)
+    said = str(error)
+    if isinstance(error, OSError) and error.errno is not None:
+        said += os.strerror(error.errno)
+    return next((limit for words, limit in _LIMITS.items() if words in said), None)
 
 
 def find_limit(error: BaseException) -> BaseException | None:

@@ -4,8 +4,6 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from quota_ops.model.errors import find_limit
-
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
@@ -67,7 +65,5 @@ def find_zone(name: str) -> "ZoneInfo":
 
     try:
         return ZoneInfo(name)
-    except (KeyError, OSError, ValueError) as error:
-        if find_limit(error):
-            raise
+    except (KeyError, OSError, ValueError):
         raise ValueError(f"{name!r} is not a time zone, such as Europe/Berlin or UTC") from None

@@ -4,14 +4,14 @@ from errno import EMFILE
 
 import pytest
 
-from quota_ops.model.errors import InvalidDesiredState, Unexpected
+from quota_ops.model.errors import InvalidDesiredState, InvalidInput, Unexpected, find_limit
 from quota_ops.model.problem import Problem
 
 
 @pytest.mark.parametrize(
     ("error", "message", "remedy"),
     [
-        (MemoryError(), "this machine has no memory left for the command", "Free some, or run it"),
+        (MemoryError(), "this machine has no memory left for the command", "Free some, run it"),
         (OSError(EMFILE, "x"), "this process may open no more files", "Raise the limit"),
         (OSError(5, "Input/output error", "a.yaml"), "a.yaml: Input/output error", "If that is"),
         (KeyError("x"), "unexpected error: KeyError: 'x'", "Please report it"),
@@ -34,3 +34,22 @@ def test_problems_are_added_to_others() -> None:
     assert error.problems == (first, first, last)
     assert (error.files, error.files_with_problems) == (4, 2)
     assert (error.quotas, error.unlisted) == (7, 2)
+
+
+def caused(cause: BaseException) -> InvalidInput:
+    """An error of ours that another led to."""
+    error = InvalidInput("/x cannot be read: Too many open files", "Mend it.")
+    error.__context__ = ValueError("not this one")
+    error.__context__.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [MemoryError(), OSError(EMFILE, "x"), RuntimeError("can't start new thread"), OSError("x")],
+)
+def test_a_limit_is_found_behind_an_error(limit: BaseException) -> None:
+    """However deep it is; what only quotes such words is none."""
+    is_limit = str(limit) != "x"
+
+    assert find_limit(caused(limit)) is (limit if is_limit else None)
