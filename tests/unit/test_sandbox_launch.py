@@ -12,6 +12,7 @@ import pytest
 from quota_ops.sandbox import launch
 from quota_ops.sandbox.node import RunningNode, mark_of
 from tests.looking import seen_in_time
+from tests.signals import signals_taken
 
 PARENT = """\
 import subprocess, sys, time
@@ -26,12 +27,13 @@ def start(mode: str, folder: Path) -> tuple[subprocess.Popen[str], RunningNode]:
     """Start a parent that launches a sleeper, in a process group of its own."""
     sleeper = [sys.executable, "-c", "import time; time.sleep(60)", mark_of(folder)]
     launcher = [sys.executable, launch.__file__, mode, str(folder / "log"), *sleeper]
-    parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, *launcher],
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    with signals_taken():
+        parent = subprocess.Popen(
+            [sys.executable, "-c", PARENT, *launcher],
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
     assert parent.stdout
     pid = int(parent.stdout.readline())
     node = RunningNode(id=1, cluster_id="c", version="v", pid=pid, ports={}, folder=folder)
