@@ -4,7 +4,7 @@ Both are rows of the ledger beside those that are managed. They never decide alo
 comes back is compared with them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -42,6 +42,15 @@ def forget(rows: dict[LedgerKey, LedgerRow], places: Iterable[tuple[str, str]]) 
     ended = set(places)
     for one in [one for one, row in rows.items() if row.state in REMEMBERED and one[:2] in ended]:
         del rows[one]
+
+
+def forget_answered(
+    rows: dict[LedgerKey, LedgerRow], run: str, answered: Collection[tuple[str, str]]
+) -> None:
+    """End the memory of a run's writes that were answered: none of them can still arrive."""
+    for one, row in list(rows.items()):
+        if (row.state, row.run) == (SUPERSEDED, run) and one[:2] in answered:
+            del rows[one]
 
 
 def forget_values(

@@ -83,6 +83,12 @@ def unwritten(outcomes: Iterable[Outcome]) -> set[tuple[str, str]]:
     return {(one.entity, key) for one in outcomes if one.status not in written for key in one.keys}
 
 
+def with_answer(outcomes: Iterable[Outcome]) -> set[tuple[str, str]]:
+    """Entity and key of the rows whose only request was answered: it was accepted."""
+    once = (one for one in outcomes if one.status is Status.ACCEPTED and one.earlier is None)
+    return {(one.entity, key) for one in once if one.message is None for key in one.keys}
+
+
 def without_answer(outcomes: Iterable[Outcome]) -> set[tuple[str, str]]:
     """Entity and key of the rows of which a request was sent that nobody answered."""
     said = {SETTLED, RESENT}

@@ -11,7 +11,7 @@ from quota_ops.ledger_notes import known_brokers
 from quota_ops.model import ledger_edits
 from quota_ops.model.difference import Action, Difference
 from quota_ops.model.errors import Refused
-from quota_ops.model.memory import CLEARED, SUPERSEDED, LedgerKey, forget, remember
+from quota_ops.model.memory import CLEARED, SUPERSEDED, LedgerKey, forget, forget_answered, remember
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Status
 from quota_ops.model.progress import SILENT, Progress
@@ -32,7 +32,7 @@ from quota_ops.stages.answers import Targets, ask, verdicts
 from quota_ops.stages.earlier_values import late_words, refuse_returned
 from quota_ops.stages.intent import astray
 from quota_ops.stages.membership import with_absent
-from quota_ops.stages.outcomes import unwritten, without_answer
+from quota_ops.stages.outcomes import unwritten, with_answer, without_answer
 from quota_ops.stages.overtaken import why_lost, why_overtaken
 from quota_ops.stages.read_back import applied_digest, read_back
 
@@ -147,7 +147,8 @@ def _record(
     ]
     cleared = list(_cleared(folder, policy.cluster_id, verified.keys() - seen, differences))
     foreign = {(row.entity, row.key) for row in rows} & _foreign(folder)
-    lost, unanswered = astray(folder, differences), without_answer(folder.outcomes(APPLIED))
+    outcomes = folder.outcomes(APPLIED)
+    lost, unanswered = astray(folder, differences), without_answer(outcomes)
     found = ledger.read(ledger_folder)
     overtaken = why_overtaken(folder, found, ledger_folder)
     follows_git = overtaken is None and why_lost(folder, found, ledger_folder) is None
@@ -162,6 +163,7 @@ def _record(
         ledger_edits.confirm(known, rows)
         still = lost.intersection(known.values())
         ledger_edits.withdraw(known, ((row.entity, row.key) for row in still))
+        forget_answered(known, about["run"], with_answer(outcomes))
         remember(known, (*late, *still), SUPERSEDED)
         remember(known, cleared, CLEARED)
         forget(known, foreign)

@@ -1,11 +1,14 @@
 """Late writes and returned quotas: what is shown, what blocks, and what ends the memory of them."""
 
 import json
+from collections.abc import Sequence
 
 import pytest
 
 from quota_ops import ledger
+from quota_ops.model.alteration import Alteration
 from quota_ops.model.memory import CLEARED, REMEMBERED, SUPERSEDED
+from quota_ops.model.outcome import EntityAnswer
 from quota_ops.run_folder import RunFolder
 from quota_ops.stages import rollback
 from quota_ops.stages.chain import CHAINS, run_stages
@@ -181,3 +184,23 @@ def test_memory_ends_by_time(came_back: Lab) -> None:
         "user=alice": ("drifted", "set"),
         "user=carol": ("unmanaged", "report"),
     }
+
+
+def test_two_runs_at_once_that_are_both_answered(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each replaces the other's intent, and neither write can still arrive: none is remembered."""
+    lab.desire(BACK)
+    lab.run("reconcile")
+    lab.desire(LATE)
+    first, second = lab.planned(), lab.planned()
+    write = lab.cluster.apply
+
+    def write_after_the_first(alterations: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
+        monkeypatch.setattr(lab.cluster, "apply", write)
+        run_stages(first, ("apply", "verify"))
+        return write(alterations)
+
+    monkeypatch.setattr(lab.cluster, "apply", write_after_the_first)
+    run_stages(second, ("apply", "verify"))
+
+    assert [one[:2] for one in remembered(lab) if one[1] == SUPERSEDED] == []
+    assert lab.known() == LATE

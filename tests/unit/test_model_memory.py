@@ -12,6 +12,7 @@ from quota_ops.model.memory import (
     LedgerKey,
     drop_expired,
     forget,
+    forget_answered,
     forget_values,
     ledger_key,
     remember,
@@ -56,6 +57,16 @@ def test_a_person_ends_the_memory_of_rows() -> None:
     forget(known, [("user=a", KEY)])
 
     assert known == rows(ours, other)
+
+
+def test_an_answered_write_is_not_remembered() -> None:
+    """It cannot arrive any more; one of another run, or of another row, still can."""
+    kept = [row("user=a", 1.0, run="run-2"), row("user=b", 1.0), row("user=a", 1.0, CLEARED)]
+    known = rows(*kept, row("user=a", 2.0), row("user=a", None))
+
+    forget_answered(known, "run-1", {("user=a", KEY)})
+
+    assert known == rows(*kept)
 
 
 @pytest.mark.parametrize("value", [None, 2.0, nan])
