@@ -1,6 +1,6 @@
 """What brokers answer when they are read back from, again and again until they agree."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from time import monotonic, sleep
 
@@ -27,8 +27,10 @@ def ask(
     seconds: float,
     progress: Progress,
     written: str | None = None,
+    *,
+    is_overtaken: Callable[[], bool] = lambda: False,
 ) -> tuple[dict[int, Stored], tuple[BrokerAnswer, ...]]:
-    """Ask each broker by its id until it holds every target or time is up.
+    """Ask each broker by its id until it holds every target, time is up, or a later run applies.
 
     `written` is the entity that was written last: brokers apply writes in order, so for a moment
     it alone is asked for, until it shows that all else is worth the asking. Where only the
@@ -50,7 +52,7 @@ def ask(
                 answers[broker] = _ask_one(cluster, answer, targets, stored, written)
         left = max(until - monotonic(), 0.0)
         progress.asked(tuple(answers.values()), left)
-        if last or all(answer.agrees for answer in answers.values()):
+        if last or all(answer.agrees for answer in answers.values()) or is_overtaken():
             break
         sleep(min(wait, left))
         wait = min(wait * 2, LONGEST_WAIT)

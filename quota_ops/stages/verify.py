@@ -54,9 +54,9 @@ def run(
     """Leave verification.json; the rows that are not as they should be.
 
     In a run that applied, rows that every answering broker holds enter the ledger as verified.
-    Raises Refused when a row differs, a broker does not answer by the deadline, a later run writes
-    too, or, without a plan, when a cleared row is there again; Unreachable when no broker answers;
-    WrongCluster when an address leads to another cluster.
+    Raises Refused when a row differs, a broker does not answer by the deadline, at once when a
+    later run applies, or, without a plan, when a cleared row is there again; Unreachable when no
+    broker answers; WrongCluster when an address leads to another cluster.
     """
     found = folder.differences() if folder.has("differences.parquet") else ()
     differences = found if folder.has(PLAN) else ()  # without a plan nothing is left alone
@@ -67,7 +67,15 @@ def run(
     targets = _targets(folder, desired, differences)
     written = applied_digest(folder)
     metadata = cluster.metadata_aside()
-    stored, brokers = ask(cluster, targets, deadline(len(targets)), progress, _last_written(folder))
+
+    def is_overtaken() -> bool:
+        found = ledger.read(ledger_folder)
+        return folder.has(APPLIED) and why_overtaken(folder, found, ledger_folder) is not None
+
+    stored, brokers = ask(
+        *(cluster, targets, deadline(len(targets)), progress, _last_written(folder)),
+        is_overtaken=is_overtaken,
+    )
     policy, known = folder.policy(), known_brokers(ledger.last(ledger_folder).table)
     through = min(brokers, key=lambda one: (not one.agrees, one.behind is None))
     image, registered = with_absent(
