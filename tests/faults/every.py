@@ -10,6 +10,7 @@ from tests.faults import (
     refusals,
     run_stores,
     runs_at_once,
+    signals,
     silences,
     workers,
     writers,
@@ -18,6 +19,7 @@ from tests.faults.table import FAULTS, Fault
 
 PLAYS = (
     workers,
+    signals,
     silences,
     network,
     images,

@@ -1,10 +1,14 @@
 """A run store that is full, or damaged, at the moment when something is to be kept."""
 
+import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from quota_ops.run_folder import PLAN
+from quota_ops.stages.chain import CHAINS
+from tests.broker.test_decisions import approves
 from tests.faults.filling import FULL, fill_at
-from tests.faults.scene import BEFORE, Scene
+from tests.faults.scene import AFTER, BEFORE, KEY, Scene
 from tests.faults.table import Seen, fault
 from tests.faults.workers import COMMAND, PROCESSES
 
@@ -56,3 +60,40 @@ def damaged_ledger(scene: Scene) -> Seen:
     damaged.unlink()
     assert scene.lab.known() == BEFORE
     return Seen(scene.holds(), said, scene.next_run())
+
+
+@fault("describe", "run store restored from a copy that is older than the last run", quick=True)
+def store_restored(scene: Scene) -> Seen:
+    """What the lost run wrote is as Git says, and enters the ledger again."""
+    store, copy = scene.lab.store.root, scene.lab.root / "copy"
+    shutil.copytree(store, copy)
+    assert scene.reconcile() == "exit 0"
+    shutil.rmtree(store)
+    shutil.copytree(copy, store)
+    said = scene.reconcile(allow={})
+    assert scene.lab.known() == AFTER
+    return Seen(scene.holds(), said, scene.next_run())
+
+
+@fault("apply", "an approval replayed after the cluster has moved and come back", quick=True)
+def approval_replayed(scene: Scene) -> Seen:
+    """An approval counts once: the same digest is asked about again."""
+    scene.lab.desire(AFTER, approval="always")
+    said, digest = approved(scene)
+    assert said == "exit 0"
+    scene.lab.put({**{one: {KEY: None} for one in AFTER}, **BEFORE})
+    again = scene.start(approve=digest)
+    said = scene.go_on(again, CHAINS["reconcile"]).replace(digest[:8], "DIGEST")
+    assert again.folder.read_json(PLAN)["digest"] == digest
+    holds = scene.holds()
+    scene.lab.desire(AFTER)
+    ended, _ = approved(scene)
+    return Seen(holds, said, f"{ended} once a person approves again; {scene.next_run()}")
+
+
+def approved(scene: Scene) -> tuple[str, str]:
+    """Make a whole run whose plan a person approves: how it ended, and the digest."""
+    folder = scene.start().folder
+    agrees = approves(scene.lab, folder.path.name)
+    said = scene.go_on(scene.lab.resume(folder, ask=agrees), CHAINS["reconcile"])
+    return said, str(folder.read_json(PLAN)["digest"])

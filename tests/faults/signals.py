@@ -1,0 +1,48 @@
+"""Signals between a write and its answer: a cancelled job, a closed terminal."""
+
+import gc
+import signal
+
+from click.testing import CliRunner
+
+from quota_ops.cli import main
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.outcome import Status
+from quota_ops.run_folder import APPLIED, RunFolder
+from tests.broker.test_interrupted import signal_after
+from tests.faults.scene import Scene
+from tests.faults.table import Seen, fault
+from tests.faults.workers import COMMAND
+from tests.writing import settle
+
+
+def ended(scene: Scene, number: int) -> Seen:
+    """End a run by a signal when its second request has been answered and nobody has read it."""
+    send, handler = Cluster.apply, signal.signal(number, signal.SIG_DFL)
+    signal_after(Cluster, "apply", scene.patch, at=2, number=number)
+    try:
+        found = CliRunner().invoke(main, COMMAND, env=scene.lab.environment)
+    finally:
+        gc.enable()  # which the command line turns off
+        signal.signal(number, handler)
+    scene.patch.setattr(Cluster, "apply", send)
+    settle(scene.lab.cluster)
+    assert found.exit_code == 128 + number
+    said = f"exit {found.exit_code}: {scene.masked(found.stderr.strip())}"
+    [run] = map(RunFolder, scene.lab.store.runs("demo"))
+    assert [one.status for one in run.outcomes(APPLIED)].count(Status.UNKNOWN) == 2
+    holds, then = scene.holds(), scene.next_run()
+    assert [one.status for one in run.outcomes(APPLIED)].count(Status.ACCEPTED) == 4
+    return Seen(holds, said, f"{then}; the first run's unknown rows settled")
+
+
+@fault("apply", "SIGTERM between a write and its answer, as of a cancelled job", quick=True)
+def terminated(scene: Scene) -> Seen:
+    """The run tells what it does not know, and the next one finds it out."""
+    return ended(scene, signal.SIGTERM)
+
+
+@fault("apply", "SIGHUP between a write and its answer, as of a closed terminal")
+def hung_up(scene: Scene) -> Seen:
+    """As SIGTERM."""
+    return ended(scene, signal.SIGHUP)
