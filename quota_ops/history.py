@@ -194,6 +194,9 @@ def _without_report(parts: _Parts) -> _End:
         if ended and ended.status in STOPPED:
             return _End(f"{stage} {ended.status}", ended.message, digest, changes)
     came_to = next((word for names, word in _ENDS if all(map(folder.has, names))), "unfinished")
+    for name in filter(folder.has, (ADOPTED, RELEASED)):
+        if parts.tell(name, partial(folder.read_as, name, lambda left: not left["rows"])):
+            came_to = "nothing changed"
     if came_to == _ALTERED and outcomes and not changes:
         is_unknown = any(one.may_be_written for one in outcomes)
         came_to = "unknown" if is_unknown else "nothing changed"

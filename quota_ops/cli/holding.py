@@ -9,7 +9,7 @@ from typing import Self
 
 import click
 
-from quota_ops import holds
+from quota_ops import holds, ledger
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import find_cluster
 from quota_ops.desired.read import read_cluster, read_policy
@@ -25,6 +25,8 @@ from quota_ops.report.screen import Tone, line
 from quota_ops.run_store import find_run_store
 from quota_ops.stages.standstill import standstill
 
+_UNKNOWN = "Neither Git nor the ledger has an entity of that name: check the spelling."
+
 
 @dataclass(frozen=True)
 class Cluster:
@@ -33,6 +35,7 @@ class Cluster:
     folder: Path
     policy: Policy
     holds: Path
+    ledger: Path
     output: str
 
     @classmethod
@@ -40,7 +43,8 @@ class Cluster:
         """Find it by its name; of its folder only cluster.yaml is read."""
         folder = find_cluster(cluster, desired_state)
         policy = read_policy(folder)
-        return cls(folder, policy, find_run_store(run_store).holds(policy.cluster_id), output)
+        store, cluster_id = find_run_store(run_store), policy.cluster_id
+        return cls(folder, policy, store.holds(cluster_id), store.ledger(cluster_id), output)
 
     def tell(self, hold: Hold, words: str, *more: str) -> None:
         """Say what has just been kept."""
@@ -59,12 +63,12 @@ def hold_entities(cluster: Cluster, who: EntityFilter, until: str, *, by: str, r
     except ValueError as error:
         raise InvalidInput(f"--until {error}") from None
     holds.add(cluster.holds, hold)
-    known = _is_described(cluster.folder, who)
+    known = _is_described(cluster.folder, who) or _is_managed(cluster.ledger, who)
     cluster.tell(
         hold,
         f"is {hold.text}",
         "Until then runs leave it as it is and report it; after that they follow Git again.",
-        *([] if known else ["Git describes no entity of that name: check the spelling."]),
+        *([] if known else [_UNKNOWN]),
     )
 
 
@@ -97,6 +101,15 @@ def _is_described(folder: Path, who: EntityFilter) -> bool:
     try:
         rows = read_cluster(folder).rows
     except InvalidDesiredState:
+        return True
+    return any(who.accepts(Entity.parse(row.entity)) for row in rows)
+
+
+def _is_managed(folder: Path, who: EntityFilter) -> bool:
+    """Whether the ledger has such an entity, as far as it can be read."""
+    try:
+        rows = ledger.read(folder).rows
+    except InvalidInput:
         return True
     return any(who.accepts(Entity.parse(row.entity)) for row in rows)
 

@@ -10,7 +10,7 @@ from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
 from quota_ops.report.wording import file_size, moment, short_commit, shown
 
 _TONES = {"Yes": Tone.OK, "Not yet": Tone.CHANGE, "No": Tone.REFUSAL, "Unknown": Tone.REFUSAL}
-_HEADINGS = ("when", "run", "cluster", "commit", "came to", "changes", "size", "approved by")
+_HEADINGS = ("when", "run", "cluster", "commit", "came to", "changes", "size", "by")
 
 
 def runs_screen(runs: Sequence[PastRun], more: int) -> Screen:

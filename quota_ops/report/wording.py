@@ -33,9 +33,9 @@ def shortened(text: str, most: int) -> str:
 def file_size(size: int) -> str:
     """Bytes as people read them: `512 B`, `99 MB`, `1.2 GB`."""
     for power, unit in ((9, "GB"), (6, "MB"), (3, "kB")):
-        if size >= 10**power:
+        if size >= 10**power - 10**power // 2000:  # which is rounded to 1,000 of the next unit
             number = size / 10**power
-            return f"{number:.0f} {unit}" if number >= _TWO_DIGITS else f"{number:.1f} {unit}"
+            return f"{number:,.0f} {unit}" if number >= _TWO_DIGITS else f"{number:.1f} {unit}"
     return f"{size} B"
 
 
@@ -46,21 +46,24 @@ def moment(at: str | None) -> str:
         return ""
     try:
         time = datetime.fromisoformat(at)
-    except ValueError:
+        if time.tzinfo is None:
+            time = time.replace(tzinfo=UTC)
+        return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    except (OverflowError, ValueError):
         return shown(at)
-    if time.tzinfo is None:
-        time = time.replace(tzinfo=UTC)
-    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def duration(seconds: float) -> str:
-    """A length of time: `31 ms`, `9.8 s`, `2 min 04 s`."""
+    """A length of time: `31 ms`, `9.8 s`, `2 min 04 s`, `3 h 05 min`; never below 0."""
+    seconds = max(0.0, seconds)
     if round(seconds, 3) < 1:
         return f"{seconds * 1000:.0f} ms"
     if round(seconds, 1) < MINUTE:
         return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds, 1), MINUTE)
-    return f"{minutes:.0f} min {int(rest):02} s"
+    minutes, rest = divmod(int(round(seconds, 1)), MINUTE)
+    if minutes < MINUTE:
+        return f"{minutes} min {rest:02} s"
+    return f"{minutes // MINUTE:,} h {minutes % MINUTE:02} min"
 
 
 def at_commit(provenance: Provenance) -> str:

@@ -47,7 +47,7 @@ def run(
         connection = find(os.environ.get(CONNECTION) or folder.policy().connection)
         failure = produce(connection, topic, record["cluster_id"] or record["cluster"], sent)
     except Exception as error:  # noqa: BLE001 - no trouble of the topic's may undo a run
-        failure = str(error)
+        failure = " ".join(str(error).split())  # reports show it as one line
     words = failure and f"the audit topic {topic} misses the end of this run: {failure}"
     folder.write_json(AUDITED, {"topic": topic, "messages": len(sent), "failure": words})
     return words

@@ -39,7 +39,7 @@ def test_each_run_is_listed(lab: Lab) -> None:
 
     shown = masked(said(lab.call("runs", "demo", "--last", "3")), lab)
     assert re.sub(" +", " ", shown).splitlines() == [
-        "when run cluster commit came to changes size approved by",
+        "when run cluster commit came to changes size by",
         "TIME RUN demo altered 1 SIZE anna",
         "TIME RUN demo Not yet SIZE",
         "TIME RUN demo Yes 1 SIZE",

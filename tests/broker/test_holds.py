@@ -145,9 +145,13 @@ def test_a_name_that_nobody_has(lab: Lab) -> None:
     """A hold is kept whatever it names, and whoever mistypes at night is told."""
     lab.desire(ALICE)
 
-    held = lab.cli("hold", "demo", "--names", "user=alcie", "--until", "1h", "--reason", "\udcff")
+    lab.note({"user=gone": {KEY: 1.0}})
+    why = ("--until", "1h", "--reason", "\udcff")
+    known = lab.cli("hold", "demo", "--names", "user=gone", *why)
+    held = lab.cli("hold", "demo", "--names", "user=alcie", *why)
 
-    assert held.stdout.endswith("Git describes no entity of that name: check the spelling.\n")
+    nobody = "Neither Git nor the ledger has an entity of that name: check the spelling.\n"
+    assert (nobody in known.stdout, held.stdout.endswith(nobody)) == (False, True)
     assert held.stdout.splitlines()[0].endswith(": \\udcff")
     assert lab.run("plan").differences()[0].action == "set"
 

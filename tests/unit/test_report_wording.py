@@ -8,6 +8,7 @@ from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance, r
 from quota_ops.report.wording import (
     at_commit,
     duration,
+    file_size,
     moment,
     short_commit,
     shortened,
@@ -31,6 +32,9 @@ def test_shown_text_says_what_it_escaped() -> None:
     ("seconds", "words"),
     [
         (0.031, "31 ms"),
+        (-3.0, "0 ms"),
+        (11_100.0, "3 h 05 min"),
+        (3_600_000.0, "1,000 h 00 min"),
         (0.9996, "1.0 s"),
         (9.84, "9.8 s"),
         (59.97, "1 min 00 s"),
@@ -49,12 +53,22 @@ def test_durations_carry_a_unit(seconds: float, words: str) -> None:
         ("2026-11-21T12:15:09+02:00", "2026-11-21 10:15 UTC"),
         ("2026-11-21T10:15:09", "2026-11-21 10:15 UTC"),
         ("yesterday\n", "yesterday\\n"),
+        ("0001-01-01T00:00:00+14:00", "0001-01-01T00:00:00+14:00"),
         (None, ""),
     ],
 )
 def test_times_carry_a_zone(at: str | None, words: str) -> None:
     """A time is said in UTC; what is no time is shown as it is."""
     assert moment(at) == words
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [(0, "0 B"), (999, "999 B"), (1_000, "1.0 kB"), (999_499, "999 kB"), (999_999, "1.0 MB")],
+)
+def test_sizes_carry_a_unit(size: int, words: str) -> None:
+    """A thousand of a unit is one of the next."""
+    assert file_size(size) == words
 
 
 def test_cuts_are_marked() -> None:
