@@ -119,6 +119,7 @@ _VOLATILE = (
     (r'"applied": "[0-9a-f]{64}"', '"applied": DIGEST'),
     (r"\b\d[\d.]* (ms|s)\b|\b\d+ min \d\d s\b", "DURATION"),
     (r"\b[0-9a-f]{40}\b|\b(?=[0-9a-f]*[a-f])[0-9a-f]{7}\b", "COMMIT"),
+    (r"(?<=  )\d[\d.]* kB(?=  |\n|$)", "SIZE"),  # of a run: its files hold times
     # One in thirty has digits alone, as other numbers have: it stands in a column, or after a word.
     (r"(?<= at )\d{7}\b|(?<=commit )\d{7}\b|(?<=  )\d{7}(?=  )", "COMMIT"),
     (r" {2,}", "  "),
@@ -126,7 +127,7 @@ _VOLATILE = (
 
 
 def without_moment(text: str) -> str:
-    """A text without what differs from one run to the next: times, durations, commits."""
+    """A text without what differs from one run to the next: times, durations, commits, sizes."""
     for pattern, word in _VOLATILE:
         text = re.sub(pattern, word, text)
     return text
