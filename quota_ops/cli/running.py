@@ -167,19 +167,25 @@ def find_unwritten(path: Path, stage: str) -> RunFolder:
     InvalidInput when it is none, or when the run wrote: its report and rollback need what it left.
     """
     folder = find_run(path)
+    _refuse_written(folder, stage)
+    return folder
+
+
+def _refuse_written(folder: RunFolder, stage: str) -> None:
     if folder.has(APPLIED) or folder.has(batch_file(1)):
         raise InvalidInput(
-            f"{path} is a run that wrote: {stage} would set aside what its report and rollback "
-            "need",
+            f"{folder.path} is a run that wrote: {stage} would replace what its report and "
+            "rollback need",
             f"Plan anew: quota-ops plan {folder.about()['cluster']}",
         )
-    return folder
 
 
 def _resumed(
     name: str, folder: RunFolder, approve: str | None, allowed: Mapping[str, str]
 ) -> Sequence[str]:
     """The stages of a command on an earlier run; guards that may pass now are judged anew."""
+    if name in {"diff", "plan"}:
+        _refuse_written(folder, name)
     stages: Sequence[str] = RESUMED if name == "reconcile" else (name,)
     if folder.has(REPORT) and name in {"apply", "verify"}:
         stages = (name, "report")  # `runs` reads it

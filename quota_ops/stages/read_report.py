@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from quota_ops.at_work import Life, life
@@ -35,6 +36,7 @@ from quota_ops.run_json import typed, verification_from_json
 from quota_ops.stages.attempt import outcomes_so_far
 from quota_ops.stages.origins import ORIGINS, read_origins
 from quota_ops.stages.plan import unjudged
+from quota_ops.stages.read_back import applied_digest
 from quota_ops.stages.read_record import read_record
 
 Part = TypeVar("Part")
@@ -63,7 +65,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     if plan is None and not (folder.has(PLAN) or folder.has(VERIFIED)):
         plan = parts.read("diff", DIFFERENCES.file, lambda: unjudged(folder))
     verification = parts.read(
-        "verify", VERIFIED, lambda: folder.read_as(VERIFIED, _last_verification)
+        "verify", VERIFIED, lambda: folder.read_as(VERIFIED, partial(_last_verification, folder))
     )
     stages = tuple(parts.stage(stage) for stage in STAGES[:-1])
     validated, applied = parts.outcomes("validate", VALIDATED), parts.outcomes("apply", APPLIED)
@@ -118,10 +120,11 @@ def _time(folder: RunFolder, name: str, key: str) -> str | None:
 
 
 def _last_verification(
-    kept: Mapping[str, Any],
+    folder: RunFolder, kept: Mapping[str, Any]
 ) -> tuple[tuple[BrokerAnswer, ...], tuple[RowVerdict, ...], int] | None:
-    """What the last verify found; None when it failed, and what is there is an earlier one's."""
-    return None if kept.get("earlier") else verification_from_json(kept)
+    """What the last verify found; None when it failed, or apply ran again since."""
+    is_earlier = kept.get("earlier") or kept.get("applied") not in {None, applied_digest(folder)}
+    return None if is_earlier else verification_from_json(kept)
 
 
 def _until_apply(stages: tuple[StageResult, ...]) -> tuple[StageResult, ...]:

@@ -32,7 +32,7 @@ def told(lab: Lab, run: RunFolder) -> tuple[str, str]:
     return listed["sentence"], shown["answer"]["sentence"]
 
 
-@pytest.mark.parametrize("stage", ["check", "describe"])
+@pytest.mark.parametrize("stage", ["check", "describe", "diff", "plan"])
 def test_a_run_that_wrote_is_not_begun_anew(stage: str, lab: Lab, run: RunFolder) -> None:
     """The command is refused, nothing is set aside, and the run can be rolled back."""
     before = sorted(run.path.iterdir())
@@ -41,7 +41,7 @@ def test_a_run_that_wrote_is_not_begun_anew(stage: str, lab: Lab, run: RunFolder
 
     assert ended.returncode == 2
     assert ended.stderr == (
-        f"{run.path} is a run that wrote: {stage} would set aside what its report and rollback "
+        f"{run.path} is a run that wrote: {stage} would replace what its report and rollback "
         "need\n  Plan anew: quota-ops plan demo\n"
     )
     assert sorted(run.path.iterdir()) == before
@@ -68,6 +68,18 @@ def test_a_verify_without_an_answer_shows_no_earlier_one(lab: Lab, run: RunFolde
     assert listed.startswith("Yes: ")
 
 
+def test_an_apply_after_verify_shows_no_earlier_one(lab: Lab, run: RunFolder) -> None:
+    """What was read back before it was applied again is not shown as read back since."""
+    digest = run.read_json("plan.json")["digest"]
+
+    ended = lab.cli("apply", "--run", str(run.path), "--approve", digest)
+
+    assert (ended.returncode, "agrees" in ended.stdout) == (0, False), ended.stderr
+    listed, shown = told(lab, run)
+    assert listed == shown
+    assert "not read back" in listed
+
+
 def test_runs_and_show_agree_after_another_verify(lab: Lab, run: RunFolder) -> None:
     """A quota that was changed since is in both, and each verify leaves one record of its end."""
     lab.put({"user=alice": {KEY: 5.0}})
@@ -90,6 +102,7 @@ def test_what_was_written_before_is_not_claimed_again(
 ) -> None:
     """The last line of the same command, given again, says what was written when."""
     again = (command, "--run", str(run.path), "--approve", run.read_json(PLAN)["digest"])
+    read_back = "1 of 1 broker agrees; " if command == "reconcile" else ""
 
     for _ in range(2):
         ended = lab.cli(*again)
@@ -97,5 +110,5 @@ def test_what_was_written_before_is_not_claimed_again(
         assert (ended.returncode, ended.stderr) == (0, "")
         assert masked(ended.stdout, lab).endswith(
             "nothing applied in TIME; written before: 2 keys on 2 entities; "
-            "1 of 1 broker agrees; report: ROOT/store/runs/demo/RUN/report.html\n"
+            f"{read_back}report: ROOT/store/runs/demo/RUN/report.html\n"
         )
