@@ -12,7 +12,8 @@ from quota_ops.sandbox.config import BrokerConfig
 from quota_ops.sandbox.demo_cluster import DEMO_CLUSTER_ID
 from quota_ops.sandbox.pins import DEFAULT_VERSION
 from tests.broker.rights import secured
-from tests.workers import ByPlace
+from tests.faults.machine import Machine, start_machine
+from tests.workers import ByPlace, order_by_length
 
 # A busy machine is no failure, and what fails must fail again.
 settings.register_profile(
@@ -27,6 +28,12 @@ settings.load_profile("suite")
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByPlace:
     """Keep together, in two workers, what shares something costly."""
     return ByPlace(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest."""
+    order_by_length(items)
 
 
 @pytest.fixture(scope="session")
@@ -52,6 +59,13 @@ def broker(
     )
     with start_broker(config, tmp_path_factory.mktemp("broker")) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """Three brokers, each a controller too: leave them running, and without quotas."""
+    with start_machine(3, tmp_path_factory.mktemp("three")) as machine:
+        yield machine
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,23 @@
-"""Which tests stay together when `make test` runs the suite in two workers."""
+"""Which tests stay together, and which come first, when workers share the suite."""
 
+import pytest
 from xdist.scheduler import LoadFileScheduling
 
 TOGETHER = (
-    ("tests/broker/test_kafka_", "tests/broker/test_ping"),
+    (
+        "tests/broker/test_kafka_",
+        "tests/broker/test_ping",
+        "tests/broker/test_stages_verify",
+        "tests/faults/",
+    ),
     ("tests/broker/test_resolve_",),
     ("tests/dag/",),
     ("tests/engines/",),
 )
-"""What shares a broker with every listener, one with quick quotas, an Airflow, a Spark session."""
+"""What shares costly brokers (three nodes, every listener, quick quotas), an Airflow, a Spark."""
+
+FIRST = ("tests/dag/", "tests/engines/", "tests/cli/test_demo.py", "tests/docs/test_pages.py")
+"""What takes longest in one piece. Begun last, it would leave the other workers idle."""
 
 
 class ByPlace(LoadFileScheduling):
@@ -18,3 +27,8 @@ class ByPlace(LoadFileScheduling):
         """The unit of work of a test."""
         file = super()._split_scope(nodeid)
         return next((" ".join(place) for place in TOGETHER if file.startswith(place)), file)
+
+
+def order_by_length(items: list[pytest.Item]) -> None:
+    """Put the longest pieces first; all else keeps its order."""
+    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))

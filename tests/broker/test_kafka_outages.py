@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -18,8 +17,7 @@ from quota_ops.model.errors import NoAnswer, QuotaOpsError, Unreachable, WrongCl
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import EntityAnswer
 from quota_ops.model.rows import StoredQuota
-from quota_ops.sandbox.broker import RunningBroker, start_broker
-from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
+from quota_ops.sandbox.broker import RunningBroker
 from quota_ops.stages.chain import CHAINS, run_stages
 from tests.broker.conftest import Listeners
 from tests.broker.freezing import frozen
@@ -203,13 +201,10 @@ def test_a_broker_that_froze_before_is_unreachable(broker: RunningBroker) -> Non
         wait_for(cluster, ())
 
 
-def test_three_brokers(tmp_path: Path) -> None:
+def test_three_brokers(three: Machine) -> None:
     """Each is asked by its id; who fails is named; the others answer; no quorum is no answer."""
-    config = BrokerConfig(cluster_id=random_cluster_id(), nodes=3)
-    with (
-        start_broker(config, tmp_path) as running,
-        open_cluster(demo(running.bootstrap()), cluster_id=None, timeout=1.5) as cluster,
-    ):
+    servers = three.broker.bootstrap()
+    with open_cluster(demo(servers), cluster_id=None, timeout=1.5) as cluster:
         assert [broker.id for broker in cluster.brokers] == [1, 2, 3]
         assert cluster.apply(LIMIT) == ACCEPTED
         for number in (1, 2, 3):
@@ -218,8 +213,8 @@ def test_three_brokers(tmp_path: Path) -> None:
             cluster.describe(4)
         assert str(error.value) == "cluster demo: broker 4 is not among its brokers: 1, 2, 3."
 
-        leader = Machine(running).leader  # for some seconds it would still validate by itself
-        first, second, last = sorted(running.nodes, key=lambda node: node.id != leader)
+        leader = three.leader  # for some seconds it would still validate by itself
+        first, second, last = sorted(three.nodes.values(), key=lambda node: node.id != leader)
         with frozen(first, second):
             with pytest.raises(Unreachable) as error:
                 cluster.describe(leader)
@@ -236,3 +231,5 @@ def test_three_brokers(tmp_path: Path) -> None:
                 cluster.validate(LIMIT)
             with pytest.raises(NoAnswer):
                 cluster.apply(CLEAR)
+    with open_cluster(demo(servers), cluster_id=None) as cluster:
+        empty(cluster)

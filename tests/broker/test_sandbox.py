@@ -132,16 +132,6 @@ def test_the_data_of_another_cluster_is_left_alone(tmp_path: Path) -> None:
         start_broker(BrokerConfig(cluster_id=random_cluster_id()), tmp_path)
 
 
-def test_three_nodes_are_one_cluster(tmp_path: Path) -> None:
-    """Three nodes form one cluster in which each describes, until one of them is stopped."""
-    config = BrokerConfig(cluster_id=random_cluster_id(), nodes=3)
-    with start_broker(config, tmp_path) as running:
-        assert describes(running.bootstrap(), nodes=3)
-        running.nodes[2].stop()
-        assert [node.alive for node in running.nodes] == [True, True, False]
-    assert not any(node.alive for node in running.nodes)
-
-
 def test_the_sandbox_starts_once_and_stops(sandbox_home: Path) -> None:
     """It runs in the background under its id and name; a second start leaves it as it is."""
     assert sandbox_status().node is None

@@ -6,7 +6,6 @@ from pathlib import Path
 from threading import Timer
 
 import pytest
-from kafka.admin import KafkaAdminClient
 
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
@@ -19,40 +18,29 @@ from quota_ops.model.policy import VerifyPolicy
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
 from quota_ops.run_folder import VERIFIED, RunFolder
 from quota_ops.run_json import verification_from_json
-from quota_ops.sandbox.broker import RunningBroker, start_broker
-from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
 from quota_ops.sandbox.node import RunningNode
 from quota_ops.stages import verify
 from quota_ops.stages.chain import run_stages
 from tests.broker.freezing import frozen
 from tests.broker.pinging import ping
 from tests.broker.stage_runs import KEY, TEN
+from tests.faults.machine import Machine
 from tests.lab import Lab, error_of, open_lab
 from tests.writing import State
 
 
-@pytest.fixture(name="three", scope="module")
-def _three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
-    """A cluster of three brokers."""
-    config = BrokerConfig(cluster_id=random_cluster_id(), nodes=3)
-    with start_broker(config, tmp_path_factory.mktemp("three")) as running:
-        yield running
-
-
 @pytest.fixture(name="lab")
-def _lab(three: RunningBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+def _lab(three: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     monkeypatch.setattr(verify, "deadline", lambda _rows: 2.0)
-    with open_lab(three, tmp_path, timeout=3.0) as lab:
+    with open_lab(three.broker, tmp_path, timeout=3.0) as lab:
         yield lab
 
 
 @pytest.fixture(name="follower")
-def _follower(three: RunningBroker) -> RunningNode:
+def _follower(three: Machine) -> RunningNode:
     """A node that the others can do without: not the leader of the quorum, and not the first."""
-    admin = KafkaAdminClient(bootstrap_servers=three.bootstrap())
-    leader = admin.describe_metadata_quorum()["topics"][0]["partitions"][0]["leader_id"]
-    admin.close()
-    return [node for node in three.nodes if node.id != leader][-1]
+    leader = three.leader
+    return [node for node in three.nodes.values() if node.id != leader][-1]
 
 
 def brokers_of(folder: RunFolder) -> tuple[BrokerAnswer, ...]:
@@ -61,10 +49,11 @@ def brokers_of(folder: RunFolder) -> tuple[BrokerAnswer, ...]:
 
 
 def test_a_cluster_is_found_past_a_silent_broker(
-    three: RunningBroker, follower: RunningNode, tmp_path: Path
+    three: Machine, follower: RunningNode, tmp_path: Path
 ) -> None:
     """Whichever broker a cluster names as the one to ask: the others know as much."""
-    text, cluster_id = f"bootstrap.servers={three.bootstrap()}\n", three.config.cluster_id
+    servers, cluster_id = three.broker.bootstrap(), three.broker.config.cluster_id
+    text = f"bootstrap.servers={servers}\n"
     connection = Connection.parse(text, name="demo", source="a test")
     found = []
     for _ in range(4):
@@ -114,10 +103,10 @@ def test_every_broker_is_asked(lab: Lab) -> None:
 
 
 def test_the_bootstrap_address_stands_for_the_cluster(
-    three: RunningBroker, follower: RunningNode, lab: Lab
+    three: Machine, follower: RunningNode, lab: Lab
 ) -> None:
     """With verify: bootstrap a silent broker is not missed, and nothing is claimed of it."""
-    near = next(node for node in three.nodes if node is not follower)
+    near = next(node for node in three.nodes.values() if node is not follower)
     connection = Connection.parse(
         f"bootstrap.servers={near.address()}\n", name="demo", source="a test"
     )
@@ -206,13 +195,13 @@ def test_rows_that_differ_are_counted_and_named(lab: Lab) -> None:
     assert not lab.ledger_folder.exists()
 
 
-def test_no_broker_answers(lab: Lab, three: RunningBroker) -> None:
+def test_no_broker_answers(lab: Lab, three: Machine) -> None:
     """The cluster's trouble, and nothing enters the ledger as verified."""
     lab.desire(TEN)
     run = lab.planned()
     run_stages(run, ("apply",))
 
-    with frozen(*three.nodes):
+    with frozen(*three.nodes.values()):
         error = error_of(run, ("verify", "report"))
 
     assert isinstance(error, Unreachable)
@@ -223,14 +212,14 @@ def test_no_broker_answers(lab: Lab, three: RunningBroker) -> None:
 
 
 def test_no_broker_answers_where_nothing_is_asked_for(
-    three: RunningBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    three: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The cluster's trouble all the same: that nothing is missing was said by nobody."""
     monkeypatch.setattr(verify, "deadline", lambda _rows: 0.1)
-    with open_lab(three, tmp_path, timeout=1.0) as lab:
+    with open_lab(three.broker, tmp_path, timeout=1.0) as lab:
         lab.desire({})
         folder = lab.run("diff")
-        with frozen(*three.nodes):
+        with frozen(*three.nodes.values()):
             error = error_of(lab.resume(folder), ("verify",))
 
     assert isinstance(error, Unreachable)

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.sandbox.broker import RunningBroker, start_broker
-from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
+from quota_ops.sandbox.broker import RunningBroker
 from tests.docs.markdown import Page
 from tests.faults.every import EVERY
-from tests.faults.machine import Machine
+from tests.faults.machine import Machine, start_machine
 from tests.faults.scene import Scene
 from tests.faults.table import ALL, PAGE, SEEN, on_the_page, section
 from tests.lab import open_lab
@@ -34,23 +33,8 @@ def machine(broker: RunningBroker) -> Machine:
 @pytest.fixture(scope="session")
 def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """A broker that may be killed."""
-    yield from _machine(1, tmp_path_factory.mktemp("mortal"))
-
-
-@pytest.fixture(scope="session")
-def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """Three brokers, each a controller too."""
-    yield from _machine(3, tmp_path_factory.mktemp("three"))
-
-
-def _machine(nodes: int, home: Path) -> Iterator[Machine]:
-    config = BrokerConfig(cluster_id=random_cluster_id(), nodes=nodes)
-    with start_broker(config, home) as running:
-        machine = Machine(running)
-        try:
-            yield machine
-        finally:
-            machine.close()
+    with start_machine(1, tmp_path_factory.mktemp("mortal")) as machine:
+        yield machine
 
 
 @pytest.fixture

@@ -7,11 +7,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from threading import Timer
 
 from kafka.admin import KafkaAdminClient
 
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.sandbox.broker import RunningBroker, start_broker
+from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
 from quota_ops.sandbox.jvm import Jvm
 from quota_ops.sandbox.node import RunningNode
 from quota_ops.sandbox.ready import describes
@@ -105,3 +107,16 @@ class Machine:
             if node not in self.broker.nodes:
                 with suppress(ProcessLookupError):
                     node.stop(2.0)
+
+
+@contextmanager
+def start_machine(nodes: int, home: Path) -> Iterator[Machine]:
+    """Start a cluster of so many nodes; at the end none of them is left."""
+    config = BrokerConfig(cluster_id=random_cluster_id(), nodes=nodes)
+    with start_broker(config, home) as running:
+        machine = Machine(running)
+        try:
+            yield machine
+        finally:
+            machine.close()
+    assert not any(node.alive for node in running.nodes)
