@@ -13,6 +13,7 @@ from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.run_folder import PLAN
 from quota_ops.stages.chain import RESUMED, run_stages
 from tests.broker.killing import PRELOAD, kill_after, kill_at_step
+from tests.faults.table import ALL
 from tests.lab import EVERY_GUARD, Lab
 from tests.writing import State
 
@@ -22,6 +23,8 @@ PROCESSES.set_forkserver_preload(PRELOAD)
 FILES, REQUESTS = 16, 4
 """What a resumed run writes at the least, and sends."""
 LAST_STEP_BEFORE_APPLY = 21
+STRIDE = 1 if ALL else 3
+"""From one step at which a run is killed to the next: `make faults` takes every step."""
 ALLOW = [word for guard in EVERY_GUARD for word in ("--allow", guard)]
 
 
@@ -107,7 +110,7 @@ def play(lab: Lab, name: str) -> Play:
 @pytest.mark.usefixtures("small_batches")
 def test_killed_at_every_step_and_resumed(lab: Lab) -> None:
     """Whichever file or request of apply, verify and report is the last, the same run goes on."""
-    for step in count(1):
+    for step in count(1, STRIDE):
         one = play(lab, f"resumed-{step}")
         folder = one.lab.run("plan")
         digest = folder.read_json(PLAN)["digest"]
@@ -125,7 +128,7 @@ def test_killed_at_every_step_and_resumed(lab: Lab) -> None:
 
 def test_killed_at_every_step_and_run_afresh(lab: Lab) -> None:
     """Whichever file or request of a whole reconcile is the last, the next run ends the work."""
-    for step in count(LAST_STEP_BEFORE_APPLY):
+    for step in count(LAST_STEP_BEFORE_APPLY, STRIDE):
         one = play(lab, f"afresh-{step}")
         command = ("reconcile", "demo", *ALLOW, "--reason", "a test")
         killed = one.kill(partial(kill_at_step, step), command)

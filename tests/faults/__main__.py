@@ -1,4 +1,7 @@
-"""Play faults on real brokers, write docs/reliability.md; `python -m tests.faults [-k NAME]`."""
+"""Play every fault on real brokers, and kill runs at every step; write docs/reliability.md.
+
+`python -m tests.faults -k NAME` plays some.
+"""
 
 import os
 import sys
@@ -8,4 +11,6 @@ import pytest
 
 if __name__ == "__main__":
     os.environ["FAULTS"] = "all"
-    sys.exit(pytest.main([str(Path(__file__).parent), *sys.argv[1:]]))
+    here = Path(__file__).parent
+    killed = here.parent / "broker" / "test_stages_killed.py"
+    sys.exit(pytest.main([str(here), str(killed), *sys.argv[1:]]))
