@@ -18,20 +18,21 @@ ROOT_BOUND = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
 """How root starts a process that permissions hold for."""
 
 
-@pytest.fixture(name="home")
-def _home(tmp_path: Path) -> Path:
+@pytest.fixture(name="home", scope="module")
+def _home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with a desired state, a run store that has a run, a hold and a connection."""
-    folder = tmp_path / "desired_state" / "demo"
+    home = tmp_path_factory.mktemp("home")
+    folder = home / "desired_state" / "demo"
     folder.mkdir(parents=True)
     (folder / "cluster.yaml").write_text(f"cluster_id: {CLUSTER_ID}\nconnection: nowhere\n")
-    (tmp_path / "actual.jsonl").write_text(ALICE)
-    connections = tmp_path / ".config" / "quota-ops" / "connections"
+    (home / "actual.jsonl").write_text(ALICE)
+    connections = home / ".config" / "quota-ops" / "connections"
     connections.mkdir(parents=True)
     (connections / "nowhere.properties").write_text("bootstrap.servers=127.0.0.1:1\n")
     for command in (PLAN, ("hold", "demo", "--names", "user=a", "--until", "1h", "--reason", "r")):
-        ended = run(tmp_path, command)
+        ended = run(home, command)
         assert ended.returncode == 0, ended.stderr
-    return tmp_path
+    return home
 
 
 def run(home: Path, command: Sequence[str]) -> subprocess.CompletedProcess[str]:

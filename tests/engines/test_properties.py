@@ -155,7 +155,7 @@ def by_oracle(fleet: Fleet) -> tuple[list[Difference], list[BatchRow]]:
     ]
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(fleet=fleets)
 def test_any_names_texts_and_numbers(
     fleet: Fleet, embedded: EmbeddedEngine, tmp_path: Path
