@@ -8,8 +8,9 @@ PROJECT := $(VENV)/.project-$(shell cksum < pyproject.toml | cut -d' ' -f1)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url
 
-# How many processes share the tests: 2 suits two cores, 0 is one process without workers.
-WORKERS ?= 2
+# How many processes share the tests: 3 keep two cores busy, because each waits half of its time for
+# brokers. 0 is one process without workers.
+WORKERS ?= 3
 
 # A slow mirror is no failure, and a company has certificates of its own.
 export UV_HTTP_TIMEOUT ?= 180
@@ -50,7 +51,7 @@ lint: setup ## ruff, mypy --strict and the import contracts
 bench: setup ## measure speed and memory, and keep the results
 	@$(BIN)/python -m tests.benchmarks
 
-faults: setup ## play every fault on real brokers, and write docs/reliability.md
+faults: setup ## play every fault and every kill on real brokers, and write docs/reliability.md
 	@$(BIN)/python -m tests.faults
 
 clean: ## remove .venv and build output; never runs, ledgers or the Kafka cache
