@@ -34,6 +34,7 @@ def _run(tmp_path: Path) -> Path:
         ('{"machine": "another", "since": "2026-01-01"}', True),
         (None, False),
     ],
+    ids=["long ago", "just now", "empty", "half", "deep", "no fields", "no time", "no mark"],
 )
 def test_a_run_is_given_up(content: str | None, run: Path, *, overdue: bool) -> None:
     """After an hour, and at once when a power cut took its mark; not when its end is recorded."""
