@@ -2,18 +2,41 @@
 
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
 
 from quota_ops.sandbox.node import RunningNode
+from tests.looking import seen_in_time
 
 
 @contextmanager
 def frozen(*nodes: RunningNode) -> Iterator[None]:
     """Brokers that take connections and do nothing."""
-    for node in nodes:
-        node.send(signal.SIGSTOP)
     try:
+        freeze(*nodes)
         yield
     finally:
         for node in nodes:
             node.send(signal.SIGCONT)
+
+
+def freeze(*nodes: RunningNode) -> None:
+    """Stop nodes by SIGSTOP, and wait until they stand still.
+
+    On a busy machine a broker still replies for a while, until one of its threads takes the signal.
+    """
+    for node in nodes:
+        node.send(signal.SIGSTOP)
+    for node in nodes:
+        if node.alive:
+            assert seen_in_time(partial(_moving, node.pid), set()) == set()
+
+
+def _moving(pid: int) -> set[str]:
+    """The states of threads that are not stopped; none where there is no /proc."""
+    states = set()
+    for thread in Path(f"/proc/{pid}/task").glob("*"):
+        with suppress(OSError):  # it has ended
+            states.add((thread / "stat").read_text().rpartition(")")[2].split()[0])
+    return states - {"T"}

@@ -17,6 +17,7 @@ from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
 from quota_ops.sandbox.jvm import Jvm
 from quota_ops.sandbox.node import RunningNode
 from quota_ops.sandbox.ready import describes
+from tests.broker.freezing import freeze
 
 FENCING = 15.0
 """Seconds in which a silent broker is fenced, at the most (broker.session.timeout.ms is 9)."""
@@ -77,8 +78,7 @@ class Machine:
 
     def freeze(self, *ids: int, seconds: float | None = None) -> None:
         """Stop nodes by SIGSTOP: they take connections, no more. For some seconds, if said."""
-        for number in ids or self.nodes:
-            self.nodes[number].send(signal.SIGSTOP)
+        freeze(*(self.nodes[number] for number in ids or self.nodes))
         if seconds is not None:
             self._timers.append(Timer(seconds, self.thaw))
             self._timers[-1].start()
