@@ -133,12 +133,13 @@ def _row(row: ReportRow) -> dict[str, Any]:
 
 
 def _outcome(outcome: Outcome | None) -> dict[str, Any] | None:
-    return outcome and without_nulls(
-        {
-            "batch": outcome.batch,
-            "status": outcome.status,
-            "code": outcome.code or None,
-            "error": outcome.error,
-            "message": outcome.message,
-        }
-    )
+    if outcome is None:
+        return None
+    values: dict[str, Any] = {"batch": outcome.batch, "status": outcome.status}
+    if outcome.code:
+        values["code"] = outcome.code
+    if outcome.error is not None:
+        values["error"] = outcome.error
+    if outcome.message is not None:
+        values["message"] = outcome.message
+    return values
