@@ -1,7 +1,7 @@
 """A run's folder: the names of its artefacts, and what each stands for."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -206,21 +206,14 @@ class RunFolder(ArtefactFolder):
         began = monotonic() - spent
         if stage == "apply":
             self.keep_end(StageResult(stage, StageStatus.NOT_ENDED))
-        status, message = StageStatus.DONE, None
         try:
             yield
-        except QuotaOpsError as error:
-            status = StageStatus.REFUSED if isinstance(error, Refused) else StageStatus.FAILED
-            message = str(error)
-            raise
-        except KeyboardInterrupt:
-            status, message = StageStatus.INTERRUPTED, "a signal ended it"
-            raise
         except BaseException as error:
-            status, message = StageStatus.FAILED, f"{type(error).__name__}: {error}"
+            status, message = _failure(error)
+            with suppress(InvalidInput):  # the store's trouble does not hide this one
+                self.keep_end(StageResult(stage, status, round(monotonic() - began, 3), message))
             raise
-        finally:
-            self.keep_end(StageResult(stage, status, round(monotonic() - began, 3), message))
+        self.keep_end(StageResult(stage, StageStatus.DONE, round(monotonic() - began, 3)))
 
     def keep_end(self, result: StageResult) -> None:
         """Keep how a stage ended."""
@@ -239,6 +232,14 @@ class RunFolder(ArtefactFolder):
                 typed(kept["message"], str | None),
             ),
         )
+
+
+def _failure(error: BaseException) -> tuple[StageStatus, str]:
+    if isinstance(error, KeyboardInterrupt):
+        return StageStatus.INTERRUPTED, "a signal ended it"
+    status = StageStatus.REFUSED if isinstance(error, Refused) else StageStatus.FAILED
+    is_ours = isinstance(error, QuotaOpsError)
+    return status, str(error) if is_ours else f"{type(error).__name__}: {error}"
 
 
 def _decisions(told: dict[str, Any]) -> tuple[Decision, ...]:

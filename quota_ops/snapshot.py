@@ -21,9 +21,20 @@ class Snapshot:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a file; InvalidInput with the line that is no row, or why it cannot be read."""
-        lines = read_lines(path)
-        return cls(str(path), read_snapshot(lines, str(path)), read_header(lines, str(path)))
+        """Read a file; InvalidInput with the line that is no row, or why it cannot be read.
+
+        An empty file, as a describe that failed leaves it, is no cluster without quotas: that has
+        a header.
+        """
+        place, lines = str(path), read_lines(path)
+        if not any(map(str.strip, lines)):
+            raise InvalidInput(
+                f"{place} is empty: the describe that was to write it seems to have failed.",
+                "Write it again: quota-ops describe CLUSTER --format jsonl",
+            )
+        rows, header = read_snapshot(lines, place), read_header(lines, place)
+        header.require_rows(len(rows), place)
+        return cls(place, rows, header)
 
     @property
     def cluster_id(self) -> str | None:

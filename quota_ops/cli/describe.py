@@ -101,7 +101,7 @@ def describe(
     if wanted.parts:
         left_out = f"{left_out} and {wanted.text}" if left_out else wanted.text
     if output == "jsonl":
-        for text in snapshot_lines(rows, SnapshotHeader(cluster_id, left_out)):
+        for text in snapshot_lines(rows, SnapshotHeader(cluster_id, left_out, len(rows))):
             click.echo(text)
     else:
         _show(rows, output, place, wanted)

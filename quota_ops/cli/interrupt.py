@@ -57,8 +57,8 @@ def heard() -> Iterator[None]:
         yield
     except click.exceptions.Exit:
         raise
-    except Exception as error:
-        if came:
+    except (Exception, KeyboardInterrupt) as error:
+        if came and not isinstance(error, Interrupted):
             raise Interrupted(came[0]) from error
         raise
     finally:

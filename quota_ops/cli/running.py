@@ -103,7 +103,7 @@ def run_command(
     except QuotaOpsError as raised:
         error = raised
     try:
-        shown = show_run(name, folder, output)
+        shown = _show(name, folder, output, error)
     finally:
         _keep_end(stages, folder, reported="report" in stages)
     warn_idle(allowed, shown.plan)
@@ -117,6 +117,14 @@ def run_command(
         _refuse_unseen(shown)
     if detailed_exitcode and shown.plan is not None and shown.plan.differs:
         raise click.exceptions.Exit(DIFFERENCES_EXIST)
+
+
+def _show(name: str, folder: RunFolder, output: str, error: QuotaOpsError | None) -> Report:
+    """Show a run; `error`, which ended it, is raised rather than why it cannot be shown."""
+    try:
+        return show_run(name, folder, output)
+    except QuotaOpsError as failed:
+        raise error or failed from failed
 
 
 def _show_offline(actual: Path, folder: RunFolder, shown: Report, output: str) -> None:

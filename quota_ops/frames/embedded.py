@@ -1,6 +1,7 @@
 """The engine inside the process: DuckDB, for a person at a prompt or a pull request."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -10,6 +11,8 @@ from quota_ops.frames import text
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.resolved import CLIENTS, RESOLVED
 from quota_ops.model.tables import Table
+
+_INTERRUPTED = "Query interrupted"
 
 
 def settings_alone(version: str) -> dict[str, str | bool | int | float | list[str]]:
@@ -29,7 +32,7 @@ class EmbeddedEngine:
         In this thread alone: one cluster's rows are few, a process that ends at once must not wait
         for others, and one that has others is not forked.
         """
-        with duckdb.connect(config=settings_alone(duckdb.__version__)) as db:
+        with interruptible(), duckdb.connect(config=settings_alone(duckdb.__version__)) as db:
             for table, places in sides.items():
                 db.read_parquet(list(places)).create_view(table.name)
             db.sql(text.diff_text()).create("differences")
@@ -59,6 +62,17 @@ class EmbeddedEngine:
             except duckdb.Error as error:
                 why = " ".join(str(error).split("\n")[:3])
                 raise InvalidInput(f"{clients} cannot be resolved: {why}") from error
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let an interrupt be one: DuckDB says it as an error of its own."""
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) == _INTERRUPTED:
+            raise KeyboardInterrupt from error
+        raise
 
 
 def _read(db: duckdb.DuckDBPyConnection, clients: Path) -> duckdb.DuckDBPyRelation:

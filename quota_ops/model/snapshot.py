@@ -7,6 +7,7 @@ from typing import Any
 
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.numbers import counted
 from quota_ops.model.rows import StoredQuota
 
 EXAMPLE = (
@@ -20,10 +21,12 @@ class SnapshotHeader:
 
     `cluster_id` is None where the snapshot names no cluster, as those of earlier versions do.
     `filter` is the text of the filter that the rows fit, None where they are all that was stored.
+    `rows` is how many rows follow, None where the file does not say.
     """
 
     cluster_id: str | None = None
     filter: str | None = None
+    rows: int | None = None
 
     def as_line(self) -> str:
         """Return the header as a line of JSON."""
@@ -46,22 +49,33 @@ class SnapshotHeader:
                 "Write a snapshot with all quotas: describe without --names, --defaults and --any.",
             )
 
+    def require_rows(self, found: int, place: str) -> None:
+        """Raise InvalidInput when the file has fewer or more rows than were written."""
+        if self.rows not in {None, found}:
+            raise InvalidInput(
+                f"{place} has {found:,} of {counted(self.rows or 0, 'row')}: it was cut off or "
+                "changed.",
+                "Write it again. To use it as it is, remove `rows` from its first line.",
+            )
+
 
 def read_header(lines: Sequence[str], place: str) -> SnapshotHeader:
     """Return the header of a file of rows, an empty one where the file begins with a row.
 
-    Raises InvalidInput with `place` and the line where a header has other values than texts.
+    Raises InvalidInput with `place` and the line where a header has other values.
     """
     for number, line in enumerate(lines, start=1):
         if line.strip():
             values = _header_values(line)
-            texts = (values.get("cluster_id"), values.get("filter"))
-            if not all(text is None or isinstance(text, str) for text in texts):
+            texts, rows = (values.get("cluster_id"), values.get("filter")), values.get("rows")
+            are_texts = all(text is None or isinstance(text, str) for text in texts)
+            if not (are_texts and isinstance(rows, int | None)):
                 raise InvalidInput(
-                    f"{place}:{number}: cluster_id and filter must be text or null.",
-                    f"A snapshot begins with a line like {SnapshotHeader('CLUSTER').as_line()}",
+                    f"{place}:{number}: cluster_id and filter must be text or null, rows a number.",
+                    f"A snapshot begins with a line like "
+                    f"{SnapshotHeader('CLUSTER', None, 24).as_line()}",
                 )
-            return SnapshotHeader(*texts)
+            return SnapshotHeader(*texts, rows)
     return SnapshotHeader()
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from quota_ops import claims, ledger
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration
-from quota_ops.model.errors import NoAnswer, QuotaOpsError, Refused
+from quota_ops.model.errors import InvalidInput, NoAnswer, QuotaOpsError, Refused
 from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import MEANT, EntityAnswer, Outcome, Status
 from quota_ops.model.plan import Plan
@@ -78,6 +78,8 @@ def run(
             holds_folder=holds_folder,
         )
         _end(folder, attempt.done, noted, ledger_folder)
+    except InvalidInput as error:
+        raise attempt.unrecorded(error) from error
     except QuotaOpsError:
         raise
     except BaseException:  # a signal, or the time that Airflow gives a task

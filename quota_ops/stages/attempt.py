@@ -1,11 +1,14 @@
 """One attempt of apply: the outcomes of each batch, kept before it is sent and after its answer."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
+from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow
-from quota_ops.run_folder import ALTER, APPLIED, RunFolder, batch_file
+from quota_ops.run_folder import ABOUT, ALTER, APPLIED, RunFolder, batch_file
 from quota_ops.stages.outcomes import SETTLED, all_of
 
 Batches = Mapping[int, Sequence[BatchRow]]
@@ -37,9 +40,26 @@ class Attempt:
     def keep(self, number: int, batch: Iterable[Outcome]) -> tuple[Outcome, ...]:
         """Leave a batch's outcomes, and return them as all attempts together know them."""
         known = tuple(recalled(batch, self._earlier))
-        self.folder.leave_outcomes(batch_file(number), known)
         self.done += known
+        self.folder.leave_outcomes(batch_file(number), known)
         return known
+
+    def unrecorded(self, error: InvalidInput) -> QuotaOpsError:
+        """Say what was sent when the run store would not record it; `error` where nothing was.
+
+        The intents are in the ledger, so the next run finds out what arrived.
+        """
+        sent = Counter[str]()
+        for one in self.done:
+            sent[one.status.value] += len(one.keys) if one.status in _SENT else 0
+        words = ", ".join(f"{counted(keys, 'key')} {word}" for word, keys in sent.items() if keys)
+        if not words:
+            return error
+        why = error.message
+        if not self.folder.has(ABOUT):
+            why = f"the folder of this run, {self.folder.path}, was moved or removed while it wrote"
+        remedy = "" if error.remedy is None else f"{error.remedy} "
+        return Refused(f"{why}. Sent until then: {words}", f"{remedy}The next run looks for it.")
 
     def stop(self, batches: Batches) -> None:
         """Leave the outcomes of the batches that a signal kept from being sent or answered."""

@@ -111,6 +111,9 @@ def _check_and_describe(run: Run, stages: set[str]) -> None:
             answer = asked(run, read_policy(run.cluster_folder))
         except QuotaOpsError as error:
             answer = error
+        except KeyboardInterrupt:
+            with run.folder.stage("describe", spent=monotonic() - began):
+                raise
         spent = monotonic() - began
         for load in _needed_later(run, stages):
             if reads():  # as it nearly always does, YAML takes longer

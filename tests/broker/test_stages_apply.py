@@ -1,6 +1,8 @@
 """apply on a real broker: what is left alone, what is settled, and what goes on."""
 
 import math
+import shutil
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -12,7 +14,7 @@ from quota_ops.model.tables import DESIRED
 from quota_ops.run_folder import VALIDATED
 from quota_ops.run_json import outcomes_json
 from quota_ops.stages import apply
-from quota_ops.stages.chain import RESUMED, run_stages
+from quota_ops.stages.chain import CHAINS, RESUMED, run_stages
 from quota_ops.stages.outcomes import all_of
 from tests.broker.stage_runs import KEY, TEN, After, outcomes
 from tests.lab import Lab, error_of
@@ -172,3 +174,23 @@ def test_what_is_not_a_number_is_replaced_and_cleared(lab: Lab) -> None:
 
     assert "cut: user=a request_percentage and 1 more would fall by more than 50 %" in guards
     assert lab.stored() == lab.known() == {entity: {"request_percentage": 50.0} for entity in odd}
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_the_folder_of_a_run_goes_away_while_it_writes(lab: Lab) -> None:
+    """The error says so, and what was sent until then; the next run takes it for ours."""
+    lab.desire(TEN)
+    run = lab.start()
+    gone = partial(shutil.rmtree, run.folder.path)
+    run = replace(run, progress=After(1, gone))
+
+    error = error_of(run, CHAINS["reconcile"])
+
+    assert error.exit_code == 1
+    assert error.message == (
+        f"the folder of this run, {run.folder.path}, was moved or removed while it wrote. "
+        "Sent until then: 2 keys accepted"
+    )
+    assert len(lab.stored()) == 2
+    lab.run("reconcile")
+    assert lab.known() == TEN

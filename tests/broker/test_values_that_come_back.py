@@ -188,7 +188,7 @@ def test_memory_ends_by_time(came_back: Lab) -> None:
 
 def test_two_runs_at_once_that_are_both_answered(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each replaces the other's intent, and neither write can still arrive: none is remembered."""
-    lab.desire(BACK)
+    lab.desire({"user=alice": {KEY: 20.0}})
     lab.run("reconcile")
     lab.desire(LATE)
     first, second = lab.planned(), lab.planned()

@@ -117,7 +117,7 @@ def test_few_open_files(files: int, tmp_path: Path) -> None:
         "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
     )
     actual = tmp_path / "actual.jsonl"
-    actual.write_text("")
+    actual.write_text('{"cluster_id": null}\n')
     command = [sys.executable, "-m", "quota_ops", "plan", "demo", "--actual", str(actual)]
     options = ["--desired-state", str(tmp_path), "--run-store", str(tmp_path / "store")]
     limit = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({files}, {files}))"

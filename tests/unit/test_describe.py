@@ -100,7 +100,7 @@ def test_jsonl_is_the_snapshot_in_order() -> None:
     """What describe writes as a snapshot it reads as the same rows."""
     header, *rows = lines = describe("--format", "jsonl").output.splitlines()
 
-    assert header == '{"cluster_id": null, "filter": null}'
+    assert header == f'{{"cluster_id": null, "filter": null, "rows": {len(rows)}}}'
     assert sorted(rows) == sorted(SNAPSHOT.strip().split("\n"))
     Path("snapshot.jsonl").write_text("\n".join(lines), "utf-8")
     assert describe("--format", "jsonl").output.splitlines() == lines

@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
+import duckdb
 import pytest
 
 from quota_ops.cli.interrupt import SIGNALS, Interrupted, exit_code, heard, interrupted_words
+from quota_ops.frames import embedded
 from tests.signals import signals_taken
 
 
@@ -41,6 +43,14 @@ def said_otherwise() -> None:
         raise RuntimeError("query interrupted") from None
 
 
+def taken_for_another() -> None:
+    """As who turns that back into what it was."""
+    try:
+        said_otherwise()
+    except RuntimeError as error:
+        raise KeyboardInterrupt from error
+
+
 def in_a_finalizer() -> None:
     """Python itself drops what a finalizer raises."""
 
@@ -52,7 +62,10 @@ def in_a_finalizer() -> None:
     time.sleep(5)
 
 
-@pytest.mark.parametrize("work", [interrupt, swallowed, said_otherwise, in_a_finalizer])
+WORKS = [interrupt, swallowed, said_otherwise, taken_for_another, in_a_finalizer]
+
+
+@pytest.mark.parametrize("work", WORKS)
 def test_it_is_heard(work: Callable[[], None], capfd: pytest.CaptureFixture[str]) -> None:
     """At once, as an interrupt and as nothing else."""
     began = time.monotonic()
@@ -60,6 +73,35 @@ def test_it_is_heard(work: Callable[[], None], capfd: pytest.CaptureFixture[str]
         work()
     assert time.monotonic() - began < 2
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_signal_is_named_though_others_say_it_otherwise() -> None:
+    """DuckDB's error is an interrupt to the stage, and SIGTERM to who started the command."""
+
+    def terminated() -> None:
+        try:
+            interrupt(signal.SIGTERM)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt from None
+
+    with pytest.raises(Interrupted) as error, heard():
+        terminated()
+    assert error.value.number == signal.SIGTERM
+
+
+def test_the_engine_is_interrupted() -> None:
+    """What DuckDB says of a signal is an interrupt again."""
+    query = "SELECT count(*) FROM range(10000000) t(i), range(10000) u(j) WHERE (i * j) % 7 = 3"
+
+    def run_query() -> None:
+        with embedded.interruptible(), duckdb.connect(config={"threads": 1}) as db:
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start()
+            db.sql(query).to_arrow_table()
+
+    with pytest.raises(Interrupted) as error, heard():
+        run_query()
+    assert error.value.number == signal.SIGTERM
+    assert isinstance(error.value.__cause__, KeyboardInterrupt)
 
 
 def test_cleaning_up_is_left_in_peace() -> None:

@@ -22,7 +22,10 @@ FILES = {
     "old": ROWS,
     "unnamed": f'{{"cluster_id": null, "filter": null}}\n{ROWS}',
     "damaged": f'\n{{"cluster_id": 7}}\n{ROWS}',
-    "empty": "",
+    "empty": "\n",
+    "counted": f'{{"cluster_id": "{OURS}", "filter": null, "rows": 2}}\n{ROWS}',
+    "cut": f'{{"cluster_id": "{OURS}", "filter": null, "rows": 3}}\n{ROWS}',
+    "only a header": f'{{"cluster_id": "{OURS}", "filter": null, "rows": 0}}\n',
     "nonsense": "nonsense",
     "joined": f'{{"cluster_id": "{OURS}", "filter": null}}\n' * 2,
 }
@@ -34,15 +37,17 @@ WHOLE = {
     "that describe writes now names it.",
     "unnamed": f"unnamed.jsonl names no cluster: nothing shows that it is of demo ({OURS}). A "
     "snapshot that describe writes now names it.",
-    "empty": f"empty.jsonl names no cluster: nothing shows that it is of demo ({OURS}). A snapshot "
-    "that describe writes now names it.",
+    "empty": "empty.jsonl is empty: the describe that was to write it seems to have failed.",
+    "counted": None,
+    "cut": "cut.jsonl has 2 of 3 rows: it was cut off or changed.",
+    "only a header": None,
     "nonsense": "nonsense.jsonl:1: this is not a row of a snapshot.",
-    "damaged": "damaged.jsonl:2: cluster_id and filter must be text or null.",
+    "damaged": "damaged.jsonl:2: cluster_id and filter must be text or null, rows a number.",
     "joined": "joined.jsonl:2: this is not a row of a snapshot.",
 }
 """The first line on stderr where all that a cluster stores is needed, of each file."""
 UNFILTERED = WHOLE | {"part": None}
-WORKS = ("ours", "old", "unnamed", "empty")
+WORKS = ("ours", "old", "unnamed", "counted", "only a header")
 ON_DEMO = {
     "plan demo": (WHOLE, WORKS),
     "diff demo": (WHOLE, WORKS),
@@ -140,7 +145,7 @@ def test_a_snapshot_of_a_snapshot_keeps_what_was_left_out() -> None:
     ]
 
     assert headers == [
-        {"cluster_id": OURS, "filter": "user=alice"},
-        {"cluster_id": OURS, "filter": "user=<any> and user=alice"},
-        {"cluster_id": None, "filter": "user=alice"},
+        {"cluster_id": OURS, "filter": "user=alice", "rows": 1},
+        {"cluster_id": OURS, "filter": "user=<any> and user=alice", "rows": 1},
+        {"cluster_id": None, "filter": "user=alice", "rows": 1},
     ]
