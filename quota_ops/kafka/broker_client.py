@@ -218,8 +218,8 @@ class BrokerClient:
             self.close()
             raise WrongCluster(
                 f"cluster {self._connection.name}: expected the cluster {cluster_id}, but "
-                f"{self._broker.named} belongs to {found.cluster_id} now. Nothing was sent.",
-                "The address leads to another cluster since the run began: find out why first.",
+                f"{self._broker.named} belongs to {found.cluster_id} now.",
+                "Nothing was sent to that one. Find out why the address leads there first.",
             )
 
     def _drop_if_lost(self) -> None:

@@ -49,7 +49,10 @@ def _settle(
         left = _missing(rows, seen)
         answers = answered(batch, left, send, cluster.validate) if left else ()
     except QuotaOpsError as error:
-        return all_of(batch, rows, Status.UNKNOWN, error.message), stored
+        # What asking came to is no word about the write: that was sent.
+        why = error.message.removesuffix(" Nothing was sent.").removesuffix(" Nothing was changed.")
+        words = f"it was sent, and what became of it cannot be found out: {why}"
+        return all_of(batch, rows, Status.UNKNOWN, words), stored
     again = {one.entity: one for one in answers}
     arrived = all_of(batch, rows, Status.ACCEPTED, SETTLED)
     return (

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from quota_ops.cli import main
+from quota_ops.model.snapshot import SnapshotHeader, read_header
 
 OURS, OTHER = "MkU3OEVBNTcwNTJENDM2Qg", "b3RoZXItY2x1c3Rlci1pZA"
 ROWS = (
@@ -149,3 +150,8 @@ def test_a_snapshot_of_a_snapshot_keeps_what_was_left_out() -> None:
         {"cluster_id": OURS, "filter": "user=<any> and user=alice", "rows": 1},
         {"cluster_id": None, "filter": "user=alice", "rows": 1},
     ]
+
+
+def test_a_file_without_a_line_has_no_header() -> None:
+    """An empty file of changes is of no cluster."""
+    assert read_header(["", " "], "changes.jsonl") == SnapshotHeader()
