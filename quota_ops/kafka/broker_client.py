@@ -162,10 +162,7 @@ class BrokerClient:
             left = max(0.0, deadline - time.monotonic())
             response = client.send_and_receive(_NODE, request, timeout_ms=left * 1000)
         except IncompatibleBrokerVersion:
-            raise ClusterTrouble(
-                f"{self._told} does not offer {type(request).__name__.removesuffix('Request')}.",
-                "Client quotas need Apache Kafka 2.6 or later, or a service that has these calls.",
-            ) from None
+            raise self._not_offered(request) from None
         except KafkaError as error:
             self.close()
             raise Unanswered(f"{self._told} gave no answer: {reason(error, timeout)}.") from None
@@ -211,6 +208,8 @@ class BrokerClient:
             found = client.send_and_receive(_NODE, request, timeout_ms=max(0.0, timeout) * 1000)
             if not client.connected(_NODE):
                 raise KafkaConnectionError("the broker hung up")
+        except IncompatibleBrokerVersion:
+            raise self._not_offered(request) from None
         except KafkaError as error:
             self.close()
             raise self._not_connected(error, timeout) from None
@@ -228,6 +227,11 @@ class BrokerClient:
             self._client.poll(timeout_ms=0)
             if not self._client.connected(_NODE):
                 self.close()
+
+    def _not_offered(self, request: Any) -> ClusterTrouble:
+        call = type(request).__name__.removesuffix("Request")
+        remedy = "Client quotas need Apache Kafka 2.6 or later, or a service that has these calls."
+        return ClusterTrouble(f"{self._told} does not offer {call}.", remedy)
 
     def _not_connected(self, cause: Exception, timeout: float) -> ClusterTrouble:
         refused = isinstance(cause, _REFUSALS) or "CERTIFICATE" in str(cause)

@@ -200,6 +200,6 @@ def test_a_server_without_these_calls(listeners: Listeners) -> None:
     cluster.close()
     assert str(error.value) == (
         f"cluster demo: broker 1 at {listeners.addresses['CONTROLLER']} does not offer "
-        "DescribeClientQuotas.\n"
+        "Metadata.\n"
         "  Client quotas need Apache Kafka 2.6 or later, or a service that has these calls."
     )
