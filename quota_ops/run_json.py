@@ -192,10 +192,9 @@ def verification_from_json(
 ) -> tuple[tuple[BrokerAnswer, ...], tuple[RowVerdict, ...], int]:
     """The brokers, verdicts and count that `verification_json` wrote."""
     names = {one.name for one in fields(BrokerAnswer)}
-    each_asked = {"bootstrap": False, "absent": False}  # as it was before these fields
+    before: Json = {"bootstrap": False, "absent": False, "compared": 0, "left": 0}  # these fields
     brokers = [
-        BrokerAnswer(**{name: (each_asked | one)[name] for name in names})
-        for one in values["brokers"]
+        BrokerAnswer(**{name: (before | one)[name] for name in names}) for one in values["brokers"]
     ]
     verdicts = [
         RowVerdict(

@@ -46,7 +46,8 @@ class BrokerAnswer:
 
     With `bootstrap` only the bootstrap address was asked; `broker` is who answered there, BOOTSTRAP
     when it did not tell. An `absent` one belongs to the cluster and was not asked; `error` says
-    why, and continues a sentence that begins with the broker.
+    why, and continues a sentence that begins with the broker. `compared` is how many rows it was
+    compared on, `left` how many the run left as they are and compared nowhere.
     """
 
     broker: int
@@ -56,6 +57,8 @@ class BrokerAnswer:
     error: str | None = None
     bootstrap: bool = False
     absent: bool = False
+    compared: int = 0
+    left: int = 0
 
     @classmethod
     def of_absent(cls, broker: Absent) -> Self:
@@ -72,7 +75,7 @@ class BrokerAnswer:
 
     @property
     def agrees(self) -> bool:
-        """Whether it answered, and holds every row."""
+        """Whether it answered, and holds every row that was compared."""
         return self.behind == 0
 
 

@@ -43,7 +43,8 @@ def as_json(report: Report) -> str:
                     at, reason, run
     brokers         broker, address, asked, behind, error, bootstrap (whether that address alone
                     was asked; broker is who answered there, -1 unknown), absent (whether it
-                    belongs to the cluster and could not be asked; `error` says why)
+                    belongs to the cluster and could not be asked; `error` says why), compared (on
+                    how many rows), left (how many the run left as they are and did not compare)
     rows            sorted by entity and key: the columns of a difference but `cluster`, `target`
                     (what the cluster is to hold), `standing`, `guarded` (only where it is true),
                     `origin` (what is known of a value that the ledger does not know), `validated`

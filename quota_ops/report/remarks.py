@@ -200,11 +200,21 @@ def brokers_words(brokers: Sequence[BrokerAnswer]) -> str:
     absent = [f"; broker {one.broker} {one.error}" for one in brokers if one.absent]
     verb = "agrees" if 1 in (agree, len(brokers)) else "agree"
     total = f"{agree} of {counted(len(brokers), 'broker')} {verb}"
-    return total + "".join(absent)
+    told = _uncompared_words(brokers[0]) if agree else ""
+    return total + told + "".join(absent)
+
+
+def _uncompared_words(broker: BrokerAnswer) -> str:
+    """On how many rows a broker agrees, where some were not compared; empty where all were."""
+    if not broker.left:
+        return ""
+    total, were = broker.compared + broker.left, plural(broker.left, "was", "were")
+    on = f" on {broker.compared:,} of {counted(total, 'key')}"
+    return f"{on} ({broker.left:,} {were} left and not compared)"
 
 
 def _bootstrap_words(answer: BrokerAnswer) -> str:
-    agrees = f"the bootstrap address {'agrees' if answer.agrees else 'does not agree'}"
+    agrees = f"the bootstrap address {broker_answer(answer) if answer.agrees else 'does not agree'}"
     if answer.behind is None:
         return agrees
     known = answer.broker != BOOTSTRAP
@@ -231,7 +241,7 @@ def broker_id(broker: BrokerAnswer) -> str:
 def broker_answer(broker: BrokerAnswer) -> str:
     """What a broker said: `agrees`, `differs in 214 keys (asked 6 times)`."""
     if broker.agrees:
-        return "agrees"
+        return f"agrees{_uncompared_words(broker)}"
     if broker.absent:
         return f"{broker.error} (not asked)"
     asked = f"(asked {counted(broker.asked, 'time')})"

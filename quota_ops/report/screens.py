@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.guard_finding import GuardFinding
-from quota_ops.model.numbers import counted
+from quota_ops.model.numbers import counted, plural
 from quota_ops.model.outcome import MEANT, Outcome, Status
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.quota import format_limit
@@ -197,6 +197,8 @@ def verified_line(report: Report) -> Line:
     whole = silent == 0 and not report.verdicts
     hold = "holds" if 1 in (report.verified, all_rows) else "hold"
     words = f"{report.verified:,} of {counted(all_rows, 'quota')} {hold} {where}."
+    if left := max(one.left for one in report.brokers):
+        words += f" {left:,} {plural(left, 'was', 'were')} left and not compared."
     return line(words, Tone.OK if whole else Tone.REFUSAL)
 
 

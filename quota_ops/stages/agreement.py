@@ -39,7 +39,8 @@ def raise_unless_agreed(
         remedy = f"{len(wrongs):,} {are} not as Git says.{late}"
     else:
         what = _REMEDY if any(one.error and not one.absent for one in brokers) else BACK_OR_GONE
-        remedy = f"The others hold every row. {what}"
+        every = "every row that was compared" if brokers[0].left else "every row"
+        remedy = f"The others hold {every}. {what}"
     raise Refused(f"{_trouble(brokers)}: {message}", remedy)
 
 

@@ -29,18 +29,25 @@ def ask(
     written: str | None = None,
     *,
     is_overtaken: Callable[[], bool] = lambda: False,
+    left: int = 0,
 ) -> tuple[dict[int, Stored], tuple[BrokerAnswer, ...]]:
     """Ask each broker by its id until it holds every target, time is up, or a later run applies.
 
     `written` is the entity that was written last: brokers apply writes in order, so for a moment
     it alone is asked for, until it shows that all else is worth the asking. Where only the
-    bootstrap address is asked, the answer is of the broker that is behind it.
+    bootstrap address is asked, the answer is of the broker that is behind it. `left` is how many
+    rows the run left as they are: they are no targets.
     Raises WrongCluster when an address leads to another cluster.
     """
     until = monotonic() + seconds
     stored: dict[int, Stored] = {}
     answers = {
-        one.id: BrokerAnswer(one.id, one.address, 0, None, bootstrap=one.id == BOOTSTRAP)
+        one.id: BrokerAnswer(
+            *(one.id, one.address, 0, None),
+            bootstrap=one.id == BOOTSTRAP,
+            compared=len(targets),
+            left=left,
+        )
         for one in cluster.asked
     }
     wait = FIRST_WAIT
@@ -50,11 +57,11 @@ def ask(
             # A silent broker uses up the others' time: who answered is asked once more.
             if not answer.agrees and not (last and answer.error):
                 answers[broker] = _ask_one(cluster, answer, targets, stored, written)
-        left = max(until - monotonic(), 0.0)
-        progress.asked(tuple(answers.values()), left)
+        remaining = max(until - monotonic(), 0.0)
+        progress.asked(tuple(answers.values()), remaining)
         if last or all(answer.agrees for answer in answers.values()) or is_overtaken():
             break
-        sleep(min(wait, left))
+        sleep(min(wait, remaining))
         wait = min(wait * 2, LONGEST_WAIT)
     if BOOTSTRAP in stored:
         speaker = cluster.speaker()

@@ -10,7 +10,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import InvalidInput, NoAnswer, QuotaOpsError, Refused
 from quota_ops.model.numbers import counted
-from quota_ops.model.outcome import MEANT, EntityAnswer, Outcome, Status
+from quota_ops.model.outcome import DONE, MEANT, EntityAnswer, Outcome, Status
 from quota_ops.model.plan import Plan
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.quota import format_limit
@@ -223,7 +223,7 @@ def _raise_unless_done(outcomes: Sequence[Outcome], trouble: QuotaOpsError | Non
     unknown = any(one.status is Status.UNKNOWN for one in left)
     again = "Run again: what arrived is recognised, the rest is sent."
     if trouble is not None and not unknown:
-        done = len(outcomes) - len(left)
+        done = sum(one.status in DONE for one in outcomes)
         raise type(trouble)(f"{done:,} of {total} done: {trouble.message}", again)
     lines = [
         f"{one.entity}  {': '.join(filter(None, (one.status, one.error, one.message)))}"
@@ -231,5 +231,14 @@ def _raise_unless_done(outcomes: Sequence[Outcome], trouble: QuotaOpsError | Non
     ]
     raise Refused(
         f"{len(left):,} of {total} did not end as planned:\n" + listed(lines, APPLIED),
-        again if unknown else "The others were written. Plan again to see where these stand.",
+        again if unknown else _fate_of_others(outcomes) + "Plan again to see where these stand.",
     )
+
+
+def _fate_of_others(outcomes: Sequence[Outcome]) -> str:
+    """Return what became of the entities that ended as planned; empty where there are none."""
+    ended = {one.status for one in outcomes}
+    if not ended & DONE:
+        return ""
+    held = " or are held" if Status.HELD in ended else ""
+    return f"The others were written{held}. "

@@ -18,7 +18,7 @@ from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.registration import KnownBrokers
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, LedgerRow
-from quota_ops.model.tables import DESIRED, HOLDS
+from quota_ops.model.tables import DESIRED
 from quota_ops.model.verification import (
     BOOTSTRAP,
     BrokerAnswer,
@@ -32,11 +32,10 @@ from quota_ops.stages.answers import Targets, ask, verdicts
 from quota_ops.stages.earlier_values import late_words, refuse_returned
 from quota_ops.stages.intent import astray
 from quota_ops.stages.membership import with_absent
-from quota_ops.stages.outcomes import unwritten, with_answer, without_answer
+from quota_ops.stages.outcomes import with_answer, without_answer
 from quota_ops.stages.overtaken import why_lost, why_overtaken
 from quota_ops.stages.read_back import applied_digest, read_back
-
-_UNTOUCHED = frozenset({Action.REPORT, Action.HELD})
+from quota_ops.stages.targets import find_targets
 
 
 def deadline(rows: int) -> float:
@@ -64,7 +63,7 @@ def run(
         (row.entity, row.key): row
         for row in map(DesiredRow._make, to_rows(folder.read_table(DESIRED)))
     }
-    targets = _targets(folder, desired, differences)
+    targets, left = find_targets(folder, desired, differences)
     written = applied_digest(folder)
     metadata = cluster.metadata_aside()
 
@@ -75,6 +74,7 @@ def run(
     stored, brokers = ask(
         *(cluster, targets, deadline(len(targets)), progress, _last_written(folder)),
         is_overtaken=is_overtaken,
+        left=left,
     )
     policy, known = folder.policy(), known_brokers(ledger.last(ledger_folder).table)
     through = min(brokers, key=lambda one: (not one.agrees, one.behind is None))
@@ -101,29 +101,6 @@ def run(
     if not folder.has(PLAN):
         refuse_returned(found)
     return wrongs
-
-
-def _targets(
-    folder: RunFolder,
-    desired: Mapping[tuple[str, str], DesiredRow],
-    differences: Iterable[Difference],
-) -> dict[tuple[str, str], float | None]:
-    """Every row that this run asked for, less those that it left alone and said so.
-
-    What somebody holds may be changed by hand at any moment, so nobody is told what it should be.
-    """
-    held = set(folder.read_table(HOLDS)["entity"].to_pylist())
-    targets: dict[tuple[str, str], float | None] = {
-        key: row.value for key, row in desired.items() if row.entity not in held
-    }
-    left = unwritten(folder.outcomes(APPLIED))
-    for row in differences:
-        key = (row.entity, row.key)
-        if row.action in _UNTOUCHED or key in left:
-            targets.pop(key, None)
-        elif row.action in {Action.CLEAR, Action.FORGET}:
-            targets[key] = None
-    return targets
 
 
 def _last_written(folder: RunFolder) -> str | None:

@@ -108,6 +108,8 @@ def test_a_run_over_a_private_link(lab: Lab, link: Broker, out_of_reach: socket.
             "error": None,
             "bootstrap": True,
             "absent": False,
+            "compared": 10,
+            "left": 0,
         }
     ]
     assert RunFolder(folder).read_json(METADATA)["led"] is True

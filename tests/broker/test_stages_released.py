@@ -89,3 +89,25 @@ def test_a_released_quota_that_is_as_planned(lab: Lab) -> None:
 
     already = dict.fromkeys(RELEASED, Status.ALREADY)
     assert outcomes(run.folder) == dict.fromkeys(BEFORE, Status.ACCEPTED) | already
+
+
+def test_the_only_quota_that_differs(lab: Lab) -> None:
+    """No screen says that others were written, or that a broker agrees on what it was not asked."""
+    lab.put(BEFORE)
+    lab.note(BEFORE)
+    lab.desire({**BEFORE, "user=w4": AFTER["user=w4"]})
+    run = lab.planned()
+    lab.put({"user=w4": {KEY: 3.0}})
+
+    error = error_of(run, RESUMED)
+
+    agrees = "agrees on 5 of 6 keys (1 was left and not compared)"
+    assert str(error) == (
+        "1 of 1 entity did not end as planned:\n"
+        f"  user=w4  stale: {KEY} is 3 B/s by now\n"
+        "  Plan again to see where these stand."
+    )
+    shown = lab.call("show", str(run.folder.path)).stdout
+    assert f"broker 1 {agrees}\n" in shown
+    for name in ("report.txt", "report.md", "report.html"):
+        assert f"1 of 1 broker {agrees}" in (run.folder.path / name).read_text("utf-8")

@@ -63,6 +63,8 @@ def test_head() -> None:
         "error": "timed out",
         "bootstrap": False,
         "absent": False,
+        "compared": 0,
+        "left": 0,
     }
 
 
