@@ -73,9 +73,13 @@ def is_marked(run: Path) -> bool:
 
 def marked_runs(run: Path) -> list[Path]:
     """The folders of the other marked runs of the same cluster; InvalidInput as `list_names`."""
-    names = sorted(artefact.list_names(_mark(run).parent))
-    there = (run.parent / name for name in names if name != run.name)
-    return [one for one in there if one.is_dir()]
+    return [one for one in all_marked_runs(run.parent) if one.name != run.name]
+
+
+def all_marked_runs(runs: Path) -> list[Path]:
+    """The folders of the marked runs in a cluster's folder of runs; raises as `list_names`."""
+    names = sorted(artefact.list_names(_mark(runs / "any").parent))
+    return [one for one in (runs / name for name in names) if one.is_dir()]
 
 
 def life(run: Path) -> Life:

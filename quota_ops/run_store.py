@@ -38,7 +38,7 @@ class RunStore:
 
         `run` may be any text, such as Airflow's run id: see `safe_name`.
         """
-        folder = self.root / "runs" / safe_name(cluster) / (safe_name(run) if run else _run_name())
+        folder = self.runs_of(cluster) / (safe_name(run) if run else _run_name())
         try:
             artefact.make_folder(folder)
         except OSError as error:
@@ -51,6 +51,10 @@ class RunStore:
                 f"By --run-store or {ENVIRONMENT}, name the folder that all runs use.",
             ) from error
         return folder
+
+    def runs_of(self, cluster: str) -> Path:
+        """The folder of a cluster's runs."""
+        return self.root / "runs" / safe_name(cluster)
 
     def runs(self, cluster: str | None = None) -> tuple[Path, ...]:
         """The folders of all runs, or of one cluster's, in no order.

@@ -4,11 +4,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import click
 
-from quota_ops.cli.ending import keep_verb, stoppable
+from quota_ops.cli.ending import keep_verb, stoppable, warn_of_writes
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.show import warn_idle
 from quota_ops.desired.commit import read_with_commit
@@ -38,6 +39,7 @@ from quota_ops.run_folder import ALTER, APPLIED, RunFolder
 from quota_ops.run_store import find_run_store
 from quota_ops.stages import alter, audit_verb
 from quota_ops.stages.alter import Altered
+from quota_ops.stages.concurrent_writes import find_concurrent_writes
 from quota_ops.stages.holding import holds_now
 from quota_ops.stages.ownership import Word
 from quota_ops.stages.standstill import standstill
@@ -63,6 +65,9 @@ def alter_cluster(
     desired, provenance = _read(folder, commit, must_know=not validate_only)
     run = audit_verb.start(store, policy, provenance)
     word = Word(by, reason, find_login())
+    entities = {one.entity for one in asked}
+    look = partial(find_concurrent_writes, store.runs_of(policy.cluster), entities.__contains__)
+    writes = look()
     with stoppable(run, Verb.ALTER, APPLIED), open_policy(policy, found) as cluster:
         done = alter.run(
             run,
@@ -80,6 +85,8 @@ def alter_cluster(
         git = _git(desired, store.holds(policy.cluster_id))
         show_it(policy, run, done, git, sent=sent)
         warn_idle(allow, done)
+        if sent:
+            warn_of_writes((*writes, *look()))
     finally:
         if not validate_only:
             keep_verb(run, Verb.ALTER)

@@ -1,5 +1,6 @@
 """The end of what leaves no report, kept and sent as a report's would be."""
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from functools import partial
 
@@ -7,9 +8,11 @@ import click
 
 from quota_ops.cli.interrupt import naming
 from quota_ops.kafka.connection import find_connection
+from quota_ops.model.concurrent_write import ConcurrentWrite
 from quota_ops.model.report import Report
 from quota_ops.report.audit import audit_record
 from quota_ops.report.audit_verb import Verb
+from quota_ops.report.concurrent_writes import concurrent_words
 from quota_ops.run_folder import RunFolder
 from quota_ops.stages import audit, audit_verb
 
@@ -35,6 +38,12 @@ def stoppable(folder: RunFolder, verb: Verb, left: str) -> AbstractContextManage
             keep_verb(folder, verb)
 
     return naming(folder.path, keep)
+
+
+def warn_of_writes(writes: Iterable[ConcurrentWrite]) -> None:
+    """Name on stderr the runs that are writing the entities of a command at this moment."""
+    for words in concurrent_words(writes):
+        click.echo(words, err=True)
 
 
 def _tell(missed: str | None) -> None:

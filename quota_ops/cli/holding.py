@@ -10,6 +10,7 @@ from typing import Self
 import click
 
 from quota_ops import holds, ledger
+from quota_ops.cli.ending import warn_of_writes
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import find_cluster
 from quota_ops.desired.read import read_cluster, read_policy
@@ -23,6 +24,7 @@ from quota_ops.model.policy import Policy
 from quota_ops.report.holds import holds_screen, released_words, who_holds
 from quota_ops.report.screen import Tone, line
 from quota_ops.run_store import find_run_store
+from quota_ops.stages.concurrent_writes import find_concurrent_writes
 from quota_ops.stages.standstill import standstill
 
 _UNKNOWN = "Neither Git nor the ledger has an entity of that name: check the spelling."
@@ -36,6 +38,7 @@ class Cluster:
     policy: Policy
     holds: Path
     ledger: Path
+    runs: Path
     output: str
 
     @classmethod
@@ -44,7 +47,8 @@ class Cluster:
         folder = find_cluster(cluster, desired_state)
         policy = read_policy(folder)
         store, cluster_id = find_run_store(run_store), policy.cluster_id
-        return cls(folder, policy, store.holds(cluster_id), store.ledger(cluster_id), output)
+        kept = (store.holds(cluster_id), store.ledger(cluster_id), store.runs_of(policy.cluster))
+        return cls(folder, policy, *kept, output)
 
     def tell(self, hold: Hold, words: str, *more: str) -> None:
         """Say what has just been kept."""
@@ -70,6 +74,7 @@ def hold_entities(cluster: Cluster, who: EntityFilter, until: str, *, by: str, r
         "Until then runs leave it as it is and report it; after that they follow Git again.",
         *([] if known else [_UNKNOWN]),
     )
+    warn_of_writes(find_concurrent_writes(cluster.runs, who.accepts))
 
 
 def release_entities(cluster: Cluster, who: EntityFilter, *, by: str, reason: str | None) -> None:

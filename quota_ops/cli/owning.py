@@ -9,13 +9,14 @@ from typing import Any, Self
 
 import click
 
-from quota_ops.cli.ending import keep_verb, stoppable
+from quota_ops.cli.ending import keep_verb, stoppable, warn_of_writes
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import find_cluster
 from quota_ops.desired.commit import read_with_commit
 from quota_ops.desired.read import Desired
 from quota_ops.login import find_login
 from quota_ops.model.borders import Borders
+from quota_ops.model.concurrent_write import ConcurrentWrite
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter
@@ -35,6 +36,7 @@ from quota_ops.report.screen import Screen, Tone, line
 from quota_ops.run_folder import ADOPTED, RELEASED, RunFolder
 from quota_ops.run_store import find_run_store
 from quota_ops.stages import audit_verb, ownership
+from quota_ops.stages.concurrent_writes import find_concurrent_writes
 from quota_ops.stages.holding import holds_now
 from quota_ops.stages.ownership import Word
 from quota_ops.stages.standstill import standstill
@@ -48,6 +50,7 @@ class Asking:
     run: RunFolder
     ledger: Path
     holds: Path
+    runs: Path
     word: Word
     output: str
 
@@ -72,7 +75,11 @@ class Asking:
         run = audit_verb.start(store, policy, provenance)
         ledger, holds = store.ledger(policy.cluster_id), store.holds(policy.cluster_id)
         word = Word(by, reason, find_login())
-        return cls(desired, run, ledger, holds, word, output)
+        return cls(desired, run, ledger, holds, store.runs_of(policy.cluster), word, output)
+
+    def find_writes(self, who: EntityFilter | None) -> tuple[ConcurrentWrite, ...]:
+        """What runs are writing of these entities, or of all."""
+        return find_concurrent_writes(self.runs, who.accepts if who else lambda _: True)
 
     @property
     def where(self) -> str:
@@ -104,6 +111,7 @@ def adopt_rows(asking: Asking, connection_file: Path | None, who: EntityFilter |
 
     policy = asking.desired.policy
     found = find_connection(policy.connection, file=connection_file)
+    writes = asking.find_writes(who)
     with stoppable(asking.run, Verb.ADOPT, ADOPTED), open_policy(policy, found) as cluster:
         rows = ownership.adopt(
             asking.run, cluster, asking.ledger, asking.desired, wanted=who, word=asking.word
@@ -112,6 +120,7 @@ def adopt_rows(asking: Asking, connection_file: Path | None, who: EntityFilter |
     screen = adopted_screen(asking.where, rows, stopped, holds, named=who is not None)
     fates = (adopted_fate(one, stopped, holds) for one in rows)
     _tell(asking, Verb.ADOPT, screen, list(map(_adoption, rows, fates)))
+    warn_of_writes(writes)
 
 
 def release_rows(asking: Asking, who: EntityFilter | None) -> None:
@@ -119,6 +128,7 @@ def release_rows(asking: Asking, who: EntityFilter | None) -> None:
     policy = asking.desired.policy
     asked = {(row.entity, row.key): row for row in asking.desired.rows}
     holds, scope, protect = holds_now(asking.holds), Borders(policy.scope), Borders(policy.protect)
+    writes = asking.find_writes(who)
     with stoppable(asking.run, Verb.RELEASE, RELEASED):
         released = ownership.release(asking.run, asking.ledger, who, asking.word)
     rows = [
@@ -138,6 +148,7 @@ def release_rows(asking: Asking, who: EntityFilter | None) -> None:
     ]
     screen = released_screen(asking.where, rows, named=who is not None)
     _tell(asking, Verb.RELEASE, screen, [_release(*row) for row in rows])
+    warn_of_writes(writes)
 
 
 def _tell(asking: Asking, verb: Verb, screen: Screen, rows: list[dict[str, Any]]) -> None:

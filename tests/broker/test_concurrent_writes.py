@@ -1,0 +1,63 @@
+"""Commands beside a run that has sent a row: each names that run."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from quota_ops.stages.chain import CHAINS, run_stages
+from tests.broker.stage_runs import KEY
+from tests.lab import Lab
+
+BOB, WANTED = "user=bob", {"user=bob": {KEY: 5.0}}
+COMMANDS = {
+    "hold": ("hold", "demo", "--names", BOB, "--until", "1h", "--reason", "INC-1"),
+    "alter": ("alter", "demo", "--names", BOB, "--add", f"{KEY}=7", "--reason", "INC-1"),
+    "adopt": ("adopt", "demo", "--names", BOB, "--reason", "INC-1"),
+    "release": ("release", "demo", "--from-ledger", "--names", BOB, "--reason", "INC-1"),
+}
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_it_names_the_run(lab: Lab, verb: str) -> None:
+    """While a request of a run is on its way, each command says so on stderr, and succeeds."""
+    lab.desire(WANTED)
+    beside = Beside(lab, COMMANDS[verb])
+    run = lab.start(connect=lambda: beside)
+    name = f"demo/{run.folder.path.name}"
+
+    run_stages(run, CHAINS["reconcile"])
+
+    words = f"run {name} is writing {BOB} at this moment: look again when it has ended"
+    assert beside.said == [(0, f"{words} (quota-ops show {name})\n")]
+    assert lab.stored() == WANTED
+
+
+def test_no_run_is_named_where_none_writes_it(lab: Lab) -> None:
+    """Another entity of the run, and a run that has ended, are no reason to look again."""
+    lab.desire(WANTED)
+    other = ("hold", "demo", "--names", "user=eve", "--until", "1h", "--reason", "INC-1")
+    beside = Beside(lab, other)
+    run_stages(lab.start(connect=lambda: beside), CHAINS["reconcile"])
+
+    assert beside.said == [(0, "")]
+    ended = lab.call(*COMMANDS["hold"])
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@dataclass
+class Beside:
+    """A cluster to which a write comes late: a command is called while it is on its way."""
+
+    lab: Lab
+    command: tuple[str, ...]
+    said: list[tuple[int, str]] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.lab.cluster, name)
+
+    def apply(self, alterations: Any) -> Any:
+        """Call the command, and send."""
+        ended = self.lab.call(*self.command)
+        self.said.append((ended.returncode, ended.stderr))
+        return self.lab.cluster.apply(alterations)
