@@ -129,7 +129,9 @@ def find_limit(error: BaseException) -> BaseException | None:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:  # an error may be its own cause's cause
+        seen.add(id(error))
         yield error
         error = error.__cause__ or error.__context__
 
