@@ -71,7 +71,8 @@ Examples:
     "--output",
     "destination",
     type=click.Path(path_type=Path),
-    help="With --clients: write the table here, .parquet or .csv (for spreadsheets).",
+    help="With --clients: write the table to this .parquet or .csv (for spreadsheets) file, and "
+    "replace one that exists.",
 )
 @specification.actual
 @options.desired_state

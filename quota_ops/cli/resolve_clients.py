@@ -19,7 +19,7 @@ def resolve_file(stored: Sequence[StoredQuota], clients: Path, asked: Mapping[st
     """Resolve a file's clients into another file, or on the screen when none is named."""
     destination: Path | None = asked["destination"]
     if destination is not None:
-        check_destination(destination)
+        check_destination(destination, clients)
     if asked["engine"] == "spark":
         from quota_ops.frames.spark import SparkEngine, local_session
 

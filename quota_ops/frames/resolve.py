@@ -37,9 +37,9 @@ def resolve_clients(
 
     Memory does not grow with the clients. DuckDB leaves a file and Spark a folder of parts.
     Raises InvalidInput when a file cannot be read, is of another format, or is not what its name
-    says.
+    says, and where the destination is the file of clients.
     """
-    check_destination(destination)
+    check_destination(destination, clients)
     _check_clients(clients)
     engine.resolve(clients, parquet.from_rows(LIMITS, limit_rows(stored)), destination)
 
@@ -55,10 +55,14 @@ def resolved_rows(
     return sorted(parquet.to_rows(rows))
 
 
-def check_destination(destination: Path) -> None:
-    """Refuse a destination that is no format that can be written."""
+def check_destination(destination: Path, clients: Path) -> None:
+    """Refuse a destination of another format, and one that would replace the file of clients."""
     if destination.suffix not in RESOLVED_FILES:
         raise InvalidInput(f"{destination} must end in one of {', '.join(RESOLVED_FILES)}.")
+    # Spark replaces a whole folder, so a file in it is no better than the file itself.
+    read = (clients, *clients.resolve().parents)
+    if destination.exists() and any(map(destination.samefile, read)):
+        raise InvalidInput(f"Writing {destination} would replace {clients}.", "Name another file.")
 
 
 def _check_clients(clients: Path) -> None:

@@ -218,3 +218,22 @@ def test_a_destination_of_another_format(tmp_path: Path) -> None:
 
     with pytest.raises(InvalidInput, match=r"must end in one of \.parquet, \.csv\.$"):
         resolve_clients(EmbeddedEngine(), [], tmp_path / "missing.csv", place)
+
+
+@pytest.mark.parametrize("name", ["clients.csv", "link.csv", "hard.csv", "folder.csv"])
+def test_a_destination_that_is_the_clients(name: str, tmp_path: Path) -> None:
+    """A destination that would replace the file of clients is refused, also through a link."""
+    folder = tmp_path / "folder.csv"
+    folder.mkdir()
+    clients = folder / "clients.csv"
+    write_csv(clients, [("a", "b")])
+    before = clients.read_bytes()
+    (folder / "link.csv").symlink_to(clients)
+    (folder / "hard.csv").hardlink_to(clients)
+    place = folder if name == folder.name else folder / name
+
+    with pytest.raises(InvalidInput) as error:
+        resolve_clients(EmbeddedEngine(), [], clients, place)
+
+    assert error.value.message == f"Writing {place} would replace {clients}."
+    assert clients.read_bytes() == before
