@@ -2,11 +2,13 @@
 
 Always kept: approvals, holds, how each run that wrote or was decided on ended (`end-0001.json` and
 the records beside it), the last verified run of each cluster, each run that wrote what nobody has
-read back yet, and the newest hundred files of each ledger and of its claims.
+read back yet, the newest hundred files of each ledger and of its claims, and every file that no run
+recorded.
 """
 
-import shutil
+import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -38,6 +40,17 @@ ENDS = ("came_to", "sentence", "digest", "changes")
 
 _RECORDS = frozenset({ABOUT, PRUNED, APPROVAL, ROLLBACK, ALTER, ADOPTED, RELEASED})
 _END = "end-"
+_RECORDED = re.compile(
+    r"((run|began|policy|checked|described|facts|metadata|findings|plan|validated|approval|applied"
+    r"|verification|report|audit|origins|rollback|alter|adopted|released|pruned"
+    r"|stage-[a-z]+|(batch|end|settling)-\d{4,})\.json"
+    r"|report\.(html|md|txt)"
+    r"|(desired|actual|ledger|clusters|holds|differences|batches)\.parquet)"
+    r"(\.[0-9a-f]{32}\.part)?"
+)
+"""The names of the files that runs leave in their folders, also of one that was never finished."""
+_ATTEMPT = re.compile(r"attempt-\d{4,}")
+"""The folder of what an earlier attempt of a run left."""
 
 
 def find_expired(store: RunStore, before: datetime) -> tuple[Expired, ...]:
@@ -57,21 +70,23 @@ def find_expired(store: RunStore, before: datetime) -> tuple[Expired, ...]:
 def remove(expired: Iterable[Expired], now: datetime) -> tuple[str, ...]:
     """Remove what has expired; why what is still there could not be removed.
 
-    A run whose records stay is marked as pruned before the rest of it goes.
+    A run whose folder stays is marked as pruned before the rest of it goes.
     """
     failures = []
     for one in expired:
         try:
-            if one.stays:
+            if one.stays and one.what == "run":
                 folder, run = RunFolder(one.path), past_run(one.path).as_json()
                 folder.write_json(PRUNED, {"at": iso_utc(now)} | {name: run[name] for name in ENDS})
-                for path in _removable(one.path):
-                    _remove(path)
-            else:
-                _remove(one.path)
+            _remove(one)
         except (OSError, InvalidInput) as error:
             failures.append(f"{one.path}: {getattr(error, 'strerror', None) or error}")
     return tuple(failures)
+
+
+def is_recorded(name: str) -> bool:
+    """Whether runs leave files of this name in their folders."""
+    return bool(_RECORDED.fullmatch(name))
 
 
 def refuse_pruned(folder: RunFolder) -> None:
@@ -96,25 +111,51 @@ def _expired_runs(store: RunStore, before: datetime) -> Iterator[Expired]:
             kept = folder == last or folder.path.name in unsettled
             if kept or not _began_before(folder, before):
                 continue
-            stays = any(name.startswith(_END) for name in artefact.list_names(folder.path))
-            paths = _removable(folder.path) if stays else [folder.path]
-            if size := sum(map(artefact.size_of, paths)):
-                yield Expired("run", cluster, folder.path, size, stays)
+            has_ended = any(name.startswith(_END) for name in artefact.list_names(folder.path))
+            yield from _expired_folder("run", cluster, folder.path, stays=has_ended)
 
 
-def _removable(run: Path) -> list[Path]:
-    """What goes of a run whose records stay."""
-    names = artefact.list_names(run)
-    return [run / name for name in names if name not in _RECORDS and not name.startswith(_END)]
+def _expired_folder(what: str, cluster: str, path: Path, *, stays: bool) -> Iterator[Expired]:
+    """The folder, unless nothing of it is removed; it stays where it has unknown files as well."""
+    recorded, unknown = _split_files(path)
+    stays = stays or bool(unknown)
+    removable = _without_records(path, recorded) if stays else recorded
+    if size := sum(map(artefact.size_of, removable)):
+        yield Expired(what, cluster, path, size, stays, tuple(unknown))
+
+
+def _split_files(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The files that a run recorded in its folder, and everything else that lies there."""
+    recorded, unknown = [], []
+    for name in sorted(artefact.list_names(folder)):
+        path = folder / name
+        if path.is_symlink():
+            unknown.append(path)
+        elif _is_attempt(path) and path.is_dir():
+            of_attempt, beside = _split_files(path)
+            recorded += of_attempt
+            unknown += beside
+        elif is_recorded(name) and path.is_file():
+            recorded.append(path)
+        else:
+            unknown.append(path)
+    return recorded, unknown
+
+
+def _without_records(run: Path, recorded: Iterable[Path]) -> list[Path]:
+    """What goes of a folder that stays."""
+    return [
+        path
+        for path in recorded
+        if path.parent != run or not (path.name in _RECORDS or path.name.startswith(_END))
+    ]
 
 
 def _expired_overviews(store: RunStore, before: datetime) -> Iterator[Expired]:
     folder = store.overviews
     for name in sorted(artefact.list_names(folder)):
         if _began_before(RunFolder(folder / name), before):
-            yield Expired(
-                "overview", "", folder / name, artefact.size_of(folder / name), stays=False
-            )
+            yield from _expired_folder("overview", "", folder / name, stays=False)
 
 
 def _expired_ledger_files(store: RunStore) -> Iterator[Expired]:
@@ -162,8 +203,21 @@ def _began_before(folder: RunFolder, moment: datetime) -> bool:
         return False
 
 
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
+def _remove(one: Expired) -> None:
+    if one.what not in {"run", "overview"}:
+        one.path.unlink(missing_ok=True)
+        return
+    recorded, _ = _split_files(one.path)
+    removable = _without_records(one.path, recorded) if one.stays else recorded
+    # run.json is last: without it nobody knows the age of what is left when this is stopped.
+    for path in sorted(removable, key=lambda path: path.name == ABOUT):
         path.unlink(missing_ok=True)
+    for attempt in filter(_is_attempt, one.path.iterdir()):
+        with suppress(OSError):  # somebody's file is in it
+            attempt.rmdir()
+    if not one.stays:
+        one.path.rmdir()
+
+
+def _is_attempt(path: Path) -> bool:
+    return bool(_ATTEMPT.fullmatch(path.name))

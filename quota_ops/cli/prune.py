@@ -25,8 +25,8 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
 
     Reads and writes the run store only. It always keeps approvals, holds, the record of how each
     run ended, the last verified run of each cluster, runs whose writes nobody has read back yet,
-    and the newest 100 files and claims of each ledger. A pruned run stays in `runs`; its report
-    and its tables are gone, and it cannot be rolled back.
+    the newest 100 files and claims of each ledger, and files that no run recorded. A pruned run
+    stays in `runs`; its report and its tables are gone, and it cannot be rolled back.
     """
     import json
     from datetime import UTC, datetime, timedelta
@@ -54,7 +54,13 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
         show(expired_screen(str(store.root), expired, before=iso_utc(now - kept), dry_run=dry_run))
     else:
         found = [
-            {"what": one.what, "cluster": one.cluster, "path": str(one.path), "bytes": one.size}
+            {
+                "what": one.what,
+                "cluster": one.cluster,
+                "path": str(one.path),
+                "bytes": one.size,
+                "unknown": list(map(str, one.unknown)),
+            }
             for one in expired
         ]
         told = {"before": iso_utc(now - kept), "removed": not dry_run, "expired": found}

@@ -14,4 +14,6 @@ class Expired:
     path: Path
     size: int
     stays: bool
-    """Whether the records of how it ended stay, and the rest goes."""
+    """Whether its folder stays with the records of how it ended, and the rest goes."""
+    unknown: tuple[Path, ...] = ()
+    """Files and folders in it that no run recorded; they stay."""

@@ -27,7 +27,11 @@ def expired_screen(store: str, expired: Sequence[Expired], *, before: str, dry_r
     total = (
         f"{file_size(_size(expired))} {verb} from {store}; kept: what began after {moment(before)}"
     )
-    return (Table(_HEADINGS, rows), line(), line(total))
+    unknown = [path for one in expired for path in one.unknown]
+    kept = (
+        f"{len(unknown):,} kept that no run recorded, for example {unknown[0]}" if unknown else ""
+    )
+    return (Table(_HEADINGS, rows), line(), line(total), *([line(kept)] if kept else []))
 
 
 def _row(cluster: str, what: str, found: Sequence[Expired]) -> Row:

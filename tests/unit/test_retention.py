@@ -1,6 +1,7 @@
 """What prune removes from a run store, and what it never does."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from quota_ops import claims, cli, ledger
+from quota_ops import claims, cli, ledger, retention
 from quota_ops.history import past_run
+from quota_ops.model import tables as tables_module
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.ledger_edits import INTENDED
+from quota_ops.model.tables import Table
 from quota_ops.retention import LEDGER_FILES, find_expired, remove
 from quota_ops.run_folder import RunFolder
 from quota_ops.run_store import RunStore
@@ -81,6 +84,50 @@ def test_how_a_run_ended_stays(store: RunStore) -> None:
         f"  How it ended: quota-ops runs, and the records end-*.json in {path}.\n"
     )
     assert find_expired(store, BEFORE) == ()
+
+
+def test_what_no_run_recorded_stays(store: RunStore) -> None:
+    """A person's files stay in the folders they were put into, and prune names one of them."""
+    path = leave(store, "old", OLD, 1, plan={"digest": "abc"}, stage_plan={}, batch_0001={})
+    for place in (path / "notes", path / "attempt-0001", store.overviews / "drift"):
+        place.mkdir(parents=True)
+    for name in ("notes/report.json", "plan.json.bak", "batch-1.json", "attempt-0001/mail.txt"):
+        (path / name).write_text("mine")
+    (path / "report.md").symlink_to(path / "plan.json.bak")
+    (path / "attempt-0001" / "differences.parquet").write_text("recorded")
+    (path / f"plan.json.{'0' * 32}.part").write_text("recorded")
+    RunFolder(store.overviews / "drift").write_json("run.json", {"started": OLD})
+    (store.overviews / "drift" / "report.html").write_text("recorded")
+    (store.overviews / "drift" / "why.md").write_text("mine")
+    kept = f"6 kept that no run recorded, for example {path}/attempt-0001/mail.txt\n"
+    arguments = ["prune", "--keep", "90d", "--run-store", str(store.root)]
+
+    shown = CliRunner().invoke(cli.main, arguments)
+    again = CliRunner().invoke(cli.main, arguments)
+
+    assert (shown.exit_code, again.exit_code) == (0, 0)
+    assert shown.stdout.endswith(kept)
+    assert again.stdout.startswith("Nothing to remove")
+    mine = ["attempt-0001", "batch-1.json", "notes", "plan.json.bak", "report.md"]
+    assert names(path) == sorted([*mine, "pruned.json", "run.json"])
+    assert names(path / "attempt-0001") == ["mail.txt"]
+    assert names(path / "notes") == ["report.json"]
+    assert names(store.overviews / "drift") == ["run.json", "why.md"]
+
+
+def test_every_file_that_a_run_leaves_is_known() -> None:
+    """Each name that the code gives to an artefact is one that prune removes or keeps."""
+    package = Path(retention.__file__).parent
+    places = [package / "run_folder.py", package / "history.py", *package.glob("stages/*.py")]
+    found = {
+        name.replace("{number:04d}", "0001").replace("{end:04d}", "0001").replace("{stage}", "plan")
+        for place in places
+        for name in re.findall(r'"((?!\{)[a-z{}:04\-]+\.(?:json|html|md|txt))"', place.read_text())
+    }
+    tables = {one.file for one in vars(tables_module).values() if isinstance(one, Table)}
+
+    assert len(found) > 25
+    assert {one for one in found | tables if not retention.is_recorded(one)} == set()
 
 
 def test_the_last_verified_run_stays_whole(store: RunStore) -> None:
@@ -182,7 +229,8 @@ def test_the_command_lists_and_removes(store: RunStore) -> None:
     assert dry.stdout.split("\n")[3].startswith(f"{size} B would be removed from {store.root}; ")
     path = str(store.root / "runs" / "demo" / "old")
     assert told["removed"] is True
-    assert told["expired"] == [{"what": "run", "cluster": "demo", "path": path, "bytes": size}]
+    gone = {"what": "run", "cluster": "demo", "path": path, "bytes": size, "unknown": []}
+    assert told["expired"] == [gone]
     assert again.stdout.startswith(f"Nothing to remove from {store.root}: no run began before ")
 
 
