@@ -17,6 +17,9 @@ from quota_ops.kafka.settings import ALIASES, JAVA_NAMES, NOT_OFFERED, SETTINGS,
 from quota_ops.model.errors import InvalidInput
 
 _REFERENCE = re.compile(r"\$\{(?P<kind>[^:}]*):?(?P<target>[^}]*)\}")
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,59}")
+_FILE = re.compile(r"[a-z0-9._/-]{1,100}")
+"""How a reference's name is written; any other that is not found may be the secret itself."""
 _PEM = re.compile(r"(-----BEGIN [^-]+-----)([^-]*)(-----END [^-]+-----)\s*")
 _SECURITY = ("sasl.", "ssl.", "security.", "enable.ssl.", "https.")
 
@@ -107,13 +110,15 @@ def _known(entry: Entry) -> Setting:
 
     near = get_close_matches(name, [*SETTINGS, *ALIASES], n=1, cutoff=0.75)
     hint = f"Did you mean {near[0]}?" if near else f"What can be set: {', '.join(SETTINGS)}."
+    if entry.shown != name:
+        hint = "The name is not shown, because it may be part of a value."
     if name.startswith(_SECURITY):
         raise InvalidInput(
-            f"{place}: {name} is a security setting that quota-ops does not know, "
+            f"{place}: {entry.shown} is a security setting that quota-ops does not know, "
             "so it connects nowhere rather than ignore it.",
             hint,
         )
-    raise InvalidInput(f"{place}: {name} is not a setting of a connection.", hint)
+    raise InvalidInput(f"{place}: {entry.shown} is not a setting of a connection.", hint)
 
 
 def _resolved(setting: Setting, written: str, place: str, folder: Path) -> tuple[str, str | None]:
@@ -124,15 +129,21 @@ def _resolved(setting: Setting, written: str, place: str, folder: Path) -> tuple
         if kind == "env" and target:
             return _variable(setting, target, place)
         if kind == "file" and target:
-            return _content(setting, folder / target, place)
-        # What it holds is not shown: it may be a password that happens to look like this.
-        raise InvalidInput(
-            f"{place}: {setting.name} holds ${{...}}; known are ${{env:NAME}} and ${{file:PATH}}.",
-            "A value that has it in itself belongs in a file of its own: ${file:PATH}.",
-        )
+            return _content(setting, target, place, folder)
+        _refuse_reference(setting, place)
 
+    if "${" in _REFERENCE.sub(" ", written):
+        _refuse_reference(setting, place)
     references = " ".join(match[0] for match in _REFERENCE.finditer(written))
     return _REFERENCE.sub(content, written), references or None
+
+
+def _refuse_reference(setting: Setting, place: str) -> NoReturn:
+    # What it holds is not shown: it may be a password that happens to look like this.
+    raise InvalidInput(
+        f"{place}: {setting.name} holds ${{...}}; known are ${{env:NAME}} and ${{file:PATH}}.",
+        "A value that has it in itself belongs in a file of its own: ${file:PATH}.",
+    )
 
 
 def _fitting(setting: Setting, value: str, place: str, folder: Path) -> str:
@@ -160,22 +171,27 @@ def _pem(setting: Setting, value: str, place: str) -> str:
 
 def _variable(setting: Setting, name: str, place: str) -> str:
     if name not in os.environ:
-        _refuse(place, setting, f"needs the environment variable {name}, which is not set")
+        shown = f"the environment variable {name}," if _VARIABLE.fullmatch(name) else "a variable"
+        _refuse(place, setting, f"needs {shown} which is not set")
     return os.environ[name]
 
 
-def _content(setting: Setting, file: Path, place: str) -> str:
+def _content(setting: Setting, target: str, place: str, folder: Path) -> str:
+    file = folder / target
+    shown = "a file"
     try:
-        return _existing(setting, file, place).read_text(encoding="utf-8").rstrip("\r\n")
+        if _FILE.fullmatch(target) or file.exists():
+            shown = f"the file {file},"
+        return _existing(setting, file, place, shown).read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        _refuse(place, setting, f"needs the file {file}, which cannot be read: {reason}")
+        _refuse(place, setting, f"needs {shown} which cannot be read: {reason}")
 
 
-def _existing(setting: Setting, file: Path, place: str) -> Path:
+def _existing(setting: Setting, file: Path, place: str, shown: str | None = None) -> Path:
     if not file.is_file():
         why = "is no file" if file.exists() else "does not exist"
-        _refuse(place, setting, f"needs the file {file}, which {why}")
+        _refuse(place, setting, f"needs {shown or f'the file {file},'} which {why}")
     return file
 
 

@@ -87,14 +87,14 @@ def _refuse_unknown(entries: Iterable[Entry]) -> None:
     for entry in foreign:
         if entry.name.startswith(_SECURITY):
             raise InvalidInput(
-                f"{entry.place}: {entry.name} is a security setting that quota-ops does not offer, "
-                "so it connects nowhere rather than ignore it."
+                f"{entry.place}: {entry.shown} is a security setting that quota-ops does not "
+                "offer, so it connects nowhere rather than ignore it."
             )
     if foreign:
-        others = [f"{one.name} ({one.place})" for one in foreign[1:]]
+        others = [f"{one.shown} ({one.place})" for one in foreign[1:]]
         nor = f", nor is {', nor '.join(others)}" if others else ""
         raise InvalidInput(
-            f"{foreign[0].place}: {foreign[0].name} is not for a connection that describes and "
+            f"{foreign[0].place}: {foreign[0].shown} is not for a connection that describes and "
             f"alters quotas{nor}.",
             "Remove it: quota-ops has its own deadlines, and ignores nothing that is set.",
         )
@@ -143,4 +143,4 @@ def _extensions(entry: Entry, options: Mapping[str, str]) -> Iterator[Entry]:
 
 
 def _refuse(entry: Entry, what: str) -> NoReturn:
-    raise InvalidInput(f"{entry.place}: {entry.name} {what}.")
+    raise InvalidInput(f"{entry.place}: {entry.shown} {what}.")

@@ -3,6 +3,7 @@
 Sources: CONFIGURATION.md of librdkafka; KafkaConnectionManager.DEFAULT_CONFIG of kafka-python.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,6 +17,10 @@ NOT_OFFERED = {
     "AWS_MSK_IAM": f"MSK's IAM login is not offered: librdkafka does not have it; {_BESIDE}",
 }
 """Mechanisms that people ask for, and what to do without."""
+
+
+_LIKE_A_SETTING = re.compile(r"(?=[^.]*\.)[a-z0-9._-]{1,60}|acks|retries|debug")
+"""What clients' settings look like, and the few of them without a dot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +46,13 @@ class Entry(NamedTuple):
     value: str
     place: str
 
+    @property
+    def shown(self) -> str:
+        """Return the name for a message, unless it may be a part of a secret cut in two."""
+        return self.name if _LIKE_A_SETTING.fullmatch(self.name) else "this name"
+
     def __repr__(self) -> str:
-        return f"Entry({self.name!r}, {self.place!r})"
+        return f"Entry({self.shown!r}, {self.place!r})"
 
 
 SETTINGS = {
