@@ -8,14 +8,11 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
-from quota_ops.cli import main
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.kafka.settings import SETTINGS, confluent_options, kafka_python_options
 from quota_ops.kafka.tls import tls_context
 from quota_ops.model.errors import InvalidInput
-from tests.repositories import write_cluster
 
 CASES = [
     case
@@ -78,44 +75,6 @@ def test_no_secret_leaves_a_connection_unasked() -> None:
         pickle.dumps(connection)
     with pytest.raises(AttributeError):
         connection.name = "other"  # type: ignore[misc]
-
-
-@pytest.mark.parametrize(
-    ("lines", "error"),
-    [
-        (f"sasl.password=x\n{SECRET}==\n", "2: this name is not a setting of a connection."),
-        (f"sasl.password:{SECRET}==\n", "1: this name is a security setting that quota-ops does"),
-        (f"ssl.keystore.type=PEM\n{SECRET}==\n", "2: this name is not for a connection that"),
-        (f"ssl.keystore.type=PEM\n{SECRET}=\n{SECRET}=\n", "3: this name is set already at"),
-        (f"sasl.password=${{env:{SECRET}}}", "1: sasl.password needs a variable which is not set."),
-        (f"sasl.password=${{file:x/{SECRET}=}}", "1: sasl.password needs a file which does not"),
-        (f"sasl.password=${{file:{SECRET * 99}}}", "1: sasl.password needs a file which cannot"),
-        (f"sasl.password=${{env:{SECRET}", "1: sasl.password holds ${...}; known are ${env:NAME}"),
-    ],
-)
-def test_a_secret_in_the_place_of_a_name_is_not_shown(lines: str, error: str) -> None:
-    """A value that was cut in two, or stands where the name of its place is meant, stays hidden."""
-    said = told(lines, Path())["error"]
-    assert said.startswith(f"demo.properties:{error}")
-    assert SECRET not in said
-
-
-@pytest.mark.parametrize("form", ["text", "json"])
-def test_a_run_stores_no_part_of_a_connection(form: str, tmp_path: Path) -> None:
-    """No screen and no file of the run store has a secret that stands in the place of a name."""
-    write_cluster(tmp_path / "desired_state" / "demo")
-    file, store = tmp_path / "demo.properties", tmp_path / "store"
-    options = ["--connection", str(file), "--run-store", str(store), "--format", form]
-    for line in (f"{SECRET}==", f"client.id=${{env:{SECRET}}}", f"client.id=${{env:{SECRET}"):
-        file.write_text(f"bootstrap.servers=localhost:1\n{line}\n")
-        ended = CliRunner().invoke(
-            main, ["reconcile", "demo", "--desired-state", f"{tmp_path}/desired_state", *options]
-        )
-        assert (ended.exit_code, SECRET in ended.output) == (2, False)
-        assert f"{file}:2" in ended.output
-    stored = [one for one in store.rglob("*") if one.is_file()]
-    assert "stage-describe.json" in {one.name for one in stored}
-    assert [one for one in stored if SECRET.encode() in one.read_bytes()] == []
 
 
 def test_only_references_are_remembered_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
