@@ -27,13 +27,13 @@ help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1 /p' $(MAKEFILE_LIST) | awk '{t=$$1; $$1=""; printf "  make %-7s%s\n", t, $$0}'
 
 setup: $(PROJECT) ## install everything locked in requirements.lock, and the Kafka jars
-	@$(BIN)/python -m quota_ops.sandbox.jars
+	@$(BIN)/python -m quota_ops.lab.kafka.jars
 
 demo: setup ## bring a real Kafka broker to what desired_state/demo says, step by step
 	@$(BIN)/quota-ops demo
 
 test: setup ## run the whole suite: real brokers of every pinned Kafka, Spark and Airflow
-	@$(BIN)/python -m quota_ops.sandbox.jars $(notdir $(wildcard quota_ops/sandbox/versions/*.*.*))
+	@$(BIN)/python -m quota_ops.lab.kafka.jars $(notdir $(wildcard quota_ops/lab/kafka/versions/*.*.*))
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --no-loadscope-reorder
 
 up: setup ## start the sandbox broker and Airflow in the background; prints address and login

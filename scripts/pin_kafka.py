@@ -12,10 +12,10 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from quota_ops.java import QUICK_START, find_java
-from quota_ops.sandbox.jars import find_ivy
+from quota_ops.lab.kafka.jars import find_ivy
+from quota_ops.sql.java import QUICK_START, find_java
 
-VERSIONS = Path(__file__).parents[1] / "quota_ops" / "sandbox" / "versions"
+VERSIONS = Path(__file__).parents[1] / "quota_ops" / "lab" / "kafka" / "versions"
 WITH_ALL_THAT_IT_NEEDS = 'conf="default->master,compile(*),runtime(*)"'
 ALONE = 'transitive="false"'
 COMMENT = """\

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from quota_ops.frames.job import diff_runs
-from quota_ops.frames.spark import SparkEngine
 from quota_ops.model.errors import QuotaOpsError
+from quota_ops.sql.job import diff_runs
+from quota_ops.sql.spark import SparkEngine
 
 
 def main(folders: list[str]) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from quota_ops.frames.resolve import resolve_clients
-from quota_ops.frames.spark import SparkEngine
 from quota_ops.model.errors import QuotaOpsError
-from quota_ops.snapshot import Snapshot
+from quota_ops.sql.resolve import resolve_clients
+from quota_ops.sql.spark import SparkEngine
+from quota_ops.store.snapshot import Snapshot
 
 
 def main(snapshot: Path, clients: Path, output: Path) -> None:

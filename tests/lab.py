@@ -12,10 +12,10 @@ from typing import Any
 
 import yaml
 
-from quota_ops import ledger
 from quota_ops.desired.read import read_policy
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
+from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model import ledger_edits
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import QuotaOpsError
@@ -25,11 +25,11 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import exact
 from quota_ops.model.quota import QUOTA_KEYS, UNLIMITED
 from quota_ops.model.rows import LedgerRow
-from quota_ops.run_folder import PLAN, RunFolder
-from quota_ops.run_store import RunStore
-from quota_ops.sandbox.broker import RunningBroker
-from quota_ops.stages.chain import CHAINS, run_stages
-from quota_ops.stages.run import Run
+from quota_ops.runs.chain import CHAINS, run_stages
+from quota_ops.runs.run import Run
+from quota_ops.store import ledger
+from quota_ops.store.run_folder import PLAN, RunFolder
+from quota_ops.store.run_store import RunStore
 from tests.calling import call_cli
 from tests.looking import seen_in_time
 from tests.writing import Limits, State, empty, write

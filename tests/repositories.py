@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from quota_ops.desired.commit import read_with_commit
+from quota_ops.desired.git.commit import read_with_commit
 from quota_ops.model.commit import Provenance
 
 CLUSTER = "cluster_id: 4L6g3nShT-eMCtK--X86sw\nconnection: demo\n"

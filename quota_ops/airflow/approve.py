@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from quota_ops.model.approval import Decision
-    from quota_ops.stages.run import Run
+    from quota_ops.runs.run import Run
 
 PARAMS = {
     "why": Param(
@@ -77,10 +77,10 @@ class Approve(ApprovalOperator):
 
     def execute(self, context: "Context") -> str:
         """Give the digest of a plan that nobody has to see; wait with any other."""
-        from quota_ops.login import find_login
         from quota_ops.model.approval import Author, Said, needs_person
-        from quota_ops.stages.approval import refuse_unless_approves
-        from quota_ops.stages.asking import answered, decide, earlier, plan_of
+        from quota_ops.runs.approvals import answered, decide, earlier, plan_of
+        from quota_ops.stages.apply.permission import refuse_unless_approves
+        from quota_ops.store.login import find_login
 
         with plainly(), this_run(self.cluster_folder, self.run_store) as run:
             plan = plan_of(run.folder)
@@ -110,7 +110,7 @@ class Approve(ApprovalOperator):
         self, context: "Context", event: dict[str, Any], asked: Mapping[str, Any] | None = None
     ) -> str:
         """Keep the answer; give the approved digest, or fail."""
-        from quota_ops.stages.asking import decide
+        from quota_ops.runs.approvals import decide
 
         del context
         decision = _decision(event, asked or {})
@@ -130,8 +130,8 @@ class Approve(ApprovalOperator):
 
     def _write_question(self, run: "Run") -> None:
         from quota_ops.report import question
-        from quota_ops.stages.asking import plan_of
-        from quota_ops.stages.read_report import read_report
+        from quota_ops.runs.approvals import plan_of
+        from quota_ops.stages.report.run_report import read_report
 
         plan, report = plan_of(run.folder), read_report(run.folder)
         self.subject = question.subject(report, plan)

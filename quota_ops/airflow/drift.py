@@ -81,7 +81,7 @@ def describe(cluster_folder: str, run_store: str | None) -> str:
 @plainly()
 def report(cluster_folder: str, run_store: str | None) -> str:
     """Write the cluster's report, also when it could not be looked at; gives the page's path."""
-    from quota_ops.run_folder import PAGE
+    from quota_ops.store.run_folder import PAGE
 
     with this_run(cluster_folder, run_store) as run:
         if run.folder.stage_result("diff").status is StageStatus.DONE:
@@ -96,7 +96,7 @@ def report(cluster_folder: str, run_store: str | None) -> str:
 def overview(cluster_folders: Sequence[str], run_store: str | None) -> str:
     """Write one page over all clusters, then fail if one could not be looked at."""
     from quota_ops.report import fleet as pages
-    from quota_ops.run_folder import ABOUT, PAGE, RunFolder
+    from quota_ops.store.run_folder import ABOUT, PAGE, RunFolder
 
     fleet = [(Path(one).name, _looked_at(one, run_store)) for one in cluster_folders]
     folder = RunFolder(store_of(run_store).overview(run_name(get_current_context())))
@@ -117,7 +117,7 @@ def overview(cluster_folders: Sequence[str], run_store: str | None) -> str:
 
 def _looked_at(cluster_folder: str, run_store: str | None) -> "Report | str":
     """The report of a cluster that was compared, or why it was not."""
-    from quota_ops.stages.read_report import read_report
+    from quota_ops.stages.report.run_report import read_report
 
     folder = run_folder(cluster_folder, run_store)
     for stage in ("check", "describe", "diff"):

@@ -128,13 +128,13 @@ def _red(path: Path, cluster: str, why: str) -> News:
 
 def _news(event: str, report: "Report", path: Path) -> News:
     from quota_ops.report.summary import summary_sentence
-    from quota_ops.run_folder import PAGE
+    from quota_ops.store.run_folder import PAGE
 
     return News(event, report.cluster, summary_sentence(report), str(path / PAGE))
 
 
 def _read(path: Path) -> "Report":
-    from quota_ops.run_folder import RunFolder
-    from quota_ops.stages.read_report import read_report
+    from quota_ops.stages.report.run_report import read_report
+    from quota_ops.store.run_folder import RunFolder
 
     return read_report(RunFolder(path))

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from airflow.sdk import get_current_context
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.run_store import ENVIRONMENT, RunStore, find_run_store
+from quota_ops.store.run_store import ENVIRONMENT, RunStore, find_run_store
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from quota_ops.desired.commit import BundleVersion
+    from quota_ops.desired.git.commit import BundleVersion
     from quota_ops.kafka.cluster import Cluster
     from quota_ops.model.approval import Author
-    from quota_ops.run_folder import RunFolder
-    from quota_ops.stages.run import Run
+    from quota_ops.runs.run import Run
+    from quota_ops.store.run_folder import RunFolder
 
 
 def store_of(run_store: str | None) -> RunStore:
@@ -45,7 +45,7 @@ def run_folder(cluster_folder: str, run_store: str | None, *, anew: bool = False
 
     `anew` where the YAML is read: a run that was cleared may find it at another commit.
     """
-    from quota_ops.run_folder import RunFolder
+    from quota_ops.store.run_folder import RunFolder
 
     path = run_path(get_current_context(), cluster_folder, run_store)
     return RunFolder.start(path, cluster=Path(cluster_folder).name, commit=None, anew=anew)
@@ -61,7 +61,7 @@ def _bundle(folder: Path) -> "BundleVersion | None":
 
     A Git bundle has a bare repository beside its versions, whose own `.git` it removes.
     """
-    from quota_ops.desired.commit import BundleVersion
+    from quota_ops.desired.git.commit import BundleVersion
 
     bundle = getattr(get_current_context()["ti"], "bundle_instance", None)
     version = getattr(bundle, "version", None)
@@ -76,8 +76,8 @@ def _bundle(folder: Path) -> "BundleVersion | None":
 
 def _author() -> "Author":
     """Who triggered this DAG run, as Airflow knows it, and the login of this worker."""
-    from quota_ops.login import find_login
     from quota_ops.model.approval import Author
+    from quota_ops.store.login import find_login
 
     run = get_current_context()["dag_run"]
     return Author(getattr(run, "triggering_user_name", None), find_login())
@@ -96,7 +96,7 @@ def this_run(
     """This DAG run as the stages take it; the cluster is connected to when a stage asks for it."""
     from quota_ops.airflow.connection import find_connection
     from quota_ops.kafka.cluster import open_policy
-    from quota_ops.stages.run import Run
+    from quota_ops.runs.run import Run
 
     folder = run_folder(cluster_folder, run_store, anew=anew)
     with ExitStack() as stack:

@@ -75,7 +75,7 @@ def _origin(module: str) -> Path:
 
 def _settings(folders: Sequence[Path]) -> dict[str, str]:
     """Spark's settings, by the size of what is compared."""
-    from quota_ops.frames.spark import LARGE_JVM, jvm_options
+    from quota_ops.sql.spark import LARGE_JVM, jvm_options
 
     options = jvm_options(folders)
     return {

@@ -15,7 +15,7 @@ from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.recorded import recorded
 
 if TYPE_CHECKING:
-    from quota_ops.stages.run import Run
+    from quota_ops.runs.run import Run
 
 
 @task
@@ -39,8 +39,8 @@ def describe(cluster_folder: str, run_store: str | None) -> None:
 @plainly()
 def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | None = None) -> str:
     """Judge the differences; gives the digest, also when a guard asks and a person may answer."""
-    from quota_ops.stages.asking import plan_of
-    from quota_ops.stages.run import STAGES
+    from quota_ops.runs.approvals import plan_of
+    from quota_ops.runs.run import STAGES
 
     allow, reason = (params or {})["allow"] or [], recorded((params or {})["reason"] or "")
     allowed = dict.fromkeys(allow, reason)
@@ -88,7 +88,7 @@ def apply(cluster_folder: str, run_store: str | None, approved: str) -> None:
 @plainly()
 def verify(cluster_folder: str, run_store: str | None) -> None:
     """Read back from every broker what was asked for, and write it to the ledger."""
-    from quota_ops.run_folder import APPLIED
+    from quota_ops.store.run_folder import APPLIED
 
     with this_run(cluster_folder, run_store) as run:
         if not run.folder.has(APPLIED):
@@ -100,7 +100,7 @@ def verify(cluster_folder: str, run_store: str | None) -> None:
 @plainly()
 def report(cluster_folder: str, run_store: str | None) -> str:
     """Write the report whatever the run came to, then fail if a task before it did."""
-    from quota_ops.run_folder import PAGE
+    from quota_ops.store.run_folder import PAGE
 
     with this_run(cluster_folder, run_store) as run:
         run_stage("report", run)
@@ -126,6 +126,6 @@ def refuse_unless_done(page: Path) -> None:
 
 def run_stage(name: str, run: "Run") -> None:
     """Run a stage, and keep how it ended."""
-    from quota_ops.stages import run as one_run
+    from quota_ops.runs import run as one_run
 
     one_run.run_stage(run, name)

@@ -74,7 +74,7 @@ def alter(
     from quota_ops.model.one_off import parse_changes, read_changes
     from quota_ops.model.snapshot import read_header
     from quota_ops.model.specification import parse_entity
-    from quota_ops.snapshot import read_lines
+    from quota_ops.store.snapshot import read_lines
 
     cluster_folder = options.find_cluster(cluster, desired_state)
     if source is None:

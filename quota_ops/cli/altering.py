@@ -12,16 +12,16 @@ import click
 from quota_ops.cli.ending import keep_verb, stoppable, warn_of_writes
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.show import warn_idle
-from quota_ops.desired.commit import read_with_commit
-from quota_ops.desired.one_off import OneOff
+from quota_ops.desired.export.one_off import OneOff
+from quota_ops.desired.git.commit import read_with_commit
 from quota_ops.desired.read import Desired, read_policy
+from quota_ops.desired.standstill import standstill
+from quota_ops.findings.entity_rules import STARVING_BELOW, name_findings, starving_finding
 from quota_ops.kafka.cluster import open_policy
 from quota_ops.kafka.connection import find_connection
-from quota_ops.login import find_login
 from quota_ops.model.alteration import Alteration, altered_keys, count_altered
 from quota_ops.model.commit import Provenance
 from quota_ops.model.entity import Entity
-from quota_ops.model.entity_findings import STARVING_BELOW, name_findings, starving_finding
 from quota_ops.model.errors import GitFailed, InvalidInput, Refused
 from quota_ops.model.finding import Finding
 from quota_ops.model.numbers import counted
@@ -35,14 +35,14 @@ from quota_ops.report.findings import FEW, finding_lines, findings_json
 from quota_ops.report.remarks import altered_at_standstill
 from quota_ops.report.screen import Row, Span, Table, Tone, line
 from quota_ops.report.screens import guard_line
-from quota_ops.run_folder import ALTER, APPLIED, RunFolder
-from quota_ops.run_store import find_run_store
-from quota_ops.stages import alter, audit_verb
-from quota_ops.stages.alter import Altered
-from quota_ops.stages.concurrent_writes import find_concurrent_writes
-from quota_ops.stages.holding import holds_now
-from quota_ops.stages.ownership import Word
-from quota_ops.stages.standstill import standstill
+from quota_ops.runs import alter, command_record
+from quota_ops.runs.alter import Altered
+from quota_ops.runs.concurrent_writes import find_concurrent_writes
+from quota_ops.runs.ownership import Word
+from quota_ops.store.current_holds import holds_now
+from quota_ops.store.login import find_login
+from quota_ops.store.run_folder import ALTER, APPLIED, RunFolder
+from quota_ops.store.run_store import find_run_store
 
 
 def alter_cluster(
@@ -63,7 +63,7 @@ def alter_cluster(
     alter.refuse_protected(asked, policy.protect)
     found = find_connection(policy.connection, file=connection_file)
     desired, provenance = _read(folder, commit, must_know=not validate_only)
-    run = audit_verb.start(store, policy, provenance)
+    run = command_record.start(store, policy, provenance)
     word = Word(by, reason, find_login())
     entities = {one.entity for one in asked}
     look = partial(find_concurrent_writes, store.runs_of(policy.cluster), entities.__contains__)

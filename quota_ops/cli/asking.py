@@ -15,11 +15,11 @@ from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.recorded import recorded
 from quota_ops.report.screen import Tone, line
 from quota_ops.report.screens import plan_screen
-from quota_ops.run_folder import RunFolder
-from quota_ops.stages.approval import refuse_unless_approves
-from quota_ops.stages.asking import answered
+from quota_ops.runs.approvals import answered
+from quota_ops.stages.apply.permission import refuse_unless_approves
 from quota_ops.stages.plan import refuse_unless_guards_pass
-from quota_ops.stages.read_report import read_report
+from quota_ops.stages.report.run_report import read_report
+from quota_ops.store.run_folder import RunFolder
 
 Answer = TypeVar("Answer")
 

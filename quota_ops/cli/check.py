@@ -11,12 +11,12 @@ import click
 
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import find_cluster
-from quota_ops.desired.commit import read_whole_checkout
 from quota_ops.desired.files import cluster_name
+from quota_ops.desired.git.commit import read_whole_checkout
 from quota_ops.desired.read import Desired, find_clusters, refuse_strays, refuse_twins
+from quota_ops.findings.silences import spoken
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.numbers import counted
-from quota_ops.model.silence import spoken
 from quota_ops.report.findings import finding_lines, findings_json
 from quota_ops.report.screen import Tone, line
 from quota_ops.report.screens import problems_screen

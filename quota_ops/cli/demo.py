@@ -25,7 +25,7 @@ def demo(keep: Path | None) -> None:
     the cluster drift apart, plans, reconciles by DAG with Spark, reports drift, repairs it. It
     touches no cluster, run store or sandbox of yours, and leaves nothing behind. Needs Java 17.
     """
-    from quota_ops.demo.run import run_demo
+    from quota_ops.lab.demo.run import run_demo
 
     run_demo(keep)
 
@@ -43,7 +43,7 @@ def up() -> None:
     The DAGs are those of ./dags, else those of ./desired_state, else those of the demo cluster.
     A second call says where they run. Needs Java 17.
     """
-    from quota_ops.demo.up import start
+    from quota_ops.lab.demo.up import start
 
     found = start(partial(click.echo, err=True))
     user, password = found.airflow.login
@@ -70,6 +70,6 @@ Examples:
 )
 def down() -> None:
     """Stop what `up` started. Quotas, runs and Airflow's history stay for the next start."""
-    from quota_ops.demo.up import stop
+    from quota_ops.lab.demo.up import stop
 
     click.echo("stopped" if stop() else "nothing was running")

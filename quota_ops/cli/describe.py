@@ -81,7 +81,7 @@ def describe(
     from quota_ops.model.snapshot import SnapshotHeader
     from quota_ops.model.specification import parse_filter
     from quota_ops.report.stored import snapshot_lines
-    from quota_ops.snapshot import Snapshot
+    from quota_ops.store.snapshot import Snapshot
 
     left_out: str | None = None
     if actual is None:
@@ -124,8 +124,8 @@ def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter
         case "json":
             click.echo(json.dumps(stored.stored_objects(rows), ensure_ascii=False, indent=1))
         case _:
-            from quota_ops.desired.writable import sort_out
-            from quota_ops.desired.write import left_out_comments, quotas_file
+            from quota_ops.desired.export.quotas_text import left_out_comments, quotas_file
+            from quota_ops.desired.export.writable import sort_out
 
             writable, left_out = sort_out(rows)
             click.echo(quotas_file(writable) + left_out_comments(left_out), nl=False)

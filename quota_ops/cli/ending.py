@@ -13,8 +13,9 @@ from quota_ops.model.report import Report
 from quota_ops.report.audit import audit_record
 from quota_ops.report.audit_verb import Verb
 from quota_ops.report.concurrent_writes import concurrent_words
-from quota_ops.run_folder import RunFolder
-from quota_ops.stages import audit, audit_verb
+from quota_ops.runs import command_record
+from quota_ops.stages.report import end_record
+from quota_ops.store.run_folder import RunFolder
 
 
 def keep_run(folder: RunFolder, report: Report) -> None:
@@ -22,12 +23,12 @@ def keep_run(folder: RunFolder, report: Report) -> None:
 
     Raises InvalidInput when the run store cannot be written.
     """
-    _tell(audit.run(folder, partial(audit_record, report), find_connection))
+    _tell(end_record.run(folder, partial(audit_record, report), find_connection))
 
 
 def keep_verb(folder: RunFolder, verb: Verb) -> None:
     """Keep the end of an alter, adopt or release in the same way."""
-    _tell(audit_verb.run(folder, verb))
+    _tell(command_record.run(folder, verb))
 
 
 def stoppable(folder: RunFolder, verb: Verb, left: str) -> AbstractContextManager[None]:

@@ -22,8 +22,8 @@ def findings(code: str | None, output: str) -> None:
     for a whole cluster.
     """
     from quota_ops.cli.layout import TEXT, show
+    from quota_ops.findings.codes import CODES
     from quota_ops.model.errors import InvalidInput
-    from quota_ops.model.finding_codes import CODES
     from quota_ops.report.findings import code_screen, codes_screen
 
     wanted = None if code is None else CODES.get(code.upper())

@@ -33,9 +33,9 @@ def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> 
     import json
 
     from quota_ops.cli.layout import TEXT, show
-    from quota_ops.history import past_runs
     from quota_ops.report.history import runs_screen
-    from quota_ops.run_store import find_run_store
+    from quota_ops.store.history import past_runs
+    from quota_ops.store.run_store import find_run_store
 
     found, more = past_runs(find_run_store(run_store), cluster, most)
     if output == TEXT:
@@ -70,7 +70,7 @@ def show(run: str, run_store: str | None, output: str) -> None:
     looks among that cluster's runs alone. It is read from what the run left; no cluster is asked.
     """
     from quota_ops.cli.past import show_past
-    from quota_ops.run_names import find_run
-    from quota_ops.run_store import find_run_store
+    from quota_ops.store.run_names import find_run
+    from quota_ops.store.run_store import find_run_store
 
     show_past(find_run(find_run_store(run_store), run), output)

@@ -9,12 +9,11 @@ from typing import Self
 
 import click
 
-from quota_ops import holds, ledger
 from quota_ops.cli.ending import warn_of_writes
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import find_cluster
 from quota_ops.desired.read import read_cluster, read_policy
-from quota_ops.login import find_login
+from quota_ops.desired.standstill import standstill
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.filter import EntityFilter
@@ -23,9 +22,10 @@ from quota_ops.model.moment import parse_until
 from quota_ops.model.policy import Policy
 from quota_ops.report.holds import holds_screen, released_words, who_holds
 from quota_ops.report.screen import Tone, line
-from quota_ops.run_store import find_run_store
-from quota_ops.stages.concurrent_writes import find_concurrent_writes
-from quota_ops.stages.standstill import standstill
+from quota_ops.runs.concurrent_writes import find_concurrent_writes
+from quota_ops.store import holds, ledger
+from quota_ops.store.login import find_login
+from quota_ops.store.run_store import find_run_store
 
 _UNKNOWN = "Neither Git nor the ledger has an entity of that name: check the spelling."
 

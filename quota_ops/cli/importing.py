@@ -8,10 +8,10 @@ import click
 
 from quota_ops.cli.layout import show
 from quota_ops.desired.cluster_file import CLUSTER_YAML
-from quota_ops.desired.disk import list_names, read_text, write_files
-from quota_ops.desired.groups import GroupBy
-from quota_ops.desired.imported import import_quotas
-from quota_ops.desired.protecting import new_cluster_file
+from quota_ops.desired.export.disk import list_names, read_text, write_files
+from quota_ops.desired.export.groups import GroupBy
+from quota_ops.desired.export.imported import import_quotas
+from quota_ops.desired.export.protection import new_cluster_file
 from quota_ops.desired.read import read_cluster, read_policy
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.numbers import counted
@@ -79,7 +79,7 @@ def _read(source: Source, policy: Policy | None) -> tuple[tuple[StoredQuota, ...
 
 def _read_snapshot(actual: Path, policy: Policy | None) -> tuple[tuple[StoredQuota, ...], str]:
     from quota_ops.cli.stored import warn_unnamed
-    from quota_ops.snapshot import Snapshot
+    from quota_ops.store.snapshot import Snapshot
 
     snapshot = Snapshot.read(actual)
     if snapshot.header.filter is not None:

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import click
 
-from quota_ops.login import find_login
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guard import Guard
 from quota_ops.model.recorded import recorded
+from quota_ops.store.login import find_login
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -12,9 +12,9 @@ import click
 from quota_ops.cli.ending import keep_verb, stoppable, warn_of_writes
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.cli.options import find_cluster
-from quota_ops.desired.commit import read_with_commit
+from quota_ops.desired.git.commit import read_with_commit
 from quota_ops.desired.read import Desired
-from quota_ops.login import find_login
+from quota_ops.desired.standstill import standstill
 from quota_ops.model.borders import Borders
 from quota_ops.model.concurrent_write import ConcurrentWrite
 from quota_ops.model.entity import Entity
@@ -33,13 +33,13 @@ from quota_ops.report.ownership import (
     released_screen,
 )
 from quota_ops.report.screen import Screen, Tone, line
-from quota_ops.run_folder import ADOPTED, RELEASED, RunFolder
-from quota_ops.run_store import find_run_store
-from quota_ops.stages import audit_verb, ownership
-from quota_ops.stages.concurrent_writes import find_concurrent_writes
-from quota_ops.stages.holding import holds_now
-from quota_ops.stages.ownership import Word
-from quota_ops.stages.standstill import standstill
+from quota_ops.runs import command_record, ownership
+from quota_ops.runs.concurrent_writes import find_concurrent_writes
+from quota_ops.runs.ownership import Word
+from quota_ops.store.current_holds import holds_now
+from quota_ops.store.login import find_login
+from quota_ops.store.run_folder import ADOPTED, RELEASED, RunFolder
+from quota_ops.store.run_store import find_run_store
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Asking:
         folder = find_cluster(cluster, desired_state)
         desired, provenance = read_with_commit(folder, given=commit, must_know=True)
         policy, store = desired.policy, find_run_store(run_store)
-        run = audit_verb.start(store, policy, provenance)
+        run = command_record.start(store, policy, provenance)
         ledger, holds = store.ledger(policy.cluster_id), store.holds(policy.cluster_id)
         word = Word(by, reason, find_login())
         return cls(desired, run, ledger, holds, store.runs_of(policy.cluster), word, output)

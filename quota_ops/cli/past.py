@@ -10,9 +10,9 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.report.history import record_screen
 from quota_ops.report.screen import Line, Screen, Table, Tone, line
 from quota_ops.report.text import report_screen
-from quota_ops.retention import refuse_pruned
-from quota_ops.run_folder import ADOPTED, ALTER, PAGE, RELEASED, RunFolder
-from quota_ops.stages.read_report import read_finished, read_report
+from quota_ops.stages.report.run_report import read_finished, read_report
+from quota_ops.store.retention import refuse_pruned
+from quota_ops.store.run_folder import ADOPTED, ALTER, PAGE, RELEASED, RunFolder
 
 _RECORDS = {ALTER: "Altered", ADOPTED: "Adopted", RELEASED: "Released"}
 

@@ -9,11 +9,11 @@ import click
 
 from quota_ops.cli import options, specification
 from quota_ops.cli.idle_options import refuse_idle
-from quota_ops.model.address import address
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.resolution import CLIENT_KEYS, IP_KEYS, Limits, Resolution
 from quota_ops.model.specification import parse_names, require_carried, require_text
+from quota_ops.precedence.address import address
+from quota_ops.precedence.resolution import CLIENT_KEYS, IP_KEYS, Limits, Resolution
 from quota_ops.report.remarks import callback_words, metadata_words
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def resolve(
     later one is lower. Read-only.
     """
     from quota_ops.cli.stored import open_source
-    from quota_ops.snapshot import Snapshot
+    from quota_ops.store.snapshot import Snapshot
 
     names = _names(asked)
     if clients is None:
@@ -132,8 +132,8 @@ def _find_absent(
 ) -> "Metadata":
     """The brokers that belong to the cluster and could not be queried; they have limits too."""
     from quota_ops.desired.read import read_policy
-    from quota_ops.run_store import find_run_store
-    from quota_ops.stages.membership import read_known_brokers, with_absent
+    from quota_ops.stages.describe.membership import read_known_brokers, with_absent
+    from quota_ops.store.run_store import find_run_store
 
     policy = read_policy(options.find_cluster(cluster, desired_state))
     known = read_known_brokers(find_run_store(run_store).ledger(policy.cluster_id))

@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from quota_ops.cli.layout import TEXT, show
-from quota_ops.frames.resolve import Resolver, check_destination, resolve_clients, resolved_rows
 from quota_ops.model.quota import UNLIMITED, format_limit
-from quota_ops.model.resolved import RESOLVED
 from quota_ops.model.rows import StoredQuota
+from quota_ops.precedence.tables import RESOLVED
 from quota_ops.report.screen import Row, Span, Table
+from quota_ops.sql.resolve import Resolver, check_destination, resolve_clients, resolved_rows
 
 
 def resolve_file(stored: Sequence[StoredQuota], clients: Path, asked: Mapping[str, Any]) -> None:
@@ -21,12 +21,12 @@ def resolve_file(stored: Sequence[StoredQuota], clients: Path, asked: Mapping[st
     if destination is not None:
         check_destination(destination, clients)
     if asked["engine"] == "spark":
-        from quota_ops.frames.spark import SparkEngine, local_session
+        from quota_ops.sql.spark import SparkEngine, local_session
 
         with local_session([]) as spark:
             _resolve(SparkEngine(spark), stored, clients, destination, asked["output"])
         return
-    from quota_ops.frames.embedded import EmbeddedEngine
+    from quota_ops.sql.embedded import EmbeddedEngine
 
     _resolve(EmbeddedEngine(), stored, clients, destination, asked["output"])
 

@@ -8,15 +8,15 @@ import click
 from quota_ops.cli.layout import TEXT
 from quota_ops.cli.running import connection
 from quota_ops.cli.show import show_run, warn_idle
-from quota_ops.login import find_login
 from quota_ops.model.approval import Author
 from quota_ops.model.errors import GuardsRefused, QuotaOpsError
-from quota_ops.retention import refuse_pruned
-from quota_ops.run_names import find_run
-from quota_ops.run_store import find_run_store, store_of
-from quota_ops.stages import rollback
-from quota_ops.stages.chain import CHAINS, run_stages
-from quota_ops.stages.run import Run
+from quota_ops.runs import rollback
+from quota_ops.runs.chain import CHAINS, run_stages
+from quota_ops.runs.run import Run
+from quota_ops.store.login import find_login
+from quota_ops.store.retention import refuse_pruned
+from quota_ops.store.run_names import find_run
+from quota_ops.store.run_store import find_run_store, store_of
 
 
 def roll_back(

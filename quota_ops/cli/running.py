@@ -17,19 +17,19 @@ from quota_ops.cli.stored import warn_unnamed
 from quota_ops.desired.files import cluster_name
 from quota_ops.desired.read import read_policy
 from quota_ops.kafka.connection import find_connection
-from quota_ops.login import find_login
 from quota_ops.model.approval import Author
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.policy import Policy
 from quota_ops.model.report import Report
 from quota_ops.model.verification import BACK_OR_GONE
 from quota_ops.report.summary import unseen_words
-from quota_ops.retention import refuse_pruned
-from quota_ops.run_folder import ABOUT, APPLIED, DESCRIBED, REPORT, RunFolder, batch_file
-from quota_ops.run_store import RunStore, find_run_store, store_of
-from quota_ops.stages.chain import CHAINS, OFFLINE, RESUMED, run_stages
+from quota_ops.runs.chain import CHAINS, OFFLINE, RESUMED, run_stages
+from quota_ops.runs.run import Run
 from quota_ops.stages.diff import EMBEDDED
-from quota_ops.stages.run import Run
+from quota_ops.store.login import find_login
+from quota_ops.store.retention import refuse_pruned
+from quota_ops.store.run_folder import ABOUT, APPLIED, DESCRIBED, REPORT, RunFolder, batch_file
+from quota_ops.store.run_store import RunStore, find_run_store, store_of
 
 if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster

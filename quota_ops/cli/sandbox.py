@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from quota_ops.cli.options import output_format
+from quota_ops.lab.kafka.pins import DEFAULT_VERSION, pinned_versions
 from quota_ops.model.errors import ClusterTrouble
-from quota_ops.sandbox.pins import DEFAULT_VERSION, pinned_versions
 
 
 @click.group(
@@ -40,8 +40,8 @@ def start(version: str | None, output: str) -> None:
     The jars of a version are fetched from Maven Central at its first start, 45 MB, and kept in the
     user's cache. Each version keeps its own data.
     """
-    from quota_ops.sandbox.demo_cluster import start_sandbox
-    from quota_ops.sandbox.jars import counted
+    from quota_ops.lab.kafka.demo_cluster import start_sandbox
+    from quota_ops.lab.kafka.jars import counted
 
     if output == "text":
         click.echo("starting Kafka on this machine ...", err=True)
@@ -55,7 +55,7 @@ def status(output: str) -> None:
 
     The exit code is 3 when it does not.
     """
-    from quota_ops.sandbox.demo_cluster import sandbox_status
+    from quota_ops.lab.kafka.demo_cluster import sandbox_status
 
     found = sandbox_status()
     _tell(found, output)
@@ -66,7 +66,7 @@ def status(output: str) -> None:
 @sandbox.command()
 def stop() -> None:
     """Stop the broker; its data stays for the next start."""
-    from quota_ops.sandbox.demo_cluster import stop_sandbox
+    from quota_ops.lab.kafka.demo_cluster import stop_sandbox
 
     click.echo("stopped" if stop_sandbox() else "it was not running")
 

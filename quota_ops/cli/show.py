@@ -17,11 +17,11 @@ from quota_ops.report import screens
 from quota_ops.report.remarks import is_accepted
 from quota_ops.report.rollback import afterwards, rollback_screen
 from quota_ops.report.screen import Screen, Tone, line
-from quota_ops.run_folder import PAGE, REPORT, RunFolder
-from quota_ops.stages.read_report import read_report
+from quota_ops.stages.report.run_report import read_report
+from quota_ops.store.run_folder import PAGE, REPORT, RunFolder
 
 if TYPE_CHECKING:  # it loads Kafka's clients
-    from quota_ops.stages.alter import Altered
+    from quota_ops.runs.alter import Altered
 
 MOST = 200
 """Rows that a screen lists; the report has them all."""

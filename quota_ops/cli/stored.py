@@ -14,7 +14,7 @@ from quota_ops.model.rows import StoredQuota
 if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster
     from quota_ops.model.policy import Policy
-    from quota_ops.snapshot import Snapshot
+    from quota_ops.store.snapshot import Snapshot
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def open_source(
     from quota_ops.desired.read import read_policy
 
     if actual is not None:
-        from quota_ops.snapshot import Snapshot
+        from quota_ops.store.snapshot import Snapshot
 
         snapshot = Snapshot.read(actual)
         if cluster is not None:
@@ -66,10 +66,10 @@ def describe_run(
     from quota_ops.cli.running import connection, find_unwritten
     from quota_ops.model.entity import Entity
     from quota_ops.model.tables import ACTUAL
-    from quota_ops.parquet import to_rows
-    from quota_ops.run_store import store_of
-    from quota_ops.stages.chain import run_stages
-    from quota_ops.stages.run import Run
+    from quota_ops.runs.chain import run_stages
+    from quota_ops.runs.run import Run
+    from quota_ops.store.parquet import to_rows
+    from quota_ops.store.run_store import store_of
 
     folder, store = find_unwritten(path, "describe"), store_of(path, run_store)
     with connection(folder.policy, connection_file) as connect:

@@ -6,14 +6,15 @@ from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
-from quota_ops.desired.checkout import Folder
 from quota_ops.desired.cron import read_schedule
-from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_name, read_value
 from quota_ops.desired.freezes import read_duration, read_freezes
 from quota_ops.desired.names import read_filter_part
-from quota_ops.desired.problems import Problems
 from quota_ops.desired.retired_brokers import read_retired_brokers
-from quota_ops.desired.scalars import (
+from quota_ops.desired.silences import read_silences
+from quota_ops.desired.yaml.checkout import Folder
+from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_name, read_value
+from quota_ops.desired.yaml.problems import Problems
+from quota_ops.desired.yaml.scalars import (
     Misread,
     is_plain,
     is_text,
@@ -25,9 +26,8 @@ from quota_ops.desired.scalars import (
     read_whole,
     show,
 )
-from quota_ops.desired.shapes import CLUSTER_FILE, FILTER, GUARDS, MEMORY
-from quota_ops.desired.silences import read_silences
-from quota_ops.desired.source import Source, unread
+from quota_ops.desired.yaml.shapes import CLUSTER_FILE, FILTER, GUARDS, MEMORY
+from quota_ops.desired.yaml.source import Source, unread
 from quota_ops.model.entity import IP
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.finding import Silence

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 import yaml
 
-from quota_ops.desired.scalars import Misread, read_text
+from quota_ops.desired.yaml.scalars import Misread, read_text
 from quota_ops.model.moment import find_zone
 
 PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")

@@ -4,17 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from quota_ops.desired.quotas_file import Limit, Quota
-from quota_ops.desired.shapes import DEFAULT
 from quota_ops.desired.silences import place_of
+from quota_ops.desired.yaml.shapes import DEFAULT
+from quota_ops.findings.codes import CODES, MIXED_UNITS
+from quota_ops.findings.entity_rules import STARVING_BELOW, TELLING, name_findings, starving_finding
 from quota_ops.model.entity import Entity
-from quota_ops.model.entity_findings import (
-    STARVING_BELOW,
-    TELLING,
-    name_findings,
-    starving_finding,
-)
 from quota_ops.model.finding import Finding
-from quota_ops.model.finding_codes import CODES, MIXED_UNITS
 from quota_ops.model.numbers import plural
 from quota_ops.model.quota import STARVING_BYTES
 
@@ -83,7 +78,7 @@ def _mixed_units(quotas: Sequence[Quota]) -> Iterator[Finding]:
 
 
 def _shadowed(quotas: Iterable[Quota], defaults: Iterable[Quota]) -> Iterator[Finding]:
-    from quota_ops.model.shadow import Hiding, shadow_finding  # noqa: PLC0415 - needs defaults
+    from quota_ops.findings.shadowing import Hiding, shadow_finding  # noqa: PLC0415 - needs defaults
 
     stored: dict[str, dict[Entity, Quota]] = {}
     for quota in defaults:

@@ -5,10 +5,10 @@ from typing import Any
 import yaml
 
 from quota_ops.desired.cron import read_cron
-from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_value
-from quota_ops.desired.scalars import Misread, read_note, read_text
-from quota_ops.desired.shapes import FREEZE
-from quota_ops.desired.source import Source
+from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_value
+from quota_ops.desired.yaml.scalars import Misread, read_note, read_text
+from quota_ops.desired.yaml.shapes import FREEZE
+from quota_ops.desired.yaml.source import Source
 from quota_ops.model.moment import find_zone, parse_duration
 from quota_ops.model.policy import Freeze
 

@@ -4,8 +4,8 @@ from ipaddress import IPv6Address, ip_address, ip_network
 
 import yaml
 
-from quota_ops.desired.scalars import Misread, is_plain, is_text, read_text, says_nothing, show
-from quota_ops.desired.shapes import ANY, DEFAULT
+from quota_ops.desired.yaml.scalars import Misread, is_plain, is_text, read_text, says_nothing, show
+from quota_ops.desired.yaml.shapes import ANY, DEFAULT
 from quota_ops.model.entity import DEFAULT_TEXT, IP, MAX_NAME_BYTES
 from quota_ops.model.filter import FilterPart, Match
 

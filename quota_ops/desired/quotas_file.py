@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_name, read_value
 from quota_ops.desired.names import read_part
-from quota_ops.desired.scalars import Misread, read_note, says_nothing, show
-from quota_ops.desired.shapes import LIMITS, QUOTA, QUOTAS_FILE
 from quota_ops.desired.silences import read_silences
-from quota_ops.desired.source import Source
+from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_name, read_value
+from quota_ops.desired.yaml.scalars import Misread, read_note, says_nothing, show
+from quota_ops.desired.yaml.shapes import LIMITS, QUOTA, QUOTAS_FILE
+from quota_ops.desired.yaml.source import Source
 from quota_ops.model.entity import ENTITY_TYPES, IP, Entity
 from quota_ops.model.finding import Silence
 from quota_ops.model.quota import QUOTA_KEYS, parse_limit

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from quota_ops.desired.checkout import Folder
 from quota_ops.desired.cluster_file import (
     CLUSTER_YAML,
     ClusterFile,
@@ -23,19 +22,20 @@ from quota_ops.desired.files import (
     stray_files,
 )
 from quota_ops.desired.findings import find
-from quota_ops.desired.nodes import Document, Room, garbage_collector_off, read_document
-from quota_ops.desired.problems import Problems
 from quota_ops.desired.quotas_file import Quota, read_quotas
-from quota_ops.desired.source import not_opened, unread
+from quota_ops.desired.yaml.checkout import Folder
+from quota_ops.desired.yaml.nodes import Document, Room, garbage_collector_off, read_document
+from quota_ops.desired.yaml.problems import Problems
+from quota_ops.desired.yaml.source import not_opened, unread
+from quota_ops.findings.codes import CODES, DecidedBy
+from quota_ops.findings.silences import idle_silences, silenced
 from quota_ops.model.borders import Borders
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.finding import Finding, Silence
-from quota_ops.model.finding_codes import CODES, DecidedBy
 from quota_ops.model.policy import Policy
 from quota_ops.model.problem import Problem
 from quota_ops.model.rows import DesiredRow
-from quota_ops.model.silence import idle_silences, silenced
 
 _FEW = 10
 """The entries of a scope that a problem names."""

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_value
-from quota_ops.desired.scalars import read_note, read_whole
-from quota_ops.desired.shapes import RETIRED_BROKER
-from quota_ops.desired.source import Source
+from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_value
+from quota_ops.desired.yaml.scalars import read_note, read_whole
+from quota_ops.desired.yaml.shapes import RETIRED_BROKER
+from quota_ops.desired.yaml.source import Source
 from quota_ops.model.policy import RetiredBroker
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 
 from quota_ops.desired.cron import PRESETS
-from quota_ops.desired.scalars import LONGEST_NOTE
-from quota_ops.desired.shapes import (
+from quota_ops.desired.yaml.scalars import LONGEST_NOTE
+from quota_ops.desired.yaml.shapes import (
     CLUSTER_FILE,
     DEFAULT,
     FILTER,
@@ -24,8 +24,8 @@ from quota_ops.desired.shapes import (
     SILENCE,
     Shape,
 )
+from quota_ops.findings.codes import SILENCEABLE
 from quota_ops.model.entity import CLIENT_ID, IP, MAX_NAME_BYTES, USER
-from quota_ops.model.finding_codes import SILENCEABLE
 from quota_ops.model.policy import (
     CONNECTION_NAME,
     ApprovalPolicy,

@@ -6,13 +6,13 @@ from typing import Any
 
 import yaml
 
-from quota_ops.desired.fields import FieldNodes, read_fields, read_items, read_value
-from quota_ops.desired.scalars import Misread, read_note, read_text, show
-from quota_ops.desired.shapes import SILENCE
-from quota_ops.desired.source import Source
+from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_value
+from quota_ops.desired.yaml.scalars import Misread, read_note, read_text, show
+from quota_ops.desired.yaml.shapes import SILENCE
+from quota_ops.desired.yaml.source import Source
+from quota_ops.findings.codes import CODES, IDLE_SILENCE, SILENCEABLE
 from quota_ops.model.entity import Entity
 from quota_ops.model.finding import Place, Silence
-from quota_ops.model.finding_codes import CODES, IDLE_SILENCE, SILENCEABLE
 
 _LISTED = "quota-ops findings lists them all."
 

@@ -4,9 +4,9 @@ import time
 
 from kafka.protocol.metadata import MetadataRequest
 
-from quota_ops.kafka.broker_client import BrokerClient, Unanswered
+from quota_ops.kafka.client.broker_client import BrokerClient, Unanswered
+from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.description import Broker, ClusterDescription
 from quota_ops.model.errors import ClusterTrouble, Unreachable
 
 

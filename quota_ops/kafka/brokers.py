@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from quota_ops.kafka.broker_client import BrokerClient, Unanswered
+from quota_ops.kafka.client.broker_client import BrokerClient, Unanswered
+from quota_ops.kafka.client.description import Broker
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.description import Broker
 from quota_ops.model.errors import NoAnswer, Unreachable
 
 _SHORTEST_TRY = 0.5

@@ -10,11 +10,11 @@ from quota_ops.kafka.acl import (
     DESCRIBE_CONFIGS,
     not_authorized,
 )
-from quota_ops.kafka.aside import aside
-from quota_ops.kafka.broker_client import Unanswered
+from quota_ops.kafka.background import aside
 from quota_ops.kafka.brokers import Brokers
+from quota_ops.kafka.client.broker_client import Unanswered
+from quota_ops.kafka.client.description import ClusterDescription
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.description import ClusterDescription
 from quota_ops.kafka.facts import configs_request, read_facts, speaker
 from quota_ops.kafka.messages import (
     alter_request,

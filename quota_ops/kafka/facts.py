@@ -16,9 +16,9 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.metadata import ApiVersionsRequest
 
-from quota_ops.kafka.broker_client import net_client
+from quota_ops.kafka.client.broker_client import net_client
+from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.description import Broker, ClusterDescription
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.verification import BOOTSTRAP
 

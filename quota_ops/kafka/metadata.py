@@ -8,9 +8,9 @@ from typing import Any
 from kafka.errors import IncompatibleBrokerVersion
 from kafka.protocol.admin import DescribeQuorumRequest
 
-from quota_ops.kafka.broker_client import net_client
+from quota_ops.kafka.client.broker_client import net_client
+from quota_ops.kafka.client.description import ClusterDescription
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.description import ClusterDescription
 from quota_ops.kafka.facts import nodes_of
 from quota_ops.kafka.registered import cluster_request
 from quota_ops.model.metadata import Metadata

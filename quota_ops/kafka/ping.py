@@ -15,9 +15,9 @@ from quota_ops.kafka.acl import (
     DESCRIBE_CONFIGS,
     grant_command,
 )
-from quota_ops.kafka.broker_client import net_client, reason
+from quota_ops.kafka.client.broker_client import net_client, reason
+from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.description import Broker, ClusterDescription
 from quota_ops.kafka.facts import (
     METADATA_VERSION,
     ZOOKEEPER,

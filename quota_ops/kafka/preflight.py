@@ -12,15 +12,15 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from quota_ops.kafka.bootstrap import describe_by_bootstrap
+from quota_ops.kafka.client.deadline import within
+from quota_ops.kafka.client.description import ClusterDescription
+from quota_ops.kafka.client.failures import Failure, cause_of, facts_of
+from quota_ops.kafka.client.lookup import addresses_of
+from quota_ops.kafka.client.oauth import extensions_of, token_of
+from quota_ops.kafka.client.tls import distrust
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.deadline import within
-from quota_ops.kafka.description import ClusterDescription
-from quota_ops.kafka.failures import Failure, cause_of, facts_of
-from quota_ops.kafka.lookup import addresses_of
-from quota_ops.kafka.oauth import extensions_of, token_of
-from quota_ops.kafka.settings import confluent_options
-from quota_ops.kafka.tls import distrust
-from quota_ops.kafka.unusable import unusable
+from quota_ops.kafka.connection.settings import confluent_options
+from quota_ops.kafka.connection.unusable import unusable
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, Unreachable, WrongCluster
 from quota_ops.model.policy import VerifyPolicy
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from kafka.protocol.admin import DescribeClusterRequest
 
-from quota_ops.kafka.description import Broker
+from quota_ops.kafka.client.description import Broker
 from quota_ops.model.registration import Registered
 
 _NAMES_FENCED = 2

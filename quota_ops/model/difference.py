@@ -7,7 +7,7 @@ from quota_ops.model.entity import DEFAULT_TEXT, Entity
 
 
 class Kind(StrEnum):
-    """Why a row differs; the words of frames/diff.sql."""
+    """Why a row differs; the words of sql/diff.sql."""
 
     IN_SYNC = "in_sync"
     """Git and the cluster agree, the ledger does not know it yet."""

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from quota_ops.json_text import without_nulls
 from quota_ops.model.commit import CommitSource
 from quota_ops.model.difference import WRITES
 from quota_ops.model.outcome import DONE, Status
@@ -14,6 +13,7 @@ from quota_ops.model.report import STAGES, Report, StageStatus
 from quota_ops.model.verification import Verdict
 from quota_ops.report.standing import ReportRow, report_rows
 from quota_ops.report.summary import Word, answer
+from quota_ops.store.json_text import without_nulls
 
 Json = dict[str, Any]
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from quota_ops.json_text import without_nulls
 from quota_ops.model.approval import Decision
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.report import StageResult
 from quota_ops.report.audit import SCHEMA, Json
+from quota_ops.store.json_text import without_nulls
 
 
 class Verb(StrEnum):

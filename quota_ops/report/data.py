@@ -3,7 +3,6 @@
 from dataclasses import asdict
 from typing import Any
 
-from quota_ops.json_text import in_ascii, json_text, without_nulls
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.quota import json_number
@@ -12,6 +11,7 @@ from quota_ops.report.findings import findings_json
 from quota_ops.report.remarks import warnings
 from quota_ops.report.standing import ReportRow, Standing, count_in_sync, report_rows, standings
 from quota_ops.report.summary import answer
+from quota_ops.store.json_text import in_ascii, json_text, without_nulls
 
 SCHEMA = 2
 """Raised when a field goes or changes its meaning; new fields do not raise it."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from quota_ops.findings.codes import CODES, Code, Severity
 from quota_ops.model.finding import Finding
-from quota_ops.model.finding_codes import CODES, Code, Severity
 from quota_ops.model.numbers import counted
 from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from quota_ops.findings.codes import CODES, Severity
+from quota_ops.findings.silences import spoken
 from quota_ops.model.commit import Provenance
-from quota_ops.model.finding_codes import CODES, Severity
 from quota_ops.model.report import Report
-from quota_ops.model.silence import spoken
 from quota_ops.report.findings import EXPLAINED, MOST, more_words
 from quota_ops.report.page_parts import MEANING, bar, style
 from quota_ops.report.page_rows import PageRow, choices, headings, page_row

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from quota_ops.findings.silences import spoken
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.guard_finding import GuardFinding
@@ -11,7 +12,6 @@ from quota_ops.model.outcome import MEANT, Outcome, Status
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.quota import format_limit
 from quota_ops.model.report import Report
-from quota_ops.model.silence import spoken
 from quota_ops.report.cells import trouble
 from quota_ops.report.excerpt import excerpt
 from quota_ops.report.findings import FEW, finding_lines

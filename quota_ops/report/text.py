@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from quota_ops.findings.silences import spoken
 from quota_ops.model.plan import SHORT
 from quota_ops.model.report import Report
-from quota_ops.model.silence import spoken
 from quota_ops.report.findings import finding_lines
 from quota_ops.report.remarks import approval_words, stage_lines
 from quota_ops.report.rollback import rollback_screen

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from quota_ops.desired.commit import BundleVersion, read_with_commit
+from quota_ops.desired.git.commit import BundleVersion, read_with_commit
 from quota_ops.desired.read import Desired, refuse_twins
 from quota_ops.model.commit import CommitSource
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import DESIRED
-from quota_ops.run_folder import CHECKED, POLICY, ROLLBACK, RunFolder
-from quota_ops.run_json import checked_json
-from quota_ops.stages.anew import set_aside
+from quota_ops.store.restart import set_aside
+from quota_ops.store.run_folder import CHECKED, POLICY, ROLLBACK, RunFolder
+from quota_ops.store.run_json import checked_json
 
 
 def run(

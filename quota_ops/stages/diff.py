@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from quota_ops.frames.job import diff_runs
-from quota_ops.run_folder import RunFolder
+from quota_ops.sql.job import diff_runs
+from quota_ops.store.run_folder import RunFolder
 
 EMBEDDED = "embedded"
 SPARK = "spark"
@@ -13,11 +13,11 @@ def run(folders: Sequence[RunFolder], engine: str = EMBEDDED) -> None:
     """Leave differences and batches in every folder, by one job."""
     paths = [folder.path for folder in folders]
     if engine == SPARK:
-        from quota_ops.frames.spark import SparkEngine, local_session  # noqa: PLC0415 - a JVM
+        from quota_ops.sql.spark import SparkEngine, local_session  # noqa: PLC0415 - a JVM
 
         with local_session(paths) as spark:
             diff_runs(SparkEngine(spark), paths)
     else:
-        from quota_ops.frames.embedded import EmbeddedEngine  # noqa: PLC0415 - DuckDB
+        from quota_ops.sql.embedded import EmbeddedEngine  # noqa: PLC0415 - DuckDB
 
         diff_runs(EmbeddedEngine(), paths)

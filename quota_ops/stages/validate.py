@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.kafka.halving import answered
+from quota_ops.kafka.outcomes import listed
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import NotAuthorized, Refused
 from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import EntityAnswer, Outcome, Status
 from quota_ops.model.rows import BatchRow
-from quota_ops.run_folder import VALIDATED, RunFolder
-from quota_ops.stages.halving import answered
-from quota_ops.stages.outcomes import listed
+from quota_ops.store.run_folder import VALIDATED, RunFolder
 
 _UNASKED = (
     "the broker was not asked whether it would accept this plan: Kafka requires the permission "

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from quota_ops.sandbox.broker import start_broker
-from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
+from quota_ops.lab.kafka.broker import start_broker
+from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id
 from tests.benchmarks.cases import CASES, Bench, Row
 from tests.benchmarks.measure import adopt_orphans, machine
 

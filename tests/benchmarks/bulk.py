@@ -10,15 +10,15 @@ from pathlib import Path
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.admin.client_quotas import DescribeClientQuotasRequest
 
-from quota_ops import artefact, parquet
-from quota_ops.frames.job import diff_runs
-from quota_ops.frames.spark import SparkEngine, local_session
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
+from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.sql.job import diff_runs
+from quota_ops.sql.spark import SparkEngine, local_session
+from quota_ops.store import local, parquet
 
 BATCH = 2_500
 
@@ -109,7 +109,7 @@ def _sides(folder: Path, rows: int) -> None:
         (CLUSTERS, [("bench", "repair", False, "", "")]),
     ):
         content = parquet.to_bytes(table, parquet.from_rows(table, values))
-        artefact.write(folder / table.file, content)
+        local.write(folder / table.file, content)
 
 
 def peak_pss(command: Sequence[str], environment: Mapping[str, str]) -> float:

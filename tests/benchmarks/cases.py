@@ -10,7 +10,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.lab.kafka.broker import RunningBroker
 from tests.benchmarks import bare, bulk, inputs
 from tests.benchmarks.measure import Sample, Spread, pair, run
 

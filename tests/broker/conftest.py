@@ -14,12 +14,12 @@ from typing import Self
 import pytest
 from kafka.admin import KafkaAdminClient, UserScramCredentialUpsertion
 
-from quota_ops.frames import text
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.sandbox.broker import RunningBroker, start_broker
-from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
-from quota_ops.sandbox.demo_cluster import stop_sandbox
+from quota_ops.lab.kafka.broker import RunningBroker, start_broker
+from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id
+from quota_ops.lab.kafka.demo_cluster import stop_sandbox
+from quota_ops.sql import text
 from tests.broker.token_endpoint import AUDIENCE, TokenEndpoint
 from tests.broker.working_clients import fill
 from tests.certificates import make_certificates

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from quota_ops.sandbox.node import RunningNode
+from quota_ops.lab.kafka.node import RunningNode
 from tests.looking import seen_in_time
 
 

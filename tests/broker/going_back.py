@@ -3,9 +3,9 @@
 from typing import Any
 
 from quota_ops.model.errors import GuardsRefused
-from quota_ops.run_folder import PLAN, RunFolder
-from quota_ops.stages import rollback
-from quota_ops.stages.chain import CHAINS, RESUMED, run_stages
+from quota_ops.runs import rollback
+from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
+from quota_ops.store.run_folder import PLAN, RunFolder
 from tests.lab import Lab
 from tests.writing import State
 

@@ -3,9 +3,9 @@
 import os
 import subprocess
 
-from quota_ops.java import QUICK_START, find_java
-from quota_ops.sandbox.broker import RunningBroker
-from quota_ops.sandbox.jars import kafka_jars
+from quota_ops.lab.kafka.broker import RunningBroker
+from quota_ops.lab.kafka.jars import kafka_jars
+from quota_ops.sql.java import QUICK_START, find_java
 
 
 def kafka_configs(broker: RunningBroker, *arguments: str) -> str:

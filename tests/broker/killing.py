@@ -11,10 +11,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from quota_ops import artefact
 from quota_ops.cli import main
-from quota_ops.frames import text
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.sql import text
+from quota_ops.store import local
 
 PRELOAD = ["duckdb", "quota_ops.cli.running", "quota_ops.stages.report", __name__]
 """What a process has imported when it begins, so that it begins at once."""
@@ -95,7 +95,7 @@ def die_if(now: bool) -> None:  # noqa: FBT001 - what it asks is its name
 
 def _in_every_file(act: Callable[[Path], None]) -> None:
     """Act whenever a file is written whole, and does not bear its name yet."""
-    draft = artefact._draft  # noqa: SLF001
+    draft = local._draft  # noqa: SLF001
 
     @contextmanager
     def acting(place: Path, content: bytes) -> Iterator[Any]:
@@ -103,7 +103,7 @@ def _in_every_file(act: Callable[[Path], None]) -> None:
             act(place)
             yield drafted
 
-    setattr(artefact, "_draft", acting)  # noqa: B010
+    setattr(local, "_draft", acting)  # noqa: B010
 
 
 def die() -> None:

@@ -18,8 +18,8 @@ from kafka.admin import (
 )
 
 from quota_ops.kafka.connection import Connection
-from quota_ops.sandbox.broker import RunningBroker
-from quota_ops.sandbox.config import BrokerConfig
+from quota_ops.lab.kafka.broker import RunningBroker
+from quota_ops.lab.kafka.config import BrokerConfig
 from tests.looking import seen_in_time
 
 SCRAM = "SCRAM-SHA-256"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.verification import BrokerAnswer
-from quota_ops.run_folder import APPLIED, RunFolder
+from quota_ops.store.run_folder import APPLIED, RunFolder
 
 KEY = "producer_byte_rate"
 TEN: dict[str, dict[str, float | None]] = {

@@ -6,7 +6,7 @@ from math import isnan, nan
 
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.lab.kafka.broker import RunningBroker
 from tests.looking import seen_in_time
 from tests.writing import State, empty
 

@@ -14,9 +14,9 @@ from confluent_kafka.cimpl import NewTopic
 from jsonschema import Draft202012Validator
 
 from quota_ops.report.audit import audit_schema
-from quota_ops.run_folder import RunFolder
-from quota_ops.stages import audit
-from quota_ops.stages.chain import run_stages
+from quota_ops.runs.chain import run_stages
+from quota_ops.stages.report import end_record
+from quota_ops.store.run_folder import RunFolder
 from tests.lab import Lab
 
 KEY = "producer_byte_rate"
@@ -29,7 +29,7 @@ def _topic(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     name = f"audit-{uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": lab.bootstrap})
     admin.create_topics([NewTopic(name, 1, 1)])[name].result()
-    monkeypatch.setenv(audit.TOPIC, name)
+    monkeypatch.setenv(end_record.TOPIC, name)
     monkeypatch.setenv("QUOTA_OPS_CONNECTION_DEMO", str(lab.connection_file))
     yield name
     admin.delete_topics([name])[name].result()
@@ -86,8 +86,8 @@ def test_a_topic_that_is_out_of_reach(
         closed.bind(("127.0.0.1", 0))  # bound and not listening, so that nobody else takes it
         file = lab.root / "audit.properties"
         file.write_text(f"bootstrap.servers=127.0.0.1:{closed.getsockname()[1]}\n")
-        monkeypatch.setenv(audit.TOPIC, "audit")
-        monkeypatch.setenv(audit.CONNECTION, "audit")
+        monkeypatch.setenv(end_record.TOPIC, "audit")
+        monkeypatch.setenv(end_record.CONNECTION, "audit")
         if trouble == "nobody listens":
             monkeypatch.setenv("QUOTA_OPS_CONNECTION_AUDIT", str(file))
         lab.desire({"user=a": {KEY: 1.0}})
@@ -118,7 +118,7 @@ def test_files_are_private(lab: Lab) -> None:
 def test_a_topic_takes_what_has_no_report(lab: Lab, topic: str) -> None:
     """alter, adopt, release and an apply alone end as a run does: in a file and in the topic."""
     lab.desire({"user=a": {KEY: 2.0**20}})
-    audited = {audit.TOPIC: topic}
+    audited = {end_record.TOPIC: topic}
     who = ("--by", "anna", "--reason", "INC-7")
     for command in (
         ("alter", "demo", "--names", "user=a", "--add", f"{KEY}=2 MiB"),
@@ -160,7 +160,7 @@ def test_a_topic_takes_what_has_no_report(lab: Lab, topic: str) -> None:
 def test_an_alter_that_the_topic_misses(lab: Lab) -> None:
     """It is written and kept all the same, and says so."""
     lab.desire({})
-    environment = {audit.TOPIC: "audit", audit.CONNECTION: "nowhere"}
+    environment = {end_record.TOPIC: "audit", end_record.CONNECTION: "nowhere"}
 
     ran = lab.cli(
         "alter", "demo", "--names", "user=a", "--add", f"{KEY}=1", environment=environment

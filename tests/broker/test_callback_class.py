@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.java import find_java
-from quota_ops.sandbox.broker import RunningBroker, start_broker
-from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
-from quota_ops.sandbox.jars import kafka_jars
+from quota_ops.lab.kafka.broker import RunningBroker, start_broker
+from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id
+from quota_ops.lab.kafka.jars import kafka_jars
+from quota_ops.sql.java import find_java
 from tests.lab import Lab, open_lab
 
 NO_LIMITS = Path(__file__).with_name("NoLimits.java")

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from quota_ops import ledger
 from quota_ops.model.guard import Guard
-from quota_ops.run_folder import PLAN, RunFolder
+from quota_ops.store import ledger
+from quota_ops.store.run_folder import PLAN, RunFolder
 from tests.lab import Lab
 from tests.repositories import commit_all, git, head
 from tests.writing import State

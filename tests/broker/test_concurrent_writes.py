@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from quota_ops.stages.chain import CHAINS, run_stages
+from quota_ops.runs.chain import CHAINS, run_stages
 from tests.broker.stage_runs import KEY
 from tests.lab import Lab
 

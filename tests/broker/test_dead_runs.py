@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from quota_ops.at_work import at_work
 from quota_ops.model.outcome import Status
-from quota_ops.run_folder import APPLIED, PLAN, ROLLBACK, RunFolder
-from quota_ops.stages.chain import RESUMED, run_stages
+from quota_ops.runs.chain import RESUMED, run_stages
+from quota_ops.store.run_folder import APPLIED, PLAN, ROLLBACK, RunFolder
+from quota_ops.store.run_marks import at_work
 from tests.broker.going_back import plan_back, write
 from tests.broker.killing import die_in_request
 from tests.broker.stage_runs import KEY, outcomes

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.approval import Author, Decision, Said
 from quota_ops.model.errors import GuardsRefused, Refused
-from quota_ops.run_folder import APPROVAL, PLAN, RunFolder
-from quota_ops.sandbox.broker import RunningBroker
-from quota_ops.stages.asking import answered
-from quota_ops.stages.chain import CHAINS, RESUMED, run_stages
+from quota_ops.runs.approvals import answered
+from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
+from quota_ops.store.run_folder import APPROVAL, PLAN, RunFolder
 from tests.lab import Lab, error_of, open_lab
 from tests.writing import State
 

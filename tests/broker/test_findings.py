@@ -1,7 +1,7 @@
 """Findings of a plan on a real cluster: its brokers say what the files cannot."""
 
+from quota_ops.findings.codes import CODES
 from quota_ops.model.finding import Finding, Place
-from quota_ops.model.finding_codes import CODES
 from tests.lab import Lab
 from tests.writing import State
 

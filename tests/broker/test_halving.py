@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.kafka import halving
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration, alterations
 from quota_ops.model.entity import Entity
 from quota_ops.model.outcome import EntityAnswer, Outcome, Status
 from quota_ops.model.rows import BatchRow
-from quota_ops.run_folder import APPLIED, RunFolder
-from quota_ops.stages import alter, halving
+from quota_ops.runs import alter
+from quota_ops.store.run_folder import APPLIED, RunFolder
 from tests.broker.stage_runs import KEY
 from tests.lab import Lab
 

@@ -5,7 +5,7 @@ import re
 from getpass import getuser
 from subprocess import CompletedProcess
 
-from quota_ops.run_folder import ABOUT, PLAN
+from quota_ops.store.run_folder import ABOUT, PLAN
 from tests.lab import Lab
 
 KEY = "producer_byte_rate"

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from quota_ops import holds
 from quota_ops.model.hold import Hold
 from quota_ops.model.outcome import Status
 from quota_ops.model.specification import parse_exactly
-from quota_ops.run_folder import PLAN, RunFolder
-from quota_ops.stages.chain import RESUMED, run_stages
+from quota_ops.runs.chain import RESUMED, run_stages
+from quota_ops.store import holds
+from quota_ops.store.run_folder import PLAN, RunFolder
 from tests.broker.stage_runs import KEY, outcomes
 from tests.lab import Lab, error_of
 from tests.writing import State

@@ -12,9 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from quota_ops.cli import main
-from quota_ops.frames import text
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.stages import alter, apply
+from quota_ops.runs import alter
+from quota_ops.sql import text
+from quota_ops.stages import apply
 from tests.broker.stage_runs import KEY
 from tests.signals import signals_taken
 from tests.writing import empty

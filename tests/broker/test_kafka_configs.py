@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from quota_ops.cli import main
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.entity import Entity
-from quota_ops.sandbox.broker import RunningBroker
 from tests.broker.kafka_configs import kafka_configs
 from tests.looking import seen_in_time
 from tests.writing import empty

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
+from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.description import Broker, ClusterDescription
 from quota_ops.kafka.preflight import preflight
 from quota_ops.model.errors import (
     ClusterTrouble,

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.description import Broker, ClusterDescription
 from quota_ops.model.errors import Unreachable
 from tests.broker.conftest import Listeners
 from tests.clock import PROMPTLY

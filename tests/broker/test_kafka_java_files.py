@@ -18,11 +18,11 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509 import load_pem_x509_certificates
 
-from quota_ops.java import QUICK_START, find_java
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection, find_connection
+from quota_ops.lab.kafka.jars import kafka_jars
 from quota_ops.model.errors import InvalidInput
-from quota_ops.sandbox.jars import kafka_jars
+from quota_ops.sql.java import QUICK_START, find_java
 from tests.broker.conftest import Listeners, add_scram_user
 from tests.certificates import KEY_PASSWORD
 

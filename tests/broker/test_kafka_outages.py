@@ -8,17 +8,17 @@ from functools import partial
 
 import pytest
 
+from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.description import Broker, ClusterDescription
+from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import NoAnswer, QuotaOpsError, Unreachable, WrongCluster
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import EntityAnswer
 from quota_ops.model.rows import StoredQuota
-from quota_ops.sandbox.broker import RunningBroker
-from quota_ops.stages.chain import CHAINS, run_stages
+from quota_ops.runs.chain import CHAINS, run_stages
 from tests.broker.conftest import Listeners
 from tests.broker.freezing import frozen
 from tests.broker.stage_runs import TEN, After

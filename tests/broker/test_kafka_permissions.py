@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from quota_ops.kafka.cluster import Cluster, open_cluster
+from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import NotAuthorized
 from quota_ops.model.outcome import EntityAnswer
-from quota_ops.sandbox.broker import RunningBroker
 from tests.broker.rights import connection_of, properties_of, rights
 from tests.broker.stage_runs import TEN
 from tests.lab import open_lab

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from quota_ops.kafka.broker_client import BrokerClient
+from quota_ops.kafka.client.broker_client import BrokerClient
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.messages import describe_request
+from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import MAX_NAME_BYTES, Entity
 from quota_ops.model.errors import InvalidInput, Unreachable
-from quota_ops.sandbox.broker import RunningBroker
 from tests.broker.states import described, emptied_cluster
 from tests.writing import alterations, write
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.lab.kafka.broker import RunningBroker
 from tests.cli.test_screens import KEY
 from tests.lab import Lab, open_lab
 

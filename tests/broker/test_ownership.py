@@ -7,8 +7,8 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from quota_ops import ledger
-from quota_ops.run_folder import ADOPTED, PLAN, RELEASED, RunFolder
+from quota_ops.store import ledger
+from quota_ops.store.run_folder import ADOPTED, PLAN, RELEASED, RunFolder
 from tests.lab import Lab
 from tests.writing import State
 

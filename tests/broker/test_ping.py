@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.report.remarks import INCOMPLETE
-from quota_ops.sandbox.broker import RunningBroker
 from tests.broker.conftest import Listeners
 from tests.broker.lacking import Lacking
 from tests.broker.pinging import Pinged, ping

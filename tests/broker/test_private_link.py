@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.kafka.client.description import Broker
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.description import Broker
+from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.cluster_facts import BrokerFacts
 from quota_ops.model.policy import VerifyPolicy
 from quota_ops.model.verification import BOOTSTRAP
-from quota_ops.run_folder import METADATA, RunFolder
-from quota_ops.sandbox.broker import RunningBroker
 from quota_ops.stages import verify
+from quota_ops.store.run_folder import METADATA, RunFolder
 from tests.broker.pinging import Pinged, ping
 from tests.broker.stage_runs import TEN
 from tests.broker.wire import Wire

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.resolution import Limits, Resolution
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.lab.kafka.broker import RunningBroker
+from quota_ops.precedence.resolution import Limits, Resolution
 from tests.broker.states import emptied_cluster
 from tests.broker.working_clients import CONSUME, PRODUCE, Client, measure
 from tests.writing import State, write

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.resolution import Limits
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.lab.kafka.broker import RunningBroker
+from quota_ops.precedence.resolution import Limits
 from tests.broker.states import emptied_cluster
 from tests.broker.throttled_clients import WINDOWS, connection_rate, is_throttled, mutation_rate
 from tests.writing import State, write

@@ -12,8 +12,8 @@ from quota_ops.model.approval import Decision, Said
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import Plan
-from quota_ops.run_folder import APPLIED, PLAN, ROLLBACK, VERIFIED, RunFolder
-from quota_ops.stages.chain import run_stages
+from quota_ops.runs.chain import run_stages
+from quota_ops.store.run_folder import APPLIED, PLAN, ROLLBACK, VERIFIED, RunFolder
 from tests.broker.going_back import guards, kinds, plan_back, reconcile, run_at, write
 from tests.lab import Lab
 from tests.writing import State

@@ -11,27 +11,27 @@ import pytest
 
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.model.errors import ClusterTrouble, InvalidInput, NotAuthorized
-from quota_ops.model.rows import StoredQuota
-from quota_ops.sandbox import broker as broker_module
-from quota_ops.sandbox.broker import RunningBroker, start_broker
-from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
-from quota_ops.sandbox.demo_cluster import (
+from quota_ops.lab.kafka import broker as broker_module
+from quota_ops.lab.kafka.broker import RunningBroker, start_broker
+from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id
+from quota_ops.lab.kafka.demo_cluster import (
     DEMO_CLUSTER_ID,
     sandbox_status,
     start_sandbox,
     stop_sandbox,
 )
-from quota_ops.sandbox.node import last_known
-from quota_ops.sandbox.ready import describes
+from quota_ops.lab.kafka.node import last_known
+from quota_ops.lab.kafka.ready import describes
+from quota_ops.model.errors import ClusterTrouble, InvalidInput, NotAuthorized
+from quota_ops.model.rows import StoredQuota
 from tests.looking import seen_in_time
 from tests.writing import write
 
 PARENT = """\
 import sys, time
 from pathlib import Path
-from quota_ops.sandbox.broker import start_broker
-from quota_ops.sandbox.config import BrokerConfig, random_cluster_id
+from quota_ops.lab.kafka.broker import start_broker
+from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id
 start_broker(BrokerConfig(cluster_id=random_cluster_id()), Path(sys.argv[1]))
 print(flush=True)
 time.sleep(60)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.lab.kafka.demo_cluster import sandbox_status, start_sandbox
+from quota_ops.lab.kafka.node import last_known
 from quota_ops.model.errors import InvalidInput
-from quota_ops.sandbox.demo_cluster import sandbox_status, start_sandbox
-from quota_ops.sandbox.node import last_known
 
 
 @pytest.mark.parametrize("name", ["sandbox", "sandbox/node-1", "connections"])

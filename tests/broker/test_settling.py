@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from quota_ops.at_work import at_work, unmark
 from quota_ops.model.outcome import Status
-from quota_ops.run_folder import APPLIED
-from quota_ops.stages.chain import RESUMED, run_stages
+from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.stages.report import run as leave_report
+from quota_ops.store.run_folder import APPLIED
+from quota_ops.store.run_marks import at_work, unmark
 from tests.broker.killing import die_in_request
 from tests.broker.stage_runs import outcomes
 from tests.broker.test_dead_runs import begin, kill, listed

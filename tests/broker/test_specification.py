@@ -6,15 +6,15 @@ from itertools import product
 import pytest
 from kafka.protocol.admin.client_quotas import DescribeClientQuotasRequest
 
-from quota_ops.kafka.broker_client import BrokerClient
+from quota_ops.kafka.client.broker_client import BrokerClient
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.messages import error_name, stored_quotas
+from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import Match
 from quota_ops.model.specification import parse_filter
-from quota_ops.sandbox.broker import RunningBroker
 from tests.writing import empty, write
 
 USERS, CLIENTS = ("alice", None), ("app", None)

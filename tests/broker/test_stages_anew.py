@@ -2,11 +2,11 @@
 
 import pytest
 
-from quota_ops import ledger
 from quota_ops.model.errors import GuardsRefused, InvalidInput
-from quota_ops.run_folder import APPLIED, PLAN, VERIFIED, RunFolder
-from quota_ops.stages.anew import begin
-from quota_ops.stages.chain import CHAINS, run_stages
+from quota_ops.runs.chain import CHAINS, run_stages
+from quota_ops.store import ledger
+from quota_ops.store.restart import begin
+from quota_ops.store.run_folder import APPLIED, PLAN, VERIFIED, RunFolder
 from tests.broker.stage_runs import KEY, outcomes
 from tests.lab import Lab, error_of
 from tests.writing import State

@@ -7,15 +7,15 @@ from functools import partial
 
 import pytest
 
+from quota_ops.kafka.outcomes import all_of
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.outcome import Status
 from quota_ops.model.rows import DesiredRow
 from quota_ops.model.tables import DESIRED
-from quota_ops.run_folder import VALIDATED
-from quota_ops.run_json import outcomes_json
+from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.stages import apply
-from quota_ops.stages.chain import CHAINS, RESUMED, run_stages
-from quota_ops.stages.outcomes import all_of
+from quota_ops.store.run_folder import VALIDATED
+from quota_ops.store.run_json import outcomes_json
 from tests.broker.stage_runs import KEY, TEN, After, outcomes
 from tests.lab import Lab, error_of
 from tests.writing import State

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quota_ops import holds
+from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.difference import Action
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
@@ -21,8 +21,8 @@ from quota_ops.model.ledger_edits import INTENDED, VERIFIED
 from quota_ops.model.plan import exact
 from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
-from quota_ops.run_folder import RunFolder
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.store import holds
+from quota_ops.store.run_folder import RunFolder
 from tests.engines.cases import Case, cases
 from tests.lab import Lab, open_lab
 from tests.writing import State

@@ -7,12 +7,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from quota_ops import artefact, ledger, parquet
 from quota_ops.model.errors import GuardsRefused, InvalidDesiredState, InvalidInput
 from quota_ops.model.outcome import Status
 from quota_ops.model.tables import ACTUAL, LEDGER
-from quota_ops.run_folder import APPLIED, PLAN, VALIDATED, RunFolder
-from quota_ops.stages.chain import CHAINS, run_stages
+from quota_ops.runs.chain import CHAINS, run_stages
+from quota_ops.store import ledger, local, parquet
+from quota_ops.store.run_folder import APPLIED, PLAN, VALIDATED, RunFolder
 from tests.broker.stage_runs import KEY, TEN, outcomes
 from tests.lab import Lab
 from tests.writing import State
@@ -75,7 +75,7 @@ def test_a_ledger_that_does_not_parse(damage: Callable[[Path], bytes], lab: Lab)
     begin(lab)
     lab.note({**OURS, **OLD})
     damaged = lab.ledger_folder / "00000002.parquet"
-    artefact.write(damaged, damage(lab.ledger_folder / "00000001.parquet"))
+    local.write(damaged, damage(lab.ledger_folder / "00000001.parquet"))
 
     folder, error = lab.refused("reconcile")
 

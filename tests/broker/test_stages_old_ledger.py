@@ -4,8 +4,8 @@ import shutil
 
 from quota_ops.model.errors import GuardsRefused
 from quota_ops.model.specification import parse_exactly
-from quota_ops.run_folder import PLAN, RunFolder
-from quota_ops.stages.ownership import Word, release
+from quota_ops.runs.ownership import Word, release
+from quota_ops.store.run_folder import PLAN, RunFolder
 from tests.broker.stage_runs import KEY
 from tests.lab import Lab
 from tests.writing import State

@@ -2,14 +2,14 @@
 
 import pytest
 
-from quota_ops import artefact
+from quota_ops.kafka.outcomes import all_of
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Status
-from quota_ops.run_folder import APPLIED, batch_file
-from quota_ops.run_json import outcomes_json
-from quota_ops.stages.chain import RESUMED, run_stages
-from quota_ops.stages.outcomes import all_of
-from quota_ops.stages.run import Run
+from quota_ops.runs.chain import RESUMED, run_stages
+from quota_ops.runs.run import Run
+from quota_ops.store import local
+from quota_ops.store.run_folder import APPLIED, batch_file
+from quota_ops.store.run_json import outcomes_json
 from tests.broker.going_back import plan_back, write
 from tests.broker.stage_runs import KEY, TEN, After, outcomes
 from tests.lab import Lab, error_of
@@ -54,7 +54,7 @@ def test_a_resumed_run_that_is_stopped_forgets_nothing(status: Status, lab: Lab)
     stopped = lab.resume(
         run.folder,
         approve=run.approve,
-        progress=After(1, lambda: artefact.write(hold, b"{")),
+        progress=After(1, lambda: local.write(hold, b"{")),
     )
 
     error = error_of(stopped, ("apply",))

@@ -9,12 +9,17 @@ from typing import Any
 
 import pytest
 
+from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.plan import Plan
 from quota_ops.model.report import StageStatus
 from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, LEDGER, Table
-from quota_ops.parquet import to_rows
-from quota_ops.run_folder import (
+from quota_ops.runs.chain import RESUMED, run_stages
+from quota_ops.stages import report as report_stage
+from quota_ops.stages.apply.permission import approved_plan
+from quota_ops.stages.report.run_report import read_report
+from quota_ops.store.parquet import to_rows
+from quota_ops.store.run_folder import (
     ABOUT,
     APPLIED,
     DESCRIBED,
@@ -24,12 +29,7 @@ from quota_ops.run_folder import (
     VERIFIED,
     RunFolder,
 )
-from quota_ops.run_json import plan_from_json
-from quota_ops.sandbox.broker import RunningBroker
-from quota_ops.stages import report as report_stage
-from quota_ops.stages.approval import approved_plan
-from quota_ops.stages.chain import RESUMED, run_stages
-from quota_ops.stages.read_report import read_report
+from quota_ops.store.run_json import plan_from_json
 from tests.lab import Lab, error_of, open_lab
 from tests.writing import State
 

@@ -10,17 +10,17 @@ import pytest
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.preflight import preflight
+from quota_ops.lab.kafka.node import RunningNode
 from quota_ops.model.alteration import alterations
 from quota_ops.model.errors import Refused, Unreachable
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.policy import VerifyPolicy
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
-from quota_ops.run_folder import VERIFIED, RunFolder
-from quota_ops.run_json import verification_from_json
-from quota_ops.sandbox.node import RunningNode
+from quota_ops.runs.chain import run_stages
 from quota_ops.stages import verify
-from quota_ops.stages.chain import run_stages
+from quota_ops.store.run_folder import VERIFIED, RunFolder
+from quota_ops.store.run_json import verification_from_json
 from tests.broker.freezing import frozen
 from tests.broker.pinging import ping
 from tests.broker.stage_runs import KEY, TEN

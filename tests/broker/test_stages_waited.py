@@ -4,12 +4,12 @@ from functools import partial
 
 import pytest
 
-from quota_ops.frames import text
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.tables import ACTUAL
-from quota_ops.run_folder import PLAN, RunFolder
-from quota_ops.stages.chain import CHAINS, RESUMED, run_stages
+from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
+from quota_ops.sql import text
+from quota_ops.store.run_folder import PLAN, RunFolder
 from tests.broker.going_back import plan_back, reconcile, run_at, write
 from tests.broker.stage_runs import KEY, After
 from tests.lab import Lab, error_of

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.desired import standstill
 from quota_ops.model.errors import Refused
 from quota_ops.model.outcome import Status
-from quota_ops.run_folder import APPLIED, PLAN
-from quota_ops.stages import standstill
-from quota_ops.stages.chain import RESUMED, run_stages
+from quota_ops.runs.chain import RESUMED, run_stages
+from quota_ops.store.run_folder import APPLIED, PLAN
 from tests.broker.stage_runs import KEY, TEN, After, outcomes
 from tests.lab import Lab, error_of
 from tests.writing import State

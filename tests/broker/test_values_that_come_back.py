@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from quota_ops import ledger
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.memory import CLEARED, REMEMBERED, SUPERSEDED
 from quota_ops.model.outcome import EntityAnswer
-from quota_ops.run_folder import RunFolder
-from quota_ops.stages import rollback
-from quota_ops.stages.chain import CHAINS, run_stages
+from quota_ops.runs import rollback
+from quota_ops.runs.chain import CHAINS, run_stages
+from quota_ops.store import ledger
+from quota_ops.store.run_folder import RunFolder
 from tests.lab import Lab
 from tests.writing import State
 

@@ -11,13 +11,13 @@ import yaml
 
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
+from quota_ops.lab.kafka.broker import RunningBroker, start_broker
+from quota_ops.lab.kafka.pins import DEFAULT_VERSION, pinned_versions
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import LoginFailed, NotAuthorized
 from quota_ops.model.outcome import EntityAnswer, Status
-from quota_ops.run_folder import PLAN
-from quota_ops.sandbox.broker import RunningBroker, start_broker
-from quota_ops.sandbox.pins import DEFAULT_VERSION, pinned_versions
+from quota_ops.store.run_folder import PLAN
 from tests.broker.rights import SCRAM, connection_of, properties_of, rights, scram_logins, secured
 from tests.broker.stage_runs import outcomes
 from tests.broker.states import described, emptied_cluster, settled

@@ -9,7 +9,7 @@ from kafka.net.compat import KafkaNetClient
 from kafka.protocol.admin.topics import CreateTopicsRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.lab.kafka.broker import RunningBroker
 
 PARTITIONS = 40
 WINDOWS = 2

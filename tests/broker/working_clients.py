@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from kafka import KafkaProducer
 
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.lab.kafka.broker import RunningBroker
 
 PRODUCE, CONSUME = "producer_byte_rate", "consumer_byte_rate"
 BURST, MEASURED = 2.0, 3.0

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.approval import Decision, Said
-from quota_ops.run_folder import PLAN, RunFolder
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.store.run_folder import PLAN, RunFolder
 from tests.cli.test_screens import KEY, STATE, on_a_terminal, said
 from tests.lab import Lab, open_lab
 from tests.writing import State

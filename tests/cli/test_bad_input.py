@@ -17,8 +17,8 @@ from kafka.admin import (
     ResourceType,
 )
 
-from quota_ops.run_folder import PLAN, POLICY
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.lab.kafka.broker import RunningBroker
+from quota_ops.store.run_folder import PLAN, POLICY
 from tests.clock import PROMPTLY
 from tests.lab import Lab, open_lab
 from tests.writing import State

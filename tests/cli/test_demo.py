@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.sandbox.airflow_api import AirflowApi
+from quota_ops.lab.airflow.api import AirflowApi
 from tests.looking import seen_in_time
 
 QUOTA_OPS = (sys.executable, "-m", "quota_ops")
@@ -105,7 +105,7 @@ def test_a_killed_demo_leaves_no_process(tmp_path: Path) -> None:
         assert any("Apache Kafka" in line for line in demo.stdout)
         programs = " ".join(processes(tmp_path).values())
         assert "kafka.Kafka" in programs
-        assert "airflow_parts.py" in programs
+        assert "lab/airflow/parts.py" in programs
         demo.kill()
     assert none_is_left(tmp_path)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.run_folder import PLAN, RunFolder
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.lab.kafka.broker import RunningBroker
+from quota_ops.store.run_folder import PLAN, RunFolder
 from tests.cli.test_screens import KEY, SMALL, STATE, masked
 from tests.lab import Lab, open_lab
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.model.finding_codes import CODES
+from quota_ops.findings.codes import CODES
 
 QUOTAS = """\
 owner: payments

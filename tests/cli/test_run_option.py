@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.run_folder import PLAN
-from quota_ops.run_store import ENVIRONMENT
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.lab.kafka.broker import RunningBroker
+from quota_ops.store.run_folder import PLAN
+from quota_ops.store.run_store import ENVIRONMENT
 from tests.cli.test_screens import KEY
 from tests.lab import Lab, open_lab
 from tests.writing import State

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from quota_ops.run_folder import RunFolder
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.lab.kafka.broker import RunningBroker
+from quota_ops.store.run_folder import RunFolder
 from tests.lab import Lab, open_lab
 from tests.signals import signals_taken
 from tests.writing import State

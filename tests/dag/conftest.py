@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.lab.kafka.broker import RunningBroker
 from tests.dag.embedded import compare_embedded
 from tests.dag.repository import ALICE, Quotas, Repository
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from quota_ops.frames.embedded import EmbeddedEngine
-from quota_ops.frames.job import diff_runs
+from quota_ops.sql.embedded import EmbeddedEngine
+from quota_ops.sql.job import diff_runs
 
 OPERATOR = "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator"
 

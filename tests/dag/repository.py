@@ -15,8 +15,8 @@ import pytest
 
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.run_folder import RunFolder
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.lab.kafka.broker import RunningBroker
+from quota_ops.store.run_folder import RunFolder
 from tests.dag.answering import Answer, napping
 from tests.writing import empty, write
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from quota_ops import ledger
+from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.approval import Decision, Said
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.store import ledger
 from tests.dag.answering import approve, lost, nobody, question, reject
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
 from tests.dag.test_reconcile import ALICE_HAS_1000, DONE, NOT_APPLIED, said

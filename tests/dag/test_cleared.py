@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from quota_ops import ledger
-from quota_ops.run_folder import PLAN, RunFolder
-from quota_ops.run_store import RunStore
-from quota_ops.sandbox.broker import RunningBroker
-from quota_ops.stages.anew import begin
-from quota_ops.stages.overtaken import BEGAN
+from quota_ops.lab.kafka.broker import RunningBroker
+from quota_ops.store import ledger
+from quota_ops.store.restart import begin
+from quota_ops.store.run_folder import PLAN, RunFolder
+from quota_ops.store.run_store import RunStore
+from quota_ops.store.succession import BEGAN
 from tests.dag.answering import reject
 from tests.dag.repository import Quotas, Repository
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput
-from quota_ops.sandbox.broker import RunningBroker
 from tests.dag.repository import ALICE, HOME, Quotas, Repository
 
 LOGIN = {

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from quota_ops.ledger import change
+from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.ledger_edits import VERIFIED, adopt
 from quota_ops.model.report import StageStatus
 from quota_ops.model.rows import LedgerRow
-from quota_ops.run_store import RunStore
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.store.ledger import change
+from quota_ops.store.run_store import RunStore
 from tests.broker.rights import rights
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
 

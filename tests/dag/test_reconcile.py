@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from quota_ops.desired import commit as desired_commit
+from quota_ops.desired.git import commit as desired_commit
 from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.run_folder import RunFolder
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.lab.kafka.broker import RunningBroker
+from quota_ops.store.run_folder import RunFolder
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
 
 STAGES = ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report")

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.lab.airflow.api import AirflowApi
+from quota_ops.lab.airflow.server import RunningAirflow, git_bundle, start_airflow
+from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput
-from quota_ops.run_folder import RunFolder
-from quota_ops.sandbox.airflow import RunningAirflow, git_bundle, start_airflow
-from quota_ops.sandbox.airflow_api import AirflowApi
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.store.run_folder import RunFolder
 from tests.dag.repository import ALICE, Quotas
 
 ROOT = Path(__file__).parents[2]

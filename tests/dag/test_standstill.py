@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from quota_ops import holds
+from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.hold import Hold
 from quota_ops.model.specification import parse_exactly
-from quota_ops.run_store import RunStore
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.store import holds
+from quota_ops.store.run_store import RunStore
 from tests.dag.repository import Quotas, Repository
 from tests.dag.test_reconcile import DONE, said
 

@@ -15,7 +15,7 @@ from kafka.admin import (
 
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.lab.kafka.broker import RunningBroker
 from tests.docs.shell import Shell
 from tests.writing import empty
 

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from quota_ops.cli import main
-from quota_ops.desired.shapes import (
+from quota_ops.desired.yaml.shapes import (
     CLUSTER_FILE,
     FREEZE,
     GUARDS,
@@ -25,12 +25,12 @@ from quota_ops.desired.shapes import (
     SILENCE,
     Shape,
 )
-from quota_ops.model.finding_codes import CODES
+from quota_ops.findings.codes import CODES
+from quota_ops.lab.kafka.pins import DEFAULT_VERSION, pinned_versions
 from quota_ops.model.guard import Guard
 from quota_ops.model.outcome import Status
 from quota_ops.model.policy import GuardLimits
 from quota_ops.model.quota import QUOTA_KEYS
-from quota_ops.sandbox.pins import DEFAULT_VERSION, pinned_versions
 from tests.docs.markdown import ROOT
 from tests.faults.every import EVERY
 from tests.faults.table import on_the_page, section

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from quota_ops.java import QUICK_START, find_java
-from quota_ops.sandbox.jars import kafka_jars
+from quota_ops.lab.kafka.jars import kafka_jars
+from quota_ops.sql.java import QUICK_START, find_java
 from tests.docs.markdown import ROOT
 
 _BEFORE = "git init --quiet && git add . && git commit --quiet --message Quotas\n"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from quota_ops.cli.running import DIFFERENCES_EXIST
+from quota_ops.lab.kafka.pins import pinned_versions
 from quota_ops.model.errors import QuotaOpsError
-from quota_ops.sandbox.pins import pinned_versions
 from tests.docs.generated import SECTIONS, commands
 from tests.docs.markdown import PAGES, ROOT, Page
 from tests.docs.transcript import UPDATE

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.demo.story import STEPS
+from quota_ops.lab.demo.story import STEPS
 from tests.docs.demo import SHOWN, headings, shown_block
 from tests.docs.markdown import PAGES, Page
 from tests.docs.shell import Shell, without_moment

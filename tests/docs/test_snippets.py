@@ -9,7 +9,7 @@ import yaml
 
 from quota_ops.desired.read import read_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.settings import SETTINGS
+from quota_ops.kafka.connection.settings import SETTINGS
 from tests.docs.markdown import PAGES, ROOT, Block, Page
 from tests.docs.transcript import UPDATE
 

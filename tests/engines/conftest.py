@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from quota_ops.frames.embedded import EmbeddedEngine
+from quota_ops.sql.embedded import EmbeddedEngine
 
 if TYPE_CHECKING:
-    from quota_ops.frames.spark import SparkEngine
+    from quota_ops.sql.spark import SparkEngine
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +20,7 @@ def embedded() -> EmbeddedEngine:
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkEngine]":
     """Spark in this process, as `--engine spark` starts it."""
-    from quota_ops.frames.spark import SparkEngine, local_session  # noqa: PLC0415 - a JVM
+    from quota_ops.sql.spark import SparkEngine, local_session  # noqa: PLC0415 - a JVM
 
     with local_session([]) as session:
         yield SparkEngine(session)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from quota_ops.model.difference import Difference
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER
-from quota_ops.run_folder import RunFolder
+from quota_ops.store.run_folder import RunFolder
 from tests.engines.oracle import FROM
 
 

@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from quota_ops.frames.spark import SMALL_JVM
-from quota_ops.sandbox.process import OwnProcess, launch
+from quota_ops.lab.kafka.process import OwnProcess, launch
+from quota_ops.sql.spark import SMALL_JVM
 
 ROOT = Path(__file__).parents[2]
 JOB = ROOT / "spark_jobs" / "diff_quotas.py"

@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from quota_ops import parquet
-from quota_ops.frames import text
-from quota_ops.frames.job import Engine, diff_runs
-from quota_ops.frames.spark import SparkEngine
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import BATCHES, DIFFERENCES
-from quota_ops.stages import alter
+from quota_ops.runs import alter
+from quota_ops.sql import text
+from quota_ops.sql.job import Engine, diff_runs
+from quota_ops.sql.spark import SparkEngine
+from quota_ops.store import parquet
 from tests.engines.runs import batches, put
 
 CLUSTER = "c"

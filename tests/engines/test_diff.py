@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.frames.embedded import EmbeddedEngine, settings_alone
-from quota_ops.frames.job import Engine, diff_runs
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import DesiredRow
 from quota_ops.model.tables import ACTUAL
-from quota_ops.run_folder import RunFolder
+from quota_ops.sql.embedded import EmbeddedEngine, settings_alone
+from quota_ops.sql.job import Engine, diff_runs
+from quota_ops.store.run_folder import RunFolder
 from tests.engines.cases import Case, cases
 from tests.engines.runs import batches, differences, put
 

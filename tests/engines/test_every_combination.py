@@ -6,9 +6,9 @@ from math import isnan, nan
 from pathlib import Path
 from typing import NamedTuple
 
-from quota_ops.frames.job import Engine, diff_runs
 from quota_ops.model.difference import Difference
 from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
+from quota_ops.sql.job import Engine, diff_runs
 from tests.engines.oracle import decide
 from tests.engines.runs import differences, put
 

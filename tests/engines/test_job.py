@@ -6,13 +6,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from quota_ops import parquet
-from quota_ops.frames.embedded import EmbeddedEngine
-from quota_ops.frames.job import diff_runs
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import BATCHES, CLUSTERS, DIFFERENCES, Table
-from quota_ops.run_folder import RunFolder
+from quota_ops.sql.embedded import EmbeddedEngine
+from quota_ops.sql.job import diff_runs
+from quota_ops.store import parquet
+from quota_ops.store.run_folder import RunFolder
 from tests.engines.runs import differences, put
 
 ROW = ("user=a", "producer_byte_rate", 1.0)

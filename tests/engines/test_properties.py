@@ -9,15 +9,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from quota_ops import parquet
-from quota_ops.frames.embedded import EmbeddedEngine
-from quota_ops.frames.job import Engine
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.entity import Entity
 from quota_ops.model.plan import exact
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, DIFFERENCES, HOLDS, LEDGER
-from quota_ops.run_folder import RunFolder
+from quota_ops.sql.embedded import EmbeddedEngine
+from quota_ops.sql.job import Engine
+from quota_ops.store import parquet
+from quota_ops.store.run_folder import RunFolder
 from tests.engines.oracle import decide
 
 LEFT_ALONE = {Action.REPORT, Action.HELD}

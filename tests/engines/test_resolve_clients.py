@@ -14,15 +14,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from quota_ops import parquet
-from quota_ops.frames.embedded import EmbeddedEngine
-from quota_ops.frames.resolve import Resolver, resolve_clients, resolved_rows
-from quota_ops.frames.spark import SMALL_JVM
 from quota_ops.model.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.resolution import CLIENT_KEYS, Limits
-from quota_ops.model.resolved import RESOLVED
 from quota_ops.model.rows import StoredQuota
+from quota_ops.precedence.resolution import CLIENT_KEYS, Limits
+from quota_ops.precedence.tables import RESOLVED
+from quota_ops.sql.embedded import EmbeddedEngine
+from quota_ops.sql.resolve import Resolver, resolve_clients, resolved_rows
+from quota_ops.sql.spark import SMALL_JVM
+from quota_ops.store import parquet
 from tests.engines.client_files import WRITERS, Client, write_csv, write_jsonl
 
 NAMES = ("a", "b", 'c, "d"', "é\n<default>")

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.frames.embedded import EmbeddedEngine
-from quota_ops.frames.job import diff_runs
 from quota_ops.model.difference import Difference
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow
+from quota_ops.sql.embedded import EmbeddedEngine
+from quota_ops.sql.job import diff_runs
 from tests.engines.runs import batches, differences, put
 from tests.engines.submitting import standalone_cluster, submit, workers_used
 

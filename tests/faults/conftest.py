@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.sandbox.broker import RunningBroker
+from quota_ops.lab.kafka.broker import RunningBroker
 from tests.docs.markdown import Page
 from tests.faults.every import EVERY
 from tests.faults.machine import Machine, start_machine

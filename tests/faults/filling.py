@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from quota_ops import artefact, cli
+from quota_ops import cli
 from quota_ops.model.errors import QuotaOpsError
+from quota_ops.store import local
 from tests.broker.killing import run
 
 FULL = 75
@@ -28,7 +29,7 @@ def fill_at(
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     setattr(cli, "tell", tell)  # noqa: B010
     for verb in ("write", "create"):
-        setattr(artefact, verb, _filling(getattr(artefact, verb), name))
+        setattr(local, verb, _filling(getattr(local, verb), name))
     run(environment, arguments)
 
 

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from quota_ops.frames import text
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.policy import VerifyPolicy
-from quota_ops.run_folder import RunFolder
-from quota_ops.stages import apply, intent
-from quota_ops.stages.chain import CHAINS
+from quota_ops.runs.chain import CHAINS
+from quota_ops.sql import text
+from quota_ops.stages import apply
+from quota_ops.stages.apply import intent
+from quota_ops.store.run_folder import RunFolder
 from tests.faults.runs_at_once import at
 from tests.faults.scene import AFTER, KEY, Scene
 from tests.faults.table import Seen, fault

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
+from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.description import Broker, ClusterDescription
-from quota_ops.stages.chain import CHAINS, READ_ONLY, RESUMED
+from quota_ops.runs.chain import CHAINS, READ_ONLY, RESUMED
 from tests.broker.stage_runs import After
 from tests.broker.wire import Wire
 from tests.faults.scene import Scene

@@ -2,7 +2,7 @@
 
 import time
 
-from quota_ops.stages.chain import CHAINS
+from quota_ops.runs.chain import CHAINS
 from tests.broker.stage_runs import After
 from tests.faults.machine import FENCING
 from tests.faults.scene import Scene

@@ -4,8 +4,8 @@ import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from quota_ops.run_folder import PLAN
-from quota_ops.stages.chain import CHAINS
+from quota_ops.runs.chain import CHAINS
+from quota_ops.store.run_folder import PLAN
 from tests.broker.test_decisions import approves
 from tests.faults.filling import FULL, fill_at
 from tests.faults.scene import AFTER, BEFORE, KEY, Scene

@@ -9,9 +9,9 @@ from functools import partial
 from typing import IO, Any, NamedTuple
 
 from quota_ops.model.outcome import DONE
-from quota_ops.run_folder import APPLIED, PLAN, RunFolder
-from quota_ops.stages.chain import CHAINS, RESUMED, run_stages
-from quota_ops.stages.run import Run
+from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
+from quota_ops.runs.run import Run
+from quota_ops.store.run_folder import APPLIED, PLAN, RunFolder
 from tests.broker.stage_runs import After
 from tests.faults.scene import AFTER, BEFORE, CHANGED, KEY, Scene
 from tests.faults.table import Seen, fault

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from quota_ops.frames import text
+from quota_ops.kafka import settling
 from quota_ops.model.difference import WRITES
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.outcome import DONE
 from quota_ops.report.remarks import warnings
-from quota_ops.run_folder import APPLIED, RunFolder
-from quota_ops.stages import settle
-from quota_ops.stages.chain import CHAINS, run_stages
-from quota_ops.stages.read_report import read_report
-from quota_ops.stages.run import Run
+from quota_ops.runs.chain import CHAINS, run_stages
+from quota_ops.runs.run import Run
+from quota_ops.sql import text
+from quota_ops.stages.report.run_report import read_report
+from quota_ops.store.run_folder import APPLIED, RunFolder
 from tests.faults.machine import Machine
 from tests.lab import Lab
 from tests.writing import State
@@ -54,7 +54,7 @@ class Scene:
 
     def hurry(self, verifying: float = 0.2) -> None:
         """Let runs wait for a silent cluster no longer than a test can."""
-        self.patch.setattr(settle, "PATIENCE", 0.5)
+        self.patch.setattr(settling, "PATIENCE", 0.5)
         self.patch.setattr("quota_ops.stages.verify.deadline", lambda _rows: verifying)
 
     def start(self, **options: Any) -> Run:

@@ -6,9 +6,9 @@ import time
 from datetime import datetime, tzinfo
 from typing import Self
 
+from quota_ops.runs.chain import CHAINS, RESUMED
+from quota_ops.runs.run import Run
 from quota_ops.stages import apply
-from quota_ops.stages.chain import CHAINS, RESUMED
-from quota_ops.stages.run import Run
 from tests.broker.kafka_configs import kafka_configs
 from tests.broker.stage_runs import After
 from tests.faults.scene import AFTER, BEFORE, KEY, Scene

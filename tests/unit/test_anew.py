@@ -8,8 +8,8 @@ import pytest
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import DIFFERENCES
-from quota_ops.run_folder import RunFolder
-from quota_ops.stages.anew import set_aside
+from quota_ops.store.restart import set_aside
+from quota_ops.store.run_folder import RunFolder
 
 
 def no_listing(_path: Path) -> Iterator[Path]:

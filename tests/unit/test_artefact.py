@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops import artefact
 from quota_ops.model.errors import InvalidInput
+from quota_ops.store import local
 
 FILE_LIMIT = 4096
 
@@ -20,8 +20,8 @@ def test_a_place_holds_what_was_written_last(tmp_path: Path) -> None:
     """Folders are made on the way, and the last write is what is read."""
     place = tmp_path / "a" / "b" / "c.json"
 
-    artefact.write(place, b"first")
-    artefact.write(place, b"second")
+    local.write(place, b"first")
+    local.write(place, b"second")
 
     assert place.read_bytes() == b"second"
     assert [path.name for path in place.parent.iterdir()] == ["c.json"]
@@ -31,7 +31,7 @@ def test_a_place_is_created_once(tmp_path: Path) -> None:
     """Who comes second changes nothing, and is told."""
     place = tmp_path / "1.parquet"
 
-    assert (artefact.create(place, b"first"), artefact.create(place, b"second")) == (True, False)
+    assert (local.create(place, b"first"), local.create(place, b"second")) == (True, False)
     assert place.read_bytes() == b"first"
     assert [path.name for path in tmp_path.iterdir()] == ["1.parquet"]
 
@@ -42,7 +42,7 @@ def test_of_many_creators_one_wins(tmp_path: Path) -> None:
     contents = [bytes([number]) * 50_000 for number in range(16)]
 
     with ThreadPoolExecutor(16) as writers:
-        won = list(writers.map(lambda content: artefact.create(place, content), contents))
+        won = list(writers.map(lambda content: local.create(place, content), contents))
 
     assert won.count(True) == 1
     assert place.read_bytes() == contents[won.index(True)]
@@ -52,7 +52,7 @@ def test_of_many_creators_one_wins(tmp_path: Path) -> None:
 def test_a_place_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A place is a path, from the root or from here."""
     monkeypatch.chdir(tmp_path)
-    artefact.write(Path("below/a"), b"content")
+    local.write(Path("below/a"), b"content")
 
     assert (tmp_path / "below" / "a").read_bytes() == b"content"
 
@@ -61,18 +61,18 @@ def test_a_place_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_full_disk_leaves_nothing_half_written(how: str, tmp_path: Path) -> None:
     """What was there stays, nothing half-written is beside it, and the error says what to do."""
     old, new = tmp_path / "old", tmp_path / "new"
-    artefact.write(old, b"old")
+    local.write(old, b"old")
     place = old if how == "write" else new
     script = f"""
 import resource, signal, sys
 from pathlib import Path
-from quota_ops import artefact
 from quota_ops.model.errors import InvalidInput
-artefact.write(Path({str(tmp_path / "warm")!r}), b"")
+from quota_ops.store import local
+local.write(Path({str(tmp_path / "warm")!r}), b"")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, ({FILE_LIMIT}, {FILE_LIMIT}))
 try:
-    artefact.{how}(Path({str(place)!r}), bytes({2 * FILE_LIMIT}))
+    local.{how}(Path({str(place)!r}), bytes({2 * FILE_LIMIT}))
 except InvalidInput as error:
     sys.exit(str(error))
 """
@@ -98,7 +98,7 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     place = tmp_path / "file" / "below"
 
     with pytest.raises(InvalidInput) as refused:
-        artefact.write(place, b"content")
+        local.write(place, b"content")
 
     assert str(refused.value) == (
         f"{place} cannot be written: File exists\n  {place.parent} is in the way: move it aside."
@@ -120,4 +120,4 @@ def test_what_to_do_about_a_file(number: int, said: str) -> None:
     """The remedy is of the cause, and never another run store, which would have no ledger."""
     error = OSError(number, os.strerror(number), "/store/x.part", None, "/store/x")
 
-    assert str(artefact.remedy(error)).startswith(said)
+    assert str(local.remedy(error)).startswith(said)

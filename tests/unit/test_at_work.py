@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.at_work import GRACE, Life, at_work, is_overdue, life
-from quota_ops.run_store import RunStore
+from quota_ops.store.run_marks import GRACE, Life, at_work, is_overdue, life
+from quota_ops.store.run_store import RunStore
 
 LONG_AGO = (datetime.now(UTC) - 2 * GRACE).isoformat()
 JUST_NOW = (datetime.now(UTC) - timedelta(minutes=1)).isoformat()

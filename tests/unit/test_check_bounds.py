@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from quota_ops.cli import main
-from quota_ops.desired import checkout, files
-from quota_ops.desired.nodes import Room
+from quota_ops.desired import files
 from quota_ops.desired.read import read_cluster
+from quota_ops.desired.yaml import checkout
+from quota_ops.desired.yaml.nodes import Room
 from quota_ops.model.errors import InvalidDesiredState
 
 CLUSTER_YAML = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"

@@ -9,13 +9,13 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from quota_ops.desired import nodes
-from quota_ops.desired.checkout import open_folder
-from quota_ops.desired.nodes import Room, read_document
-from quota_ops.desired.problems import Problems
 from quota_ops.desired.read import read_cluster
-from quota_ops.desired.scalars import is_plain
 from quota_ops.desired.schema import cluster_schema, quotas_schema
+from quota_ops.desired.yaml import nodes
+from quota_ops.desired.yaml.checkout import open_folder
+from quota_ops.desired.yaml.nodes import Room, read_document
+from quota_ops.desired.yaml.problems import Problems
+from quota_ops.desired.yaml.scalars import is_plain
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.problem import Problem
 

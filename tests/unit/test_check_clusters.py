@@ -8,8 +8,8 @@ import pytest
 from click.exceptions import Exit
 
 from quota_ops.cli.check import check_clusters
-from quota_ops.desired.checkout import Folder
 from quota_ops.desired.read import find_clusters, read_cluster, refuse_strays
+from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 
 CLUSTER_YAML = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.desired.read import read_cluster, read_policy
-from quota_ops.desired.source import MAX_FILE_BYTES
+from quota_ops.desired.yaml.source import MAX_FILE_BYTES
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.problem import Problem
 

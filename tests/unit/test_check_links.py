@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from quota_ops.cli import main
-from quota_ops.desired.checkout import Entry, Folder
+from quota_ops.desired.yaml.checkout import Entry, Folder
 from tests.unit.hostile_links import ABOVE, IN_PLACE, LINKS, QUOTAS, write_cluster
 
 SECRET = "correct-horse-battery-staple"

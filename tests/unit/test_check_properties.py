@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from quota_ops.desired import nodes
-from quota_ops.desired.nodes import garbage_collector_off
 from quota_ops.desired.read import read_cluster
-from quota_ops.desired.scalars import Misread, read_text
 from quota_ops.desired.schema import quotas_schema
+from quota_ops.desired.yaml import nodes
+from quota_ops.desired.yaml.nodes import garbage_collector_off
+from quota_ops.desired.yaml.scalars import Misread, read_text
 from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.quota import QUOTA_KEYS, parse_limit

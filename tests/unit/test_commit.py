@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.desired.commit import read_with_commit
 from quota_ops.desired.files import is_read, list_quotas_files, open_cluster
-from quota_ops.desired.problems import Problems
+from quota_ops.desired.git.commit import read_with_commit
+from quota_ops.desired.yaml.problems import Problems
 from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance
 from tests.repositories import (
     CLUSTER,

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from quota_ops.cli import main
-from quota_ops.desired.commit import BundleVersion, read_with_commit
+from quota_ops.desired.git.commit import BundleVersion, read_with_commit
 from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.errors import GitFailed, InvalidDesiredState, InvalidInput
 from tests.repositories import TEAM, commit_all, found, git, head, uncommitted, write_cluster

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from quota_ops.kafka.client.tls import tls_context
 from quota_ops.kafka.connection import Connection, find_connection
-from quota_ops.kafka.settings import SETTINGS, confluent_options, kafka_python_options
-from quota_ops.kafka.tls import tls_context
+from quota_ops.kafka.connection.settings import SETTINGS, confluent_options, kafka_python_options
 from quota_ops.model.errors import InvalidInput
 
 CASES = [

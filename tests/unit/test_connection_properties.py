@@ -7,11 +7,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from quota_ops.kafka.client.description import Broker
 from quota_ops.kafka.connection import Connection, find_connection
-from quota_ops.kafka.description import Broker
-from quota_ops.kafka.jaas import parse_jaas
-from quota_ops.kafka.java_properties import read_java
-from quota_ops.kafka.settings import ALIASES, SETTINGS
+from quota_ops.kafka.connection.jaas import parse_jaas
+from quota_ops.kafka.connection.java_properties import read_java
+from quota_ops.kafka.connection.settings import ALIASES, SETTINGS
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.policy import CONNECTION_NAME
 

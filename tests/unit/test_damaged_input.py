@@ -10,9 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from quota_ops import ledger
 from quota_ops.desired.read import read_cluster
-from quota_ops.history import past_run
 from quota_ops.kafka.connection import Connection
 from quota_ops.model import ledger_edits
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
@@ -25,7 +23,13 @@ from quota_ops.model.rows import LedgerRow
 from quota_ops.model.snapshot import read_snapshot
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
 from quota_ops.report.screen import line, plain
-from quota_ops.run_folder import (
+from quota_ops.runs.chain import run_stages
+from quota_ops.runs.run import Run
+from quota_ops.stages import report
+from quota_ops.stages.apply.permission import approved_plan
+from quota_ops.store import ledger
+from quota_ops.store.history import past_run
+from quota_ops.store.run_folder import (
     APPLIED,
     FACTS,
     METADATA,
@@ -35,12 +39,8 @@ from quota_ops.run_folder import (
     VERIFIED,
     RunFolder,
 )
-from quota_ops.run_json import outcomes_json, verification_json
-from quota_ops.run_store import RunStore
-from quota_ops.stages import report
-from quota_ops.stages.approval import approved_plan
-from quota_ops.stages.chain import run_stages
-from quota_ops.stages.run import Run
+from quota_ops.store.run_json import outcomes_json, verification_json
+from quota_ops.store.run_store import RunStore
 
 CLUSTER_FILE = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\nprotect: [{user: boss}]\n"
 QUOTAS_FILE = """\

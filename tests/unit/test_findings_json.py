@@ -6,7 +6,12 @@ from typing import Any
 import pytest
 
 from quota_ops.model.finding import Finding, Place, Silence
-from quota_ops.run_json import checked_from_json, checked_json, finding_json, findings_from_json
+from quota_ops.store.run_json import (
+    checked_from_json,
+    checked_json,
+    finding_json,
+    findings_from_json,
+)
 
 FINDING = Finding("QO105", "client-id=app", "request_percentage", "Never holds.", "Remove it.")
 FINDINGS = (

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.forked import forked
+from quota_ops.stages.forked import forked
 
 _SCRIPT = """
 import os, threading
 from pathlib import Path
-from quota_ops.forked import forked
+from quota_ops.stages.forked import forked
 
 def work():
     with Path("told").open("a") as told:
@@ -122,7 +122,7 @@ def test_an_error_of_work_that_is_not_forked_keeps_the_block_from_running(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Where nobody tells how many threads there are, the work is done first, and ends it all."""
-    monkeypatch.setattr("quota_ops.forked._THREADS", Path("no such folder"))
+    monkeypatch.setattr("quota_ops.stages.forked._THREADS", Path("no such folder"))
 
     def work() -> None:
         raise ValueError

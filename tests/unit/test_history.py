@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from quota_ops.history import past_run, past_runs
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.report import StageResult, StageStatus
-from quota_ops.run_folder import RunFolder
-from quota_ops.run_names import find_run
-from quota_ops.run_store import RunStore
-from quota_ops.stages.read_report import read_finished
+from quota_ops.stages.report.run_report import read_finished
+from quota_ops.store.history import past_run, past_runs
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_names import find_run
+from quota_ops.store.run_store import RunStore
 
 CASES = yaml.safe_load(
     (Path(__file__).parents[1] / "cases" / "history" / "runs.yaml").read_text("utf-8")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops import holds
 from quota_ops.model.errors import InvalidInput
+from quota_ops.store import holds
 from tests.unit.test_model_hold import ALICE, NOW, hold, user
 
 BOB = hold(user("bob"), 1)

@@ -69,7 +69,7 @@ def test_names_say_what_is_in_a_module() -> None:
 
 def test_lock_files_hold_no_addresses() -> None:
     """Whoever installs decides where from: the locks name packages and hashes only."""
-    locks = sorted(ROOT.glob("*.lock")) + sorted(ROOT.glob("quota_ops/sandbox/versions/*/*"))
+    locks = sorted(ROOT.glob("*.lock")) + sorted(ROOT.glob("quota_ops/lab/kafka/versions/*/*"))
 
     assert [lock.name for lock in locks if "://" in lock.read_text()] == []
 

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quota_ops.cli import main
-from quota_ops.desired.groups import GroupBy, group_of
-from quota_ops.desired.imported import import_quotas
-from quota_ops.desired.protecting import with_protected
+from quota_ops.desired.export.groups import GroupBy, group_of
+from quota_ops.desired.export.imported import import_quotas
+from quota_ops.desired.export.protection import with_protected
+from quota_ops.desired.export.writable import LeftOut, sort_out
 from quota_ops.desired.read import read_cluster
-from quota_ops.desired.writable import LeftOut, sort_out
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import any_accepts
 from quota_ops.model.policy import Policy

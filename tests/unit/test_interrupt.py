@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from quota_ops.cli.interrupt import SIGNALS, Interrupted, exit_code, heard, interrupted_words
-from quota_ops.frames import embedded
+from quota_ops.sql import embedded
 from tests.signals import signals_taken
 
 

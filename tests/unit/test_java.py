@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.java import find_java
 from quota_ops.model.errors import MissingTool
+from quota_ops.sql.java import find_java
 
 
 def put_java(folder: Path, says: str) -> Path:
@@ -92,7 +92,7 @@ def test_a_java_that_cannot_be_asked_is_named(
     only_here: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     """A Java that hangs, or is no program, is an error soon, not a wait or a traceback."""
-    monkeypatch.setattr("quota_ops.java.PATIENCE", 0.2)
+    monkeypatch.setattr("quota_ops.sql.java.PATIENCE", 0.2)
     java = put_program(only_here, text)
     with pytest.raises(MissingTool) as error:
         find_java()
@@ -102,7 +102,7 @@ def test_a_java_that_cannot_be_asked_is_named(
 
 def test_spark_wants_the_same_java(only_here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An old Java is named before Spark is started on it, and what needs no Java beside it."""
-    from quota_ops.frames.spark import local_session  # noqa: PLC0415 - pyspark
+    from quota_ops.sql.spark import local_session  # noqa: PLC0415 - pyspark
 
     # A session that an earlier test of this process left running would be used as it is.
     monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)

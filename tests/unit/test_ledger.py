@@ -11,8 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from quota_ops import ledger, ledger_notes, parquet
-from quota_ops.ledger import Ledger
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.ledger_edits import INTENDED, VERIFIED
 from quota_ops.model.memory import CLEARED, SUPERSEDED, LedgerKey, ledger_key
@@ -20,6 +18,8 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Memory, Policy
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import ACTUAL, LEDGER
+from quota_ops.store import ledger, ledger_notes, parquet
+from quota_ops.store.ledger import Ledger
 
 KEY = "producer_byte_rate"
 POLICY = Policy("demo", "id", "demo")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops import ledger, ledger_end
 from quota_ops.model.errors import InvalidInput
+from quota_ops.store import ledger, ledger_end
 from tests.unit.test_ledger import POLICY, add, row
 
 

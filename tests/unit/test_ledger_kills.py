@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from quota_ops.model import ledger_edits
 from quota_ops.model.memory import CLEARED, LedgerKey, remember
 from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
-from quota_ops.stages.intent import is_as_planned
+from quota_ops.stages.apply.intent import is_as_planned
 from tests.engines.oracle import decide
 
 CLUSTER, KEY = "c", "producer_byte_rate"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quota_ops.model.address import address
+from quota_ops.precedence.address import address
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import yaml
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.plan import Plan
-from quota_ops.run_folder import FACTS, RunFolder
-from quota_ops.run_store import RunStore
 from quota_ops.stages import check
-from quota_ops.stages.findings import leave_findings
+from quota_ops.stages.plan.findings import leave_findings
+from quota_ops.store.run_folder import FACTS, RunFolder
+from quota_ops.store.run_store import RunStore
 from tests.unit.report_sample import CLUSTER_ID
 from tests.unit.test_model_findings import CLUSTER_YAML, told
 

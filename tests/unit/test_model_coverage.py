@@ -28,11 +28,18 @@ OPTIONS = ("-qx", "-n0", "-p", "no:cacheprovider", "--hypothesis-profile=few")
 
 
 def test_every_branch_of_the_model_is_run(tmp_path: Path) -> None:
-    """The tests of quota_ops/model alone reach each of its lines and branches.
+    """The tests of these rooms alone reach each of their lines and branches.
 
     Few examples of each property do, so that no branch is reached by luck alone.
     """
-    run = ["run", "--source=quota_ops/model", "-m", "pytest", *OPTIONS, *TESTS]
+    run = [
+        "run",
+        "--source=quota_ops/model,quota_ops/findings,quota_ops/precedence",
+        "-m",
+        "pytest",
+        *OPTIONS,
+        *TESTS,
+    ]
     report = ["report", "--fail-under=100", "--skip-covered", "--show-missing"]
     for arguments in (run, report):
         ended = subprocess.run(

@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from quota_ops.desired.read import read_cluster
+from quota_ops.findings.codes import CODES, DecidedBy
+from quota_ops.findings.silences import spoken
 from quota_ops.model.finding import Finding
-from quota_ops.model.finding_codes import CODES, DecidedBy
-from quota_ops.model.silence import spoken
 
 CASES = tuple(
     pytest.param(case, id=f"{path.stem}: {case['case']}")

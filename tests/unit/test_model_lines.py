@@ -10,10 +10,10 @@ from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.one_off import read_changes
 from quota_ops.model.quota import same
-from quota_ops.model.resolution import Limits
-from quota_ops.model.resolved import limit_rows
 from quota_ops.model.rows import StoredQuota
 from quota_ops.model.snapshot import read_snapshot
+from quota_ops.precedence.resolution import Limits
+from quota_ops.precedence.tables import limit_rows
 
 ALICE = Entity.of({USER: "alice"})
 texts = st.text(st.characters(exclude_categories=["Cs"]))

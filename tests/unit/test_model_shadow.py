@@ -6,8 +6,8 @@ from itertools import product
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from quota_ops.findings.shadowing import Hiding
 from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
-from quota_ops.model.shadow import Hiding
 from tests.unit.resolve_oracle import ABSENT, DEFAULT, limit, tags
 
 USERS, CLIENTS = ("alice", "bob"), ("app", "etl")

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from quota_ops import artefact, ledger
 from quota_ops.model.errors import InvalidInput
-from quota_ops.numbered import create_next, file_name
-from quota_ops.run_folder import RunFolder
-from quota_ops.run_store import RunStore
+from quota_ops.store import ledger, local
+from quota_ops.store.numbered_files import create_next, file_name
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import RunStore
 from tests.unit.test_ledger import add, row
 
 
@@ -37,7 +37,7 @@ def test_a_link_that_was_made_and_reported_as_there_is_ours(
 
     monkeypatch.setattr(Path, "hardlink_to", make_and_report)
 
-    assert artefact.create(tmp_path / "1.json", b"mine")
+    assert local.create(tmp_path / "1.json", b"mine")
     assert next_of(tmp_path / "holds") == 1
     assert [one.name for one in (tmp_path / "holds").iterdir()] == ["00000001.json"]
 

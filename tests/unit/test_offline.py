@@ -13,17 +13,17 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from quota_ops import ledger
 from quota_ops.cli import main
 from quota_ops.desired.read import read_policy
 from quota_ops.model import ledger_edits
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import LedgerRow
-from quota_ops.run_folder import RunFolder
-from quota_ops.run_store import RunStore
-from quota_ops.snapshot import Snapshot
 from quota_ops.stages import check, describe
+from quota_ops.store import ledger
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import RunStore
+from quota_ops.store.snapshot import Snapshot
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 UNKNOWN = tuple(

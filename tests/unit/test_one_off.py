@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from quota_ops.desired.one_off import OneOff
+from quota_ops.desired.export.one_off import OneOff
 from quota_ops.desired.read import Desired
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity

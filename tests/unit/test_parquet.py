@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quota_ops import parquet
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import ACTUAL, COUNT, DESIRED, FLAG, LEDGER, NUMBER, TEXT, Table
+from quota_ops.store import parquet
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     TEXT: st.text(st.characters(exclude_categories=["Cs"])),

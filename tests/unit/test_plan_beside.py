@@ -19,14 +19,14 @@ TAKEN = {"entity": {"user": "alice"}, "key": "producer_byte_rate", "value": 1.0}
 _SCRIPT = """
 import os, time
 from pathlib import Path
-from quota_ops import artefact
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
-from quota_ops.run_folder import PLAN, RunFolder
-from quota_ops.run_store import RunStore
-from quota_ops.stages import chain
-from quota_ops.stages.run import Run
+from quota_ops.store import local
+from quota_ops.store.run_folder import PLAN, RunFolder
+from quota_ops.store.run_store import RunStore
+from quota_ops.runs import chain
+from quota_ops.runs.run import Run
 
-HERE, write = os.getpid(), artefact.write
+HERE, write = os.getpid(), local.write
 
 def trouble(place, content):
     if place.name == PLAN:
@@ -34,7 +34,7 @@ def trouble(place, content):
         TROUBLE
     write(place, content)
 
-artefact.write = trouble
+local.write = trouble
 store = RunStore(Path("store"))
 folder = RunFolder.start(store.new_run("demo"), cluster="demo", commit=None).keeping()
 run = Run(folder, Path("demo"), store, None, actual=Path("snapshot.jsonl"), allow=ALLOW)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quota_ops.model.entity import Entity
-from quota_ops.model.resolution import LEVELS, Limits, Resolution, level_of
 from quota_ops.model.rows import StoredQuota
+from quota_ops.precedence.resolution import LEVELS, Limits, Resolution, level_of
 from tests.unit.resolve_oracle import ABSENT, DEFAULT, limit, tags
 
 PRODUCER = "producer_byte_rate"

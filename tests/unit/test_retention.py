@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from quota_ops import claims, cli, ledger, retention
-from quota_ops.history import past_run
+from quota_ops import cli
 from quota_ops.model import tables as tables_module
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.tables import Table
-from quota_ops.retention import LEDGER_FILES, find_expired, remove
-from quota_ops.run_folder import RunFolder
-from quota_ops.run_store import RunStore
+from quota_ops.store import claims, ledger, retention
+from quota_ops.store.history import past_run
+from quota_ops.store.retention import LEDGER_FILES, find_expired, remove
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import RunStore
 from tests.unit.test_ledger import add, row
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

@@ -11,8 +11,8 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageResult, StageStatus
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.tables import BATCHES, DIFFERENCES
-from quota_ops.run_folder import ABOUT, APPLIED, POLICY, RunFolder
-from quota_ops.run_json import outcomes_json
+from quota_ops.store.run_folder import ABOUT, APPLIED, POLICY, RunFolder
+from quota_ops.store.run_json import outcomes_json
 
 
 @pytest.fixture(name="folder")

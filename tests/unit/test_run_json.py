@@ -17,7 +17,7 @@ from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import json_number
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
-from quota_ops.run_json import (
+from quota_ops.store.run_json import (
     about_from_json,
     outcomes_from_json,
     outcomes_json,

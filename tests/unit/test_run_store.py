@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops import artefact
 from quota_ops.model.errors import InvalidInput
-from quota_ops.run_store import ENVIRONMENT, RunStore, find_run_store, store_of
+from quota_ops.store import local
+from quota_ops.store.run_store import ENVIRONMENT, RunStore, find_run_store, store_of
 
 
 def mode(path: Path) -> int:
@@ -24,15 +24,15 @@ def test_a_store_is_private(first: str, tmp_path: Path) -> None:
     store = RunStore(root)
     place = store.holds("id") / "1.json"
     writes: dict[str, Callable[[], object]] = {
-        "run": lambda: artefact.write(store.new_run("demo") / "run.json", b"1"),
-        "hold": lambda: artefact.create(place, b"1"),
-        "ledger": lambda: artefact.write(store.ledger("id") / "1.parquet", b"1"),
+        "run": lambda: local.write(store.new_run("demo") / "run.json", b"1"),
+        "hold": lambda: local.create(place, b"1"),
+        "ledger": lambda: local.write(store.ledger("id") / "1.parquet", b"1"),
     }
     before = os.umask(0)
     try:
         writes[first]()
         store.new_run("other")
-        artefact.write(place, b"2")
+        local.write(place, b"2")
     finally:
         os.umask(before)
 

@@ -24,9 +24,9 @@ while not Path(f"{sys.argv[1]}.ends").exists():
 PARENT = """\
 import os, sys, time
 from pathlib import Path
-from quota_ops.sandbox import airflow_parts
-from quota_ops.sandbox.process import launch
-command = [sys.executable, "-I", airflow_parts.__file__, "--mark", "scheduler", "api-server"]
+from quota_ops.lab.airflow import parts
+from quota_ops.lab.kafka.process import launch
+command = [sys.executable, "-I", parts.__file__, "--mark", "scheduler", "api-server"]
 launch(command, mark="--mark", log=Path("log").resolve(), environment=os.environ, detached=False)
 time.sleep(60)
 """

@@ -2,7 +2,7 @@
 
 import base64
 
-from quota_ops.sandbox.config import BrokerConfig, random_cluster_id, server_properties
+from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id, server_properties
 
 COMMON = """\
 inter.broker.listener.name=PLAINTEXT

@@ -4,12 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.lab.kafka.connection_file import connection_file, remove_connection, write_connection
 from quota_ops.model.errors import InvalidInput
-from quota_ops.sandbox.connection_file import (
-    connection_file,
-    remove_connection,
-    write_connection,
-)
 
 OWN = "bootstrap.servers=kafka-1:9094\n"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.lab.kafka.jars import counted, kafka_jars
+from quota_ops.lab.kafka.pins import DEFAULT_VERSION, pinned_versions, pins_of
 from quota_ops.model.errors import InvalidInput, MissingTool
-from quota_ops.sandbox.jars import counted, kafka_jars
-from quota_ops.sandbox.pins import DEFAULT_VERSION, pinned_versions, pins_of
 
 JAR = "re2j-1.8.jar"
 

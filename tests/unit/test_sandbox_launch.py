@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.sandbox import launch
-from quota_ops.sandbox.node import RunningNode, mark_of
+from quota_ops.lab.kafka import launch
+from quota_ops.lab.kafka.node import RunningNode, mark_of
 from tests.looking import seen_in_time
 from tests.signals import signals_taken
 

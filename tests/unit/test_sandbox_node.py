@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from quota_ops.cli.sandbox import sandbox
-from quota_ops.sandbox.node import RunningNode, last_known, mark_of, remember
+from quota_ops.lab.kafka.node import RunningNode, last_known, mark_of, remember
 
 SLEEP = "import time; time.sleep(60)"
 DEAF = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); {SLEEP}"

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops import parquet, sequence
 from quota_ops.model.commit import Provenance
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import LEDGER
-from quota_ops.run_folder import RunFolder
-from quota_ops.run_store import RunStore
-from quota_ops.sequence import last_number, newest_runs, take_number
-from quota_ops.stages.overtaken import note_beginning, take_number_above
+from quota_ops.store import parquet, run_numbers
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_numbers import last_number, newest_runs, take_number
+from quota_ops.store.run_store import RunStore
+from quota_ops.store.succession import note_beginning, take_number_above
 
 
 def began(store: RunStore, commit: str | None = None) -> RunFolder:
@@ -30,7 +30,7 @@ def number_of(folder: RunFolder) -> int | None:
 
 def test_numbers_count_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first is 1; a folder holds few of them, and one that was just made may be empty."""
-    monkeypatch.setattr(sequence, "_EACH", 3)
+    monkeypatch.setattr(run_numbers, "_EACH", 3)
 
     assert last_number(tmp_path / "sequence") == 0
     assert [take_number(tmp_path / "sequence", b"{}") for _ in range(7)] == [1, 2, 3, 4, 5, 6, 7]

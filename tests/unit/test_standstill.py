@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from quota_ops.desired.standstill import standstill
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plan import digest
 from quota_ops.model.policy import Freeze, Policy
-from quota_ops.stages.standstill import standstill
 
 HOUR = 3600
 WEEKEND = Freeze("0 18 * * fri", "Europe/Berlin", 62 * HOUR, "the weekend")

@@ -1,0 +1,1 @@
+"""Desired state written from a cluster, as a person would write it."""

@@ -1,0 +1,101 @@
+"""What desired state says of a change that somebody makes without it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from quota_ops.desired.export.quotas_text import left_out_comments, quota_entry
+from quota_ops.desired.export.writable import sort_out
+from quota_ops.desired.read import Desired
+from quota_ops.model.entity import Entity
+from quota_ops.model.filter import any_accepts
+from quota_ops.model.hold import Hold, hold_on
+from quota_ops.model.policy import DriftPolicy
+from quota_ops.model.quota import format_limit
+from quota_ops.model.rows import BatchRow, DesiredRow, StoredQuota
+
+_UNLESS = ", unless a guard blocks it or it needs approval"
+_SET_BACK = {
+    DriftPolicy.REPAIR: f"the next reconcile sets it back{_UNLESS}",
+    DriftPolicy.ASK: "the next plan asks a person whether to set it back",
+    DriftPolicy.REPORT: "drift is only reported, so it stays",
+}
+
+
+class OneOff:
+    """Changes seen from Git: whether it will set them back, and what would keep them."""
+
+    def __init__(
+        self, desired: Desired, holds: Sequence[Hold] = (), standstill: str | None = None
+    ) -> None:
+        self._policy, self._holds, self._standstill = desired.policy, holds, standstill
+        self._rows = {(row.entity, row.key): row for row in desired.rows}
+
+    def remark(self, row: BatchRow) -> str:
+        """What becomes of a changed row when Git is applied next, and who keeps it from that."""
+        asked = self._rows.get((row.entity, row.key))
+        if asked is not None:
+            return self._described(row, asked)
+        if row.after is None:
+            return "Git does not ask for it either"
+        if self._policy.clear_unmanaged and any_accepts(
+            self._policy.scope, Entity.parse(row.entity)
+        ):
+            clears = f"the next reconcile clears it{_UNLESS}{self._when}"
+            return f"Git does not know it: {self._kept(row, 'clears it') or clears}"
+        return "Git does not know it, and leaves it alone"
+
+    def _described(self, row: BatchRow, asked: DesiredRow) -> str:
+        place = f"{asked.file}:{asked.line}"
+        if asked.value == row.after:
+            return f"as {place} says"
+        wanted = format_limit(asked.key, asked.value)
+        drift = self._policy.drift
+        when = self._when if drift is DriftPolicy.REPAIR else ""
+        kept = None if drift is DriftPolicy.REPORT else self._kept(row, "sets it back")
+        return f"{place} says {wanted}: {kept or _SET_BACK[drift] + when}"
+
+    def _kept(self, row: BatchRow, undoes: str) -> str | None:
+        """Return why no reconcile undoes the change for a while; None where one may."""
+        hold = hold_on(self._holds, Entity.parse(row.entity))
+        if hold is not None:
+            return f"no reconcile {undoes} while it is {hold.text}"
+        if self._standstill is not None:
+            return f"no reconcile {undoes} while the cluster is {self._standstill}"
+        return None
+
+    @property
+    def _when(self) -> str:
+        return f" (schedule {self._policy.schedule})" if self._policy.schedule else ""
+
+    def to_keep(self, rows: Iterable[BatchRow]) -> Iterator[str]:
+        """The lines of YAML that would keep the changes; none when Git says the same already."""
+        ordered = sorted(rows, key=lambda row: row.entity)
+        for entity, group in groupby(ordered, key=lambda row: row.entity):
+            changes = {row.key: row.after for row in group}
+            asked = {key: row for (one, key), row in self._rows.items() if one == entity}
+            if all(
+                value == (asked[key].value if key in asked else None)
+                for key, value in changes.items()
+            ):
+                continue
+            yield from self._entry(entity, asked, changes)
+
+    def _entry(
+        self, entity: str, asked: dict[str, DesiredRow], changes: dict[str, float | None]
+    ) -> Iterator[str]:
+        place = next((f"{row.file}:{row.line}" for row in asked.values()), None)
+        values = {key: row.value for key, row in asked.items()} | changes
+        stored = [
+            StoredQuota(Entity.parse(entity), key, value)
+            for key, value in values.items()
+            if value is not None
+        ]
+        if not stored:
+            yield f"  # {place}: take out the entry of {entity}\n"
+            return
+        writable, left_out = sort_out(stored)
+        if writable and place is not None:
+            yield f"  # {place}: in place of the entry of {entity}\n"
+        reason = next((row.reason for row in asked.values() if row.reason), None)
+        yield from (quota_entry(one, reason) for one in writable)
+        yield left_out_comments(left_out)

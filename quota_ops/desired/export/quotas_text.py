@@ -1,0 +1,45 @@
+"""Desired state written as a person would: a quotas file, and what a policy is to protect."""
+
+from collections.abc import Iterable, Iterator
+
+from quota_ops.desired.export.spelling import spell_comment, spell_filter, spell_name, spell_text
+from quota_ops.desired.export.writable import LeftOut, Writable
+from quota_ops.model.entity import Entity
+
+UNASSIGNED = "unassigned"
+"""The owner until a team says that quotas are theirs."""
+
+
+def quotas_file(quotas: Iterable[Writable], owner: str = UNASSIGNED) -> str:
+    """The text of a quotas file."""
+    entries = "".join(map(quota_entry, quotas))
+    listed = f"\n{entries}" if entries else " []\n"
+    return f"owner: {spell_text(owner)}\n\nquotas:{listed}"
+
+
+def quota_entry(quota: Writable, reason: str | None = None) -> str:
+    """One entry of `quotas`, a limit a line, and why."""
+    first, *others = (f"{kind}: {spell_name(name)}\n" for kind, name in quota.entity.user_first)
+    parts = f"  - {first}{''.join(f'    {part}' for part in others)}"
+    limits = "".join(f"      {key}: {limit}\n" for key, limit in quota.limits)
+    why = f"    reason: {spell_text(reason)}\n" if reason else ""
+    return f"{parts}    limits:\n{limits}{why}"
+
+
+def protect_lines(left_out: Iterable[LeftOut]) -> Iterator[str]:
+    """Entries of `protect`, each after its reason; what needs no entry is a comment alone."""
+    seen: set[Entity] = set()
+    for one in left_out:
+        yield f"  # {_said(one)}\n"
+        if one.protect and one.entity not in seen:
+            seen.add(one.entity)
+            yield f"  - {spell_filter(one.entity)}\n"
+
+
+def left_out_comments(left_out: Iterable[LeftOut]) -> str:
+    """What a quotas file leaves out, as comments at its end."""
+    return "".join(f"# left out: {_said(one)}\n" for one in left_out)
+
+
+def _said(one: LeftOut) -> str:
+    return spell_comment(f"{one.entity.text}  {one.reason}")

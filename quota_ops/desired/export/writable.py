@@ -1,0 +1,105 @@
+"""Which stored quotas a quotas file can hold, and why the others can not."""
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import NamedTuple
+
+from quota_ops.desired.export.spelling import spell_limit
+from quota_ops.desired.names import require_canonical
+from quota_ops.desired.yaml.scalars import Misread, show
+from quota_ops.desired.yaml.shapes import ANY
+from quota_ops.model.entity import IP, Entity
+from quota_ops.model.quota import QUOTA_KEYS, format_limit, unalterable
+from quota_ops.model.rows import StoredQuota
+from quota_ops.precedence.address import address
+
+
+class Writable(NamedTuple):
+    """What a file can say of an entity: keys, and their limits as YAML."""
+
+    entity: Entity
+    limits: tuple[tuple[str, str], ...]
+
+
+class LeftOut(NamedTuple):
+    """What a file cannot say, and why; `protect` says that the whole entity is to be left alone."""
+
+    entity: Entity
+    reason: str
+    protect: bool
+
+
+def sort_out(
+    stored: Iterable[StoredQuota],
+) -> tuple[tuple[Writable, ...], tuple[LeftOut, ...]]:
+    """Stored quotas in order of their entities: those that a file can hold, and those left out.
+
+    Of an entity with a value that YAML refuses nothing is written; a row that brokers let nobody
+    alter (an unknown type or key) is left out by itself.
+    """
+    rows = sorted(stored, key=lambda row: (row.entity.text, row.key))
+    twins = _spellings(row.entity for row in rows)
+    writable, left_out = [], []
+    for entity, group in groupby(rows, key=lambda row: row.entity):
+        values = {row.key: row.value for row in group}
+        left_out += [
+            LeftOut(entity, f"{key}: {reason}", protect=False)
+            for key in values
+            if (reason := unalterable(entity.types, key)) is not None
+        ]
+        known = {key: one for key, one in values.items() if unalterable(entity.types, key) is None}
+        if not known:
+            continue
+        if (why := _why_not(entity, known, twins)) is not None:
+            left_out.append(LeftOut(entity, *why))
+        else:
+            writable.append(Writable(entity, tuple(_limits(known))))
+    return tuple(writable), tuple(left_out)
+
+
+def _limits(values: Mapping[str, float]) -> Iterable[tuple[str, str]]:
+    for name, key in QUOTA_KEYS.items():
+        if name in values and (limit := spell_limit(key, values[name])) is not None:
+            yield name, limit
+
+
+def _why_not(
+    entity: Entity, values: Mapping[str, float], twins: Mapping[str, list[str]]
+) -> tuple[str, bool] | None:
+    reason = _wrong_address(entity, twins) or _wrong_value(values)
+    if reason is None:
+        return None
+    if ANY in entity.as_dict().values():
+        return f"{reason}; an entry of protect cannot name it, {ANY} means everybody", False
+    return reason, True
+
+
+def _wrong_value(values: Mapping[str, float]) -> str | None:
+    for name, value in values.items():
+        if spell_limit(QUOTA_KEYS[name], value) is None:
+            return f"{name} is {format_limit(name, value)}, which no YAML may ask for"
+    return None
+
+
+def _wrong_address(entity: Entity, twins: Mapping[str, list[str]]) -> str | None:
+    name = entity.as_dict().get(IP)
+    if name is None:
+        return None
+    others = [show(one) for one in twins[address(name) or name] if one != name]
+    if others:
+        return f"the same address as {', '.join(others)}: brokers obey what was changed last"
+    try:
+        require_canonical(name)
+    except Misread as wrong:
+        return f"{wrong.message} {wrong.remedy}"
+    return None
+
+
+def _spellings(entities: Iterable[Entity]) -> dict[str, list[str]]:
+    """The names of addresses by what they mean."""
+    spelled: dict[str, dict[str, None]] = {}
+    for entity in entities:
+        name = entity.as_dict().get(IP)
+        if name is not None and len(entity.parts) == 1:
+            spelled.setdefault(address(name) or name, {})[name] = None
+    return {meant: list(names) for meant, names in spelled.items()}

@@ -1,0 +1,174 @@
+"""A cluster's files as they were read, compared with the commit that is checked out."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha1, sha256
+from itertools import chain, islice
+from pathlib import Path
+from time import monotonic, sleep
+
+from quota_ops.desired.cluster_file import CLUSTER_YAML
+from quota_ops.desired.files import NESTED, is_read, list_quotas_files, open_cluster
+from quota_ops.desired.git import Entry, Repository
+from quota_ops.desired.read import Desired, read_cluster
+from quota_ops.desired.yaml.problems import Problems
+from quota_ops.desired.yaml.source import MAX_FILE_BYTES, unread
+from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance
+from quota_ops.model.errors import GitFailed, InvalidDesiredState, InvalidInput, find_limit
+from quota_ops.model.problem import Problem
+
+_LEFT_OUT = (
+    "The checkout leaves out this file of its commit: its quotas would read as removed.",
+    "Check it out (git sparse-checkout disable, git update-index --no-skip-worktree FILE).",
+)
+_SHA_1 = 40
+"""The digits of an object's id where a repository uses SHA-1; otherwise it is SHA-256."""
+_SETTLED_AFTER = 10.0
+_PAUSE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class BundleVersion:
+    """The version of a DAG bundle as Airflow states it, and where its files are.
+
+    `bare` is the bundle's own repository; None when it has none.
+    """
+
+    name: str
+    root: Path
+    bare: Path | None
+
+
+def read_with_commit(
+    folder: Path,
+    *,
+    given: str | None = None,
+    bundle: BundleVersion | None = None,
+    must_know: bool = False,
+) -> tuple[Desired, Provenance]:
+    """Read a cluster's folder whole, and find the commit that has exactly these bytes.
+
+    A commit that is `given` counts unless it is the one found. Raises what `read_cluster` does,
+    InvalidDesiredState also when the checkout lacks a file that nobody deleted; InvalidInput when
+    it changes all the time; GitFailed when Git does not tell, `must_know` and none is given.
+    """
+    until = monotonic() + _SETTLED_AFTER
+    while True:
+        desired = read_cluster(folder)
+        try:
+            found = _find_commit(folder, desired.contents, bundle)
+        except GitFailed as error:
+            if must_know and given is None:
+                raise
+            found = Provenance(failure=error.message)
+        if not found.uncommitted or _is_settled(folder, desired.contents):
+            return desired, found if given in {None, found.commit} else Provenance.given(given)
+        if monotonic() > until:
+            raise InvalidInput(
+                f"The files of {folder} change while they are read.",
+                "Try again when Git has finished. If none is at work, one was killed and left "
+                "index.lock in the .git folder: remove it.",
+            )
+        sleep(_PAUSE)
+
+
+def read_whole_checkout(folder: Path) -> Desired:
+    """Read a cluster's folder; InvalidDesiredState also for files that its checkout leaves out.
+
+    Nothing else is compared with Git, which need not be there.
+    """
+    try:
+        desired = read_cluster(folder)
+    except InvalidDesiredState as invalid:
+        raise invalid.adding(_left_out(folder)) from None
+    if problems := _left_out(folder):
+        raise InvalidDesiredState(problems, files=desired.files, quotas=len(desired.rows))
+    return desired
+
+
+def _left_out(folder: Path) -> list[Problem]:
+    """Find the files that a checkout leaves out; none where Git does not reply, or of a link."""
+    try:
+        with open_cluster(folder):
+            checkout = Repository.of_checkout(folder)
+            skipped = frozenset() if checkout is None else checkout.skipped()
+    except (GitFailed, OSError):
+        return []
+    absent = (one for one in skipped if is_read(one) and not os.path.lexists(folder / one))
+    return list(_missing(folder, {}, absent))
+
+
+def _find_commit(
+    folder: Path, contents: Mapping[str, bytes], bundle: BundleVersion | None
+) -> Provenance:
+    if (checkout := Repository.of_checkout(folder)) is not None:
+        commit = checkout.head()
+        entries = {} if commit is None else checkout.entries(commit)
+        lost = _lost(entries, contents)
+        skipped = checkout.skipped() if lost else frozenset()
+        lacking = [path for path in lost if path in skipped]
+    elif bundle is not None and bundle.bare is not None:
+        checkout = Repository.of_export(folder, bundle.bare, bundle.root)
+        commit = checkout.resolve(bundle.name)
+        entries = checkout.entries(commit)
+        lacking = lost = _lost(entries, contents)  # as by sparse_dirs: nobody deletes one here
+    elif bundle is not None:
+        return Provenance(bundle.name, CommitSource.AIRFLOW)
+    else:
+        return Provenance()
+    if problems := list(_missing(folder, entries, lacking)):
+        raise InvalidDesiredState(problems, files=len(contents), quotas=0)
+    changed = (
+        path
+        for path, content in contents.items()
+        if not _is_committed(path, content, entries.get(path), checkout)
+    )
+    if uncommitted := tuple(sorted(islice(chain(lost, changed), MOST_UNCOMMITTED))):
+        return Provenance(uncommitted=uncommitted, base=commit)
+    return Provenance(commit, CommitSource.COMPARED)
+
+
+def _lost(entries: Mapping[str, Entry], contents: Mapping[str, bytes]) -> list[str]:
+    """The paths of a commit that would have been read, and were not there."""
+    return [path for path in entries if path not in contents and is_read(path)]
+
+
+def _is_committed(path: str, content: bytes, entry: Entry | None, repository: Repository) -> bool:
+    """Whether a commit has these bytes, or Git would make its own of them (line ends, LFS)."""
+    if entry is None or not entry.is_file:
+        return False
+    algorithm = sha1 if len(entry.object_id) == _SHA_1 else sha256
+    blob = algorithm(b"blob %d\0" % len(content), usedforsecurity=False)
+    blob.update(content)
+    same = entry.object_id == blob.hexdigest()
+    return same or entry.object_id == repository.blob_id(path, content)
+
+
+def _missing(
+    folder: Path, entries: Mapping[str, Entry], lacking: Iterable[str]
+) -> Iterator[Problem]:
+    for path in sorted(lacking):
+        yield unread(str(folder / path), *_LEFT_OUT)
+    for path, entry in entries.items():
+        if entry.is_submodule and is_read(path):
+            yield unread(str(folder / path), *NESTED)
+
+
+def _is_settled(folder: Path, contents: Mapping[str, bytes]) -> bool:
+    """Whether nobody is changing the files: what was read stands there still, and no Git works.
+
+    Git's lock is looked at first: what a Git left half done that has ended since reads otherwise.
+    """
+    checkout = Repository.of_checkout(folder)
+    if checkout is not None and checkout.is_locked():
+        return False
+    try:
+        with open_cluster(folder) as opened:
+            names = (CLUSTER_YAML, *list_quotas_files(opened, Problems()))
+            now = {name: opened.read(name, MAX_FILE_BYTES) for name in names}
+    except OSError as error:
+        if find_limit(error):
+            raise
+        return False
+    return now == contents

@@ -1,0 +1,203 @@
+"""YAML text to PyYAML's nodes: scalars as written, places kept, nothing expanded, nothing run."""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import yaml
+
+from quota_ops.desired.yaml.checkout import Folder
+from quota_ops.desired.yaml.problems import Problems
+from quota_ops.desired.yaml.scalars import show
+from quota_ops.desired.yaml.source import Source, read_source
+
+MAX_DEPTH = 20
+"""Our files nest five deep; PyYAML composes by recursion and would overflow the C stack."""
+
+MAX_VALUES = 2_000_000
+"""In all files of a cluster; each becomes a node. A quota of three limits has eleven."""
+
+MAX_CHARACTERS = 64 * 2**20
+"""In all files of a cluster, comments included."""
+
+MOST_HIDDEN = 5
+"""The aliases and tags of a file that are named one by one."""
+
+
+class _Flat:
+    """What a loader does for each node, cut down to counting them, and how deep they are.
+
+    No tag is resolved: a scalar is its text, whatever YAML would make of it.
+    """
+
+    depth = values = 0
+    most = MAX_VALUES
+
+    def descend_resolver(self, parent: yaml.Node | None, _index: Any) -> None:
+        self.depth = depth = self.depth + 1
+        self.values = values = self.values + 1
+        if (depth > MAX_DEPTH or values > self.most) and parent is not None:
+            problem = "too many values" if values > self.most else "nested too deep"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=parent.start_mark)
+
+    def ascend_resolver(self) -> None:
+        self.depth -= 1
+
+    def resolve(self, _kind: Any, _value: Any, _implicit: Any) -> str:
+        return ""
+
+
+def flat(base: type) -> Any:
+    """PyYAML's C or pure-Python base loader, reading flat."""
+    return type("FlatLoader", (_Flat, base), {})
+
+
+LOADER = flat(getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+"""The C loader is ten times as fast; PyYAML lacks it where it was built without libyaml."""
+
+_QUOTE = ("A plain text cannot start with CHAR.", "Put it in quotes.")
+_COLON = "A colon stands where YAML takes none."
+_COMPLAINTS = {
+    "nested too deep": (f"More than {MAX_DEPTH} levels are nested here.", "Our files need five."),
+    "too many values": (
+        f"The cluster's files up to here hold more than {MAX_VALUES:,} values.",
+        "Take out what is not needed.",
+    ),
+    "another document": (
+        "A second YAML document starts here.",
+        "Keep one document in a file, or move this one to a file of its own.",
+    ),
+    "undefined alias": _QUOTE,
+    "alphabetic or numeric character": _QUOTE,
+    "cannot start any token": _QUOTE,
+    "mapping values are not allowed": (
+        _COLON,
+        'Indent the fields of one level alike, and quote a text that holds ": ".',
+    ),
+    "found unexpected ':'": (_COLON, "Leave a space after it, or quote the text."),
+    "unexpected end of stream": ("The quote that starts here is never closed.", "Close it."),
+    "expected ',' or": ("A comma or a closing bracket is missing.", "Count the brackets."),
+    "duplicate anchor": ("An anchor of this name stands above.", "Leave anchors out."),
+}
+"""YAML's commonest complaints, by words that both loaders use, as we say them."""
+
+
+@contextmanager
+def garbage_collector_off() -> Iterator[None]:
+    """Keep Python's cycle collector from walking a million fresh nodes again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+class Document(NamedTuple):
+    """A file's text and the root of its nodes."""
+
+    source: Source
+    root: yaml.Node
+
+
+@dataclass
+class Room:
+    """How much the files of a cluster may still hold; below zero they hold too much."""
+
+    values: int = MAX_VALUES
+    characters: int = MAX_CHARACTERS
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no further file is read, so that time and memory have a bound."""
+        return self.values < 0 or self.characters < 0
+
+
+def read_document(folder: Folder, name: str, problems: Problems, room: Room) -> Document | None:
+    """Read and compose a file; None, and problems, when that cannot be done whole."""
+    source = read_source(folder, name, problems)
+    if source is None:
+        return None
+    room.characters -= len(source.text)
+    if room.characters < 0:
+        size = MAX_CHARACTERS >> 20
+        message = f"The cluster's files up to here hold more than {size} MiB of text."
+        source.refuse_at(0, 0, message, "Take out what is not needed.")
+        return None
+    root = compose(source, room)
+    return None if root is None else Document(source, root)
+
+
+def compose(source: Source, room: Room) -> yaml.Node | None:
+    """The root node of the one document in a file; None, and problems, when there is none."""
+    loader = LOADER(source.text)
+    loader.most = room.values
+    try:
+        root: yaml.Node | None = loader.get_single_node()
+    except yaml.MarkedYAMLError as error:
+        _refuse_syntax(source, error)
+        return None
+    finally:
+        room.values -= loader.values
+        loader.dispose()
+    if root is None:
+        source.refuse_at(0, 0, "The file is empty.", "Write its fields, or remove it.")
+        return None
+    return None if _refuse_hidden(source) else root
+
+
+def _refuse_syntax(source: Source, error: yaml.MarkedYAMLError) -> None:
+    complaint = ", ".join(filter(None, (error.problem, error.context)))
+    mark: Any = error.problem_mark
+    end = len(source.text.rstrip())
+    if error.context_mark is not None and (mark.index >= end or "scanning an alias" in complaint):
+        mark = error.context_mark  # where it starts tells more than where it went wrong
+    char = source.text[mark.index : mark.index + 1]
+    if char == "\t":
+        message, remedy = "A tab stands where YAML takes only spaces.", "Indent with spaces."
+    elif char == ":" and "node content" in complaint:
+        message, remedy = _QUOTE
+    else:
+        message, remedy = next(
+            (said for words, said in _COMPLAINTS.items() if words in complaint),
+            (
+                f"This is not YAML: {complaint}.",
+                "Look at the quotes, brackets and indentation here and on the line before.",
+            ),
+        )
+    line = min(mark.line, len(source.lines) - 1)
+    column = mark.column if line == mark.line else len(source.lines[line])
+    source.refuse_at(line, column, message.replace("CHAR", char), remedy)
+
+
+def _refuse_hidden(source: Source) -> bool:
+    """Refuse what makes a line mean more than it says; true when there was any.
+
+    An alias is refused even where it would not explode: a change at its anchor would change
+    quotas on lines that a review does not show.
+    """
+    if "&" not in source.text and "!" not in source.text:
+        return False
+    found = 0
+    for event in yaml.parse(source.text, LOADER):
+        if isinstance(event, yaml.AliasEvent):
+            message = f"*{show(str(event.anchor))} is an alias."
+            remedy = "Write the values out, so that a review shows every limit that changes."
+        elif getattr(event, "tag", None) is not None:
+            message = "A YAML tag stands here."
+            remedy = "Leave it out: names and texts are read as they are written."
+        else:
+            continue
+        start: Any = event.start_mark
+        end: Any = event.end_mark
+        found += 1
+        if found > MOST_HIDDEN:
+            message = "More aliases or tags from here on."
+        length = end.column - start.column
+        source.refuse_at(start.line, start.column, message, remedy, length=length)
+        if found > MOST_HIDDEN:
+            break
+    return found > 0

@@ -1,0 +1,175 @@
+"""A YAML file as text: read whole or refused, and the place where its problems are pointed at."""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import yaml
+
+from quota_ops.desired.unopened import LinkError, NotAFileError, TooLargeError
+from quota_ops.desired.yaml.checkout import Folder
+from quota_ops.desired.yaml.problems import Problems
+from quota_ops.model.errors import find_limit
+from quota_ops.model.problem import Problem
+from quota_ops.model.unseen import UNSEEN
+
+MAX_FILE_BYTES = 16 * 2**20
+"""About a hundred thousand quotas; a larger file is no desired state."""
+LINK = ("This is a link, and no link is followed.", "Replace it with what it leads to.")
+LINK_ABOVE = (
+    "Replace it with the folder; if no commit can change the link, name the folder it leads to."
+)
+NOT_A_FILE = ("This is not a plain file.", "Remove it.")
+_MAX_EXCERPT = 160
+_FIVE_DIGITS = 0x10000
+
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_LINE_BREAK = re.compile(r"\r\n|\n|\r")
+# Besides what YAML forbids: line breaks that only YAML 1.1 knows, which would make our line
+# numbers differ from an editor's, and the signs that reverse text, which make a review lie.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of one file, and the list that its problems are added to.
+
+    `file` is the path as a person typed it, `name` the path below the cluster's folder, `content`
+    the bytes that the text was made of.
+    """
+
+    file: str
+    name: str
+    text: str
+    problems: Problems
+    content: bytes = b""
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines, without what ends them."""
+        return _LINE_BREAK.split(self.text)
+
+    @cached_property
+    def has_unseen(self) -> bool:
+        """Whether anything stands here that nobody sees."""
+        return not self.text.isascii() and UNSEEN.search(self.text) is not None
+
+    @property
+    def lists_more(self) -> bool:
+        """Whether a further problem would be listed; what finds its remedy may be left out."""
+        return self.problems.has_room(self.file)
+
+    def place(self, node: yaml.Node) -> str:
+        """The place of a node, `desired_state/demo/payments.yaml:8`."""
+        return f"{self.file}:{node.start_mark.line + 1}"
+
+    def refuse(self, node: yaml.Node, message: str, remedy: str | None = None) -> None:
+        """Add a problem that underlines the node, up to the end of its first line."""
+        start, end = node.start_mark, node.end_mark
+        last = end.column if end.line == start.line else len(self.lines[start.line])
+        self.refuse_at(start.line, start.column, message, remedy, length=last - start.column)
+
+    def refuse_at(
+        self, line: int, column: int, message: str, remedy: str | None = None, *, length: int = 1
+    ) -> None:
+        """Add a problem at a line and column that count from 0."""
+        if not self.lists_more:
+            self.problems.count_unlisted(self.file)
+            return
+        excerpt = _excerpt(self.lines[line], column)
+        room = 1 if excerpt is None else len(excerpt) - column
+        underlined = max(1, min(length, room))
+        self.problems.add(
+            Problem(self.file, line + 1, column + 1, message, remedy, excerpt, underlined)
+        )
+
+    def refuse_unseen(self, node: yaml.Node) -> bool:
+        """Add a problem where a node holds what nobody sees, unless it is written as an escape.
+
+        True when there is one. A name that reads as another and is none would pass a review.
+        """
+        start = node.start_mark
+        found = UNSEEN.search(self.text, start.index, node.end_mark.index)
+        return self._refuse_char(found, start.line, start.column)
+
+    def refuse_invisible(self) -> bool:
+        """Add a problem at the first character that no text may hold; true when there is one."""
+        return self._refuse_char(_INVISIBLE.search(self.text))
+
+    def _refuse_char(self, found: re.Match[str] | None, line: int = 0, column: int = 0) -> bool:
+        """Add a problem where a character was found, in a search that began at this place."""
+        if found is None:
+            return False
+        *lines, last = _LINE_BREAK.split(self.text[found.pos : found.start()])
+        code = ord(found[0])
+        escape = f"\\u{code:04x}" if code < _FIVE_DIGITS else f"\\U{code:08x}"
+        self.refuse_at(
+            line + len(lines),
+            len(last) + (0 if lines else column),
+            f"The invisible character U+{code:04X} stands here.",
+            f'Take it out; where a name holds it, write it as "{escape}" in double quotes.',
+        )
+        return True
+
+
+def read_source(folder: Folder, name: str, problems: Problems) -> Source | None:
+    """Read a file whole; None, and a problem, when it cannot be read or is not UTF-8 text."""
+    file = str(folder.path / name)
+    try:
+        data = folder.read(name, MAX_FILE_BYTES)
+    except TooLargeError as error:
+        size = f"{error.size / 2**20:.0f} MiB; up to {MAX_FILE_BYTES >> 20} are read."
+        problems.add(unread(file, f"The file has {size}", "Split it by team."))
+        return None
+    except OSError as error:
+        problems.add(not_opened(error, file))
+        return None
+    if data.startswith(_UTF_16):
+        problems.add(unread(file, "The file is UTF-16.", "Save it as UTF-8."))
+        return None
+    try:
+        source = Source(file, name, data.decode("utf-8-sig"), problems, data)
+    except UnicodeDecodeError as error:
+        _refuse_byte(Source(file, name, data.decode("utf-8-sig", "replace"), problems), error)
+        return None
+    return None if source.refuse_invisible() else source
+
+
+def unread(file: str, message: str, remedy: str | None = None) -> Problem:
+    """The problem of a file as a whole, at its first character."""
+    return Problem(file, 1, 1, message, remedy)
+
+
+def not_opened(error: OSError, file: str, what: str = "file") -> Problem:
+    """The problem of a file or folder that was not opened; a link is named, never its target.
+
+    Raises the error itself where it is a limit of this machine, and says nothing of the file.
+    """
+    if find_limit(error):
+        raise error
+    if isinstance(error, LinkError):
+        remedy = LINK_ABOVE if error.is_above else LINK[1]
+        return unread(error.filename, LINK[0], remedy)
+    if isinstance(error, NotAFileError):
+        return unread(file, *NOT_A_FILE)
+    return unread(file, f"The {what} cannot be read: {error.strerror}.")
+
+
+def _refuse_byte(source: Source, error: UnicodeDecodeError) -> None:
+    before = _LINE_BREAK.split(error.object[: error.start].decode("utf-8"))
+    source.refuse_at(
+        len(before) - 1,
+        len(before[-1]),
+        f"The byte 0x{error.object[error.start]:02x} is not UTF-8.",
+        "Save the file as UTF-8.",
+    )
+
+
+def _excerpt(line: str, column: int) -> str | None:
+    """The line as a terminal may show it: one harmless character for each, and not too many."""
+    if column >= _MAX_EXCERPT:
+        return None
+    shown = "".join(char if char.isprintable() else " " for char in line[:_MAX_EXCERPT])
+    return shown if len(line) <= _MAX_EXCERPT else f"{shown}…"

@@ -1,0 +1,1 @@
+"""Rules that flag questionable quotas: codes, rules of entities, rules of clusters."""

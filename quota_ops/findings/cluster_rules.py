@@ -1,0 +1,147 @@
+"""What a desired state gives rise to once it is known what the cluster holds and is."""
+
+from collections.abc import Iterator, Mapping
+
+from quota_ops.findings.codes import (
+    BEYOND_THREADS,
+    CODES,
+    NAMELESS_ONLY,
+    OURSELVES,
+    OWN_PERCENTAGE,
+    SHADOWED,
+    UNKNOWN_USER,
+)
+from quota_ops.findings.shadowing import Hiding, shadow_finding
+from quota_ops.model.cluster_facts import ClusterFacts
+from quota_ops.model.entity import CLIENT_ID, DEFAULT_TEXT, USER, Entity
+from quota_ops.model.finding import Finding
+from quota_ops.model.quota import QUOTA_KEYS, format_limit
+from quota_ops.model.rows import StoredQuota
+from quota_ops.precedence.resolution import ANONYMOUS, LEVELS, Limits
+
+Rows = Mapping[tuple[str, str], float]
+"""Values by an entity's text and a key."""
+
+_PERCENTAGE = "request_percentage"
+_PREFIX = "User:"
+
+
+def cluster_findings(asked: Rows, others: Rows, facts: ClusterFacts | None) -> Iterator[Finding]:
+    """What Git's rows give rise to beside those that stay on the cluster without Git.
+
+    Without facts, what takes them is left out; `decided` says what it is.
+    """
+    yield from _hidden(asked, others)
+    if facts is not None:
+        yield from _beyond_threads(asked, facts)
+        yield from _unknown_users(asked, facts)
+        yield from _ourselves(asked, others, facts)
+
+
+def decided(facts: ClusterFacts | None) -> frozenset[str]:
+    """The codes whose findings `cluster_findings` has all."""
+    known = {
+        BEYOND_THREADS: facts is not None and _capacity(facts) is not None,
+        UNKNOWN_USER: facts is not None and bool(_users(facts)),
+        OURSELVES: facts is not None and _own_name(facts) is not None,
+    }
+    return frozenset(
+        {SHADOWED, NAMELESS_ONLY, *(code for code, is_known in known.items() if is_known)}
+    )
+
+
+def _hidden(asked: Rows, others: Rows) -> Iterator[Finding]:
+    stored: dict[str, set[Entity]] = {}
+    for text, key in others:
+        if DEFAULT_TEXT in text:
+            stored.setdefault(key, set()).add(Entity.parse(text))
+    hiding = {key: Hiding(entities) for key, entities in stored.items()}
+    types = {kind for one in hiding.values() for kind in one.types}
+    for text, key in asked if types else ():
+        single = "," not in text or '"' in text
+        if single and key in hiding and text.partition("=")[0] in types:
+            shadow = hiding[key].shadow(Entity.parse(text))
+            if shadow is not None:
+                yield shadow_finding(shadow, key, "on the cluster, not in Git")
+
+
+def _capacity(facts: ClusterFacts) -> float | None:
+    """Percent that the threads of the largest broker give; None unless all brokers told."""
+    threads = [
+        one.network_threads + one.io_threads
+        for one in facts.brokers
+        if one.network_threads is not None and one.io_threads is not None
+    ]
+    return 100.0 * max(threads) if threads and len(threads) == len(facts.brokers) else None
+
+
+def _beyond_threads(asked: Rows, facts: ClusterFacts) -> Iterator[Finding]:
+    capacity, unlimited = _capacity(facts), QUOTA_KEYS[_PERCENTAGE].unlimited
+    if capacity is None:
+        return
+    for (text, key), value in asked.items():
+        if key == _PERCENTAGE and value > capacity and value != unlimited:
+            most = format_limit(key, capacity)
+            message = f"{key} of {text} is {format_limit(key, value)}, and the threads of this"
+            message += f" cluster's largest broker give {most}."
+            yield Finding(BEYOND_THREADS, text, key, message, CODES[BEYOND_THREADS].remedy)
+
+
+def _users(facts: ClusterFacts) -> frozenset[str]:
+    """The users that the cluster knows; none where that says nothing of the others.
+
+    A cluster without SCRAM users or without ACLs lets people in otherwise. An ACL of everybody
+    names nobody.
+    """
+    scram, principals = facts.scram_users, facts.acl_principals
+    if not scram or not principals:
+        return frozenset()
+    named = {one.removeprefix(_PREFIX) for one in principals if one.startswith(_PREFIX)}
+    return scram | (named - {"*"}) | {ANONYMOUS}
+
+
+def _unknown_users(asked: Rows, facts: ClusterFacts) -> Iterator[Finding]:
+    known = _users(facts)
+    for text in dict.fromkeys(text for text, _ in asked) if known else ():
+        name = _user(text)
+        if name is not None and name not in known:
+            message = (
+                f"{text} is for a user without a SCRAM credential and without an ACL of its own."
+            )
+            yield Finding(UNKNOWN_USER, text, None, message, CODES[UNKNOWN_USER].remedy)
+
+
+def _user(text: str) -> str | None:
+    """The name of an entity's user; as a rule without the cost of parsing its text."""
+    if '"' in text:
+        return Entity.parse(text).as_dict().get(USER)
+    _, of_user, name = text.rpartition(f"{USER}=")
+    return name if of_user and name != DEFAULT_TEXT else None
+
+
+def _own_name(facts: ClusterFacts) -> str | None:
+    """The name of our user; None where only the brokers know what they make of a certificate."""
+    name = facts.principal.removeprefix(_PREFIX)
+    return None if name.startswith("<") else name
+
+
+def _ourselves(asked: Rows, others: Rows, facts: ClusterFacts) -> Iterator[Finding]:
+    name = _own_name(facts)
+    if name is None:
+        return
+    names = {USER: name, CLIENT_ID: facts.client_id}
+    rows = (
+        (entity, (entity.text, _PERCENTAGE)) for entity in (one.entity(names) for one in LEVELS)
+    )
+    stored = [
+        StoredQuota(entity, _PERCENTAGE, asked.get(row, others.get(row, 0.0)))
+        for entity, row in rows
+        if row in asked or row in others
+    ]
+    resolved = Limits(stored).resolve(_PERCENTAGE, user=name, client_id=facts.client_id)
+    held = resolved.holds
+    if held is not None and held.value is not None and held.value < OWN_PERCENTAGE:
+        limit, text = format_limit(_PERCENTAGE, held.value), held.entity.text
+        message = f"{text} gives quota-ops itself {_PERCENTAGE} {limit}: its user is {name}, its"
+        message += f" client id {facts.client_id}."
+        yield Finding(OURSELVES, text, _PERCENTAGE, message, CODES[OURSELVES].remedy)

@@ -1,0 +1,71 @@
+"""What one entity or one limit gives rise to, in words; places are added elsewhere."""
+
+import json
+from collections.abc import Iterator
+from unicodedata import is_normalized, normalize
+
+from quota_ops.findings.codes import (
+    CODES,
+    DEFAULT_AS_TEXT,
+    LOOPBACK,
+    NOT_NFC,
+    NOWHERE,
+    PREFIXED_USER,
+    STARVING,
+)
+from quota_ops.model.entity import DEFAULT_TEXT, IP, USER, Entity
+from quota_ops.model.finding import Finding
+from quota_ops.model.quota import STARVING_BYTES, STARVING_PERCENTAGE, format_limit
+
+_PREFIX = "User:"
+_STAR = "*"
+_TELLING = (_PREFIX, DEFAULT_TEXT, _STAR)
+TELLING = (_PREFIX, DEFAULT_TEXT, f'"{_STAR}"', f"'{_STAR}'", IP)
+"""Files whose names give rise to a finding hold one of these texts, or what is not ASCII."""
+STARVING_BELOW = {
+    "producer_byte_rate": STARVING_BYTES,
+    "consumer_byte_rate": STARVING_BYTES,
+    "request_percentage": STARVING_PERCENTAGE,
+}
+
+
+def name_findings(entity: Entity) -> Iterator[Finding]:
+    """What the names of an entity give rise to."""
+    for kind, name in entity.parts:
+        if name is None or (kind != IP and name.isascii() and not name.startswith(_TELLING)):
+            continue
+        for code, message, remedy in _of_name(kind, name, entity):
+            yield Finding(code, entity.text, None, message, remedy)
+
+
+def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
+    if kind == USER and name.startswith(_PREFIX):
+        bare = Entity.of({USER: name.removeprefix(_PREFIX)}).text
+        message = f"{entity} never applies: Kafka looks quotas up by the name without {_PREFIX}."
+        so = f"If {bare} is meant, write that name."
+        yield PREFIXED_USER, message, so if name != _PREFIX else CODES[PREFIXED_USER].remedy
+    if kind != IP and name == DEFAULT_TEXT:
+        message = f"{entity} is for a {kind} of this name, not for the default."
+        yield DEFAULT_AS_TEXT, message, f"For the default write {kind}: {{default: true}}."
+    if kind != IP and name == _STAR:
+        message = f"{entity} is for a {kind} whose name is *: Kafka's quotas have no patterns."
+        every = f"For every {kind} without a quota of its own write {kind}: {{default: true}}."
+        yield DEFAULT_AS_TEXT, message, every
+    if not is_normalized("NFC", name):
+        written, usual = json.dumps(name), json.dumps(normalize("NFC", name))
+        message = f"{entity} is {written}, which looks like {usual} and is another {kind} to Kafka."
+        yield NOT_NFC, message, f"Write {usual}, unless clients do use the other form."
+    if kind == IP and (name.startswith("127.") or name == "::1"):
+        message = f"{entity} limits the programs on the broker's own machine and nobody else."
+        yield LOOPBACK, message, CODES[LOOPBACK].remedy
+    if kind == IP and name in {"0.0.0.0", "::"}:  # noqa: S104 - a name in a file
+        message = f"{entity} applies to no connection: it is not a client's own address."
+        yield NOWHERE, message, CODES[NOWHERE].remedy
+
+
+def starving_finding(entity: Entity, key: str, value: float) -> Finding:
+    """What a limit below STARVING_BELOW gives rise to."""
+    least = format_limit(key, STARVING_BELOW[key])
+    message = f"{key} of {entity} is {format_limit(key, value)}, which all but stops a busy client."
+    remedy = f"Was a unit forgotten? Below {least} clients mostly wait."
+    return Finding(STARVING, entity.text, key, message, remedy)

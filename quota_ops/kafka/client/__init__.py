@@ -1,0 +1,1 @@
+"""One connection to a broker: its socket, TLS, tokens and deadlines."""

@@ -1,0 +1,146 @@
+"""Translates the settings of Kafka's Java clients into librdkafka's.
+
+Sources: AdminClientConfig, SslConfigs and SaslConfigs of Kafka.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NoReturn
+
+from quota_ops.kafka.connection.jaas import parse_jaas
+from quota_ops.kafka.connection.java_stores import STORE_SETTINGS, renamed, translated_stores
+from quota_ops.kafka.connection.settings import ALIASES, JAVA_NAMES, NOT_OFFERED, SETTINGS, Entry
+from quota_ops.model.errors import InvalidInput
+
+_BLANK = "".join(map(chr, range(ord(" ") + 1)))
+"""What String.trim removes, by which Kafka reads every value."""
+_JAAS = "sasl.jaas.config"
+_HOST_CHECK = "ssl.endpoint.identification.algorithm"
+_OAUTH = "sasl.oauthbearer"
+_SAME = {
+    "bootstrap.servers",
+    "client.id",
+    "security.protocol",
+    "sasl.mechanism",
+    f"{_OAUTH}.token.endpoint.url",
+    f"{_OAUTH}.scope",
+    f"{_OAUTH}.client.credentials.client.id",
+    f"{_OAUTH}.client.credentials.client.secret",
+}
+_SO_ANYWAY = {
+    "ssl.enabled.protocols": {"TLSv1.2,TLSv1.3", "TLSv1.3,TLSv1.2"},
+    "ssl.protocol": {"TLS", "TLSv1.3"},
+    "sasl.login.callback.handler.class": {
+        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
+        "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerLoginCallbackHandler",
+    },
+    f"{_OAUTH}.header.urlencode": {"false"},
+}
+"""Settings that may stand there with a value that says what our clients do by themselves."""
+_KNOWN = {*_SAME, _JAAS, _HOST_CHECK, *STORE_SETTINGS, *_SO_ANYWAY}
+_SECURITY = ("sasl.", "ssl.", "security.", "config.providers")
+_PASSWORD = {"username": "sasl.username", "password": "sasl.password"}
+_TOKEN = {
+    "clientId": f"{_OAUTH}.client.id",
+    "clientSecret": f"{_OAUTH}.client.secret",
+    "scope": f"{_OAUTH}.scope",
+}
+_MODULES = {
+    "PlainLoginModule": (("PLAIN",), _PASSWORD),
+    "ScramLoginModule": (("SCRAM-SHA-256", "SCRAM-SHA-512"), _PASSWORD),
+    "OAuthBearerLoginModule": (("OAUTHBEARER",), _TOKEN),
+}
+"""The mechanisms of a login module, and its options by librdkafka's names."""
+_OTHER_MODULES = {"Krb5LoginModule": "GSSAPI", "IAMLoginModule": "AWS_MSK_IAM"}
+_EXTENSION = "extension_"
+
+
+def translated(entries: Sequence[Entry]) -> list[Entry]:
+    """The same settings by librdkafka's names; a place then says the Java name too.
+
+    Raises InvalidInput at a security setting that is not offered, and for all other settings that
+    a connection does not have at once: nothing is ignored.
+    """
+    _refuse_librdkafkas(entries)
+    java: dict[str, Entry] = {}
+    for entry in (one._replace(value=one.value.strip(_BLANK)) for one in entries):
+        if entry.name in java:
+            _refuse(entry, f"is set already at {java[entry.name].place}")
+        java[entry.name] = entry
+    _refuse_unknown(java.values())
+    same = [entry for entry in java.values() if entry.name in _SAME]
+    return [*same, *_host_check(java), *_login(java), *translated_stores(java)]
+
+
+def _refuse_librdkafkas(entries: Sequence[Entry]) -> None:
+    java = next(entry for entry in entries if entry.name.startswith(JAVA_NAMES))
+    for entry in entries:
+        if entry.name in {*SETTINGS, *ALIASES} - _KNOWN:
+            raise InvalidInput(
+                f"{entry.place}: {entry.name} is librdkafka's name, but {java.name} ({java.place}) "
+                "one of Kafka's Java clients.",
+                "Write a connection in the names of one of them.",
+            )
+
+
+def _refuse_unknown(entries: Iterable[Entry]) -> None:
+    foreign = [one for one in entries if one.name not in _KNOWN or _differs(one)]
+    for entry in foreign:
+        if entry.name.startswith(_SECURITY):
+            raise InvalidInput(
+                f"{entry.place}: {entry.shown} is a security setting that quota-ops does not "
+                "offer, so it connects nowhere rather than ignore it."
+            )
+    if foreign:
+        others = [f"{one.shown} ({one.place})" for one in foreign[1:]]
+        nor = f", nor is {', nor '.join(others)}" if others else ""
+        raise InvalidInput(
+            f"{foreign[0].place}: {foreign[0].shown} is not for a connection that describes and "
+            f"alters quotas{nor}.",
+            "Remove it: quota-ops has its own deadlines, and ignores nothing that is set.",
+        )
+
+
+def _differs(entry: Entry) -> bool:
+    return entry.name in _SO_ANYWAY and entry.value.replace(" ", "") not in _SO_ANYWAY[entry.name]
+
+
+def _host_check(java: Mapping[str, Entry]) -> Iterator[Entry]:
+    if entry := java.get(_HOST_CHECK):
+        yield entry._replace(value=entry.value or "none")  # Java turns it off by an empty value
+
+
+def _login(java: Mapping[str, Entry]) -> Iterator[Entry]:
+    entry = java.get(_JAAS)
+    if entry is None:
+        return
+    module, options = parse_jaas(entry.value, entry.place)
+    if module not in _MODULES:
+        raise InvalidInput(
+            f"{entry.place}: {_JAAS} names {module}; quota-ops knows {', '.join(_MODULES)}.",
+            NOT_OFFERED.get(_OTHER_MODULES.get(module, "")),
+        )
+    mechanisms, names = _MODULES[module]
+    mechanism = java.get("sasl.mechanism")
+    if mechanism and mechanism.value.upper() not in mechanisms:
+        _refuse(entry, f"names {module}, which is not for the sasl.mechanism of {mechanism.place}")
+    if names is _TOKEN:
+        yield renamed(entry._replace(value="oidc"), f"{_OAUTH}.method")
+        yield from _extensions(entry, options)
+    for option, value in options.items():
+        if option in names:
+            yield renamed(entry._replace(value=value), names[option])
+        elif names is not _TOKEN or not option.startswith(_EXTENSION):
+            _refuse(entry, f"sets {option}, which quota-ops does not know for {module}")
+
+
+def _extensions(entry: Entry, options: Mapping[str, str]) -> Iterator[Entry]:
+    found = [name for name in options if name.startswith(_EXTENSION)]
+    if any("," in options[name] for name in found):
+        _refuse(entry, "has an extension with a comma, which librdkafka has no way to write")
+    if found:
+        pairs = (f"{name.removeprefix(_EXTENSION)}={options[name]}" for name in found)
+        yield renamed(entry._replace(value=",".join(pairs)), f"{_OAUTH}.extensions")
+
+
+def _refuse(entry: Entry, what: str) -> NoReturn:
+    raise InvalidInput(f"{entry.place}: {entry.shown} {what}.")

@@ -1,0 +1,191 @@
+"""A real Airflow on this machine, for the demo and the tests: its own home, loopback alone."""
+
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from quota_ops.lab.airflow.api import AirflowApi, healthy_parts
+from quota_ops.lab.kafka.process import OwnProcess, launch
+from quota_ops.model.errors import ClusterTrouble, MissingTool
+
+_PARTS = ("api-server", "scheduler", "dag-processor")
+_LOG = "airflow.log"
+_STATE = "airflow.json"
+_USER = "admin"
+_PASSWORDS = "simple_auth_manager_passwords.json.generated"
+_START_SECONDS = 180.0
+_TAIL_LINES = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningAirflow:
+    """An Airflow that has answered; as a context manager it stops at the end of the block."""
+
+    home: Path
+    port: int
+    process: OwnProcess
+
+    @property
+    def address(self) -> str:
+        """Where a browser finds it."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def login(self) -> tuple[str, str]:
+        """User and password, which Airflow made up at its first start."""
+        passwords = json.loads((self.home / _PASSWORDS).read_text())
+        return _USER, passwords[_USER]
+
+    @property
+    def api(self) -> AirflowApi:
+        """Its REST API, logged in."""
+        return AirflowApi(self.port, *self.login)
+
+    @property
+    def log(self) -> Path:
+        """What its parts have written, one log for all; the tasks' own are in logs/ beside it."""
+        return self.home / _LOG
+
+    @property
+    def running(self) -> bool:
+        """Whether it is there."""
+        return self.process.alive
+
+    def stop(self) -> None:
+        """Stop it with all its tasks, and return when they are gone."""
+        self.process.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+def start_airflow(
+    home: Path,
+    bundle: Mapping[str, Any],
+    *,
+    environment: Mapping[str, str] | None = None,
+    triggerer: bool = False,
+    detached: bool = False,
+) -> RunningAirflow:
+    """Start an Airflow in `home`, and return it when it is healthy.
+
+    `bundle` says where its DAGs are, as `local_bundle` does. `environment` is what parts and tasks
+    find there besides. No DAG of ours needs the triggerer, but its badge in the browser is red
+    without one. What an earlier start left in `home` is used again. It ends with this process,
+    unless `detached`. Raises MissingTool where Airflow is not installed; ClusterTrouble, with the
+    end of the log, when it does not start within three minutes.
+    """
+    if find_spec("airflow") is None:
+        raise MissingTool("Airflow is not installed.", "pip install 'quota-ops[airflow]'")
+    home = home.resolve()
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    port = _free_port()
+    settings = _settings(home, port, bundle) | dict(environment or {})
+    parts = (*_PARTS, *(["triggerer"] if triggerer else []))
+    command = [sys.executable, "-I", str(Path(__file__).with_name("parts.py"))]
+    process = launch(
+        [*command, _mark_of(home), *parts],
+        mark=_mark_of(home),
+        log=home / _LOG,
+        environment=settings,
+        detached=detached,
+    )
+    (home / _STATE).write_text(json.dumps({"pid": process.pid, "port": port}))
+    running = RunningAirflow(home=home, port=port, process=process)
+    try:
+        _wait_until_healthy(running, triggerer=triggerer)
+    except BaseException:
+        running.stop()
+        raise
+    return running
+
+
+def known_airflow(home: Path) -> RunningAirflow | None:
+    """The Airflow that was last started in a home, running or not; None when there was none."""
+    home = home.resolve()
+    try:
+        told = json.loads((home / _STATE).read_text())
+        process = OwnProcess(pid=told["pid"], mark=_mark_of(home))
+        return RunningAirflow(home=home, port=told["port"], process=process)
+    except (OSError, ValueError, KeyError, TypeError):  # or one that a crash left half written
+        return None
+
+
+def local_bundle(folder: Path) -> dict[str, Any]:
+    """A DAG bundle: a folder, read as it is."""
+    classpath = "airflow.dag_processing.bundles.local.LocalDagBundle"
+    return {"name": "quota-ops", "classpath": classpath, "kwargs": {"path": str(folder)}}
+
+
+def git_bundle(repository: Path, branch: str = "main") -> dict[str, Any]:
+    """A DAG bundle: a branch of a Git repository on this machine, each run pinned to a commit."""
+    return {
+        "name": "quota-ops",
+        "classpath": "airflow.providers.git.bundles.git.GitDagBundle",
+        "kwargs": {"repo_url": str(repository), "tracking_ref": branch},
+    }
+
+
+def _settings(home: Path, port: int, bundle: Mapping[str, Any]) -> dict[str, str]:
+    """The environment of its parts: ours without Airflow's variables, and what this one needs."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW_")}
+    address = f"http://127.0.0.1:{port}"
+    settings = {
+        "API__BASE_URL": address,
+        "API__HOST": "127.0.0.1",
+        "API__PORT": str(port),
+        "CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+        "CORE__EXECUTION_API_SERVER_URL": f"{address}/execution/",
+        "CORE__LOAD_EXAMPLES": "False",
+        "CORE__PARALLELISM": "4",
+        "DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps([bundle]),
+        "DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH": str(home / "bundles"),
+        "DAG_PROCESSOR__REFRESH_INTERVAL": "5",
+        "SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.2",
+        "USAGE_DATA_COLLECTION__ENABLED": "False",
+    }
+    return {
+        **ours,
+        # A company's proxy is not for what its parts say to each other.
+        **{name: f"127.0.0.1,{ours.get(name, '')}" for name in ("NO_PROXY", "no_proxy")},
+        "AIRFLOW_HOME": str(home),
+        **{f"AIRFLOW__{name}": value for name, value in settings.items()},
+    }
+
+
+def _wait_until_healthy(airflow: RunningAirflow, *, triggerer: bool) -> None:
+    wanted = {"metadatabase", "scheduler", "dag_processor"} | (
+        {"triggerer"} if triggerer else set()
+    )
+    deadline = time.monotonic() + _START_SECONDS
+    while not wanted <= healthy_parts(airflow.port):
+        if not airflow.running or time.monotonic() > deadline:
+            tail = "\n".join(airflow.log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
+            raise ClusterTrouble(f"Airflow did not start; the end of {airflow.log}:\n{tail}")
+        time.sleep(0.2)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _mark_of(home: Path) -> str:
+    return f"--quota-ops-airflow={home}/"

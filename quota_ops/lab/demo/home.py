@@ -1,0 +1,84 @@
+"""The demo's own folder, and the real parts that are started in it."""
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from quota_ops.lab.airflow.server import RunningAirflow, known_airflow, local_bundle, start_airflow
+from quota_ops.lab.demo.repository import Repository
+from quota_ops.lab.kafka.broker import RunningBroker, start_broker
+from quota_ops.lab.kafka.config import BrokerConfig
+from quota_ops.lab.kafka.demo_cluster import DEMO_CLUSTER_ID
+from quota_ops.lab.kafka.jars import Progress
+from quota_ops.model.errors import ClusterTrouble, InvalidInput
+from quota_ops.store.run_store import ENVIRONMENT, find_run_store
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A folder with everything that the demo makes; nothing of the user's own is touched."""
+
+    path: Path
+
+    def check(self) -> None:
+        """Raise InvalidInput when the folder lies inside a Git checkout."""
+        try:
+            find_run_store(str(self.store))
+        except InvalidInput as inside:
+            raise InvalidInput(inside.message, "Give --keep a folder outside of it.") from None
+
+    @property
+    def repository(self) -> Repository:
+        """The Git repository."""
+        return Repository(self.path / "repository")
+
+    @property
+    def store(self) -> Path:
+        """The run store of commands and DAGs alike."""
+        return self.path / "store"
+
+    @property
+    def connection(self) -> Path:
+        """The file that the connection name demo resolves to."""
+        return self.path / "demo.properties"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """By which commands and DAGs find the store and the broker."""
+        return {ENVIRONMENT: str(self.store), "QUOTA_OPS_CONNECTION_DEMO": str(self.connection)}
+
+    def start_kafka(self, progress: Progress) -> RunningBroker:
+        """Start the broker, and write its connection; `progress` counts jars to be fetched."""
+        config = BrokerConfig(cluster_id=DEMO_CLUSTER_ID)
+        broker = start_broker(config, self.path / "kafka", progress=progress)
+        self.connection.write_text(f"bootstrap.servers={broker.bootstrap()}\n", encoding="ascii")
+        return broker
+
+    @contextmanager
+    def airflow_beside(self) -> Iterator[Future[RunningAirflow]]:
+        """Start Airflow while other things go on, and stop it at the end of the block."""
+        folder = self.path / "airflow"
+        # The story triggers its runs; the schedule of cluster.yaml would come in between.
+        unscheduled = {"AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False"}
+        with ThreadPoolExecutor(1) as beside:
+            airflow = beside.submit(
+                start_airflow,
+                folder,
+                local_bundle(self.repository.dags),
+                environment=self.environment | unscheduled,
+            )
+            try:
+                yield airflow
+            finally:
+                _stop(airflow, folder)
+
+
+def _stop(airflow: Future[RunningAirflow], folder: Path) -> None:
+    """Stop an Airflow wherever its start has come to."""
+    while not wait([airflow], timeout=0.2).done:
+        if found := known_airflow(folder):
+            found.stop()
+    with suppress(ClusterTrouble):
+        airflow.result().stop()

@@ -1,0 +1,91 @@
+"""What `quota-ops up` leaves running in the background: the sandbox, and an Airflow beside it."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import as_file
+from pathlib import Path
+
+from platformdirs import user_state_path
+
+from quota_ops.kafka.connection import connections_folder
+from quota_ops.lab.airflow.server import RunningAirflow, known_airflow, local_bundle, start_airflow
+from quota_ops.lab.demo.repository import DAG_FILE, EXAMPLE
+from quota_ops.lab.kafka.demo_cluster import sandbox_status, start_sandbox, stop_sandbox
+from quota_ops.lab.kafka.lock import locked
+from quota_ops.store.run_store import ENVIRONMENT, find_run_store
+
+
+@dataclass(frozen=True, slots=True)
+class Up:
+    """What runs; `started` says that this very call started the Airflow."""
+
+    kafka: str
+    airflow: RunningAirflow
+    run_store: Path
+    started: bool
+
+
+def start(say: Callable[[str], object]) -> Up:
+    """Start what does not run yet, and return when it is healthy; `say` is told what starts.
+
+    Airflow's home is QUOTA_OPS_AIRFLOW, else a folder in the user's state; it keeps its history
+    from one start to the next. Raises what `start_sandbox` and `start_airflow` raise.
+    """
+    store = find_run_store().root
+    if not sandbox_status().running:
+        say("starting Kafka ...")
+    node = start_sandbox().node
+    kafka = node.address() if node else ""
+    with _only_one_at_a_time() as home:
+        running = known_airflow(home)
+        if running and running.running:
+            return Up(kafka, running, store, started=False)
+        say("starting Airflow, which takes longer than Kafka ...")
+        environment = {
+            ENVIRONMENT: str(store),
+            "QUOTA_OPS_CONNECTIONS": str(connections_folder()),
+        }
+        bundle = local_bundle(_dags(home))
+        airflow = start_airflow(
+            home, bundle, environment=environment, triggerer=True, detached=True
+        )
+        return Up(kafka, airflow, store, started=True)
+
+
+def stop() -> bool:
+    """Stop Airflow and the sandbox, as far as they run; return whether one did."""
+    with _only_one_at_a_time() as home:
+        airflow = known_airflow(home)
+        ran = airflow is not None and airflow.running
+        if airflow:
+            airflow.stop()
+    return stop_sandbox() or ran
+
+
+def _dags(home: Path) -> Path:
+    """./dags, or else DAGs for ./desired_state, or else for a copy of the demo cluster's."""
+    here = Path("dags").resolve()
+    if here.is_dir():
+        return here
+    desired_state = Path("desired_state").absolute()  # build_dags refuses a link
+    if not desired_state.is_dir():
+        desired_state = home / "desired_state"
+        with as_file(EXAMPLE) as example:
+            shutil.copytree(example, desired_state / "demo", dirs_exist_ok=True)
+    folder = home / "dags"
+    folder.mkdir(exist_ok=True)
+    (folder / "quota_ops_dags.py").write_text(DAG_FILE.format(desired_state=str(desired_state)))
+    return folder
+
+
+@contextmanager
+def _only_one_at_a_time() -> Iterator[Path]:
+    """Airflow's home, while no other call starts or stops it."""
+    chosen = os.environ.get("QUOTA_OPS_AIRFLOW")
+    home = (Path(chosen) if chosen else user_state_path("quota-ops") / "airflow").resolve()
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with locked(home / ".lock"):
+        yield home

@@ -1,0 +1,173 @@
+"""Starts a real Kafka and waits until it answers."""
+
+import signal
+import socket
+import time
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from quota_ops.lab.kafka.config import PLAIN, BrokerConfig, Ports, server_properties
+from quota_ops.lab.kafka.jars import Progress
+from quota_ops.lab.kafka.jvm import Jvm
+from quota_ops.lab.kafka.node import LOG, RunningNode, remember
+from quota_ops.lab.kafka.pins import pins_of
+from quota_ops.lab.kafka.ready import describes, listens
+from quota_ops.model.errors import ClusterTrouble, InvalidInput
+
+_START_SECONDS = 60.0
+_RETRIES = 2
+
+
+class _PortTaken(ClusterTrouble):
+    """Another process took a port between our choice and the start."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningBroker:
+    """A Kafka that has answered; as a context manager it stops at the end of the block."""
+
+    config: BrokerConfig
+    nodes: tuple[RunningNode, ...]
+
+    def bootstrap(self, listener: str = PLAIN) -> str:
+        """Return the bootstrap.servers of a listener."""
+        return ",".join(node.address(listener) for node in self.nodes)
+
+    @property
+    def pid(self) -> int:
+        """The process id of the first node."""
+        return self.nodes[0].pid
+
+    @property
+    def log(self) -> Path:
+        """The log of the first node."""
+        return self.nodes[0].log
+
+    def stop(self) -> None:
+        """Stop every node, and return when the processes are gone."""
+        # The last of several would wait for a quorum that has gone before it.
+        grace = 30.0 if len(self.nodes) == 1 else 2.0
+        for node in self.nodes:
+            node.send(signal.SIGTERM)
+        for node in self.nodes:
+            node.stop(grace)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+def start_broker(
+    config: BrokerConfig,
+    home: Path,
+    *,
+    detached: bool = False,
+    progress: Progress = lambda _done, _all: None,
+) -> RunningBroker:
+    """Start a Kafka in `home`, one folder per node, and return it when every node describes.
+
+    What an earlier start left in `home` is used again. The processes end with this one, also when
+    it is killed, unless `detached`. `progress` counts the jars when they have to be fetched.
+    Raises MissingTool without Java or jars; ClusterTrouble, with the end of the log, when a node
+    does not start within a minute.
+    """
+    jvm = Jvm.of(config, progress)
+    for _ in range(_RETRIES):
+        with suppress(_PortTaken):
+            return _start(jvm, config, home.resolve(), detached=detached)
+    return _start(jvm, config, home.resolve(), detached=detached)
+
+
+def _start(jvm: Jvm, config: BrokerConfig, home: Path, *, detached: bool) -> RunningBroker:
+    ports = free_ports(config)
+    folders = {node: home / f"node-{node}" for node in ports}
+    for node, folder in folders.items():
+        _prepare(folder, config, server_properties(config, node, ports))
+    jvm.format(tuple(folders.values()), config)
+    nodes = []
+    for node, folder in folders.items():
+        process = jvm.launch(folder, detached=detached)
+        nodes.append(
+            RunningNode(
+                id=node,
+                cluster_id=config.cluster_id,
+                version=config.version,
+                pid=process.pid,
+                ports=ports[node],
+                folder=folder,
+                launcher=process.launcher,
+            )
+        )
+        remember(nodes[-1])
+    broker = RunningBroker(config=config, nodes=tuple(nodes))
+    try:
+        _wait_until_ready(broker)
+    except BaseException:
+        broker.stop()
+        raise
+    return broker
+
+
+def free_ports(config: BrokerConfig) -> dict[int, Ports]:
+    """Return free ports for each node by its id; another process may still take one first."""
+    with ExitStack() as held:
+
+        def free() -> int:
+            bound = held.enter_context(socket.socket())
+            bound.bind(("127.0.0.1", 0))
+            return int(bound.getsockname()[1])
+
+        nodes = range(1, config.nodes + 1)
+        return {node: {name: free() for name in config.protocols} for node in nodes}
+
+
+def _prepare(folder: Path, config: BrokerConfig, properties: str) -> None:
+    meta = folder / config.data / "meta.properties"
+    if meta.exists() and f"cluster.id={config.cluster_id}" not in meta.read_text().split():
+        raise InvalidInput(
+            f"{folder} holds the data of another cluster than {config.cluster_id}.",
+            "Remove that folder to start with an empty cluster.",
+        )
+    (folder / "tmp").mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)  # the properties may hold passwords
+    (folder / "server.properties").write_text(properties, encoding="ascii")
+    log_settings = pins_of(config.version).log_settings
+    (folder / log_settings.name).write_bytes(log_settings.read_bytes())
+    if (folder / LOG).exists():
+        (folder / LOG).replace(folder / f"{LOG}.previous")
+
+
+def _wait_until_ready(broker: RunningBroker) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while not _is_ready(broker):
+        for node in broker.nodes:
+            if not node.alive:
+                raise _why_dead(node)
+        if time.monotonic() > deadline:
+            raise ClusterTrouble(
+                f"Kafka did not answer within {_START_SECONDS:.0f} s; "
+                f"the end of {broker.log}:\n{broker.nodes[0].log_tail()}"
+            )
+        time.sleep(0.05)
+
+
+def _is_ready(broker: RunningBroker) -> bool:
+    return all(listens(node.ports[PLAIN]) for node in broker.nodes) and describes(
+        broker.bootstrap(), nodes=len(broker.nodes)
+    )
+
+
+def _why_dead(node: RunningNode) -> ClusterTrouble:
+    tail = node.log_tail()
+    message = f"Kafka ended while it was starting; the end of {node.log}:\n{tail}"
+    return _PortTaken(message) if "Address already in use" in tail else ClusterTrouble(message)

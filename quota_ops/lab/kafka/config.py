@@ -1,0 +1,112 @@
+"""What a sandbox broker is: a frozen value, and the server.properties that follow from it."""
+
+import base64
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from quota_ops.lab.kafka.pins import DEFAULT_VERSION
+
+PLAIN = "PLAINTEXT"
+CONTROLLER = "CONTROLLER"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerConfig:
+    """A Kafka of one or more nodes, each broker and KRaft controller, on free ports of 127.0.0.1.
+
+    The listener PLAINTEXT is always there. `listeners` adds others, from a listener's name to its
+    security protocol (`{"SASL": "SASL_PLAINTEXT"}`); `users` are the SASL/PLAIN logins, from name
+    to password, of those that ask for one. `super_users` turn on Kafka's StandardAuthorizer, under
+    which whoever comes by PLAINTEXT may do everything too. `properties` are any further server
+    properties (ASCII) and win over the ones made here. `heap` is the JVM's -Xmx of each node.
+    `advertised` has an address, `host:port`, by the listener's name, where it is not the listener's
+    own.
+    """
+
+    cluster_id: str
+    nodes: int = 1
+    listeners: Mapping[str, str] = field(default_factory=dict)
+    users: Mapping[str, str] = field(default_factory=dict, repr=False)
+    super_users: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    advertised: Mapping[str, str] = field(default_factory=dict)
+    heap: str = "512m"
+    version: str = DEFAULT_VERSION
+
+    @property
+    def data(self) -> str:
+        """The folder of a node's data within its own: Kafka does not read a newer version's."""
+        return f"data-{self.version}"
+
+    @property
+    def protocols(self) -> dict[str, str]:
+        """Every listener's security protocol; the controller's comes last."""
+        return {PLAIN: "PLAINTEXT", **self.listeners, CONTROLLER: "PLAINTEXT"}
+
+
+Ports = Mapping[str, int]
+"""One node's ports, by the listener's name."""
+
+
+def random_cluster_id() -> str:
+    """Return a new cluster id as Kafka writes it: 16 random bytes as 22 base64 characters."""
+    text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    return random_cluster_id() if text.startswith("-") else text  # a "-" would read as an option
+
+
+def server_properties(config: BrokerConfig, node: int, ports: Mapping[int, Ports]) -> str:
+    """Return the server.properties of one node; `ports` has those of every node by its id."""
+    address = {name: f"{name}://127.0.0.1:{port}" for name, port in ports[node].items()}
+    advertised = address | {name: f"{name}://{own}" for name, own in config.advertised.items()}
+    properties = {
+        "process.roles": "broker,controller",
+        "node.id": str(node),
+        "controller.listener.names": CONTROLLER,
+        "controller.quorum.voters": ",".join(
+            f"{each}@127.0.0.1:{ports[each][CONTROLLER]}" for each in ports
+        ),
+        "listeners": ",".join(address.values()),
+        "advertised.listeners": ",".join(
+            advertised[name] for name in advertised if name != CONTROLLER
+        ),
+        "listener.security.protocol.map": ",".join(
+            f"{name}:{protocol}" for name, protocol in config.protocols.items()
+        ),
+        "inter.broker.listener.name": PLAIN,
+        "log.dirs": config.data,
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        **_logins(config),
+        **_authorizer(config),
+        **config.properties,
+    }
+    escaped = {key: value.replace("\\", "\\\\") for key, value in properties.items()}
+    return "".join(f"{key}={value}\n" for key, value in escaped.items())
+
+
+def _logins(config: BrokerConfig) -> dict[str, str]:
+    if not config.users:
+        return {}
+    users = " ".join(f'user_{name}="{password}"' for name, password in config.users.items())
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    logins = {"sasl.enabled.mechanisms": "PLAIN"}
+    for name, protocol in config.listeners.items():
+        if protocol.startswith("SASL_"):
+            prefix = f"listener.name.{name.lower()}"
+            logins[f"{prefix}.sasl.enabled.mechanisms"] = "PLAIN"
+            logins[f"{prefix}.plain.sasl.jaas.config"] = f"{module} required {users};"
+    return logins
+
+
+def _authorizer(config: BrokerConfig) -> dict[str, str]:
+    if not config.super_users:
+        return {}
+    return {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        # The nodes themselves speak to each other by the listeners without a login.
+        "super.users": ";".join(f"User:{name}" for name in ("ANONYMOUS", *config.super_users)),
+    }

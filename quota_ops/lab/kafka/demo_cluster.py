@@ -1,0 +1,110 @@
+"""The sandbox that a person starts and stops: one broker in the background, known as `demo`."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from platformdirs import user_state_path
+
+from quota_ops.kafka.connection import SANDBOX
+from quota_ops.lab.kafka.broker import start_broker
+from quota_ops.lab.kafka.config import BrokerConfig
+from quota_ops.lab.kafka.connection_file import (
+    check_ours,
+    connection_file,
+    remove_connection,
+    write_connection,
+)
+from quota_ops.lab.kafka.jars import Progress
+from quota_ops.lab.kafka.lock import locked
+from quota_ops.lab.kafka.node import RunningNode, last_known
+from quota_ops.lab.kafka.pins import DEFAULT_VERSION
+from quota_ops.model.errors import InvalidInput
+
+DEMO_CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SandboxStatus:
+    """The sandbox: its folder, its connection file, and its node, None before the first start.
+
+    `started` says that this very call started it.
+    """
+
+    home: Path
+    connection: Path
+    node: RunningNode | None
+    started: bool = False
+
+    @property
+    def running(self) -> bool:
+        """Whether the broker's process is there."""
+        return self.node is not None and self.node.alive
+
+
+def sandbox_status() -> SandboxStatus:
+    """Return what is known of the sandbox, without touching it."""
+    chosen = os.environ.get("QUOTA_OPS_SANDBOX")
+    home = (Path(chosen) if chosen else user_state_path("quota-ops") / "sandbox").resolve()
+    node = last_known(home / "node-1")
+    return SandboxStatus(home=home, connection=connection_file(SANDBOX), node=node)
+
+
+def start_sandbox(
+    *,
+    cluster_id: str = DEMO_CLUSTER_ID,
+    version: str | None = None,
+    progress: Progress = lambda _done, _all: None,
+) -> SandboxStatus:
+    """Start the sandbox in the background and write its connection file; leave it if it runs.
+
+    Without a `version` it is DEFAULT_VERSION, or what runs already. Each version's data is kept
+    from one start to the next, by itself. Raises InvalidInput when another version runs, the
+    connection file is somebody's own, or a folder cannot be written, MissingTool without Java or
+    jars, ClusterTrouble when Kafka does not start.
+    """
+    with _only_one_at_a_time() as status:
+        if status.node and status.running:
+            if version not in (None, status.node.version):
+                raise InvalidInput(
+                    f"The sandbox runs Kafka {status.node.version} already.",
+                    f"quota-ops sandbox stop && quota-ops sandbox start --version {version}",
+                )
+            return status
+        check_ours(status.connection)
+        status.connection.parent.mkdir(parents=True, exist_ok=True)
+        config = BrokerConfig(cluster_id=cluster_id, version=version or DEFAULT_VERSION)
+        broker = start_broker(config, status.home, detached=True, progress=progress)
+        try:
+            write_connection(status.connection, broker.bootstrap())
+        except BaseException:
+            broker.stop()
+            raise
+        return replace(status, node=broker.nodes[0], started=True)
+
+
+def stop_sandbox() -> bool:
+    """Stop the sandbox and remove its connection file; return whether it was running."""
+    with _only_one_at_a_time() as status:
+        running = status.running
+        if status.node:
+            status.node.stop()
+        remove_connection(status.connection)
+        return running
+
+
+@contextmanager
+def _only_one_at_a_time() -> Iterator[SandboxStatus]:
+    home = sandbox_status().home
+    try:
+        with locked(home / ".lock"):
+            yield sandbox_status()
+    except OSError as error:
+        if error.filename is None:
+            raise
+        raise InvalidInput(
+            f"the sandbox cannot use {error.filename}: {error.strerror}.",
+            "Make room there, or choose folders by QUOTA_OPS_SANDBOX and QUOTA_OPS_CONNECTIONS.",
+        ) from error

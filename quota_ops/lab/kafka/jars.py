@@ -1,0 +1,156 @@
+"""Apache Kafka's jars: fetched once by the Ivy inside pyspark, checked before every use."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from quota_ops.lab.kafka.lock import locked
+from quota_ops.lab.kafka.pins import DEFAULT_VERSION, IVY_SETTINGS, Pins, pins_of
+from quota_ops.model.errors import InvalidInput, MissingTool, QuotaOpsError
+from quota_ops.sql.java import QUICK_START, find_java
+
+_FETCH_SECONDS = 900
+
+Progress = Callable[[int, int], None]
+"""Called with the jars fetched so far and the jars there are."""
+
+
+def kafka_jars(
+    version: str = DEFAULT_VERSION, progress: Progress = lambda _done, _all: None
+) -> Path:
+    """Return the folder that holds a Kafka version's pinned jars, each with its right SHA-256.
+
+    It is in the user's cache, or in QUOTA_OPS_CACHE. Missing or damaged jars are fetched again,
+    once; any number of processes may call at the same time. Raises InvalidInput for a version
+    without pins or a cache that cannot be written, MissingTool when the jars cannot be had.
+    """
+    pins = pins_of(version)
+    folder = _cache() / "kafka" / version
+    if _wrong_jars(folder, pins):
+        try:
+            with locked(folder.with_name(".lock")):
+                if _wrong_jars(folder, pins):  # another process may have been first
+                    _replace(folder, pins, progress)
+        except OSError as refused:
+            raise InvalidInput(
+                f"Kafka's jars cannot be kept in {folder}: {refused.strerror}.",
+                "Set QUOTA_OPS_CACHE to a folder that can be written.",
+            ) from refused
+    return folder
+
+
+def _cache() -> Path:
+    chosen = os.environ.get("QUOTA_OPS_CACHE")
+    return Path(chosen) if chosen else user_cache_path("quota-ops")
+
+
+def _wrong_jars(folder: Path, pins: Pins) -> tuple[str, ...]:
+    return tuple(
+        name for name, digest in pins.checksums.items() if _sha256(folder / name) != digest
+    )
+
+
+def _sha256(file: Path) -> str | None:
+    if not file.is_file():
+        return None
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def _replace(folder: Path, pins: Pins, progress: Progress) -> None:
+    """Fetch into a folder beside it and swap: a reader sees the old jars or the new ones."""
+    scratch = folder.with_name(f".{pins.version}-fetching")
+    shutil.rmtree(scratch, ignore_errors=True)  # of a call that was killed
+    scratch.mkdir()
+    try:
+        _run_ivy(scratch, pins, progress)
+        if wrong := _wrong_jars(scratch / "jars", pins):
+            raise MissingTool(
+                f"{len(wrong)} jars of Apache Kafka {pins.version} arrived with another SHA-256 "
+                f"than the pinned one: {', '.join(wrong)}.",
+                "Something between here and the repository changes them; nothing of it was kept.",
+            )
+        if folder.exists():
+            folder.rename(scratch / "replaced")
+        (scratch / "jars").rename(folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _run_ivy(scratch: Path, pins: Pins, progress: Progress) -> None:
+    java, ivy_jar, log = find_java(), find_ivy(), scratch / "ivy.log"
+    (scratch / "ivy.xml").write_bytes(pins.ivy.read_bytes())
+    (scratch / "ivysettings.xml").write_bytes(IVY_SETTINGS.read_bytes())
+    command = [java, *QUICK_START, f"-Divy.default.ivy.user.dir={scratch}", "-jar", str(ivy_jar)]
+    command += ["-warn", "-settings", "ivysettings.xml", "-cache", "cache", "-ivy", "ivy.xml"]
+    command += ["-types", "jar", "-retrieve", "jars/[artifact]-[revision].[ext]"]
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, cwd=scratch, stdout=out, stderr=subprocess.STDOUT)
+        try:
+            deadline = time.monotonic() + _FETCH_SECONDS
+            while process.poll() is None and time.monotonic() < deadline:
+                fetched = sum(1 for _ in scratch.glob("cache/**/*.jar"))
+                progress(min(fetched, len(pins.checksums) - 1), len(pins.checksums))
+                time.sleep(0.2)
+        finally:
+            process.kill()
+            process.wait()
+    if process.returncode != 0:
+        said = "\n".join(log.read_text(errors="replace").strip().splitlines()[-12:])
+        raise MissingTool(
+            f"Apache Kafka {pins.version} could not be fetched; Ivy says:\n{said}",
+            "The jars come from Maven Central: check the network, then call again.",
+        )
+    progress(len(pins.checksums), len(pins.checksums))
+
+
+def find_ivy() -> Path:
+    """Return the jar of the Ivy inside pyspark; raises MissingTool without it."""
+    pyspark = find_spec("pyspark")
+    folders = pyspark.submodule_search_locations if pyspark else None
+    found = [jar for folder in folders or () for jar in Path(folder).glob("jars/ivy-*.jar")]
+    if not found:
+        raise MissingTool(
+            "Fetching Kafka needs the Ivy that comes with pyspark, which is not installed.",
+            "pip install 'quota-ops[spark]'",
+        )
+    return found[0]
+
+
+def counted(version: str) -> Progress:
+    """Return what says on stderr that a version is fetched, and on a terminal how far it is."""
+    said = False
+
+    def show(done: int, total: int) -> None:
+        nonlocal said
+        if not said:
+            said = True
+            sys.stderr.write(f"fetching Apache Kafka {version}, once: {total} jars, 45 MB ...\n")
+        if sys.stderr.isatty():
+            end = "\n" if done == total else ""
+            sys.stderr.write(f"\r{done} of {total} jars{end}")
+
+    return show
+
+
+def main(versions: Sequence[str]) -> int:
+    """Fetch the jars of these versions, or of the default one."""
+    try:
+        for version in versions or (DEFAULT_VERSION,):
+            kafka_jars(version, counted(version))
+    except QuotaOpsError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,71 @@
+"""Runs Kafka's Java programs in a node's folder: StorageTool to format it, Kafka to serve."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from quota_ops.lab.kafka.config import BrokerConfig
+from quota_ops.lab.kafka.jars import Progress, kafka_jars
+from quota_ops.lab.kafka.node import LOG, mark_of, without_stack
+from quota_ops.lab.kafka.pins import pins_of
+from quota_ops.lab.kafka.process import OwnProcess, launch
+from quota_ops.model.errors import ClusterTrouble
+from quota_ops.sql.java import QUICK_START, find_java
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jvm:
+    """A Java with a Kafka version on its class path."""
+
+    java: str
+    class_path: str
+    heap: str
+
+    @classmethod
+    def of(cls, config: BrokerConfig, progress: Progress) -> Self:
+        """Find Java and the jars; raises MissingTool without them."""
+        java = find_java()
+        jars = kafka_jars(config.version, progress)
+        names = sorted(pins_of(config.version).checksums)
+        class_path = os.pathsep.join([".", *(str(jars / name) for name in names)])
+        return cls(java=java, class_path=class_path, heap=config.heap)
+
+    def format(self, folders: Sequence[Path], config: BrokerConfig) -> None:
+        """Format the data folders that are new; raises ClusterTrouble in StorageTool's words."""
+        arguments = ("format", "--cluster-id", config.cluster_id, "--config", "server.properties")
+        running = [
+            subprocess.Popen(
+                self._command(folder, "kafka.tools.StorageTool", *arguments),
+                cwd=folder,
+                env=self._environment(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            for folder in folders
+            if not (folder / config.data / "meta.properties").exists()
+        ]
+        for tool, said in [(tool, tool.communicate()[0]) for tool in running]:
+            if tool.returncode != 0:
+                told = "\n".join(without_stack(said.splitlines()))
+                raise ClusterTrouble(f"Kafka could not format its data folder:\n{told}")
+
+    def launch(self, folder: Path, *, detached: bool) -> OwnProcess:
+        """Start the node in the folder."""
+        return launch(
+            self._command(folder, "kafka.Kafka", "server.properties"),
+            mark=mark_of(folder),
+            log=folder / LOG,
+            environment=self._environment(),
+            detached=detached,
+        )
+
+    def _command(self, folder: Path, program: str, *arguments: str) -> list[str]:
+        options = [f"-Xmx{self.heap}", *QUICK_START, f"-Djava.io.tmpdir={folder / 'tmp'}"]
+        return [self.java, *options, mark_of(folder), program, *arguments]
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "CLASSPATH": self.class_path}

@@ -1,0 +1,1 @@
+"""What drives stages: a run, the chain, approvals, one-off changes, rollbacks."""

@@ -1,0 +1,251 @@
+"""alter: a one-off change, asked of the broker first, sent, and kept in a run folder.
+
+It is no part of what Git says: a plan sees it as any change behind Git's back. The ledger learns
+only that a value which it remembers is a person's from now on, and no late write.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.kafka.connection import find_connection
+from quota_ops.kafka.outcomes import all_of, interrupted
+from quota_ops.kafka.settling import sent
+from quota_ops.kafka.stored import Stored
+from quota_ops.model.alteration import Alteration
+from quota_ops.model.approval import Decision, Said
+from quota_ops.model.borders import Borders
+from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
+from quota_ops.model.filter import EntityFilter
+from quota_ops.model.guard import Guard
+from quota_ops.model.guard_finding import GuardFinding, read_guards
+from quota_ops.model.guards import judge_values
+from quota_ops.model.memory import forget_values, ledger_key
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.numbers import counted
+from quota_ops.model.outcome import DONE, Outcome, Status
+from quota_ops.model.policy import Policy
+from quota_ops.model.quota import json_number
+from quota_ops.model.rows import BatchRow
+from quota_ops.model.stricter import Limits
+from quota_ops.runs import dead_runs
+from quota_ops.runs.ownership import Word
+from quota_ops.sql.text import MAX_BYTES, MAX_KEYS
+from quota_ops.stages import validate
+from quota_ops.store import ledger
+from quota_ops.store.run_folder import ALTER, APPLIED, APPROVAL, VALIDATED, RunFolder
+from quota_ops.store.run_marks import at_work
+
+GUARDS = (Guard.RAISE, Guard.SMALL_LIMIT)
+"""The guards that judge a one-off change; the others are about plans."""
+Batches = Mapping[int, Sequence[BatchRow]]
+
+
+class Altered(NamedTuple):
+    """The rows, what became of each entity, the guards that judged them, and why none was sent.
+
+    A guard that was overridden carries the reason in `allowed`. `refusal` is None where every row
+    was sent, or with validate-only could be.
+    """
+
+    rows: tuple[BatchRow, ...]
+    outcomes: tuple[Outcome, ...]
+    guards: tuple[GuardFinding, ...]
+    refusal: Refused | None
+
+
+def refuse_protected(asked: Iterable[Alteration], protect: Iterable[EntityFilter]) -> None:
+    """Raise Refused when an entity is one that cluster.yaml protects."""
+    protected = Borders(protect)
+    for one in asked:
+        if (met := protected.meets(one.entity)) is not None:
+            raise Refused(
+                f"{one.entity} is protected: cluster.yaml says that {met.text} is never set and "
+                "never cleared",
+                "Nothing was sent. Take it out of `protect` first, in a reviewed change.",
+            )
+
+
+def run(
+    folder: RunFolder,
+    cluster: Cluster,
+    asked: Iterable[Alteration],
+    word: Word,
+    *,
+    ledger_folder: Path,
+    policy: Policy,
+    allow: Sequence[str] = (),
+    validate_only: bool,
+) -> Altered:
+    """Validate, and unless `validate_only` send, when the broker would accept all of it.
+
+    Nothing is sent where a limit would become small or rise far and `allow` does not name that
+    guard. A refusal is recorded as the end of the stage apply.
+    """
+    batches, outcomes = ask(folder, cluster, asked, word, allow=allow, policy=policy)
+    guards = read_guards(folder.read_json(ALTER))
+    refusal = _refusal(outcomes, guards)
+    rows = tuple(row for batch in batches.values() for row in batch)
+    if not validate_only:
+        if refusal is None:
+            _record_overrides(folder, word, guards)
+            with at_work(folder.path):
+                dead_runs.settle(folder, cluster, find_connection)
+            outcomes = send(folder, cluster, batches)
+            end_memory(ledger_folder, rows, outcomes)
+        else:
+            with suppress(Refused), folder.stage("apply"):
+                raise refusal
+    return Altered(rows, outcomes, guards, refusal)
+
+
+def _refusal(outcomes: Sequence[Outcome], guards: Sequence[GuardFinding]) -> Refused | None:
+    if refused := sum(one.status is not Status.ACCEPTED for one in outcomes):
+        return Refused(
+            f"{refused:,} of {counted(len(outcomes), 'entity')} would be refused",
+            "Nothing was written.",
+        )
+    if blocking := [one for one in guards if one.allowed is None]:
+        options = " ".join(f"--allow {one.guard}" for one in blocking)
+        return Refused(
+            "; ".join(f"{one.guard}: {one.message}" for one in blocking),
+            f"Nothing was written. If it is meant: {options} --reason TEXT",
+        )
+    return None
+
+
+def _record_overrides(folder: RunFolder, word: Word, guards: Sequence[GuardFinding]) -> None:
+    """Leave approval.json where guards are overridden; the digest is that of a plan, so empty."""
+    if guards:
+        shown = tuple(replace(one, allowed=None) for one in guards)
+        run = folder.about()["run"]
+        decision = Decision(
+            Said.OVERRIDDEN, "", shown, word.by, word.login, iso_utc(), word.reason, run
+        )
+        folder.write_json(APPROVAL, {"decisions": [decision.as_json()]})
+
+
+def end_memory(ledger_folder: Path, rows: Iterable[BatchRow], outcomes: Iterable[Outcome]) -> None:
+    """End the ledger's memory of the values that a person has just set."""
+    written = {one.entity for one in outcomes if one.status in DONE | {Status.UNKNOWN}}
+    values = {(row.entity, row.key): row.after for row in rows if row.entity in written}
+    # The change is made: a ledger that is damaged refuses the next run, and not this one.
+    with suppress(InvalidInput):
+        known = {ledger_key(row): row for row in ledger.read(ledger_folder).rows}
+        before = len(known)
+        forget_values(known, values)
+        if len(known) < before:
+            ledger.change(ledger_folder, partial(forget_values, values=values))
+
+
+def ask(
+    folder: RunFolder,
+    cluster: Cluster,
+    asked: Iterable[Alteration],
+    word: Word,
+    *,
+    allow: Sequence[str],
+    policy: Policy,
+) -> tuple[Batches, tuple[Outcome, ...]]:
+    """Leave alter.json and validated.json; the rows in batches, and what the broker would say."""
+    with folder.stage("validate"):
+        batches = numbered(cluster.cluster_id, asked, cluster.stored())
+        guards = [
+            asdict(replace(one, allowed=word.reason if one.guard in allow else None))
+            for one in _judge(batches, policy)
+        ]
+        changes = [_row_json(row) for rows in batches.values() for row in rows]
+        left = {"allow": list(allow), "guards": guards, "changes": changes}
+        folder.write_json(ALTER, word._asdict() | left)
+        outcomes = validate.ask(cluster, batches)
+        folder.leave_outcomes(VALIDATED, outcomes)
+        return batches, outcomes
+
+
+def _judge(batches: Batches, policy: Policy) -> Iterator[GuardFinding]:
+    """Yield what those of GUARDS find that would block."""
+    rows = [
+        Difference(
+            *(row.cluster, row.entity, row.key, Kind.UNMANAGED),
+            *(Action.CLEAR if row.after is None else Action.SET, row.before, row.after),
+            *(None,) * 9,
+        )
+        for batch in batches.values()
+        for row in batch
+    ]
+    return (one for one in judge_values(rows, Limits(policy, None)) if one.guard in GUARDS)
+
+
+def send(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple[Outcome, ...]:
+    """Leave applied.json; what became of each entity. After an unknown one nothing more is sent.
+
+    applied.json is left before each request too, with what is on its way as unknown, so that it is
+    there whatever ends the process.
+    """
+    done: list[Outcome] = []
+
+    def note() -> None:
+        folder.leave_outcomes(APPLIED, (*done, *interrupted(batches, done)))
+
+    with at_work(folder.path), folder.stage("apply"):
+        try:
+            for answers in _sent_in_turn(cluster, batches, note):
+                done += answers
+            folder.leave_outcomes(APPLIED, tuple(done))
+        except BaseException:
+            note()
+            raise
+        return tuple(done)
+
+
+def _sent_in_turn(
+    cluster: Cluster, batches: Batches, note: Callable[[], None]
+) -> Iterator[tuple[Outcome, ...]]:
+    trouble: str | None = None
+    for number, rows in batches.items():
+        if trouble is not None:
+            yield all_of(number, rows, Status.NOT_SENT, trouble)
+            continue
+        note()
+        try:
+            answers, _ = sent(cluster, number, rows, {}, send=cluster.apply)
+        except ClusterTrouble as error:
+            answers = all_of(number, rows, Status.NOT_SENT, error.message)
+        yield answers
+        left = [one for one in answers if one.status in {Status.UNKNOWN, Status.NOT_SENT}]
+        trouble = (left[0].message or "an earlier batch was left unknown") if left else None
+
+
+def numbered(cluster_id: str, asked: Iterable[Alteration], stored: Stored) -> Batches:
+    """What is asked for in batches, cut as batches.sql does it, without starting an engine."""
+    batches: dict[int, list[BatchRow]] = {}
+    share = 0
+    for one in sorted(asked, key=_clears_last):
+        number = 1 + share // (MAX_KEYS * MAX_BYTES)
+        text = one.entity.text
+        rows = [
+            BatchRow(cluster_id, number, text, key, stored.get((text, key)), value)
+            for key, value in one.changes
+        ]
+        batches.setdefault(number, []).extend(rows)
+        size = sum(len(f"{text}{row.key}".encode()) + 64 for row in rows)
+        share += max(len(rows) * MAX_BYTES, size * MAX_KEYS)
+    return batches
+
+
+def _clears_last(one: Alteration) -> tuple[bool, str]:
+    return all(value is None for _, value in one.changes), one.entity.text
+
+
+def _row_json(row: BatchRow) -> dict[str, object]:
+    return {
+        "entity": row.entity,
+        "key": row.key,
+        "before": json_number(row.before),
+        "after": json_number(row.after),
+    }

@@ -1,0 +1,49 @@
+"""What is done without a plan: its run begins, and its end is kept and sent as any run's is."""
+
+from collections.abc import Callable
+from functools import partial
+
+from quota_ops.kafka.connection import Connection, find_connection
+from quota_ops.model.commit import Provenance
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.policy import Policy
+from quota_ops.model.report import StageStatus
+from quota_ops.report.audit_verb import Verb, VerbEnd, verb_record
+from quota_ops.stages.report import end_record
+from quota_ops.store.run_folder import ADOPTED, ALTER, APPLIED, POLICY, RELEASED, RunFolder
+from quota_ops.store.run_store import RunStore
+
+_LEFT = {
+    Verb.ALTER: (ALTER, ("validate", "apply")),
+    Verb.ADOPT: (ADOPTED, ("adopt",)),
+    Verb.RELEASE: (RELEASED, ("release",)),
+}
+"""The artefact and the stages of each."""
+
+
+def start(store: RunStore, policy: Policy, provenance: Provenance) -> RunFolder:
+    """A new run with the policy that holds for it, and of which commit that is."""
+    path = store.new_run(policy.cluster)
+    folder = RunFolder.start(path, cluster=policy.cluster, commit=None)
+    folder.note_commit(provenance)
+    folder.write_json(POLICY, policy.as_json())
+    return folder
+
+
+def run(
+    folder: RunFolder, verb: Verb, find: Callable[[str], Connection] = find_connection
+) -> str | None:
+    """Leave the record of a verb's end, and produce it to the audit topic; why that misses it."""
+    name, stages = _LEFT[verb]
+    results = map(folder.stage_result, stages)
+    end = VerbEnd(
+        verb,
+        folder.about(),
+        folder.policy().cluster_id,
+        iso_utc(),
+        tuple(one for one in results if one.status is not StageStatus.NOT_RUN),
+        folder.read_json(name),
+        folder.outcomes(APPLIED),
+        folder.decisions(),
+    )
+    return end_record.run(folder, partial(verb_record, end), find)

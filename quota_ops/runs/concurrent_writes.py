@@ -1,0 +1,55 @@
+"""The entities that other runs are writing at this moment, by the marks and folders of those."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from quota_ops.model.concurrent_write import ConcurrentWrite
+from quota_ops.model.entity import Entity
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.report import StageStatus
+from quota_ops.store.attempt import outcomes_so_far
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_marks import Life, all_marked_runs, is_overdue, life
+
+_OPEN = frozenset({Status.UNKNOWN, Status.NOT_SENT})
+"""Noted before its request is sent, or before its turn: what an answer replaces."""
+
+
+def find_concurrent_writes(
+    runs: Path, accepts: Callable[[Entity], bool]
+) -> tuple[ConcurrentWrite, ...]:
+    """Return what the runs in a cluster's folder are writing of the accepted entities.
+
+    A run that is damaged, dead or overdue is left out; where the marks cannot be listed, all are:
+    a warning stops no command.
+    """
+    found: list[ConcurrentWrite] = []
+    with suppress(InvalidInput):
+        for path in all_marked_runs(runs):
+            with suppress(InvalidInput, ValueError):
+                found += _writes(RunFolder(path), life(path), accepts)
+    return tuple(found)
+
+
+def _writes(
+    run: RunFolder, alive: Life, accepts: Callable[[Entity], bool]
+) -> Iterator[ConcurrentWrite]:
+    is_dead = alive is Life.GONE or (alive is Life.UNKNOWN and is_overdue(run.path))
+    if is_dead or run.stage_result("apply").status is not StageStatus.NOT_ENDED:
+        return
+    name = f"{run.path.parent.name}/{run.path.name}"
+    for entity, is_sent in _open(outcomes_so_far(run)).items():
+        if accepts(Entity.parse(entity)):
+            yield ConcurrentWrite(name, entity, is_sent and alive is Life.AT_WORK)
+
+
+def _open(outcomes: Iterable[Outcome]) -> dict[str, bool]:
+    """The entities without an answer, and whether their request was sent."""
+    found: dict[str, bool] = {}
+    for one in outcomes:
+        if one.status in _OPEN:
+            is_sent = one.status is Status.UNKNOWN
+            found[one.entity] = found.get(one.entity, False) or is_sent
+    return found

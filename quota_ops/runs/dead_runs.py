@@ -1,0 +1,139 @@
+"""Runs that died while they wrote, or ended with unknown rows: a later run settles them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.stored import Stored
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.quota import same
+from quota_ops.model.report import StageResult, StageStatus
+from quota_ops.report.audit_verb import Verb
+from quota_ops.runs import command_record
+from quota_ops.stages.verify.read_back import applied_digest, follow_applied
+from quota_ops.store import local
+from quota_ops.store.attempt import outcomes_so_far
+from quota_ops.store.json_text import json_text
+from quota_ops.store.run_folder import ALTER, APPLIED, RunFolder
+from quota_ops.store.run_marks import (
+    Life,
+    is_marked,
+    is_overdue,
+    is_unsettled,
+    life,
+    marked_runs,
+    unmark,
+)
+
+Wanted = Mapping[tuple[str, str], float | None]
+
+
+def settle(by: RunFolder, cluster: Cluster, find: Callable[[str], Connection]) -> None:
+    """Record the end of every run that died on this cluster, before the run `by` writes.
+
+    What its last request wrote is accepted where the cluster stores it; the rest stays unknown,
+    since it may still arrive. A run that ended with unknown rows is settled in the same way, and
+    each run by one other run, when several find it at once. Raises ClusterTrouble when the cluster
+    cannot be described.
+    """
+    marked = (RunFolder(path) for path in marked_runs(by.path))
+    if dead := [one for one in marked if _is_dead(one)]:
+        stored = cluster.stored()
+        for one in dead:
+            with suppress(InvalidInput):  # of a damaged run nothing can be told
+                if one.policy().cluster_id == cluster.cluster_id and _take(one, by):
+                    _settle(one, by.about()["run"], stored, find)
+
+
+def _is_dead(run: RunFolder) -> bool:
+    alive = life(run.path)
+    return alive is not Life.AT_WORK and (
+        (alive is Life.GONE and _has_not_ended(run))
+        or is_unsettled(run.path)
+        or is_overdue(run.path)
+    )
+
+
+def _take(run: RunFolder, by: RunFolder) -> bool:
+    """Whether the run `by` is the one that settles another, by a file that is created once.
+
+    Not while the run that created the last one is at work.
+    """
+    number = 1
+    while run.has(_settling_file(number)):
+        other = run.read_as(_settling_file(number), lambda told: by.path.with_name(told["by"]))
+        if other != by.path and _is_at_work(other):
+            return False
+        number += 1
+    content = json_text({"by": by.path.name}).encode()
+    return local.create(run.path / _settling_file(number), content)
+
+
+def _is_at_work(run: Path) -> bool:
+    is_over = is_unsettled(run) or is_overdue(run) or life(run) is Life.GONE
+    return is_marked(run) and not is_over
+
+
+def _settling_file(number: int) -> str:
+    return f"settling-{number:04d}.json"
+
+
+def _has_not_ended(run: RunFolder) -> bool:
+    with suppress(InvalidInput):
+        return run.stage_result("apply").status is StageStatus.NOT_ENDED
+    return False
+
+
+def _settle(run: RunFolder, by: str, stored: Stored, find: Callable[[str], Connection]) -> None:
+    if _has_not_ended(run):
+        outcomes = outcomes_so_far(run)
+        run.leave_outcomes(APPLIED, tuple(_settled(outcomes, _wanted(run), stored, by)))
+        why = f"it was killed; run {by} recorded its end"
+        run.keep_end(StageResult("apply", StageStatus.INTERRUPTED, None, why))
+    else:
+        _settle_ended(run, by, stored)
+    if run.has(ALTER):
+        command_record.run(run, Verb.ALTER, find)
+    else:
+        from quota_ops.stages import report  # noqa: PLC0415 - templates, rarely needed here
+
+        report.run(run, find)
+    unmark(run.path)
+
+
+def _settle_ended(run: RunFolder, by: str, stored: Stored) -> None:
+    outcomes, before = run.outcomes(APPLIED), applied_digest(run)
+    if any(one.status is Status.UNKNOWN for one in outcomes):
+        run.leave_outcomes(APPLIED, tuple(_settled(outcomes, _wanted(run), stored, by)))
+        follow_applied(run, before)
+        ended = run.stage_result("apply")
+        why = f"{ended.message or ''}\nRun {by} looked for the unknown rows.".lstrip()
+        run.keep_end(ended._replace(message=why))
+
+
+def _settled(
+    outcomes: tuple[Outcome, ...], wanted: Wanted, stored: Stored, by: str
+) -> Iterator[Outcome]:
+    for one in outcomes:
+        if one.status is not Status.UNKNOWN:
+            yield one
+            continue
+        keys = [(one.entity, key) for key in one.keys]
+        if all(same(stored.get(key), wanted[key]) for key in keys if key in wanted):
+            found = f"found by run {by}"
+            yield one._replace(status=Status.ACCEPTED, code=0, error=None, message=found)
+        else:
+            yield one._replace(message=f"not on the cluster when run {by} looked")
+
+
+def _wanted(run: RunFolder) -> Wanted:
+    if run.has(ALTER):
+        changes = run.read_as(ALTER, lambda told: list(told["changes"]))
+        return {
+            (row["entity"], row["key"]): None if row["after"] is None else float(row["after"])
+            for row in changes
+        }
+    return {(row.entity, row.key): row.after for rows in run.batches().values() for row in rows}

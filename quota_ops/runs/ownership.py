@@ -1,0 +1,104 @@
+"""adopt and release: rows into the ledger and out of it; the cluster is never written."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from quota_ops.desired.read import Desired
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.model import ledger_edits
+from quota_ops.model.entity import Entity
+from quota_ops.model.filter import EntityFilter
+from quota_ops.model.memory import LedgerKey, ledger_key
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.ownership import Adoption, adoptions
+from quota_ops.model.quota import json_number
+from quota_ops.model.rows import LedgerRow
+from quota_ops.store import ledger
+from quota_ops.store.run_folder import ADOPTED, RELEASED, RunFolder
+
+
+class Word(NamedTuple):
+    """Who asks, and why; the login of the process that records it."""
+
+    by: str
+    reason: str
+    login: str | None = None
+
+
+def adopt(
+    folder: RunFolder,
+    cluster: Cluster,
+    ledger_folder: Path,
+    desired: Desired,
+    *,
+    wanted: EntityFilter | None,
+    word: Word,
+) -> tuple[Adoption, ...]:
+    """Note what the cluster holds as ours, and leave adopted.json; the rows that were looked at.
+
+    `wanted` as `adoptions` takes it. Notes of writes that a run is about to send stay.
+    """
+    with folder.stage("adopt"):
+        rows = adoptions(cluster.describe(), desired.rows, desired.policy, wanted)
+        found = tuple(sorted(rows, key=lambda one: (one.entity, one.key)))
+        wished = [_noted(folder, cluster.cluster_id, one) for one in found if not one.refusal]
+        adopted: list[LedgerRow] = []
+
+        def edit(known: dict[LedgerKey, LedgerRow]) -> None:
+            adopted[:] = ledger_edits.adopt(known, wished)
+
+        file = ledger.change(ledger_folder, edit)
+        folder.write_json(ADOPTED, _record(word, file) | {"rows": list(map(_json, adopted))})
+        ours = {(row.entity, row.key) for row in wished} - {
+            (row.entity, row.key) for row in adopted
+        }
+        return tuple(one._replace(ours=(one.entity, one.key) in ours) for one in found)
+
+
+def release(
+    folder: RunFolder, ledger_folder: Path, wanted: EntityFilter | None, word: Word
+) -> tuple[LedgerRow, ...]:
+    """Forget that rows are ours, and leave released.json; the rows that the ledger knew.
+
+    What it remembered of them is forgotten too. `wanted` None releases all of them.
+    """
+    released: list[LedgerRow] = []
+
+    def edit(known: dict[LedgerKey, LedgerRow]) -> None:
+        released[:] = [
+            row
+            for row in known.values()
+            if wanted is None or wanted.accepts(Entity.parse(row.entity))
+        ]
+        for row in released:
+            del known[ledger_key(row)]
+
+    with folder.stage("release"):
+        file = ledger.change(ledger_folder, edit)
+        folder.write_json(RELEASED, _record(word, file) | {"rows": list(map(_json, released))})
+        return tuple(released)
+
+
+def _noted(folder: RunFolder, cluster_id: str, one: Adoption) -> LedgerRow:
+    about, asked = folder.about(), one.asked
+    return LedgerRow(
+        cluster_id,
+        one.entity,
+        one.key,
+        one.value,
+        ledger_edits.VERIFIED,
+        asked and asked.owner,
+        asked and asked.file,
+        about["commit"],
+        about["run"],
+        iso_utc(),
+    )
+
+
+def _record(word: Word, file: str | None) -> dict[str, Any]:
+    return {**word._asdict(), "ledger": file}
+
+
+def _json(row: LedgerRow) -> Mapping[str, Any]:
+    return row._asdict() | {"value": json_number(row.value)}

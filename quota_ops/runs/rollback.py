@@ -1,0 +1,137 @@
+"""rollback: a run whose desired rows are what an earlier run replaced, not what YAML asks for."""
+
+from collections.abc import Iterable, Iterator
+
+from quota_ops.model import ledger_edits
+from quota_ops.model.commit import rollback_of
+from quota_ops.model.difference import FOREIGN_KINDS
+from quota_ops.model.errors import Refused
+from quota_ops.model.plan import Plan
+from quota_ops.model.policy import Policy
+from quota_ops.model.quota import same
+from quota_ops.model.report import StageStatus
+from quota_ops.model.rollback import Rollback, Undone
+from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
+from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, DIFFERENCES, LEDGER
+from quota_ops.stages import diff
+from quota_ops.stages.verify.read_back import read_back
+from quota_ops.store import ledger
+from quota_ops.store.login import find_login
+from quota_ops.store.parquet import to_rows
+from quota_ops.store.run_folder import ALTER, APPLIED, PLAN, POLICY, ROLLBACK, RunFolder
+from quota_ops.store.run_store import RunStore
+
+
+def start(store: RunStore, earlier: RunFolder, *, by: str, reason: str) -> RunFolder:
+    """A new run that rolls back an earlier one: rollback.json, policy.json and desired.parquet.
+
+    The policy is the one that was last applied, so that no checkout is needed. Raises Refused, and
+    starts no run, when the earlier one wrote nothing, or never came to read it back; InvalidInput
+    when it is damaged.
+    """
+    cluster, policy = earlier.about()["cluster"], earlier.policy()
+    found = ledger.read(store.ledger(policy.cluster_id))
+    rollback = _changes_of(earlier, found.rows, by, reason)
+    applied = found.policy
+    place = store.new_run(cluster)
+    folder = RunFolder.start(place, cluster=cluster, commit=rollback_of(rollback.run))
+    with folder.stage("check"):
+        last = policy if applied is None else Policy.from_json(applied)
+        folder.write_json(POLICY, last.as_json())
+        folder.write_json(ROLLBACK, rollback.as_json())
+        folder.write_table(DESIRED, list(_desired(last.cluster_id, rollback)))
+        return folder
+
+
+def _changes_of(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reason: str) -> Rollback:
+    about = earlier.about()
+    if earlier.has(ALTER):
+        raise Refused(
+            f"run {about['run']} is an alter: a rollback undoes what a plan changed",
+            f"Set the values back by quota-ops alter: those before are in {earlier.path / ALTER}. "
+            "Or name the run that is to be rolled back.",
+        )
+    if earlier.stage_result("apply").status is StageStatus.NOT_ENDED:
+        raise Refused(
+            f"run {about['run']} has recorded no end: it is at work, or was killed",
+            "If it was killed, let the next run settle it: quota-ops reconcile "
+            f"{about['cluster']}. Then roll back.",
+        )
+    plan, digest = earlier.plan() if earlier.has(PLAN) else (None, "")
+    rows = tuple(_changed(earlier, plan, known)) if plan else ()
+    if plan is None or not rows:
+        raise Refused(
+            f"run {about['run']} changed nothing by a plan, so there is nothing to roll back",
+            "The runs and how much each changed are listed by: quota-ops runs",
+        )
+    if digest != plan.digest:
+        raise Refused(f"{earlier.path / PLAN} was changed after it was written")
+    if not any(row.verified for row in rows):
+        raise Refused(
+            f"run {about['run']} did not read back what it wrote, so what to roll back is unknown",
+            f"Read it back first: quota-ops verify --run {earlier.path}",
+        )
+    return Rollback(about["run"], about["commit"], digest, by, reason, rows, find_login())
+
+
+def compare(folder: RunFolder, engine: str) -> None:
+    """Leave desired, differences and batches of the rows that can go back, and no others.
+
+    The three sides are joined as ever; every row that is not this rollback's is then left out.
+    """
+    actual = map(ActualRow._make, to_rows(folder.read_table(ACTUAL)))
+    known = map(LedgerRow._make, to_rows(folder.read_table(LEDGER)))
+    policy = folder.policy()
+    rollback = folder.read_as(ROLLBACK, Rollback.from_json).met(
+        {(row.entity, row.key): row.value for row in actual},
+        {(row.entity, row.key): row for row in known if row.state == ledger_edits.VERIFIED},
+    )
+    folder.write_table(DESIRED, list(_desired(policy.cluster_id, rollback)))
+    diff.run([folder], engine)
+    ours = {(row.entity, row.key) for row in rollback.taken}
+    differences = [row for row in folder.differences() if (row.entity, row.key) in ours]
+    batches = (
+        [row for row in batch if (row.entity, row.key) in ours]
+        for batch in folder.batches().values()
+    )
+    numbered: list[BatchRow] = []
+    for number, rows in enumerate(filter(None, batches), start=1):
+        numbered += [row._replace(batch=number) for row in rows]
+    folder.write_table(DIFFERENCES, differences)
+    folder.write_table(BATCHES, numbered)
+    folder.write_json(ROLLBACK, rollback.planned(differences).as_json())
+
+
+def _desired(cluster_id: str, rollback: Rollback) -> Iterator[DesiredRow]:
+    place = rollback_of(rollback.run)
+    for row in rollback.taken:
+        if row.before is not None:
+            yield DesiredRow(
+                cluster_id, row.entity, row.key, row.before, row.owner, rollback.reason, place, 0
+            )
+
+
+def _changed(earlier: RunFolder, plan: Plan, known: Iterable[LedgerRow]) -> Iterator[Undone]:
+    """The rows that a run wrote or may have, and whether brokers were seen to hold them since.
+
+    What a run that died did not read back, a later one may have.
+    """
+    outcomes = {(one.entity, key): one for one in earlier.outcomes(APPLIED) for key in one.keys}
+    written = {key for key, one in outcomes.items() if one.was_written}
+    unknown = {key for key, one in outcomes.items() if one.may_be_written}
+    verified = read_back(earlier, written)
+    states = {(row.entity, row.key, row.state): row.value for row in known}
+    for row in plan.writes:
+        key = (row.entity, row.key)
+        if key in written or key in unknown:
+            since = states.get((*key, ledger_edits.VERIFIED))
+            is_open = (*key, ledger_edits.INTENDED) in states
+            yield Undone(
+                *key,
+                row.before,
+                row.target,
+                row.owner,
+                verified=key in verified or (not is_open and same(since, row.target)),
+                foreign=row.kind in FOREIGN_KINDS,
+                unknown=key in unknown,
+            )

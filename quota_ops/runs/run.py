@@ -1,0 +1,193 @@
+"""One run and all that its stages need, and each stage by its name."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quota_ops.desired.git.commit import BundleVersion
+from quota_ops.kafka.connection import Connection, find_connection
+from quota_ops.model.approval import Author, Decision, needs_person
+from quota_ops.model.errors import GitFailed, GuardsRefused
+from quota_ops.model.plan import Plan
+from quota_ops.model.policy import Policy
+from quota_ops.model.progress import SILENT, Progress
+from quota_ops.runs.approvals import decide, earlier, plan_of
+from quota_ops.stages import check, diff, plan
+from quota_ops.stages.apply.permission import nobody_approved
+from quota_ops.stages.verify.read_back import superseding
+from quota_ops.store.restart import begin
+from quota_ops.store.run_folder import ROLLBACK, RunFolder
+from quota_ops.store.run_marks import at_work
+from quota_ops.store.run_store import RunStore
+from quota_ops.store.snapshot import Snapshot
+
+if TYPE_CHECKING:  # Kafka's clients are loaded while another process reads YAML
+    from quota_ops.kafka.cluster import Cluster
+    from quota_ops.stages.describe import Described
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run and all that its stages need; `connect` is called when a stage needs the cluster."""
+
+    folder: RunFolder
+    cluster_folder: Path
+    store: RunStore
+    connect: Callable[[], "Cluster"]
+    engine: str = diff.EMBEDDED
+    find_connection: Callable[[str], Connection] = find_connection
+    """Looks up the connection to the audit topic by its name."""
+    allow: Mapping[str, str] = field(default_factory=dict)
+    author: Author | None = None
+    """Who overrides the guards that `allow` names."""
+    approve: str | None = None
+    """The approved digest; None approves the plan that this very run has just made."""
+    ask: Callable[[Plan], Decision] | None = None
+    """What a person says of a plan that needs one; None when nobody is there to say it."""
+    progress: Progress = SILENT
+    bundle: BundleVersion | None = None
+    """The DAG bundle that the cluster's folder is in, where Airflow runs this."""
+    must_know_commit: bool = False
+    """Whether check fails where Git does not tell the commit, because this run may write."""
+    actual: Path | None = None
+    """A snapshot in the cluster's place: described, never validated or written."""
+    beside: ExitStack | None = None
+    """What may go on in another process while the next stage runs; None where none follows here."""
+
+    @property
+    def ledger(self) -> Path:
+        """The ledger of this run's cluster."""
+        return self.store.ledger(self.folder.policy().cluster_id)
+
+    @property
+    def approvals(self) -> Path:
+        """What people said of the plans of this run's cluster."""
+        return self.store.approvals(self.folder.policy().cluster_id)
+
+    @property
+    def holds(self) -> Path:
+        """The holds of this run's cluster."""
+        return self.store.holds(self.folder.policy().cluster_id)
+
+
+def _check(run: Run) -> None:
+    check.run(
+        run.folder,
+        run.cluster_folder,
+        bundle=run.bundle,
+        must_know_commit=run.must_know_commit,
+    )
+
+
+def _describe(run: Run) -> None:
+    from quota_ops.stages import describe  # noqa: PLC0415 - Kafka's clients
+
+    begin(run.folder, run.ledger)
+    describe.leave(run.folder, asked(run, run.folder.policy()))
+
+
+def asked(run: Run, policy: Policy) -> "Described":
+    """What the cluster of a run, or the snapshot in its place, says of everything it holds."""
+    from quota_ops.stages import describe  # noqa: PLC0415 - as above
+
+    if run.actual is None:
+        source: Cluster | Snapshot = run.connect()
+    else:
+        source = Snapshot.read(run.actual).require_cluster(policy.cluster_id).require_all()
+    ledger, holds = run.store.ledger(policy.cluster_id), run.store.holds(policy.cluster_id)
+    return describe.ask(policy, source, ledger, holds)
+
+
+def _diff(run: Run) -> None:
+    if run.folder.has(ROLLBACK):
+        from quota_ops.runs import rollback  # noqa: PLC0415 - rarely needed
+
+        rollback.compare(run.folder, run.engine)
+    else:
+        diff.run([run.folder], run.engine)
+
+
+def _plan(run: Run) -> None:
+    try:
+        plan.run(run.folder, run.approvals, run.allow, run.author, run.beside)
+    except GuardsRefused:
+        if run.ask is None or not needs_person(plan_of(run.folder)):
+            raise
+
+
+def _validate(run: Run) -> None:
+    from quota_ops.stages import validate  # noqa: PLC0415 - as above
+
+    validate.run(run.folder, run.connect())
+
+
+def _apply(run: Run) -> None:
+    from quota_ops.runs import dead_runs  # noqa: PLC0415 - not for what only reads
+    from quota_ops.stages import apply  # noqa: PLC0415 - as above
+
+    _refuse_unknown_commit(run.folder)
+    with at_work(run.folder.path):
+        approved = _approved(run)
+        dead_runs.settle(run.folder, run.connect(), run.find_connection)
+        apply.run(
+            run.folder,
+            run.connect(),
+            run.ledger,
+            holds_folder=run.holds,
+            approvals=run.approvals,
+            approved=approved,
+            progress=run.progress,
+        )
+
+
+def _refuse_unknown_commit(folder: RunFolder) -> None:
+    """Refuse a plan that was made where Git did not tell the commit: it may be an old one."""
+    if failure := folder.about()["provenance"].failure:
+        raise GitFailed(
+            failure, "Nothing was written. Plan again when Git tells, or with --commit."
+        )
+
+
+def _approved(run: Run) -> str:
+    """The digest that the approver names; of a plan that needs a person, once one has spoken."""
+    made = plan_of(run.folder)
+    if needs_person(made):
+        decision = earlier(run.folder, run.approvals, made)
+        decision = decision or (run.ask(made) if run.ask else None)
+        if decision is None:
+            raise nobody_approved(run.folder, made)
+        decide(run.folder, run.approvals, decision)
+    return made.digest if run.approve is None else run.approve
+
+
+def _verify(run: Run) -> None:
+    from quota_ops.stages import verify  # noqa: PLC0415 - as above
+
+    with superseding(run.folder):
+        verify.run(run.folder, run.connect(), run.ledger, run.progress)
+
+
+def _report(run: Run) -> None:
+    from quota_ops.stages import report  # noqa: PLC0415 - templates, which other stages do not need
+
+    report.run(run.folder, run.find_connection)
+
+
+STAGES: Mapping[str, Callable[[Run], None]] = {
+    "check": _check,
+    "describe": _describe,
+    "diff": _diff,
+    "plan": _plan,
+    "validate": _validate,
+    "apply": _apply,
+    "verify": _verify,
+    "report": _report,
+}
+
+
+def run_stage(run: Run, stage: str) -> None:
+    """Run one stage and keep how it ended; that the cluster was out of reach is its end too."""
+    with run.folder.stage(stage):
+        STAGES[stage](run)

@@ -1,0 +1,77 @@
+"""One diff of one or many runs: read the sides, let an engine decide, write what it says."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.tables import (
+    ACTUAL,
+    BATCHES,
+    CLUSTERS,
+    DESIRED,
+    DIFFERENCES,
+    HOLDS,
+    LEDGER,
+    Table,
+)
+from quota_ops.store import local, parquet
+
+SIDES = (DESIRED, ACTUAL, LEDGER, HOLDS, CLUSTERS)
+RESULTS = (DIFFERENCES, BATCHES)
+
+
+class Engine(Protocol):
+    """What runs the texts of quota_ops.sql.text over Parquet files."""
+
+    def decide(self, sides: Mapping[Table, Sequence[str]]) -> tuple[pa.Table, pa.Table]:
+        """The tables DIFFERENCES and BATCHES of the union of each side's files."""
+        ...
+
+
+def diff_runs(engine: Engine, folders: Sequence[Path]) -> None:
+    """Leave differences.parquet and batches.parquet in each run folder, all by one job.
+
+    Each folder has desired, actual, ledger, holds and clusters, of one cluster. Raises
+    InvalidInput when one is missing, is not its table or of another cluster, or two folders
+    hold the same.
+    """
+    clusters = [_cluster(folder) for folder in folders]
+    if len(set(clusters)) != len(clusters):
+        raise InvalidInput("two of the runs are of the same cluster; diff them one by one")
+    sides = {table: [str(folder / table.file) for folder in folders] for table in SIDES}
+    results = engine.decide(sides)
+    for table, rows in zip(RESULTS, results, strict=True):
+        conformed = parquet.conform(table, rows, table.name)
+        for folder, cluster in zip(folders, clusters, strict=True):
+            own = conformed if len(folders) == 1 else _of(cluster, conformed)
+            local.write(folder / table.file, parquet.to_bytes(table, own))
+
+
+def _of(cluster: str, rows: pa.Table) -> pa.Table:
+    from pyarrow import compute  # noqa: PLC0415 - 50 ms that a single run need not wait
+
+    return rows.filter(compute.equal(rows["cluster"], cluster))
+
+
+def _cluster(folder: Path) -> str:
+    """The cluster id of a run folder, its sides held against their schema and it on the way."""
+    for table in SIDES:
+        place = folder / table.file
+        try:
+            found = parquet.columns(place)
+        except FileNotFoundError:
+            raise InvalidInput(
+                f"{place} is missing: the stage that leaves it has not run"
+            ) from None
+        parquet.check_columns(table, found, str(place))
+    place = folder / CLUSTERS.file
+    rows = parquet.from_bytes(CLUSTERS, local.read(place), str(place))
+    if rows.num_rows != 1:
+        raise InvalidInput(f"{place} must hold one cluster, it holds {rows.num_rows}")
+    cluster = str(rows["cluster"][0].as_py())
+    for table in SIDES:
+        parquet.check_cluster(folder / table.file, cluster)
+    return cluster

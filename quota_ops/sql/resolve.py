@@ -1,0 +1,93 @@
+"""Many clients resolved in one go: what is asked and stored goes in, a table comes out."""
+
+import csv
+import json
+from collections.abc import Iterable
+from io import TextIOWrapper
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.rows import StoredQuota
+from quota_ops.precedence.resolution import CLIENT_KEYS
+from quota_ops.precedence.tables import CLIENTS, LIMITS, RESOLVED, limit_rows
+from quota_ops.store import local, parquet
+
+CLIENT_FILES = (".csv", ".jsonl", ".parquet")
+RESOLVED_FILES = (".parquet", ".csv")
+QUOTA_KEYS = pa.table({"key": list(CLIENT_KEYS)})
+
+
+class Resolver(Protocol):
+    """What runs resolve.sql over a file of clients; an engine of this room."""
+
+    def resolve(self, clients: Path, limits: pa.Table, destination: Path) -> None:
+        """Write RESOLVED of the file's clients; its and the destination's suffixes are formats."""
+        ...
+
+
+def resolve_clients(
+    engine: Resolver, stored: Iterable[StoredQuota], clients: Path, destination: Path
+) -> None:
+    """Write what holds for each client of a file, a row for each key, in the order of no one.
+
+    Memory does not grow with the clients. DuckDB leaves a file and Spark a folder of parts.
+    Raises InvalidInput when a file cannot be read, is of another format, or is not what its name
+    says, and where the destination is the file of clients.
+    """
+    check_destination(destination, clients)
+    _check_clients(clients)
+    engine.resolve(clients, parquet.from_rows(LIMITS, limit_rows(stored)), destination)
+
+
+def resolved_rows(
+    engine: Resolver, stored: Iterable[StoredQuota], clients: Path
+) -> list[tuple[Any, ...]]:
+    """The rows of RESOLVED, in order of user, client id and key, for clients that are few."""
+    with TemporaryDirectory(prefix="quota-ops-") as folder:
+        destination = Path(folder) / RESOLVED.file
+        resolve_clients(engine, stored, clients, destination)
+        rows = parquet.conform(RESOLVED, pq.read_table(destination), RESOLVED.name)
+    return sorted(parquet.to_rows(rows))
+
+
+def check_destination(destination: Path, clients: Path) -> None:
+    """Refuse a destination of another format, and one that would replace the file of clients."""
+    if destination.suffix not in RESOLVED_FILES:
+        raise InvalidInput(f"{destination} must end in one of {', '.join(RESOLVED_FILES)}.")
+    # Spark replaces a whole folder, so a file in it is no better than the file itself.
+    read = (clients, *clients.resolve().parents)
+    if destination.exists() and any(map(destination.samefile, read)):
+        raise InvalidInput(f"Writing {destination} would replace {clients}.", "Name another file.")
+
+
+def _check_clients(clients: Path) -> None:
+    try:
+        columns = column_names(clients)
+    except (ValueError, AttributeError, RecursionError):
+        raise InvalidInput(f"{clients} is not a {clients.suffix} file that can be read.") from None
+    except FileNotFoundError:
+        raise InvalidInput(f"{clients} does not exist.") from None
+    except OSError as error:
+        raise InvalidInput(f"{clients} cannot be read: {error.strerror}") from error
+    if missing := [name for name in CLIENTS.names if name not in columns]:
+        raise InvalidInput(
+            f"{clients} has no column {' and no '.join(missing)}.",
+            f"It must have {' and '.join(CLIENTS.names)}; others are left alone.",
+        )
+
+
+def column_names(clients: Path) -> Iterable[str]:
+    """The columns of a file of clients, read from its beginning."""
+    if clients.suffix == ".parquet":
+        return parquet.columns(clients)
+    if clients.suffix not in CLIENT_FILES:
+        raise InvalidInput(f"{clients} must end in one of {', '.join(CLIENT_FILES)}.")
+    with TextIOWrapper(local.open_file(clients), encoding="utf-8", newline="") as lines:
+        if clients.suffix == ".csv":
+            return next(csv.reader(lines), [])
+        return dict(json.loads(next(lines, "{}")))

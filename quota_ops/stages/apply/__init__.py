@@ -1,0 +1,244 @@
+"""apply: look again, note the intent, send batch after batch, keep what became of each entity."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import NamedTuple
+
+from quota_ops.desired.standstill import refuse_at_standstill
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.kafka.halving import Ask
+from quota_ops.kafka.outcomes import all_of, listed
+from quota_ops.kafka.settling import sent
+from quota_ops.kafka.stored import Stored
+from quota_ops.model.alteration import Alteration
+from quota_ops.model.errors import InvalidInput, NoAnswer, QuotaOpsError, Refused
+from quota_ops.model.numbers import counted
+from quota_ops.model.outcome import DONE, MEANT, EntityAnswer, Outcome, Status
+from quota_ops.model.plan import Plan
+from quota_ops.model.progress import SILENT, Progress
+from quota_ops.model.quota import format_limit
+from quota_ops.model.rows import BatchRow
+from quota_ops.stages.apply.intent import Keys, intend, is_as_planned, released, withdraw
+from quota_ops.stages.apply.permission import approved_plan
+from quota_ops.store import claims, ledger
+from quota_ops.store.attempt import Attempt
+from quota_ops.store.current_holds import without_held
+from quota_ops.store.decisions import spend
+from quota_ops.store.run_folder import APPLIED, RunFolder
+from quota_ops.store.succession import claim, refuse_if_overtaken
+
+
+def stale_after(took: float) -> float:
+    """Return for how many seconds a description of the cluster counts that took so many.
+
+    A second, or longer on a large cluster, so that describing takes at most a tenth of the time.
+    """
+    return max(1.0, 10 * took)
+
+
+def run(
+    folder: RunFolder,
+    cluster: Cluster,
+    ledger_folder: Path,
+    *,
+    holds_folder: Path,
+    approvals: Path,
+    approved: str,
+    progress: Progress = SILENT,
+) -> tuple[Outcome, ...]:
+    """Write what the approved plan says; leave an outcome file per batch, then applied.json.
+
+    `approved` is the digest as the approver names it, `approvals` the record of decisions. Called
+    again after a crash, it goes on: what the cluster already holds is not sent again. What somebody
+    holds at the moment of writing, or released since, is left alone, though the plan has it. Raises
+    Refused when the digest does not match, a guard was not overridden, the cluster is paused or
+    frozen by now, another commit was applied meanwhile, a later run has begun to write, the ledger
+    is gone, or any entity did not end as planned; ClusterTrouble when the cluster was lost.
+    Whatever else ends it, such as KeyboardInterrupt, is raised after applied.json is left.
+    """
+    plan, batches = approved_plan(folder, approved, approvals)
+    refuse_if_overtaken(folder, ledger_folder)
+    if plan.writes:
+        refuse_at_standstill(plan.policy)
+    stored, stale_at = _describe(cluster)
+    spend(folder, approvals, plan)
+    claim(folder, ledger_folder)
+    noted = intend(folder, plan, stored, ledger_folder)
+    attempt = Attempt(folder)
+    try:
+        trouble = _send_all(
+            attempt,
+            cluster,
+            batches,
+            stored,
+            progress,
+            stale_at=stale_at,
+            look=_looking(folder, plan, ledger_folder),
+            holds_folder=holds_folder,
+        )
+        _end(folder, attempt.done, noted, ledger_folder)
+    except InvalidInput as error:
+        raise attempt.unrecorded(error) from error
+    except QuotaOpsError:
+        raise
+    except BaseException:  # a signal, or the time that Airflow gives a task
+        attempt.stop(batches)
+        _end(folder, attempt.done, noted, ledger_folder)
+        raise
+    _raise_unless_done(attempt.done, trouble)
+    return tuple(attempt.done)
+
+
+def _describe(cluster: Cluster) -> tuple[Stored, float]:
+    """Return what the cluster stores, and the moment from which on that is too old."""
+    began = monotonic()
+    stored = cluster.stored()
+    return stored, began + stale_after(monotonic() - began)
+
+
+def _end(folder: RunFolder, outcomes: Sequence[Outcome], noted: Keys, ledger_folder: Path) -> None:
+    withdraw(folder, outcomes, noted, ledger_folder)
+    folder.leave_outcomes(APPLIED, tuple(outcomes))
+
+
+def _looking(folder: RunFolder, plan: Plan, ledger_folder: Path) -> Callable[[], Keys]:
+    """What raises Refused when the run is overtaken, and else returns the rows released by now.
+
+    Where neither the ledger nor the claims have a new file, none is read.
+    """
+    seen: list[int] = []
+    gone: Keys = frozenset()
+
+    def look() -> Keys:
+        nonlocal seen, gone
+        last = max(ledger.file_numbers(ledger_folder), default=0)
+        if (files := [last, claims.last_number(ledger_folder)]) != seen:
+            refuse_if_overtaken(folder, ledger_folder)
+            gone = released(plan, ledger.read(ledger_folder).rows)
+            seen = files
+        return gone
+
+    return look
+
+
+def _send_all(
+    attempt: Attempt,
+    cluster: Cluster,
+    batches: Mapping[int, tuple[BatchRow, ...]],
+    stored: Stored,
+    progress: Progress,
+    *,
+    stale_at: float,
+    look: Callable[[], Keys],
+    holds_folder: Path,
+) -> QuotaOpsError | None:
+    """Add every entity's outcome to the attempt; the trouble that ended the sending.
+
+    `stored` is what the cluster had; from `stale_at` on, by the monotonic clock, it is too old.
+    """
+    folder = attempt.folder
+    trouble: QuotaOpsError | None = None
+
+    def send(alterations: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
+        look()
+        return cluster.apply(alterations)
+
+    for number, rows in batches.items():
+        attempt.begin(number)
+        if trouble is not None:
+            attempt.keep(number, all_of(number, rows, Status.NOT_SENT, trouble.message))
+            continue
+        try:
+            gone = look()
+            if monotonic() > stale_at:
+                stored, stale_at = _describe(cluster)
+            refuse_at_standstill(folder.policy())
+            free, on_hold = without_held(number, rows, stored, holds_folder)
+            seen = _look(number, free, stored, gone)
+            seen = seen._replace(outcomes=(*seen.outcomes, *on_hold))
+            batch, stored = _send(cluster, attempt, number, seen, stored, send=send)
+        except QuotaOpsError as error:
+            trouble = error
+            batch = all_of(number, rows, Status.NOT_SENT, error.message)
+        batch = attempt.keep(number, batch)
+        progress.applied(number, len(batches), batch)
+        if any(one.status is Status.UNKNOWN for one in batch):
+            trouble = NoAnswer("an earlier batch was left unknown")
+    return trouble
+
+
+class _Seen(NamedTuple):
+    """The outcomes of a batch's rows that need no sending, and the rows that do."""
+
+    outcomes: tuple[Outcome, ...]
+    to_send: tuple[BatchRow, ...]
+
+
+def _look(number: int, rows: Iterable[BatchRow], stored: Stored, gone: Keys) -> _Seen:
+    """Tell the rows that the cluster has already, that somebody moved or released, from others."""
+    already, stale, free, to_send = [], [], [], []
+    for row in rows:
+        now = stored.get((row.entity, row.key))
+        if now == row.after:
+            already.append(row)
+        elif (row.entity, row.key) in gone:
+            free.append(row)
+        elif is_as_planned(row.before, row.after, now):
+            to_send.append(row)
+        else:
+            stale.append(row)
+    outcomes = all_of(number, already, Status.ALREADY, None)
+    freed = all_of(number, free, Status.STALE, "released since the plan was made")
+    return _Seen((*outcomes, *freed, *_stale(number, stale, stored)), tuple(to_send))
+
+
+def _send(
+    cluster: Cluster, attempt: Attempt, number: int, seen: _Seen, stored: Stored, *, send: Ask
+) -> tuple[tuple[Outcome, ...], Stored]:
+    """Note what is about to be sent, and send it; what the cluster stored when last asked."""
+    if not seen.to_send:
+        return seen.outcomes, stored
+    on_the_way = all_of(number, seen.to_send, Status.UNKNOWN, None)
+    attempt.note(number, (*seen.outcomes, *on_the_way))
+    answers, stored = sent(cluster, number, seen.to_send, stored, send=send)
+    return (*seen.outcomes, *answers), stored
+
+
+def _stale(number: int, rows: Sequence[BatchRow], stored: Stored) -> Iterator[Outcome]:
+    """What becomes of rows that somebody moved since the plan: each with what it holds now."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        value = format_limit(row.key, stored.get((row.entity, row.key)))
+        found.setdefault(row.entity, []).append(f"{row.key} is {value} by now")
+    for one in all_of(number, rows, Status.STALE, None):
+        yield one._replace(message=", ".join(found[one.entity]))
+
+
+def _raise_unless_done(outcomes: Sequence[Outcome], trouble: QuotaOpsError | None) -> None:
+    left = [one for one in outcomes if one.status not in MEANT]
+    if not left:
+        return
+    total = counted(len(outcomes), "entity")
+    unknown = any(one.status is Status.UNKNOWN for one in left)
+    again = "Run again: what arrived is recognised, the rest is sent."
+    if trouble is not None and not unknown:
+        done = sum(one.status in DONE for one in outcomes)
+        raise type(trouble)(f"{done:,} of {total} done: {trouble.message}", again)
+    lines = [
+        f"{one.entity}  {': '.join(filter(None, (one.status, one.error, one.message)))}"
+        for one in left
+    ]
+    raise Refused(
+        f"{len(left):,} of {total} did not end as planned:\n" + listed(lines, APPLIED),
+        again if unknown else _fate_of_others(outcomes) + "Plan again to see where these stand.",
+    )
+
+
+def _fate_of_others(outcomes: Sequence[Outcome]) -> str:
+    """Return what became of the entities that ended as planned; empty where there are none."""
+    ended = {one.status for one in outcomes}
+    if not ended & DONE:
+        return ""
+    held = " or are held" if Status.HELD in ended else ""
+    return f"The others were written{held}. "

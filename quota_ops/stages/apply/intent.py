@@ -1,0 +1,120 @@
+"""What apply notes in the ledger before it sends, and what is taken back unwritten."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from quota_ops.kafka.outcomes import unwritten
+from quota_ops.kafka.stored import Stored
+from quota_ops.model import ledger_edits
+from quota_ops.model.difference import UNKNOWN_KINDS, Action, Difference
+from quota_ops.model.memory import LedgerKey
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.outcome import Outcome
+from quota_ops.model.plan import Plan
+from quota_ops.model.quota import same
+from quota_ops.model.rows import LedgerRow
+from quota_ops.model.tables import LEDGER
+from quota_ops.store import ledger
+from quota_ops.store.parquet import to_rows
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.succession import refuse_if_overtaken
+
+Keys = frozenset[tuple[str, str]]
+"""Rows by (entity, key)."""
+
+
+def intend(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Path) -> Keys:
+    """Note every write of the plan whose row is still as planned; Refused as `refuse_if_overtaken`.
+
+    A row that was released since the plan was made is not noted. Returns the rows of which nothing
+    had been noted before: of the others an earlier attempt, killed before it could say, may have
+    written or still be writing.
+    """
+    about = folder.about()
+    now = iso_utc()
+    intents = [
+        LedgerRow(
+            row.cluster,
+            row.entity,
+            row.key,
+            row.target,
+            ledger_edits.INTENDED,
+            row.owner,
+            row.file,
+            about["commit"],
+            about["run"],
+            now,
+            about["sequence"],
+        )
+        for row in plan.writes
+        if is_as_planned(row.before, row.target, stored.get((row.entity, row.key)))
+    ]
+    noted: set[tuple[str, str]] = set()
+
+    def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
+        refuse_if_overtaken(folder, ledger_folder)  # again each time that another writer was first
+        noted.clear()
+        noted.update(
+            (row.entity, row.key) for row in rows.values() if row.state == ledger_edits.INTENDED
+        )
+        gone = released(plan, rows.values())
+        ours = (row for row in intents if (row.entity, row.key) not in gone)
+        ledger_edits.intend(rows, ours, stored)
+
+    ledger.change(ledger_folder, edit)
+    return frozenset({(row.entity, row.key) for row in intents} - noted)
+
+
+def released(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
+    """Return the rows that the plan replaces as managed ones and that the ledger no longer has.
+
+    A row that is absent from the cluster is nobody's to lose: it is never among them.
+    """
+    managed = {
+        (row.entity, row.key)
+        for row in plan.writes
+        if row.before is not None and row.kind not in UNKNOWN_KINDS
+    }
+    return frozenset(managed.difference((row.entity, row.key) for row in known))
+
+
+def withdraw(
+    folder: RunFolder, outcomes: Iterable[Outcome], noted: Keys, ledger_folder: Path
+) -> None:
+    """Take back what `intend` noted of rows that were surely not written: they are not ours.
+
+    What another run has noted of them since is left.
+    """
+    run = folder.about()["run"]
+    left = noted & unwritten(outcomes)
+
+    def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
+        ours = (
+            row for row in rows.values() if (row.run, row.state) == (run, ledger_edits.INTENDED)
+        )
+        still = [(row.entity, row.key) for row in ours if (row.entity, row.key) in left]
+        ledger_edits.withdraw(rows, still)
+
+    if left:
+        ledger.change(ledger_folder, edit)
+
+
+def astray(folder: RunFolder, differences: Iterable[Difference]) -> frozenset[LedgerRow]:
+    """Intents of killed runs that never arrived, of rows that this run only reports.
+
+    A row that is set, cleared or forgotten loses its intent by being read back; these would keep
+    theirs for ever, and a value that somebody sets later would read as ours.
+    """
+    reported = {(row.entity, row.key): row for row in differences if row.action is Action.REPORT}
+    known = map(LedgerRow._make, to_rows(folder.read_table(LEDGER))) if reported else ()
+    return frozenset(
+        row
+        for row in known
+        if row.state == ledger_edits.INTENDED
+        if (found := reported.get((row.entity, row.key))) and not same(row.value, found.before)
+    )
+
+
+def is_as_planned(before: float | None, after: float | None, now: float | None) -> bool:
+    """Whether a row holds what the plan was made from, or what it asks for."""
+    return same(now, before) or same(now, after)

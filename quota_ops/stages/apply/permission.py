@@ -1,0 +1,155 @@
+"""What must hold before anything is written: the plan is whole, approved, and was validated."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from quota_ops.kafka.outcomes import keys_by_entity
+from quota_ops.model.approval import (
+    Said,
+    approval_source,
+    approve_command,
+    needs_person,
+    overridden,
+)
+from quota_ops.model.difference import Difference
+from quota_ops.model.errors import Refused
+from quota_ops.model.numbers import counted
+from quota_ops.model.outcome import Status
+from quota_ops.model.plan import NAMED, SHORT, Plan, approves, exact
+from quota_ops.model.quota import same
+from quota_ops.model.rows import BatchRow
+from quota_ops.stages.plan import guard_findings, refuse_unless_guards_pass
+from quota_ops.stages.plan.earlier_runs import past_of
+from quota_ops.store import decisions
+from quota_ops.store.run_folder import PLAN, VALIDATED, RunFolder
+
+Batches = Mapping[int, tuple[BatchRow, ...]]
+Row = tuple[str, str]
+Values = tuple[str, float | None, float | None]
+
+_NEW_PLAN = "Nothing was written. Make a new plan."
+
+
+def approved_plan(folder: RunFolder, approved: str, approvals: Path) -> tuple[Plan, Batches]:
+    """The run's plan and the batches that write it.
+
+    `approved` is the digest as the approver names it; who approved or overrode what is read from
+    the record in `approvals`, whatever the run's own files say. Raises InvalidInput when a file is
+    damaged; Refused when the files do not belong together, the digest is another one, a guard
+    blocks that nobody overrode, nobody approved what a person must, or the broker has not accepted
+    every batch (validate-only).
+    """
+    plan = _whole_plan(folder)
+    refuse_unless_approves(approved, folder, plan)
+    batches = folder.batches()
+    _hold_against_plan(folder, plan, batches)
+    counting = decisions.counting(folder, approvals, plan)
+    plan = plan.judged(overridden(plan.guards, counting))
+    refuse_unless_guards_pass(plan)
+    if needs_person(plan) and not any(one.said is Said.APPROVED for one in counting):
+        raise nobody_approved(folder, plan)
+    _refuse_unless_validated(folder, batches)
+    return plan, batches
+
+
+def nobody_approved(folder: RunFolder, plan: Plan) -> Refused:
+    """The error of a plan that waits for a person where nobody can be asked."""
+    return Refused(
+        f"{approval_source(plan)}, and nobody has approved plan {plan.digest[:SHORT]}",
+        "Nothing was written. If you reviewed this plan: "
+        + approve_command(str(folder.path), plan),
+    )
+
+
+def refuse_unless_approves(approved: str, folder: RunFolder, plan: Plan) -> None:
+    """Raise Refused when the digest that an approver named is not the plan's, or too little of it.
+
+    Two plans that share eight characters are found in seconds, so an approval names at least 32.
+    """
+    if not approves(approved, plan.digest):
+        typed = approved.strip()
+        if typed and plan.digest.startswith(typed.lower()):
+            raise Refused(
+                f"{typed} is too short to approve a plan: name at least {NAMED} characters of its "
+                "digest",
+                "Nothing was written. If you reviewed this plan: "
+                + approve_command(str(folder.path), plan),
+            )
+        most = None if typed.lower().startswith(plan.digest[:SHORT]) else SHORT
+        raise Refused(
+            f"the approval is for {typed[:most]}, this plan is {plan.digest[:most]}",
+            "Nothing was written. Look at the plan again, then approve its digest.",
+        )
+
+
+def _whole_plan(folder: RunFolder) -> Plan:
+    """The plan, its digest computed anew and held against the one in the file."""
+    plan, written = folder.plan()
+    if plan.digest != written:
+        raise Refused(
+            f"{folder.path / PLAN} was changed after it was written: its rows give the digest "
+            f"{plan.digest[:SHORT]}, the file says {written[:SHORT]}",
+            _NEW_PLAN,
+        )
+    return plan
+
+
+def _hold_against_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
+    if plan.policy != folder.policy():
+        raise Refused(f"{folder.path}: policy.json is not the policy of the plan", _NEW_PLAN)
+    if not _same_rows(plan.differences, folder.differences()):
+        raise Refused(
+            f"{folder.path}: differences.parquet does not hold the rows of the plan", _NEW_PLAN
+        )
+    past, said = past_of(folder), tuple(replace(one, allowed=None) for one in plan.guards)
+    if past.policy != plan.applied or guard_findings(folder, plan, past) != said:
+        raise Refused(f"{folder.path / PLAN} does not say what the guards say", _NEW_PLAN)
+    planned = {(row.entity, row.key): (row.cluster, row.before, row.target) for row in plan.writes}
+    sent = {(row.entity, row.key): (row.cluster, row.before, row.after) for row in _rows(batches)}
+    clusters = {cluster for cluster, *_ in sent.values()} - {plan.policy.cluster_id}
+    once = sum(map(len, batches.values())) == len(sent) and len(plan.writes) == len(planned)
+    if clusters or not once or not _same_values(planned, sent):
+        raise Refused(
+            f"{folder.path}: batches.parquet does not hold the rows of the plan", _NEW_PLAN
+        )
+
+
+def _refuse_unless_validated(folder: RunFolder, batches: Batches) -> None:
+    said = folder.outcomes(VALIDATED)
+    accepted = {(one.entity, one.keys) for one in said if one.status is Status.ACCEPTED}
+    asked = set(keys_by_entity(_rows(batches)).items())
+    if missing := len(asked - accepted):
+        raise Refused(
+            f"the broker has not accepted {missing:,} of {counted(len(asked), 'entity')} "
+            "(validate-only)",
+            f"Nothing was written. Ask it: quota-ops validate --run {folder.path}",
+        )
+
+
+def _same_values(one: Mapping[Row, Values], other: Mapping[Row, Values]) -> bool:
+    return (
+        one == other
+        or (  # NaN, which older brokers store, equals nothing there
+            one.keys() == other.keys()
+            and all(
+                values[0] == other[row][0] and all(map(same, values[1:], other[row][1:]))
+                for row, values in one.items()
+            )
+        )
+    )
+
+
+def _same_rows(one: Sequence[Difference], other: Sequence[Difference]) -> bool:
+    """Whether these are the same rows, in whatever order: the very ones, or to the last bit."""
+    return set(map(id, one)) == set(map(id, other)) or (
+        set(map(_exactly, one)) == set(map(_exactly, other))
+    )
+
+
+def _exactly(row: Difference) -> tuple[object, ...]:
+    return tuple([exact(value) if isinstance(value, float) else value for value in row])
+
+
+def _rows(batches: Batches) -> Iterable[BatchRow]:
+    return (row for rows in batches.values() for row in rows)

@@ -1,0 +1,132 @@
+"""plan: the differences judged, and given a digest that an approval can name."""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from quota_ops.desired.standstill import standstill
+from quota_ops.model.approval import Author, Said, overridden
+from quota_ops.model.errors import GuardsRefused, InvalidInput
+from quota_ops.model.guard import Guard, unknown_guards
+from quota_ops.model.guard_finding import GuardFinding
+from quota_ops.model.guards import Past, judge
+from quota_ops.model.plan import Plan, by_risk
+from quota_ops.model.policy import ApprovalPolicy
+from quota_ops.model.tables import ACTUAL, DESIRED
+from quota_ops.stages.forked import forked
+from quota_ops.stages.plan.earlier_runs import past_of
+from quota_ops.stages.plan.findings import leave_findings
+from quota_ops.store import decisions
+from quota_ops.store.login import find_login
+from quota_ops.store.origins import leave_origins
+from quota_ops.store.run_folder import ROLLBACK, RunFolder
+
+
+def run(
+    folder: RunFolder,
+    approvals: Path,
+    allow: Mapping[str, str] | None = None,
+    author: Author | None = None,
+    beside: ExitStack | None = None,
+) -> Plan:
+    """Leave plan.json, what can hurt most first, and findings.json.
+
+    `allow` maps the name of a guard that `author` overrides to the reason, which is added to the
+    record in `approvals`; from there alone comes what overrides a guard. With `beside`, a plan that
+    goes on in a folder that keeps it is there when that is closed. Raises GuardsRefused, after the
+    plan is left, when a guard blocks that nobody overrode.
+    """
+    _check_names(allow or {})
+    plan, past = unjudged(folder), past_of(folder)
+    stopped = standstill(plan.policy, datetime.now(UTC))
+    plan = replace(plan, standstill=stopped, applied=past.policy)
+    plan = plan.judged(guard_findings(folder, plan, past))
+    if plan.guards:
+        plan = _decided(folder, approvals, plan)
+        if allow:
+            who = author or Author(None, find_login())
+            _record_overrides(folder, approvals, plan, allow, who)
+            plan = _decided(folder, approvals, plan)
+    if beside is None or folder.kept is None or plan.refused:
+        folder.leave_plan(plan)
+    else:
+        folder.keep_plan(plan)
+        beside.enter_context(forked(partial(folder.leave_plan, plan)))
+    leave_findings(folder, plan)
+    leave_origins(folder, plan.differences)
+    refuse_unless_guards_pass(plan)
+    return plan
+
+
+def unjudged(folder: RunFolder) -> Plan:
+    """The differences of a run as a plan that no guard has seen."""
+    ledger, holds = folder.described()
+    return Plan(
+        policy=folder.policy(),
+        commit=folder.about()["commit"],
+        differences=tuple(sorted(folder.differences(), key=by_risk)),
+        guards=(),
+        desired=folder.count(DESIRED),
+        actual=folder.count(ACTUAL),
+        batches=len(folder.batches()),
+        ledger=ledger,
+        holds=holds,
+    )
+
+
+def _decided(folder: RunFolder, approvals: Path, plan: Plan) -> Plan:
+    """The plan with the guards overridden that the record overrides."""
+    counting = decisions.counting(folder, approvals, plan)
+    judged = plan.judged(overridden(plan.guards, counting))
+    decisions.copy_to_run(folder, counting)
+    return judged
+
+
+def _record_overrides(
+    folder: RunFolder, approvals: Path, plan: Plan, allow: Mapping[str, str], author: Author
+) -> None:
+    """Record who overrides the guards of `allow` that block and are not overridden yet."""
+    new = [one for one in plan.refused if one.guard in allow]
+    for reason in dict.fromkeys(allow[one.guard] for one in new):
+        shown = tuple(one for one in new if allow[one.guard] == reason)
+        override = decisions.new_decision(
+            folder, plan, Said.OVERRIDDEN, author, reason, shown=shown
+        )
+        decisions.append(approvals, override)
+
+
+def guard_findings(folder: RunFolder, plan: Plan, past: Past) -> tuple[GuardFinding, ...]:
+    """What the guards say of a plan that was made from a run's tables."""
+    return judge(
+        plan.writes,
+        policy=plan.policy,
+        commit=plan.commit or folder.about()["provenance"].base,
+        desired=plan.desired or int(folder.has(ROLLBACK)),  # a rollback does not read Git
+        past=past,
+    )
+
+
+def refuse_unless_guards_pass(plan: Plan) -> None:
+    """Raise GuardsRefused when a guard spoke that nobody let pass."""
+    if plan.refused:
+        said = "; ".join(f"{one.guard}: {one.message}" for one in plan.refused)
+        options = " ".join(f"--allow {one.guard}" for one in plan.refused)
+        what = "guards need a person's approval"
+        if plan.judged_by.approval is ApprovalPolicy.NEVER:
+            what = "cluster.yaml sets approval: never, so only --allow overrides guards"
+        raise GuardsRefused(
+            f"{what}: {said}",
+            f"To let the plan pass: {options} --reason TEXT. Nothing was written.",
+        )
+
+
+def _check_names(allowed: Mapping[str, str]) -> None:
+    if unknown := unknown_guards(allowed):
+        raise InvalidInput(
+            f"{', '.join(unknown)} is not a guard", f"The guards are {', '.join(Guard)}."
+        )
+    if nameless := [guard for guard, reason in allowed.items() if not reason.strip()]:
+        raise InvalidInput(f"--allow {nameless[0]} needs a reason", "Add --reason TEXT.")

@@ -1,0 +1,62 @@
+"""What the ledger of a run says of the runs before it, as the guards ask for it."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.guards import Past
+from quota_ops.model.ledger_edits import INTENDED, VERIFIED
+from quota_ops.model.policy import Policy
+from quota_ops.model.rows import ActualRow, LedgerRow
+from quota_ops.model.tables import ACTUAL, LEDGER
+from quota_ops.store.ledger import applied
+from quota_ops.store.parquet import to_rows
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.succession import overtaken_by
+
+
+def past_of(folder: RunFolder) -> Past:
+    """Rows of ours by owner, the last applied policy and the commits, as describe found them."""
+    table = folder.read_table(LEDGER)
+    owners = Counter(_owners(folder, table))
+    values, commits = applied(table)
+    return Past(
+        owned=owners.total(),
+        owners=owners,
+        policy=None if values is None else _policy(folder, values),
+        commits=commits,
+        overtaken_by=overtaken_by(folder, commits),
+        old_ledger=folder.old_ledger(),
+    )
+
+
+def _policy(folder: RunFolder, values: dict[str, Any]) -> Policy:
+    try:
+        return Policy.from_json(values)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"the ledger of run {folder.path} holds a last applied policy that this version of "
+            f"quota-ops cannot read: {error!r}",
+            "Install the version that applied it, or a newer one.",
+        ) from error
+
+
+def _owners(folder: RunFolder, table: pa.Table) -> Iterable[str | None]:
+    """The owner of each row of ours: one that was read back, or whose intent has arrived."""
+    states = {*table["state"].to_pylist()}
+    if states <= {VERIFIED}:
+        return list(table["owner"].to_pylist())
+    known = [LedgerRow._make(row) for row in to_rows(table)]
+    actual = map(ActualRow._make, to_rows(folder.read_table(ACTUAL)))
+    stored = {(row.entity, row.key): row.value for row in actual}
+    verified = {(row.entity, row.key): row.owner for row in known if row.state == VERIFIED}
+    arrived = {
+        (row.entity, row.key): row.owner
+        for row in known
+        if row.state == INTENDED and row.value is not None
+        if row.value == stored.get((row.entity, row.key))
+    }
+    return (verified | arrived).values()

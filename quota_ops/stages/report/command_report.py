@@ -1,0 +1,82 @@
+"""What a run without a plan did: `alter`, `adopt` and `release --from-ledger`."""
+
+from collections.abc import Callable, Sequence
+
+from quota_ops.model.alteration import altered_keys, count_altered
+from quota_ops.model.guard_finding import GuardFinding, read_guards
+from quota_ops.model.numbers import counted, plural
+from quota_ops.model.outcome import Status
+from quota_ops.model.report import Record, StageStatus
+from quota_ops.store.run_folder import ADOPTED, ALTER, APPLIED, RELEASED, VALIDATED, RunFolder
+
+_REFUSED = "the broker refuses {} of {}"
+_ACCEPTED = "the broker would accept all of it"
+_UNALTERED = ("Not altered", "Unknown")
+_ONLY_ASKED = f"{_ACCEPTED}, and was only asked"
+
+
+def read_record(folder: RunFolder) -> Record | None:
+    """Return what such a run did, in a word and a sentence; None for any other run.
+
+    Raises InvalidInput when an artefact is damaged.
+    """
+    for name, say in _RECORDS.items():
+        if folder.has(name):
+            values = folder.read_json(name)
+            by = f", by {values['by']}" if values.get("by") else ""
+            return say(folder, by + _guards(folder.read_as(name, read_guards)))
+    return None
+
+
+def _guards(guards: Sequence[GuardFinding]) -> str:
+    """Return the guards that blocked or were overridden, each with what it found."""
+    did = "blocked by" if any(one.allowed is None for one in guards) else "overriding"
+    found = "; ".join(
+        f"guard {one.guard} ({one.message})"
+        for one in guards
+        if one.allowed is None or did == "overriding"
+    )
+    return f", {did} {found}" if found else ""
+
+
+def _altered(folder: RunFolder, by: str) -> Record:
+    cluster, changing = folder.about()["cluster"], folder.read_as(ALTER, altered_keys)
+    if folder.has(APPLIED):
+        if not changing:
+            stores = f"{cluster} stored all of it before"
+            return Record("Not altered", f"nothing was to change{by}: {stores}")
+        outcomes = folder.outcomes(APPLIED)
+        keys = count_altered(changing, outcomes)
+        unknown = sum(len(one.keys) for one in outcomes if one.may_be_written)
+        were = plural(len(changing), "was", "were")
+        may = f", {unknown:,} may have been" if unknown else ""
+        words = f"{keys:,} of {counted(len(changing), 'change')} on {cluster} {were} written"
+        return Record("Altered" if keys else _UNALTERED[bool(unknown)], f"{words}{may}{by}")
+    asked = folder.outcomes(VALIDATED)
+    refused = sum(one.status is not Status.ACCEPTED for one in asked)
+    stopped = folder.stage_result("apply").status is StageStatus.REFUSED
+    why = _ACCEPTED if stopped else _ONLY_ASKED
+    if refused:
+        why = _REFUSED.format(refused, counted(len(asked), "entity"))
+    return Record("Not altered", f"nothing was written on {cluster}{by}: {why}")
+
+
+def _adopted(folder: RunFolder, by: str) -> Record:
+    quotas, cluster = counted(_rows(folder, ADOPTED), "quota"), folder.about()["cluster"]
+    return Record("Adopted", f"{quotas} on {cluster} entered the ledger{by}")
+
+
+def _released(folder: RunFolder, by: str) -> Record:
+    quotas, cluster = counted(_rows(folder, RELEASED), "row"), folder.about()["cluster"]
+    return Record("Released", f"{quotas} of {cluster} left the ledger{by}")
+
+
+def _rows(folder: RunFolder, name: str) -> int:
+    return len(folder.read_json(name).get("rows", ()))
+
+
+_RECORDS: dict[str, Callable[[RunFolder, str], Record]] = {
+    ALTER: _altered,
+    ADOPTED: _adopted,
+    RELEASED: _released,
+}

@@ -1,0 +1,53 @@
+"""The end of a run, kept for ever: a file that nothing overwrites, and where asked in a topic."""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+
+from quota_ops.kafka.connection import Connection
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.outcome import Status
+from quota_ops.model.report import StageStatus
+from quota_ops.report.audit import Json, messages
+from quota_ops.store.json_text import json_text
+from quota_ops.store.numbered_files import create_next
+from quota_ops.store.run_folder import APPLIED, AUDITED, RunFolder
+from quota_ops.store.run_marks import mark_unsettled, unmark
+
+TOPIC = "QUOTA_OPS_AUDIT_TOPIC"
+CONNECTION = "QUOTA_OPS_AUDIT_CONNECTION"
+"""The topic's name, and the connection to its cluster by name: by default the run's own."""
+
+
+def run(
+    folder: RunFolder, record_of: Callable[[int], Json], find: Callable[[str], Connection]
+) -> str | None:
+    """Leave end-0001.json, or the next number, and produce it to the topic if there is one.
+
+    `record_of` makes the record of an end by its number. Returns why the topic did not take it,
+    whatever the reason: the run has happened.
+    """
+    record = record_of(1)
+    number = create_next(
+        lambda end: folder.path / f"end-{end:04d}.json",
+        lambda end: json_text(record | {"end": end}).encode(),
+    )
+    record |= {"end": number}
+    with suppress(InvalidInput):  # damaged: the mark stays, and nobody takes the run for ended
+        if folder.stage_result("apply").status is not StageStatus.NOT_ENDED:
+            is_known = all(one.status is not Status.UNKNOWN for one in folder.outcomes(APPLIED))
+            (unmark if is_known else mark_unsettled)(folder.path)
+    topic = os.environ.get(TOPIC)
+    if not topic:
+        return None
+    sent = messages(record)
+    try:
+        from quota_ops.kafka.audit_topic import produce  # noqa: PLC0415 - few have a topic
+
+        connection = find(os.environ.get(CONNECTION) or folder.policy().connection)
+        failure = produce(connection, topic, record["cluster_id"] or record["cluster"], sent)
+    except Exception as error:  # noqa: BLE001 - no trouble of the topic's may undo a run
+        failure = " ".join(str(error).split())  # reports show it as one line
+    words = failure and f"the audit topic {topic} misses the end of this run: {failure}"
+    folder.write_json(AUDITED, {"topic": topic, "messages": len(sent), "failure": words})
+    return words

@@ -1,0 +1,112 @@
+"""What brokers answer when they are read back from, again and again until they agree."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from time import monotonic, sleep
+
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.kafka.stored import Stored
+from quota_ops.model.entity import Entity
+from quota_ops.model.errors import ClusterTrouble, WrongCluster
+from quota_ops.model.progress import Progress
+from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer, RowVerdict, Verdict, behind
+
+Targets = Mapping[tuple[str, str], float | None]
+"""What shall hold, by (entity, key); None for a key that shall be absent."""
+
+FIRST_WAIT, LONGEST_WAIT = 0.02, 2.0
+"""Seconds between two rounds: they double from the first to the longest."""
+
+_SOON, _SHORT_WAIT = 0.5, 0.005
+"""Seconds in which a small cluster shows a write, and between two looks for it."""
+
+
+def ask(
+    cluster: Cluster,
+    targets: Targets,
+    seconds: float,
+    progress: Progress,
+    written: str | None = None,
+    *,
+    is_overtaken: Callable[[], bool] = lambda: False,
+    left: int = 0,
+) -> tuple[dict[int, Stored], tuple[BrokerAnswer, ...]]:
+    """Ask each broker by its id until it holds every target, time is up, or a later run applies.
+
+    `written` is the entity that was written last: brokers apply writes in order, so for a moment
+    it alone is asked for, until it shows that all else is worth the asking. Where only the
+    bootstrap address is asked, the answer is of the broker that is behind it. `left` is how many
+    rows the run left as they are: they are no targets.
+    Raises WrongCluster when an address leads to another cluster.
+    """
+    until = monotonic() + seconds
+    stored: dict[int, Stored] = {}
+    answers = {
+        one.id: BrokerAnswer(
+            *(one.id, one.address, 0, None),
+            bootstrap=one.id == BOOTSTRAP,
+            compared=len(targets),
+            left=left,
+        )
+        for one in cluster.asked
+    }
+    wait = FIRST_WAIT
+    while True:
+        last = monotonic() >= until
+        for broker, answer in answers.items():
+            # A silent broker uses up the others' time: who answered is asked once more.
+            if not answer.agrees and not (last and answer.error):
+                answers[broker] = _ask_one(cluster, answer, targets, stored, written)
+        remaining = max(until - monotonic(), 0.0)
+        progress.asked(tuple(answers.values()), remaining)
+        if last or all(answer.agrees for answer in answers.values()) or is_overtaken():
+            break
+        sleep(min(wait, remaining))
+        wait = min(wait * 2, LONGEST_WAIT)
+    if BOOTSTRAP in stored:
+        speaker = cluster.speaker()
+        answers[BOOTSTRAP] = replace(answers[BOOTSTRAP], broker=speaker)
+        stored = {speaker: stored[BOOTSTRAP]}
+    return stored, tuple(answers.values())
+
+
+def _ask_one(
+    cluster: Cluster,
+    last: BrokerAnswer,
+    targets: Targets,
+    stored: dict[int, Stored],
+    written: str | None,
+) -> BrokerAnswer:
+    asked = replace(last, asked=last.asked + 1)
+    try:
+        if written is not None and last.asked == 0:
+            _await(cluster, last.broker, targets, written)
+        stored[last.broker] = cluster.stored(last.broker)
+    except WrongCluster:
+        raise
+    except ClusterTrouble as error:
+        stored.pop(last.broker, None)
+        return replace(asked, behind=None, error=error.message)
+    return replace(asked, behind=len(behind(targets, stored[last.broker])), error=None)
+
+
+def _await(cluster: Cluster, broker: int, targets: Targets, written: str) -> None:
+    """Return when a broker holds what it shall of one entity, or does not soon."""
+    until, entity = monotonic() + _SOON, Entity.parse(written)
+    wanted = {row: value for row, value in targets.items() if row[0] == written}
+    while behind(wanted, cluster.stored(broker, entity=entity)) and monotonic() < until:
+        sleep(_SHORT_WAIT)
+
+
+def verdicts(targets: Targets, stored: Mapping[int, Stored]) -> Iterable[RowVerdict]:
+    """The rows that are not as they should be, and what the brokers that answered hold instead."""
+    if not stored:
+        for (entity, key), value in targets.items():
+            yield RowVerdict(entity, key, value, Verdict.UNANSWERED)
+        return
+    wrong: dict[tuple[str, str], list[tuple[int, float | None]]] = {}
+    for broker, values in stored.items():
+        for row in behind(targets, values):
+            wrong.setdefault(row, []).append((broker, values.get(row)))
+    for (entity, key), seen in sorted(wrong.items()):
+        yield RowVerdict(entity, key, targets[entity, key], Verdict.DIFFERS, tuple(seen))

@@ -1,0 +1,64 @@
+"""What verify has seen since it was last written."""
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.store import local
+from quota_ops.store.run_folder import APPLIED, VERIFIED, RunFolder
+from quota_ops.store.run_json import verification_from_json
+
+Keys = AbstractSet[tuple[str, str]]
+"""Rows by (entity, key)."""
+
+
+def read_back(folder: RunFolder, rows: Keys) -> Keys:
+    """Those of a run's rows that a verify of it found as they should be since apply ended.
+
+    Raises InvalidInput when verification.json is damaged.
+    """
+    if not rows or not folder.has(VERIFIED):
+        return frozenset()
+    (_, verdicts, _), applied = folder.read_as(
+        VERIFIED, lambda kept: (verification_from_json(kept), kept.get("applied"))
+    )
+    # Earlier versions kept no digest, and verified right after they applied.
+    if applied not in {None, applied_digest(folder)}:
+        return frozenset()
+    return rows - {(one.entity, one.key) for one in verdicts}
+
+
+@contextmanager
+def superseding(folder: RunFolder) -> Iterator[None]:
+    """Mark verification.json as an earlier verify's when the block fails without leaving another.
+
+    What it found is still known to `read_back`; no report takes it for what the last verify found.
+    """
+    before = _content(folder)
+    try:
+        yield
+    except BaseException:
+        if before is not None and _content(folder) == before:
+            with suppress(InvalidInput):  # damaged: the report says so
+                folder.write_json(VERIFIED, folder.read_json(VERIFIED) | {"earlier": True})
+        raise
+
+
+def _content(folder: RunFolder) -> bytes | None:
+    """The bytes of verification.json, which are other ones of each verify; None without one."""
+    place = folder.path / VERIFIED
+    return place.read_bytes() if place.exists() else None
+
+
+def follow_applied(folder: RunFolder, before: str | None) -> None:
+    """Let verification.json be about applied.json as it is now, where it was about `before`."""
+    if folder.has(VERIFIED) and (kept := folder.read_json(VERIFIED)).get("applied") == before:
+        folder.write_json(VERIFIED, kept | {"applied": applied_digest(folder)})
+
+
+def applied_digest(folder: RunFolder) -> str | None:
+    """What tells one end of apply from another: a digest of applied.json; None without one."""
+    place = folder.path / APPLIED
+    return sha256(local.read(place)).hexdigest() if place.exists() else None

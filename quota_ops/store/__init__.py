@@ -1,0 +1,1 @@
+"""Everything that is kept between runs: run folders, ledgers, holds, decisions."""

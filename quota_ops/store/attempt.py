@@ -1,0 +1,131 @@
+"""One attempt of apply: the outcomes of each batch, kept before it is sent and after its answer."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from quota_ops.kafka.outcomes import SETTLED, all_of
+from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
+from quota_ops.model.numbers import counted
+from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.rows import BatchRow
+from quota_ops.store.run_folder import ABOUT, ALTER, APPLIED, RunFolder, batch_file
+
+Batches = Mapping[int, Sequence[BatchRow]]
+
+
+@dataclass
+class Attempt:
+    """The outcomes of one attempt, batch after batch, and what earlier attempts left of each.
+
+    A batch is noted as unknown before it is sent. So whatever ends the process, the run's folder
+    says which rows were accepted, which may have been, and which were not sent.
+    """
+
+    folder: RunFolder
+    done: list[Outcome] = field(default_factory=list)
+    _noted: tuple[Outcome, ...] = ()
+    _earlier: tuple[Outcome, ...] = ()
+
+    def begin(self, number: int) -> None:
+        """Read what earlier attempts left of a batch."""
+        self._noted = ()
+        self._earlier = self.folder.outcomes(batch_file(number))
+
+    def note(self, number: int, batch: Iterable[Outcome]) -> None:
+        """Leave a batch's outcomes as far as they are known before it is sent."""
+        self._noted = tuple(recalled(batch, self._earlier))
+        self.folder.leave_outcomes(batch_file(number), self._noted)
+
+    def keep(self, number: int, batch: Iterable[Outcome]) -> tuple[Outcome, ...]:
+        """Leave a batch's outcomes, and return them as all attempts together know them."""
+        known = tuple(recalled(batch, self._earlier))
+        self.done += known
+        self.folder.leave_outcomes(batch_file(number), known)
+        return known
+
+    def unrecorded(self, error: InvalidInput) -> QuotaOpsError:
+        """Say what was sent when the run store would not record it; `error` where nothing was.
+
+        The intents are in the ledger, so the next run finds out what arrived.
+        """
+        sent = Counter[str]()
+        for one in self.done:
+            sent[one.status.value] += len(one.keys) if one.status in _SENT else 0
+        words = ", ".join(f"{counted(keys, 'key')} {word}" for word, keys in sent.items() if keys)
+        if not words:
+            return error
+        why = error.message
+        if not self.folder.has(ABOUT):
+            why = f"the folder of this run, {self.folder.path}, was moved or removed while it wrote"
+        remedy = "" if error.remedy is None else f"{error.remedy} "
+        return Refused(f"{why}. Sent until then: {words}", f"{remedy}The next run looks for it.")
+
+    def stop(self, batches: Batches) -> None:
+        """Leave the outcomes of the batches that a signal kept from being sent or answered."""
+        told = {one.batch for one in self.done}
+        for number, rows in batches.items():
+            if number not in told:
+                noted = [one for one in self._noted if one.batch == number]
+                if not noted:
+                    self.begin(number)
+                left = noted or all_of(number, rows, Status.NOT_SENT, None)
+                self.keep(number, map(_interrupted, left))
+
+
+def _interrupted(one: Outcome) -> Outcome:
+    open_ends = {Status.UNKNOWN, Status.NOT_SENT}
+    return one._replace(message="interrupted") if one.status in open_ends else one
+
+
+def recalled(batch: Iterable[Outcome], earlier: Iterable[Outcome]) -> Iterator[Outcome]:
+    """A batch's outcomes, with what earlier attempts of the run did to the same rows."""
+    before = {(one.entity, key): one for one in earlier for key in one.keys}
+    if not before:
+        yield from batch
+        return
+    for one in batch:
+        keys: dict[Outcome, list[str]] = {}
+        for key in one.keys:
+            known = _after(before.get((one.entity, key)), one)
+            keys.setdefault(known._replace(keys=()), []).append(key)
+        for known, names in keys.items():
+            yield known._replace(keys=tuple(names))
+
+
+def _after(earlier: Outcome | None, now: Outcome) -> Outcome:
+    """What is known of a row after another attempt.
+
+    What an earlier attempt of this run wrote was accepted, not there before; what it left unknown
+    stays so until the cluster is seen to store it.
+    """
+    if earlier is None or now.status is Status.ACCEPTED:
+        return now
+    wrote = earlier.status if earlier.status in _SENT else earlier.earlier
+    if wrote is None:
+        return now
+    if now.status is Status.ALREADY:
+        if earlier.status is Status.ACCEPTED:
+            return earlier._replace(earlier=wrote)
+        return now._replace(status=Status.ACCEPTED, message=SETTLED, earlier=wrote)
+    if now.status is Status.NOT_SENT and earlier.status is wrote:
+        return earlier._replace(earlier=wrote)
+    return now._replace(earlier=wrote)
+
+
+_SENT = frozenset({Status.ACCEPTED, Status.UNKNOWN})
+
+
+def outcomes_so_far(folder: RunFolder) -> tuple[Outcome, ...]:
+    """The outcomes of a run whose apply has not ended; InvalidInput when one is damaged.
+
+    A batch without outcomes was not sent. An alter, which has no batches, keeps all in one file.
+    """
+    if folder.has(ALTER):
+        return folder.outcomes(APPLIED)
+    return tuple(
+        one
+        for number, rows in folder.batches().items()
+        for one in folder.outcomes(batch_file(number))
+        or all_of(number, rows, Status.NOT_SENT, None)
+    )

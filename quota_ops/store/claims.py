@@ -1,0 +1,64 @@
+"""Claims: which runs have begun to apply, and which values, also where they had nothing to change.
+
+They lie outside of the ledger, which has nothing new then: one small file for each run, named by
+the run's number and created once.
+"""
+
+import json
+from collections.abc import Iterable
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.plan import exact
+from quota_ops.store import local
+from quota_ops.store.numbered_files import file_name, numbers
+
+KIND = "json"
+"""The kind of a cluster's numbered claims."""
+
+
+class Claim(NamedTuple):
+    """A run, its commit, and the digest of the values that it applies."""
+
+    run: str
+    commit: str | None
+    values: str
+
+
+def digest_of(values: Iterable[tuple[str, str, float | None]]) -> str:
+    """Return the digest of rows (entity, key, value), in whatever order they come."""
+    lines = sorted(f"{entity}\0{key}\0{exact(value)}\n" for entity, key, value in values)
+    return sha256("".join(lines).encode()).hexdigest()
+
+
+def create(ledger_folder: Path, number: int, claim: Claim) -> None:
+    """Leave the claim of the run with this number, unless it has left one; InvalidInput as ever.
+
+    `ledger_folder` is that of the cluster's ledger, here and below.
+    """
+    content = json.dumps(claim._asdict()).encode()
+    local.create(folder_of(ledger_folder) / file_name(number, KIND), content)
+
+
+def last_number(ledger_folder: Path) -> int:
+    """Return the largest number of a run that has begun to apply; 0 where none has."""
+    return max(numbers(folder_of(ledger_folder), KIND), default=0)
+
+
+def read(ledger_folder: Path, number: int) -> Claim:
+    """Return the claim of the run with this number; InvalidInput when it is damaged."""
+    place = folder_of(ledger_folder) / file_name(number, KIND)
+    try:
+        kept = json.loads(local.read(place))
+        return Claim(str(kept["run"]), kept["commit"], str(kept["values"]))
+    except (KeyError, OSError, RecursionError, TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"{place} is damaged: {error!r}", "Nothing was written. Move it aside and plan again."
+        ) from error
+
+
+def folder_of(ledger_folder: Path) -> Path:
+    """Return the folder of a cluster's claims, beside the folder of all ledgers."""
+    return ledger_folder.parent.with_name("claims") / ledger_folder.name

@@ -1,0 +1,101 @@
+"""The record of what people decided about plans: appended to, never changed, read by digest.
+
+It is in the run store's folder `approvals`. A run's approval.json is a copy for its report, from
+which nothing is decided.
+"""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+from quota_ops.model.approval import Author, Decision, Said, in_force
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.guard_finding import GuardFinding
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.plan import Plan
+from quota_ops.store import local
+from quota_ops.store.numbered_files import create_next
+from quota_ops.store.run_folder import APPROVAL, RunFolder
+
+
+def new_decision(
+    folder: RunFolder,
+    plan: Plan,
+    said: Said,
+    author: Author,
+    reason: str,
+    *,
+    shown: tuple[GuardFinding, ...],
+) -> Decision:
+    """What somebody just decided about a run's plan, and the guards that were shown."""
+    return Decision(
+        said=said,
+        digest=plan.digest,
+        shown=shown,
+        by=author.by,
+        login=author.login,
+        at=iso_utc(),
+        reason=reason.strip(),
+        run=folder.path.name,
+    )
+
+
+def counting(folder: RunFolder, approvals: Path, plan: Plan) -> tuple[Decision, ...]:
+    """What counts for a run's plan now, as `in_force` says.
+
+    Raises InvalidInput when the record is damaged or cannot be listed.
+    """
+    policy = plan.judged_by
+    return in_force(
+        _read(approvals, plan.digest),
+        folder.path.name,
+        datetime.now(UTC),
+        policy.approval,
+        policy.approval_valid_for,
+    )
+
+
+def append(approvals: Path, decision: Decision) -> None:
+    """Add a decision to the record, after all that were made about its digest."""
+    content = json.dumps(decision.as_json(), indent=1).encode()
+    create_next(
+        lambda number: approvals / f"{decision.digest}-{number:04d}.json", lambda _number: content
+    )
+
+
+def spend(folder: RunFolder, approvals: Path, plan: Plan) -> None:
+    """Note that a run begins to write its plan, so that what was decided counts for it alone."""
+    record = _read(approvals, plan.digest)
+    run = folder.path.name
+    if record and (record[-1].said, record[-1].run) != (Said.APPLIED, run):
+        applied = Decision(Said.APPLIED, plan.digest, (), None, None, iso_utc(), "", run)
+        append(approvals, applied)
+
+
+def copy_to_run(folder: RunFolder, decisions: tuple[Decision, ...]) -> None:
+    """Add decisions to a run's approval.json, for its report; what is there stays."""
+    before = folder.decisions()
+    new = [one for one in decisions if one not in before]
+    if new:
+        folder.write_json(APPROVAL, {"decisions": [one.as_json() for one in (*before, *new)]})
+
+
+def _read(approvals: Path, digest: str) -> tuple[Decision, ...]:
+    """Everything that was decided about a digest, in order."""
+    names = sorted(name for name in local.list_names(approvals) if name.startswith(f"{digest}-"))
+    return tuple(_decision(approvals / name) for name in names if name.endswith(".json"))
+
+
+def _decision(file: Path) -> Decision:
+    try:
+        return _dated(Decision.from_json(json.loads(local.read(file))))
+    except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"{file} is damaged: {error!r}", "Move it aside: the plan is then asked about again."
+        ) from error
+
+
+def _dated(decision: Decision) -> Decision:
+    if datetime.fromisoformat(decision.at).tzinfo is None:
+        raise ValueError(f"{decision.at!r} has no zone")
+    return decision

@@ -1,0 +1,140 @@
+"""What the run store knows of values that the ledger does not know: releases, alters, earlier runs.
+
+Only words come of it, and no decision.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from quota_ops.model.alteration import altered_keys
+from quota_ops.model.difference import Difference, Kind
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.origin import UNKNOWN, Origin
+from quota_ops.model.outcome import Status
+from quota_ops.model.quota import format_limit, same
+from quota_ops.model.tables import ACTUAL
+from quota_ops.store.run_folder import ALTER, APPLIED, POLICY, RELEASED, RunFolder
+from quota_ops.store.run_numbers import newest_runs
+from quota_ops.store.run_store import store_of
+
+ORIGINS = "origins.json"
+"""The artefact that says what is known of values that the ledger does not know."""
+LOOKED_AT = 100
+"""How many runs of the store, the newest ones, are asked what they know of a value."""
+Key = tuple[str, str]
+_FOREIGN = frozenset({Kind.TAKEOVER, Kind.UNMANAGED})
+
+
+def leave_origins(folder: RunFolder, differences: Sequence[Difference]) -> None:
+    """Leave origins.json, where the cluster has values that the ledger does not know."""
+    rows = [row for row in differences if _is_unknown(row)]
+    if not rows:
+        return
+    with suppress(InvalidInput):  # a copy of a run lies in no store: then nothing is known
+        groups: dict[Origin, list[Key]] = {}
+        for key, origin in find_origins(folder, rows).items():
+            groups.setdefault(origin, []).append(key)
+        folder.write_json(
+            ORIGINS,
+            {"origins": [one._asdict() | {"rows": keys} for one, keys in groups.items()]},
+        )
+
+
+def _is_unknown(row: Difference) -> bool:
+    return row.kind in _FOREIGN and row.before is not None and row.memory is None
+
+
+def read_origins(folder: RunFolder) -> dict[Key, Origin]:
+    """Return what `leave_origins` left; InvalidInput when it is damaged."""
+    return folder.read_as(ORIGINS, _read)
+
+
+def _read(values: Mapping[str, Any]) -> dict[Key, Origin]:
+    return {
+        (entity, key): Origin(str(one["words"]), one["after"])
+        for one in values["origins"]
+        for entity, key in one["rows"]
+    }
+
+
+def find_origins(folder: RunFolder, rows: Sequence[Difference]) -> dict[Key, Origin]:
+    """Return what is known of each row; `UNKNOWN` of one that no earlier run tells of.
+
+    Raises InvalidInput when the folder lies in no run store.
+    """
+    cluster = folder.policy().cluster_id
+    earlier = [one for one in _earlier(folder) if _is_of(one, cluster)]
+    found: dict[Key, Origin] = {}
+    wanted = {(row.entity, row.key): row.before for row in rows}
+    for run in earlier:
+        for key, origin in _records(run, wanted):
+            found.setdefault(key, origin)
+    last = next((one for one in earlier if one.has(ACTUAL.file)), None)
+    seen = _seen(last) if last else {}
+    for key, value in wanted.items():
+        if key not in found:
+            found[key] = _origin(last, key, value, seen.get(key)) if last else UNKNOWN
+    return found
+
+
+def _earlier(folder: RunFolder) -> list[RunFolder]:
+    """The other runs of the cluster's name among the newest of the store, the newest first."""
+    store, cluster = store_of(folder.path), folder.path.parent
+    names = newest_runs(store.sequence, LOOKED_AT)
+    paths = (cluster.parent / one for one in names)
+    return [RunFolder(one) for one in paths if one.parent == cluster and one != folder.path]
+
+
+def _is_of(run: RunFolder, cluster_id: str) -> bool:
+    """Whether a run that may tell of a value is of this very cluster."""
+    if not (run.has(ACTUAL.file) or run.has(RELEASED) or run.has(ALTER)):
+        return False
+    with suppress(InvalidInput):
+        return run.has(POLICY) and run.policy().cluster_id == cluster_id
+    return False
+
+
+def _records(run: RunFolder, wanted: Mapping[Key, float | None]) -> Iterator[tuple[Key, Origin]]:
+    """The rows that a release or an alter tells of."""
+    with suppress(InvalidInput, KeyError, TypeError, ValueError):  # damaged: others may tell
+        if run.has(RELEASED):
+            said = run.read_json(RELEASED)
+            why = f"released from the ledger by {said['by']} in {_named(run)}: {said['reason']}"
+            for row in said["rows"]:
+                key, value = (row["entity"], row["key"]), row["value"]
+                if key in wanted:
+                    moved = value is None or not same(float(value), wanted[key])
+                    yield key, Origin(f"{why}{', and changed since' if moved else ''}")
+        elif run.has(ALTER) and run.has(APPLIED):
+            said = run.read_json(ALTER)
+            done = {one.entity for one in run.outcomes(APPLIED) if one.status is Status.ACCEPTED}
+            changed = altered_keys(said)
+            for row in said["changes"]:
+                key, value = (row["entity"], row["key"]), row["after"]
+                written = row["entity"] in done and value is not None and key in changed
+                if written and key in wanted and same(float(value), wanted[key]):
+                    words = f"set by {said['by']} with alter in {_named(run)}"
+                    yield key, Origin(words, run.about()["started"])
+
+
+def _seen(run: RunFolder) -> dict[Key, float]:
+    """What the cluster had when a run described it; nothing where that is damaged."""
+    with suppress(InvalidInput):
+        table = run.read_table(ACTUAL)
+        entities, keys, values = (table[name].to_pylist() for name in ("entity", "key", "value"))
+        return dict(zip(zip(entities, keys, strict=True), values, strict=True))
+    return {}
+
+
+def _origin(run: RunFolder, key: Key, value: float | None, then: float | None) -> Origin:
+    started = run.about()["started"]
+    if then is None:
+        return Origin(f"not there in {_named(run)}", started)
+    if not same(then, value):
+        return Origin(f"{format_limit(key[1], then)} in {_named(run)}", started)
+    return Origin(f"there in {_named(run)} already; who set it is unknown")
+
+
+def _named(run: RunFolder) -> str:
+    return f"run {run.about()['run']}"

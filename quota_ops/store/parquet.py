@@ -1,0 +1,152 @@
+"""A table as Parquet bytes, its columns held against the model at the way in and out."""
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.tables import COUNT, FLAG, NUMBER, TEXT, Table
+from quota_ops.store import local
+
+# Arrow's own pool keeps what a stage is done with: 45 MB of a plan of 10,000 entities.
+pa.set_memory_pool(pa.system_memory_pool())
+
+ARROW_TYPES = {TEXT: pa.string(), NUMBER: pa.float64(), COUNT: pa.int32(), FLAG: pa.bool_()}
+
+
+def arrow_schema(table: Table) -> pa.Schema:
+    """The table's columns as an Arrow schema."""
+    return pa.schema(
+        [
+            pa.field(column.name, ARROW_TYPES[column.type], nullable=column.nullable)
+            for column in table.columns
+        ]
+    )
+
+
+def from_rows(table: Table, rows: Sequence[Sequence[Any]]) -> pa.Table:
+    """Rows whose fields are the table's columns in order, as an Arrow table."""
+    columns = zip(*rows, strict=True) if rows else ([] for _ in table.columns)
+    schema = arrow_schema(table)
+    arrays = [
+        pa.array(list(values), type=field.type)
+        for values, field in zip(columns, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def to_rows(arrow: pa.Table) -> Iterable[tuple[Any, ...]]:
+    """The rows of an Arrow table as tuples."""
+    return zip(*(column.to_pylist() for column in arrow.columns), strict=True)
+
+
+def to_bytes(table: Table, arrow: pa.Table, notes: Mapping[str, str] | None = None) -> bytes:
+    """A table as the bytes of a Parquet file, with notes in its key-value metadata.
+
+    Raises InvalidInput when its columns are not the model's.
+    """
+    sink = io.BytesIO()
+    pq.write_table(conform(table, arrow).replace_schema_metadata(notes), sink)
+    return sink.getvalue()
+
+
+def from_bytes(table: Table, content: bytes, place: str) -> pa.Table:
+    """A table from the bytes of a Parquet file.
+
+    Raises InvalidInput, naming the place, when it is no Parquet file or not this table.
+    """
+    try:
+        arrow = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False).read(use_threads=False)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InvalidInput(f"{place} is not a Parquet file that can be read: {error}") from error
+    return conform(table, arrow, place).replace_schema_metadata(arrow.schema.metadata)
+
+
+def notes(arrow: pa.Table) -> dict[str, str]:
+    """The notes that `to_bytes` put beside the rows."""
+    metadata = arrow.schema.metadata or {}
+    return {name.decode(): value.decode() for name, value in metadata.items()}
+
+
+def conform(table: Table, arrow: pa.Table, place: str = "") -> pa.Table:
+    """The same rows under exactly the model's column types.
+
+    Raises InvalidInput, listing every discrepancy, when they are not the table's columns.
+    """
+    check_columns(table, {field.name: str(field.type) for field in arrow.schema}, place)
+    for column in table.columns:
+        if column.added and column.name not in arrow.schema.names:
+            nulls = pa.nulls(arrow.num_rows, ARROW_TYPES[column.type])
+            arrow = arrow.append_column(column.name, nulls)
+    arrow = arrow.select(table.names)
+    empty = [
+        column.name
+        for column in table.columns
+        if not column.nullable and arrow[column.name].null_count
+    ]
+    if empty:
+        raise InvalidInput(f"{place or table.name} has empty values in {', '.join(empty)}")
+    schema = arrow_schema(table)
+    if arrow.schema.types == schema.types:  # importing what casts takes longer than a small diff
+        return pa.Table.from_arrays(arrow.columns, schema=schema)
+    return arrow.cast(schema)
+
+
+_SPELLINGS = {
+    TEXT: {"string", "large_string", "string_view"},
+    NUMBER: {"double"},
+    COUNT: {"int32"},
+    FLAG: {"bool"},
+}
+
+
+def check_columns(table: Table, found: Mapping[str, str], place: str = "") -> None:
+    """Hold column names and Arrow type names against the table; InvalidInput lists what differs.
+
+    A column that was added later may be missing.
+    """
+    wrong = [
+        f"{column.name} is {found.get(column.name, 'missing')}, must be {column.type}"
+        for column in table.columns
+        if found.get(column.name) not in _SPELLINGS[column.type]
+        if column.name in found or not column.added
+    ]
+    wrong += [f"{name} is not a column of it" for name in found if name not in table.names]
+    if wrong:
+        raise InvalidInput(
+            f"{place or 'the table'} is not a {table.name} table: {'; '.join(wrong)}"
+        )
+
+
+def columns(place: Path) -> dict[str, str]:
+    """Column names and Arrow type names of a Parquet file, without reading its rows.
+
+    Raises FileNotFoundError, or InvalidInput when it is no Parquet file.
+    """
+    try:
+        with local.open_file(place) as file:
+            schema = pq.read_schema(file)
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InvalidInput(f"{place} is not a Parquet file that can be read: {error}") from error
+    return {field.name: str(field.type) for field in schema}
+
+
+def check_cluster(place: Path, cluster: str) -> None:
+    """Raise InvalidInput when a Parquet file of one of our tables has rows of another cluster.
+
+    They would read as if everything were gone from this one.
+    """
+    with local.open_file(place) as opened:
+        file = pq.ParquetFile(opened, read_dictionary=["cluster"], pre_buffer=False)
+        chunks = file.read(columns=["cluster"], use_threads=False)["cluster"].chunks
+    if others := {one for chunk in chunks for one in chunk.dictionary.to_pylist()} - {cluster}:
+        raise InvalidInput(
+            f"{place} is of another cluster: {min(map(str, others))}; the run is of {cluster}",
+            "Nothing was changed. A run has a folder, and a cluster a ledger, of its own.",
+        )

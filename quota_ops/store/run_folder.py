@@ -1,0 +1,250 @@
+"""A run's folder: the names of its artefacts, and what each stands for."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any, Self
+from uuid import uuid4
+
+from quota_ops.model.approval import Decision
+from quota_ops.model.cluster_facts import ClusterFacts
+from quota_ops.model.commit import Provenance
+from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
+from quota_ops.model.finding import Finding, Silence
+from quota_ops.model.hold import Hold
+from quota_ops.model.metadata import Metadata
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.outcome import Outcome
+from quota_ops.model.plan import Plan
+from quota_ops.model.policy import Policy
+from quota_ops.model.report import StageResult, StageStatus
+from quota_ops.model.rows import BatchRow
+from quota_ops.model.tables import BATCHES, DIFFERENCES
+from quota_ops.store import parquet, run_numbers
+from quota_ops.store.artefacts import ArtefactFolder
+from quota_ops.store.json_text import json_text
+from quota_ops.store.ledger_end import doubt
+from quota_ops.store.run_json import (
+    about_from_json,
+    checked_from_json,
+    findings_from_json,
+    outcomes_from_json,
+    outcomes_json,
+    plan_from_json,
+    plan_json,
+    provenance_json,
+    typed,
+)
+from quota_ops.store.run_store import store_of
+
+ABOUT = "run.json"
+POLICY = "policy.json"
+DESCRIBED = "described.json"
+CHECKED = "checked.json"
+FACTS = "facts.json"
+METADATA = "metadata.json"
+FINDINGS = "findings.json"
+PLAN = "plan.json"
+ROLLBACK = "rollback.json"
+AUDITED = "audit.json"
+ALTER = "alter.json"
+"""Who asked, and for what: entity, key, value before and value after (null: deleted)."""
+ADOPTED = "adopted.json"
+RELEASED = "released.json"
+"""Who asked and why, and each row that went into the ledger, or out of it."""
+VALIDATED = "validated.json"
+APPROVAL = "approval.json"
+APPLIED = "applied.json"
+VERIFIED = "verification.json"
+REPORT = "report.json"
+PAGE = "report.html"
+
+
+def stage_file(stage: str) -> str:
+    """The artefact that says how a stage ended."""
+    return f"stage-{stage}.json"
+
+
+def batch_file(number: int) -> str:
+    """The artefact that says what became of a batch, from 1 on."""
+    return f"batch-{number:04d}.json"
+
+
+_KINDS, _ACTIONS = ({one.value: one for one in words} for words in (Kind, Action))
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder(ArtefactFolder):
+    """One run's artefacts."""
+
+    @classmethod
+    def start(cls, path: Path, *, cluster: str, commit: str | None, anew: bool = False) -> Self:
+        """Say in run.json what run this is, unless an earlier attempt that goes on has said it.
+
+        A `commit` is one that was given; check finds out any other. The run takes the next number
+        of its run store. Raises InvalidInput where it lies in none.
+        """
+        folder = cls(path)
+        if anew or not folder.has(ABOUT):
+            about = {"run": path.name, "cluster": cluster, "started": iso_utc()}
+            folder._number(about | provenance_json(Provenance.given(commit)))
+        return folder
+
+    def take_next_number(self, above: int = 0) -> None:
+        """Give a run that begins again a number of its own, larger than `above`."""
+        self._number(self.read_json(ABOUT), above)
+
+    def _number(self, about: Mapping[str, Any], above: int = 0) -> None:
+        run = f"{self.path.parent.name}/{self.path.name}"
+        content = json_text({"run": run, "at": iso_utc(), "nonce": uuid4().hex}).encode()
+        number = run_numbers.take_number(store_of(self.path).sequence, content, above)
+        self.write_json(ABOUT, {**about, "sequence": number})
+
+    def note_commit(self, provenance: Provenance) -> None:
+        """Say in run.json of which commit the files are that this run has read."""
+        self.write_json(ABOUT, self.read_json(ABOUT) | provenance_json(provenance))
+
+    def about(self) -> dict[str, Any]:
+        """What run.json says: run, cluster, commit, its provenance, started, sequence."""
+        return self.read_as(ABOUT, about_from_json)
+
+    def policy(self) -> Policy:
+        """The policy that check left."""
+        return self.read_as(POLICY, Policy.from_json)
+
+    def checked(self) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
+        """The findings of the files, and every silence, that check left."""
+        return self.read_as(CHECKED, checked_from_json)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Every finding, silenced or not, that plan left."""
+        return self.read_as(FINDINGS, findings_from_json)
+
+    def facts(self) -> ClusterFacts | None:
+        """What the brokers said besides quotas; None when describe asked none, or got no answer."""
+        return self.read_as(FACTS, ClusterFacts.from_json) if self.has(FACTS) else None
+
+    def described(self) -> tuple[str | None, tuple[Hold, ...]]:
+        """The ledger file that describe read, and the holds that lasted then."""
+        return self.read_as(
+            DESCRIBED,
+            lambda told: (
+                typed(told["ledger"], str | None),
+                tuple(map(Hold.from_json, told["holds"])),
+            ),
+        )
+
+    def old_ledger(self) -> str | None:
+        """Why the ledger that describe read may be an older copy; None where it was the last."""
+        return self.read_as(DESCRIBED, _old_ledger)
+
+    def metadata(self) -> Metadata:
+        """How far what the brokers describe could be trusted when they were last asked."""
+        return self.read_as(METADATA, Metadata.from_json)
+
+    def plan(self) -> tuple[Plan, str]:
+        """The plan that an earlier stage left, and the digest that stands in its file."""
+        return self.once(PLAN, lambda: self.read_as(PLAN, plan_from_json))
+
+    def leave_plan(self, plan: Plan) -> None:
+        """Leave plan.json."""
+        self.write_json(PLAN, plan_json(plan))
+        self.keep_plan(plan)
+
+    def keep_plan(self, plan: Plan) -> None:
+        """Let the plan be known here before plan.json is there."""
+        self._forget(PLAN)
+        self.once(PLAN, lambda: (plan, plan.digest))
+
+    def outcomes(self, name: str) -> tuple[Outcome, ...]:
+        """The outcomes that an earlier stage left; none when it did not run."""
+        if not self.has(name):
+            return ()
+        return self.once(name, lambda: self.read_as(name, outcomes_from_json))
+
+    def leave_outcomes(self, name: str, outcomes: tuple[Outcome, ...]) -> None:
+        """Leave outcomes, as `outcomes` gives them back; no two attempts leave the same bytes."""
+        self.write_json(name, {"attempt": uuid4().hex, **outcomes_json(outcomes)})
+        self.once(name, lambda: outcomes)
+
+    def decisions(self) -> tuple[Decision, ...]:
+        """What was said of this run's plan, in order."""
+        return self.read_as(APPROVAL, _decisions) if self.has(APPROVAL) else ()
+
+    def differences(self) -> tuple[Difference, ...]:
+        """The rows of DIFFERENCES."""
+        return self.once(DIFFERENCES.file, self._differences)
+
+    def _differences(self) -> tuple[Difference, ...]:
+        columns = self.read_table(DIFFERENCES).to_pydict()
+        try:
+            columns["kind"] = [_KINDS.get(one) or Kind(one) for one in columns["kind"]]
+            columns["action"] = [_ACTIONS.get(one) or Action(one) for one in columns["action"]]
+            return tuple(map(Difference._make, zip(*columns.values(), strict=True)))
+        except ValueError as error:
+            raise InvalidInput(f"{self.path / DIFFERENCES.file} is damaged: {error}") from error
+
+    def batches(self) -> dict[int, tuple[BatchRow, ...]]:
+        """The rows of BATCHES by the number of their batch, in order."""
+        return self.once(BATCHES.file, self._batches)
+
+    def _batches(self) -> dict[int, tuple[BatchRow, ...]]:
+        batches: dict[int, list[BatchRow]] = {}
+        for row in map(BatchRow._make, parquet.to_rows(self.read_table(BATCHES))):
+            batches.setdefault(row.batch, []).append(row)
+        return {number: tuple(batches[number]) for number in sorted(batches)}
+
+    @contextmanager
+    def stage(self, stage: str, spent: float = 0.0) -> Iterator[None]:
+        """Keep how a stage ended and how long it took, whatever it raises.
+
+        `spent` are seconds that it took already. A stage that writes is NOT_ENDED until then.
+        """
+        began = monotonic() - spent
+        if stage == "apply":
+            self.keep_end(StageResult(stage, StageStatus.NOT_ENDED))
+        try:
+            yield
+        except BaseException as error:
+            status, message = _failure(error)
+            with suppress(InvalidInput):  # the store's trouble does not hide this one
+                self.keep_end(StageResult(stage, status, round(monotonic() - began, 3), message))
+            raise
+        self.keep_end(StageResult(stage, StageStatus.DONE, round(monotonic() - began, 3)))
+
+    def keep_end(self, result: StageResult) -> None:
+        """Keep how a stage ended."""
+        self.write_json(stage_file(result.stage), result._asdict() | {"at": iso_utc()})
+
+    def stage_result(self, stage: str) -> StageResult:
+        """How a stage of this run ended; NOT_RUN when it did not begin."""
+        if not self.has(stage_file(stage)):
+            return StageResult(stage, StageStatus.NOT_RUN)
+        return self.read_as(
+            stage_file(stage),
+            lambda kept: StageResult(
+                stage,
+                StageStatus(kept["status"]),
+                typed(kept["seconds"], float | int | None),
+                typed(kept["message"], str | None),
+            ),
+        )
+
+
+def _failure(error: BaseException) -> tuple[StageStatus, str]:
+    if isinstance(error, KeyboardInterrupt):
+        return StageStatus.INTERRUPTED, "a signal ended it"
+    status = StageStatus.REFUSED if isinstance(error, Refused) else StageStatus.FAILED
+    is_ours = isinstance(error, QuotaOpsError)
+    return status, str(error) if is_ours else f"{type(error).__name__}: {error}"
+
+
+def _decisions(told: dict[str, Any]) -> tuple[Decision, ...]:
+    return tuple(map(Decision.from_json, told["decisions"]))
+
+
+def _old_ledger(told: dict[str, Any]) -> str | None:
+    return doubt(typed(told["ledger"], str | None), typed(told["ledger_end"], str | None))

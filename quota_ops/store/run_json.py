@@ -1,0 +1,249 @@
+"""Plans, outcomes and verifications as JSON values, and back."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields
+from types import UnionType
+from typing import Any
+
+from quota_ops.findings.codes import CODES
+from quota_ops.model.commit import CommitSource, Provenance
+from quota_ops.model.conforming import conforming
+from quota_ops.model.difference import Action, Difference, Kind
+from quota_ops.model.finding import Finding, Place, Silence
+from quota_ops.model.guard_finding import GuardFinding
+from quota_ops.model.hold import Hold
+from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.plan import Plan
+from quota_ops.model.policy import Policy
+from quota_ops.model.quota import json_number
+from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
+from quota_ops.store.json_text import without_nulls
+
+Json = dict[str, Any]
+
+_NUMBERS = ("before", "after", "verified")
+_NULLS: Json = dict.fromkeys(Difference._fields)
+_NOTHING_MORE = Outcome(0, "", (), Status.ACCEPTED)[4:]
+
+
+def _float(value: float | str | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def typed(value: Any, kind: type | UnionType) -> Any:
+    """The value; TypeError when it is of another type."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r} is no {getattr(kind, '__name__', kind)}")
+    return value
+
+
+def about_from_json(values: Mapping[str, Any]) -> Json:
+    """The fields of run.json: run, cluster, commit, its provenance, started and sequence."""
+    provenance = _provenance(values)
+    return {
+        "run": typed(values["run"], str),
+        "cluster": typed(values["cluster"], str),
+        "commit": provenance.commit,
+        "provenance": provenance,
+        "started": typed(values["started"], str),
+        "sequence": typed(values.get("sequence"), int | None),
+    }
+
+
+def provenance_json(provenance: Provenance) -> Json:
+    """What run.json has of a run's commit."""
+    return {
+        "commit": provenance.commit,
+        "commit_source": provenance.source,
+        "uncommitted": list(provenance.uncommitted),
+        "base": provenance.base,
+        "git_failure": provenance.failure,
+    }
+
+
+def _provenance(values: Mapping[str, Any]) -> Provenance:
+    """What `provenance_json` wrote; an earlier release wrote the commit alone."""
+    source = values.get("commit_source")
+    return Provenance(
+        typed(values["commit"], str | None),
+        None if source is None else CommitSource(source),
+        tuple(typed(one, str) for one in values.get("uncommitted", ())),
+        typed(values.get("base"), str | None),
+        typed(values.get("git_failure"), str | None),
+    )
+
+
+def plan_json(plan: Plan) -> Json:
+    """plan.json: digest first, then what people look for, then every differing row."""
+    return {
+        "digest": plan.digest,
+        "commit": plan.commit,
+        "guards": [asdict(one) for one in plan.guards],
+        "desired": plan.desired,
+        "actual": plan.actual,
+        "batches": plan.batches,
+        "ledger": plan.ledger,
+        "holds": [one.as_json() for one in plan.holds],
+        "standstill": plan.standstill,
+        "policy": plan.policy.as_json(),
+        "applied_policy": plan.applied and plan.applied.as_json(),
+        "differences": [_difference_json(row, plan.policy.cluster_id) for row in plan.differences],
+    }
+
+
+def _difference_json(row: Difference, cluster: str) -> Json:
+    """A differing row as plan.json has it: without nulls, and without the plan's own cluster."""
+    values = row._asdict()
+    for name in _NUMBERS:
+        values[name] = json_number(values[name])
+    if row.cluster == cluster:
+        del values["cluster"]
+    return without_nulls(values)
+
+
+def plan_from_json(values: Mapping[str, Any]) -> tuple[Plan, str]:
+    """The plan that `plan_json` wrote, and the digest that stands in the file.
+
+    KeyError, TypeError, ValueError or AttributeError when it wrote nothing like that.
+    """
+    applied, policy = values.get("applied_policy"), Policy.from_json(values["policy"])
+    plan = Plan(
+        policy=policy,
+        commit=typed(values["commit"], str | None),
+        differences=conforming(
+            [_difference(row, policy.cluster_id) for row in values["differences"]]
+        ),
+        guards=conforming([GuardFinding(**one) for one in values["guards"]]),
+        desired=typed(values["desired"], int),
+        actual=typed(values["actual"], int),
+        batches=typed(values["batches"], int),
+        ledger=typed(values["ledger"], str | None),
+        holds=tuple(map(Hold.from_json, values["holds"])),
+        standstill=typed(values["standstill"], str | None),
+        applied=None if applied is None else Policy.from_json(applied),
+    )
+    return plan, typed(values["digest"], str)
+
+
+def _difference(row: Json, cluster: str) -> Difference:
+    values = _NULLS | {"cluster": cluster} | row
+    numbers = {name: _float(values[name]) for name in _NUMBERS}
+    return Difference(
+        **values | numbers | {"kind": Kind(row["kind"]), "action": Action(row["action"])}
+    )
+
+
+def outcomes_json(outcomes: Iterable[Outcome]) -> Json:
+    """What became of each entity, in the order of the batches."""
+    return {"outcomes": [_outcome_json(one) for one in outcomes]}
+
+
+def _outcome_json(one: Outcome) -> Json:
+    """An outcome; code, error, message and earlier only where one of them says something."""
+    if one[4:] == _NOTHING_MORE:
+        return {"batch": one.batch, "entity": one.entity, "keys": one.keys, "status": one.status}
+    return one._asdict()
+
+
+def outcomes_from_json(values: Mapping[str, Any]) -> tuple[Outcome, ...]:
+    """The outcomes that `outcomes_json` wrote."""
+    return conforming(
+        [
+            Outcome(
+                **one
+                | {
+                    "keys": tuple(one["keys"]),
+                    "status": Status(one["status"]),
+                    "earlier": (said := one.get("earlier")) and Status(said),
+                }
+            )
+            for one in values["outcomes"]
+        ]
+    )
+
+
+def verification_json(
+    brokers: Iterable[BrokerAnswer],
+    verdicts: Iterable[RowVerdict],
+    verified: int,
+    applied: str | None = None,
+) -> Json:
+    """What each broker said, the rows that are not as they should be, and how many are.
+
+    `applied` is the digest of the applied.json whose writes were read back.
+    """
+    return {
+        "verified": verified,
+        "applied": applied,
+        "brokers": [asdict(one) for one in brokers],
+        "verdicts": [
+            row._asdict()
+            | {
+                "expected": json_number(row.expected),
+                "seen": [[broker, json_number(value)] for broker, value in row.seen],
+            }
+            for row in verdicts
+        ],
+    }
+
+
+def verification_from_json(
+    values: Mapping[str, Any],
+) -> tuple[tuple[BrokerAnswer, ...], tuple[RowVerdict, ...], int]:
+    """The brokers, verdicts and count that `verification_json` wrote."""
+    names = {one.name for one in fields(BrokerAnswer)}
+    before: Json = {"bootstrap": False, "absent": False, "compared": 0, "left": 0}  # these fields
+    brokers = [
+        BrokerAnswer(**{name: (before | one)[name] for name in names}) for one in values["brokers"]
+    ]
+    verdicts = [
+        RowVerdict(
+            row["entity"],
+            row["key"],
+            _float(row["expected"]),
+            Verdict(row["verdict"]),
+            tuple((typed(broker, int), _float(value)) for broker, value in row["seen"]),
+        )
+        for row in values["verdicts"]
+    ]
+    return conforming(brokers), conforming(verdicts), typed(values["verified"], int)
+
+
+def finding_json(finding: Finding) -> Json:
+    """A finding; its place is [file, line, column], or null."""
+    return finding._asdict()
+
+
+def findings_from_json(values: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """The findings of a JSON object that `finding_json` wrote each of."""
+    return tuple(_finding(one) for one in values["findings"])
+
+
+def _finding(values: Json) -> Finding:
+    if values["code"] not in CODES:
+        raise ValueError(f"{values['code']!r} is not a finding code")
+    texts = {name: typed(values[name], str) for name in ("message", "remedy")}
+    names = {name: typed(values[name], str | None) for name in ("entity", "key", "silenced")}
+    place = values["place"] and _place(values["place"])
+    return Finding(**values | texts | names | {"place": place})
+
+
+def _place(values: list[Any]) -> Place:
+    file, line, column = values
+    return Place(typed(file, str), typed(line, int), typed(column, int | None))
+
+
+def checked_json(findings: Iterable[Finding], silences: Iterable[Silence]) -> Json:
+    """What check found in the files, and every silence there."""
+    return {
+        "findings": [finding_json(one) for one in findings],
+        "silences": [one._asdict() for one in silences],
+    }
+
+
+def checked_from_json(
+    values: Mapping[str, Any],
+) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
+    """The findings and silences that `checked_json` wrote."""
+    silences = (Silence(**one | {"place": _place(one["place"])}) for one in values["silences"])
+    return findings_from_json(values), tuple(silences)

@@ -1,0 +1,51 @@
+"""The order of the runs of a run store: each takes a number when it begins, later ones larger."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+from quota_ops.store import local
+from quota_ops.store.numbered_files import LAST, create_next, file_name, numbers
+
+_KIND = "json"
+_GROUPS = "runs"
+_EACH = 1000
+"""Numbers in a folder, so that a store of many runs is listed as fast as one of few."""
+
+
+def take_number(folder: Path, content: bytes, above: int = 0) -> int:
+    """Create the file of the next number, larger than each that was taken and than `above`.
+
+    Two runs never take the same one. Raises InvalidInput when the folder cannot be written.
+    """
+    return create_next(
+        lambda number: _place(folder, number),
+        lambda _number: content,
+        first=max(last_number(folder), above) + 1,
+    )
+
+
+def last_number(folder: Path) -> int:
+    """The largest number that was taken; 0 when none was."""
+    groups = [one for one in numbers(folder, _GROUPS) if one <= LAST // _EACH]
+    if not groups:
+        return 0
+    taken = numbers(folder / file_name(groups[-1], _GROUPS), _KIND)
+    return max(taken, default=groups[-1] * _EACH - 1)
+
+
+def newest_runs(folder: Path, most: int) -> list[str]:
+    """The runs, as CLUSTER/RUN, that took the last `most` numbers, the newest first, each once.
+
+    A number whose file is gone or damaged is passed over.
+    """
+    last = last_number(folder)
+    runs: dict[str, None] = {}
+    for number in range(last, max(last - most, 0), -1):
+        with suppress(OSError, RecursionError, ValueError, KeyError, TypeError):
+            runs[str(json.loads(local.read(_place(folder, number)))["run"])] = None
+    return list(runs)
+
+
+def _place(folder: Path, number: int) -> Path:
+    return folder / file_name(number // _EACH, _GROUPS) / file_name(number, _KIND)
