@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from quota_ops.airflow.endings import plainly
 from quota_ops.airflow.runs import this_run
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
-from quota_ops.model.guard_finding import idle_words
+from quota_ops.model.guard import idle_words
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.recorded import recorded
 

@@ -69,9 +69,8 @@ def alter(
     """
     from quota_ops.cli.altering import alter_cluster
     from quota_ops.desired.read import read_policy
-    from quota_ops.model.alteration import Alteration
+    from quota_ops.model.alteration import Alteration, parse_changes, read_changes
     from quota_ops.model.errors import InvalidInput
-    from quota_ops.model.one_off import parse_changes, read_changes
     from quota_ops.model.snapshot import read_header
     from quota_ops.model.specification import parse_entity
     from quota_ops.store.snapshot import read_lines

@@ -39,7 +39,7 @@ from quota_ops.runs import alter, command_record
 from quota_ops.runs.alter import Altered
 from quota_ops.runs.concurrent_writes import find_concurrent_writes
 from quota_ops.runs.ownership import Word
-from quota_ops.store.current_holds import holds_now
+from quota_ops.store.holds import holds_now
 from quota_ops.store.login import find_login
 from quota_ops.store.run_folder import ALTER, APPLIED, RunFolder
 from quota_ops.store.run_store import find_run_store

@@ -9,9 +9,7 @@ import click
 from quota_ops.cli.layout import show
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.export.disk import list_names, read_text, write_files
-from quota_ops.desired.export.groups import GroupBy
-from quota_ops.desired.export.imported import import_quotas
-from quota_ops.desired.export.protection import new_cluster_file
+from quota_ops.desired.export.imported import GroupBy, import_quotas, new_cluster_file
 from quota_ops.desired.read import read_cluster, read_policy
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.numbers import counted

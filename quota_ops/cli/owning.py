@@ -15,11 +15,10 @@ from quota_ops.cli.options import find_cluster
 from quota_ops.desired.git.commit import read_with_commit
 from quota_ops.desired.read import Desired
 from quota_ops.desired.standstill import standstill
-from quota_ops.model.borders import Borders
 from quota_ops.model.concurrent_write import ConcurrentWrite
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.filter import EntityFilter
+from quota_ops.model.filter import Borders, EntityFilter
 from quota_ops.model.hold import hold_on
 from quota_ops.model.ownership import Adoption, why_unwritable
 from quota_ops.model.quota import json_number
@@ -36,7 +35,7 @@ from quota_ops.report.screen import Screen, Tone, line
 from quota_ops.runs import command_record, ownership
 from quota_ops.runs.concurrent_writes import find_concurrent_writes
 from quota_ops.runs.ownership import Word
-from quota_ops.store.current_holds import holds_now
+from quota_ops.store.holds import holds_now
 from quota_ops.store.login import find_login
 from quota_ops.store.run_folder import ADOPTED, RELEASED, RunFolder
 from quota_ops.store.run_store import find_run_store

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from quota_ops.cli.options import output_format
-from quota_ops.lab.kafka.pins import DEFAULT_VERSION, pinned_versions
+from quota_ops.lab.kafka.jars import DEFAULT_VERSION, pinned_versions
 from quota_ops.model.errors import ClusterTrouble
 
 

@@ -9,7 +9,7 @@ import click
 
 from quota_ops.cli.layout import TEXT, show
 from quota_ops.model.approval import approve_command, needs_person
-from quota_ops.model.guard_finding import idle_words
+from quota_ops.model.guard import idle_words
 from quota_ops.model.plan import Plan
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.report import Report

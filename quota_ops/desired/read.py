@@ -29,9 +29,9 @@ from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import not_opened, unread
 from quota_ops.findings.codes import CODES, DecidedBy
 from quota_ops.findings.silences import idle_silences, silenced
-from quota_ops.model.borders import Borders
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
+from quota_ops.model.filter import Borders
 from quota_ops.model.finding import Finding, Silence
 from quota_ops.model.policy import Policy
 from quota_ops.model.problem import Problem

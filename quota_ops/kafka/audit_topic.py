@@ -5,7 +5,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from quota_ops.kafka.client.deadline import within
+from quota_ops.kafka.client.deadlines import within
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.connection.settings import confluent_options
 from quota_ops.kafka.preflight import login_by_token

@@ -4,10 +4,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kafka.protocol.metadata import MetadataRequest
+
 from quota_ops.kafka.client.broker_client import BrokerClient, Unanswered
-from quota_ops.kafka.client.description import Broker
+from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.connection import Connection
-from quota_ops.model.errors import NoAnswer, Unreachable
+from quota_ops.model.errors import ClusterTrouble, NoAnswer, Unreachable
 
 _SHORTEST_TRY = 0.5
 """Seconds that the last try of a read is left."""
@@ -124,3 +126,31 @@ class Brokers:
         raise Unreachable(
             f"cluster {self._connection.name}: broker {number} is not among its brokers: {known}."
         )
+
+
+def describe_by_bootstrap(connection: Connection, seconds: float) -> ClusterDescription:
+    """What the first address of bootstrap.servers that answers says of the cluster.
+
+    Raises what the last one came to: Unreachable, LoginFailed, InvalidInput.
+    """
+    deadline = time.monotonic() + seconds
+    servers = list(dict.fromkeys(connection.properties["bootstrap.servers"].split(",")))
+    for untried in range(len(servers), 0, -1):
+        server = Broker.at(servers[-untried])
+        try:
+            return _describe(connection, server, (deadline - time.monotonic()) / untried)
+        except ClusterTrouble as error:
+            trouble = error
+    raise trouble
+
+
+def _describe(connection: Connection, server: Broker, limit: float) -> ClusterDescription:
+    client = BrokerClient(connection, server, limit)
+    try:
+        told = client.ask(MetadataRequest(topics=[]), limit)
+    except Unanswered as error:
+        raise Unreachable(f"{error} Nothing was read or changed.") from None
+    finally:
+        client.close()
+    nodes = (Broker(one.node_id, one.host, one.port) for one in told.brokers)
+    return ClusterDescription(told.cluster_id, tuple(sorted(nodes)), server)

@@ -25,9 +25,8 @@ from quota_ops.kafka.messages import (
     stored_quotas,
     stored_values,
 )
-from quota_ops.kafka.metadata import read_metadata
+from quota_ops.kafka.metadata import cluster_request, read_metadata, registered_brokers
 from quota_ops.kafka.preflight import preflight
-from quota_ops.kafka.registered import cluster_request, registered_brokers
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.entity import Entity

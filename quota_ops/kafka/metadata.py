@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kafka.errors import IncompatibleBrokerVersion
-from kafka.protocol.admin import DescribeQuorumRequest
+from kafka.protocol.admin import DescribeClusterRequest, DescribeQuorumRequest
 
 from quota_ops.kafka.client.broker_client import net_client
-from quota_ops.kafka.client.description import ClusterDescription
+from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.facts import nodes_of
-from quota_ops.kafka.registered import cluster_request
 from quota_ops.model.metadata import Metadata
+from quota_ops.model.registration import Registered
 
 _TOPIC = "__cluster_metadata"
 _NOT_TOLD = frozenset({31, 35})
@@ -85,3 +85,23 @@ def _seconds(partition: Any) -> Iterator[tuple[int, float]]:
     for node, then in sorted(caught_up.items()):
         if then > 0:
             yield node, round((now - then) / 1000, 1)
+
+
+_NAMES_FENCED = 2
+"""The version of DescribeCluster that names fenced brokers: Apache Kafka 4.0 and later."""
+
+
+def cluster_request() -> Any:
+    """A DescribeCluster, which a broker answers by itself, and to everybody who may log in."""
+    return DescribeClusterRequest(include_fenced_brokers=True)
+
+
+def registered_brokers(response: Any) -> tuple[Registered, ...] | None:
+    """The brokers in order of id; None where the response cannot have the fenced ones."""
+    if response.error_code != 0 or response.version < _NAMES_FENCED:
+        return None
+    found = (
+        Registered(one.broker_id, Broker(one.broker_id, one.host, one.port).address, one.is_fenced)
+        for one in response.brokers
+    )
+    return tuple(sorted(found))

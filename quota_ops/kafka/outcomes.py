@@ -1,9 +1,10 @@
-"""Rows and answers matched to outcomes, one per entity."""
+"""Outcomes of rows, one per entity, from what brokers answer and describe."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from quota_ops.model.entity import Entity
 from quota_ops.model.outcome import DONE, EntityAnswer, Outcome, Status
-from quota_ops.model.rows import BatchRow
+from quota_ops.model.rows import BatchRow, StoredQuota
 
 UNSETTLED = frozenset({"REQUEST_TIMED_OUT", "NOT_CONTROLLER", "UNKNOWN_SERVER_ERROR"})
 """Answers that do not say whether the write happened. Source: AlterClientQuotasRequest."""
@@ -100,3 +101,19 @@ def listed(lines: Sequence[str], artefact: str) -> str:
     more = len(lines) - MOST_LINES
     last = [f"and {more:,} more, all in {artefact}"] if more > 0 else []
     return "\n".join(f"  {line}" for line in (*lines[:MOST_LINES], *last))
+
+
+Stored = Mapping[tuple[str, str], float]
+"""What a cluster holds, by (entity, key)."""
+
+
+def stored_of(described: Iterable[StoredQuota]) -> Stored:
+    """Described rows by the text of their entity, and their key."""
+    stored: dict[tuple[str, str], float] = {}
+    last: Entity | None = None
+    text = ""
+    for entity, key, value in described:
+        if entity is not last:  # an entity's keys come one after the other
+            last, text = entity, entity.text
+        stored[text, key] = value
+    return stored

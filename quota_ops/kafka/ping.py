@@ -29,8 +29,8 @@ from quota_ops.kafka.facts import (
     versions_request,
 )
 from quota_ops.kafka.messages import PROBE, alter_request, error_name, probe_request
+from quota_ops.kafka.metadata import cluster_request, registered_brokers
 from quota_ops.kafka.preflight import preflight
-from quota_ops.kafka.registered import cluster_request, registered_brokers
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.cluster_facts import BrokerFacts
 from quota_ops.model.entity import USER, Entity

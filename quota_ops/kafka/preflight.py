@@ -11,11 +11,10 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from quota_ops.kafka.bootstrap import describe_by_bootstrap
-from quota_ops.kafka.client.deadline import within
+from quota_ops.kafka.brokers import describe_by_bootstrap
+from quota_ops.kafka.client.deadlines import addresses_of, within
 from quota_ops.kafka.client.description import ClusterDescription
 from quota_ops.kafka.client.failures import Failure, cause_of, facts_of
-from quota_ops.kafka.client.lookup import addresses_of
 from quota_ops.kafka.client.oauth import extensions_of, token_of
 from quota_ops.kafka.client.tls import distrust
 from quota_ops.kafka.connection import Connection

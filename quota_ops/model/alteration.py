@@ -1,14 +1,20 @@
 """An alteration: what one request entry changes on one entity."""
 
-from collections.abc import Collection, Iterable, Mapping
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import isfinite
 from typing import Any
 
 from quota_ops.model.entity import Entity
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome
-from quota_ops.model.quota import same
+from quota_ops.model.quota import MAX_EXACT, QUOTA_KEYS, UNLIMITED, parse_limit, same
 from quota_ops.model.rows import BatchRow
+from quota_ops.model.snapshot import EXAMPLE, numbered_rows
+from quota_ops.model.specification import require_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +55,118 @@ def _number(value: float | str | None) -> float | None:
 def count_altered(keys: Collection[tuple[str, str]], outcomes: Iterable[Outcome]) -> int:
     """Return how many of these rows the broker accepted."""
     return sum((one.entity, key) in keys for one in outcomes if one.was_written for key in one.keys)
+
+
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+Changes = tuple[tuple[str, float | None], ...]
+
+
+def parse_changes(add: Sequence[str], delete: Sequence[str]) -> Changes:
+    """Keys and values of `--add consumer_byte_rate=20 MB` and `--delete producer_byte_rate`.
+
+    Each flag may be given several times, and may hold several of its kind, between commas. A
+    deleted key has the value None. Raises InvalidInput for nothing, for a key that stands twice,
+    and for what `parse_value` refuses.
+    """
+    for option, given in (("--add", add), ("--delete", delete)):
+        for text in given:
+            require_text(option, text)
+    changes: list[tuple[str, float | None]] = []
+    for text in (one.strip() for given in add for one in given.split(",")):
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise InvalidInput(f"--add {text!r} has no value", "Write KEY=VALUE.")
+        changes.append((key, _value(key, value)))
+    changes += [(key.strip(), None) for given in delete for key in given.split(",")]
+    if not changes:
+        raise InvalidInput("nothing is to be altered", "Add --add KEY=VALUE or --delete KEY.")
+    keys = [key for key, _ in changes]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise InvalidInput(f"{key} stands twice", "Kafka alters a key once in a request.")
+    return tuple(changes)
+
+
+def _value(key: str, text: str) -> float:
+    try:
+        return parse_value(key, text)
+    except ValueError as error:
+        raise InvalidInput(f"{key} {error}") from None
+
+
+def parse_value(key: str, text: str) -> float:
+    """A value as it is sent: a number, or for a key that we know a limit such as `10 MiB`.
+
+    ValueError for what brokers take although it cannot be meant; what they refuse themselves
+    (0, an unknown key) they may say in their own words.
+    """
+    known = QUOTA_KEYS.get(key)
+    if _NUMBER.fullmatch(text.strip()):
+        return checked(key, float(text))
+    if known is None:
+        raise ValueError(f"must be a number, {text!r} is not")
+    return parse_limit(known, text)
+
+
+def checked(key: str, value: float) -> float:
+    """The value, or ValueError where a broker would store what it then takes for another.
+
+    Kafka before 4.4 stores NaN and Infinity, and all versions a trace of a byte; above 2^53 a
+    double skips whole numbers. Source: ClientQuotaControlManager.validateQuotaKeyValue.
+    """
+    if not isfinite(value):
+        raise ValueError("must be a finite number")
+    known = QUOTA_KEYS.get(key)
+    if known is None or not known.whole:
+        return value
+    if value != int(value):
+        raise ValueError(f"must be a whole number of {known.unit}")
+    if MAX_EXACT < value < known.unlimited:
+        raise ValueError(f"must not be above {int(MAX_EXACT)}; to lift the limit, say {UNLIMITED}")
+    return value
+
+
+def read_changes(lines: Iterable[str], place: str) -> tuple[Alteration, ...]:
+    """The alterations of a file with a change a line, as in a snapshot; a null value deletes.
+
+    A value may be a limit in quotes, `"10 MiB"`. The header of a snapshot is no change. Raises
+    InvalidInput with `place` and the line.
+    """
+    found: dict[Entity, dict[str, float | None]] = {}
+    for number, line in numbered_rows(lines):
+        try:
+            entity, key, value = _change(json.loads(line))
+        except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
+            why = f" {error}" if type(error) is ValueError else ""
+            raise InvalidInput(
+                f"{place}:{number}: this is not a change.{why}",
+                f"A change is one line like {EXAMPLE}",
+            ) from None
+        if key in found.setdefault(entity, {}):
+            raise InvalidInput(f"{place}:{number}: {entity.text} has {key} twice.")
+        found[entity][key] = value
+    if not found:
+        raise InvalidInput(f"{place} holds no change", f"A change is one line like {EXAMPLE}")
+    return tuple(Alteration(entity, tuple(keys.items())) for entity, keys in found.items())
+
+
+def _change(said: Mapping[str, Any]) -> tuple[Entity, str, float | None]:
+    names, key, value = said["entity"], said["key"], said["value"]
+    texts = [key, *names, *(name for name in names.values() if name is not None)]
+    if not names or isinstance(value, bool) or not all(isinstance(one, str) for one in texts):
+        raise TypeError
+    if _SURROGATE.search("".join(texts)):
+        raise ValueError("Half a surrogate pair is not text.")
+    entity = Entity.of(names)
+    if value is None:
+        return entity, key, None
+    try:
+        return entity, key, _said(key, value)
+    except ValueError as error:
+        raise ValueError(f"{key} {error}.") from None
+
+
+def _said(key: str, value: Any) -> float:
+    return parse_value(key, value) if isinstance(value, str) else checked(key, float(value))

@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Any, NamedTuple, Self
 
 from quota_ops.model.conforming import conforming
-from quota_ops.model.guard_finding import GuardFinding
+from quota_ops.model.guard import GuardFinding
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import ApprovalPolicy
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from quota_ops.model.commit import named, short
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.guard import Guard
-from quota_ops.model.guard_finding import GuardFinding, found
+from quota_ops.model.guard import Guard, GuardFinding, found
 from quota_ops.model.memory import CLEARED
 from quota_ops.model.numbers import counted
 from quota_ops.model.plan import is_cut, is_raise, is_small

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from quota_ops.model.borders import Borders
 from quota_ops.model.entity import Entity
-from quota_ops.model.filter import EntityFilter
+from quota_ops.model.filter import Borders, EntityFilter
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import unalterable
 from quota_ops.model.rows import DesiredRow, StoredQuota

@@ -9,7 +9,7 @@ from math import isfinite, nextafter
 from typing import Any
 
 from quota_ops.model.difference import EARLIER_KINDS, WRITES, Action, Difference, Kind
-from quota_ops.model.guard_finding import GuardFinding
+from quota_ops.model.guard import GuardFinding
 from quota_ops.model.hold import Hold
 from quota_ops.model.policy import GuardLimits, Policy
 from quota_ops.model.stricter import stricter

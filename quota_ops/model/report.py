@@ -1,4 +1,4 @@
-"""What a report says; the pages in quota_ops/report only lay it out."""
+"""What is known of a stored value that the ledger does not know."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,12 +10,25 @@ from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.commit import Provenance
 from quota_ops.model.finding import Finding
 from quota_ops.model.metadata import Metadata
-from quota_ops.model.origin import Origin
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow
 from quota_ops.model.verification import BrokerAnswer, RowVerdict
+
+
+class Origin(NamedTuple):
+    """Who put a value on the cluster, as far as it is known; it came there after `after`, if known.
+
+    `after` is an ISO 8601 time.
+    """
+
+    words: str
+    after: str | None = None
+
+
+UNKNOWN = Origin("who set it, and when, is unknown")
+
 
 STAGES = ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report")
 

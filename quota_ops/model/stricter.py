@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from quota_ops.model.borders import Borders
 from quota_ops.model.difference import Difference, Kind
 from quota_ops.model.entity import Entity
+from quota_ops.model.filter import Borders
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy
 
 _DRIFT = (DriftPolicy.REPAIR, DriftPolicy.ASK, DriftPolicy.REPORT)

@@ -8,8 +8,7 @@ from quota_ops.model.numbers import counted
 from quota_ops.model.report import Report
 from quota_ops.report.markdown import cell, fitting
 from quota_ops.report.page import LONG
-from quota_ops.report.page_parts import bar
-from quota_ops.report.page_rows import choices, headings, page_row
+from quota_ops.report.page_parts import bar, choices, headings, page_row
 from quota_ops.report.row_table import report_table
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line, plain
 from quota_ops.report.standing import ReportRow, Section, Standing, report_rows, standings

@@ -8,8 +8,7 @@ from quota_ops.findings.silences import spoken
 from quota_ops.model.commit import Provenance
 from quota_ops.model.report import Report
 from quota_ops.report.findings import EXPLAINED, MOST, more_words
-from quota_ops.report.page_parts import MEANING, bar, style
-from quota_ops.report.page_rows import PageRow, choices, headings, page_row
+from quota_ops.report.page_parts import MEANING, PageRow, bar, choices, headings, page_row, style
 from quota_ops.report.remarks import (
     NO_LEDGER,
     allow,

@@ -1,10 +1,13 @@
 """The parts of a page as plain values, in the words of `cells`; the templates lay them out."""
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
+from html import escape
 from typing import NamedTuple
 
-from quota_ops.report.standing import Standing
+from quota_ops.report import cells
+from quota_ops.report.standing import ReportRow, Section, Standing
+from quota_ops.report.wording import shown
 
 
 class BarPart(NamedTuple):
@@ -45,4 +48,95 @@ def bar(count: Mapping[Standing, int]) -> tuple[BarPart, ...]:
         BarPart(style(standing), labels.get(standing, standing.value), MEANING[standing], number)
         for standing, number in count.items()
         if number and standing is not Standing.FORGOTTEN
+    )
+
+
+MINUS = "\N{MINUS SIGN}"
+
+
+class PageRow(NamedTuple):
+    """A row's cells as plain text; `style` is the CSS class of its standing."""
+
+    style: str
+    sign: str
+    kind: str
+    entity: str
+    note: str
+    key: str
+    now: str
+    then: str
+    change: str
+    since: tuple[str, ...]
+    owner: str
+    asked_by: str
+    answer: str
+    trouble: str
+
+
+def headings(*, applied: bool) -> tuple[str, ...]:
+    """The headings of a table, in the order of its cells."""
+    values = ("before", "after") if applied else ("now", "then")
+    return ("kind", "entity", "key", *values, "change", "since", "asked by", "answer")
+
+
+_COLUMNS = len(headings(applied=True))
+
+
+def page_row(row: ReportRow, *, read_back: bool) -> PageRow:
+    """The cells of one row."""
+    difference = row.difference
+    touches = "" if row.section is Section.REST else cells.touches(difference)
+    return PageRow(
+        style=style(row.standing),
+        sign=cells.sign(row),
+        kind=cells.kind(row),
+        entity=difference.entity,
+        note="; ".join(filter(None, (touches, difference.reason, cells.origin(row)))),
+        key=difference.key,
+        now=cells.now(row),
+        then=cells.then(row),
+        change=cells.change(row).replace("-", MINUS),
+        since=cells.since(row),
+        owner=difference.owner or "",
+        asked_by=cells.asked_by(row),
+        answer=cells.trouble_word(row) or cells.answer(row, read_back=read_back),
+        trouble=cells.trouble(row),
+    )
+
+
+def choices(rows: Sequence[PageRow]) -> dict[str, list[str]]:
+    """What the rows can be filtered by, and the values that occur."""
+    names = ("owner", "kind", "key")
+    found = {name: {getattr(row, name) for row in rows} - {""} for name in names}
+    return {name: sorted(values) for name, values in found.items()}
+
+
+def rows_html(rows: Iterable[PageRow]) -> str:
+    """The rows as HTML, under `headings`; every cell of every row is escaped and shown."""
+    return "".join(_html(map(_cell, row)) for row in rows)
+
+
+@lru_cache(maxsize=65_536)  # most stand in many rows: kind, key, owner, the time
+def _cell(text: str | tuple[str, ...]) -> str:
+    """A text as HTML; of several, none is broken by the end of a line."""
+    if isinstance(text, tuple):
+        return "".join(f"<span>{_cell(part)}</span> " for part in text)
+    return escape(shown(text))
+
+
+def _html(cells: Iterable[str]) -> str:
+    """A row of cells that are HTML already."""
+    style, sign, kind, entity, note, key, now, then, change, since, owner, asked, said, below = (
+        cells
+    )
+    sign = sign and f'<i aria-hidden="true">{sign}</i>'
+    note = note and f"<small>{note}</small>"
+    asked = asked and f"<small><code>{asked}</code></small>"
+    below = below and f'<tr class="trouble"><td colspan="{_COLUMNS}">{below}</td></tr>\n'
+    return (
+        f'<tr data-owner="{owner}" data-kind="{kind}" data-key="{key}">'
+        f'<td class="{style}">{sign}{kind}</td>'
+        f"<td><code>{entity}</code>{note}</td><td>{key}</td>"
+        f"<td>{now}</td><td>{then}</td><td>{change}</td><td>{since}</td>"
+        f"<td>{owner}{asked}</td><td>{said}</td></tr>\n{below}"
     )

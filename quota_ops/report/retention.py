@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from quota_ops.model.expired import Expired
 from quota_ops.report.screen import Row, Screen, Span, Table, line
 from quota_ops.report.wording import file_size, moment, shown
+from quota_ops.store.retention import Expired
 
 _HEADINGS = ("cluster", "what", "number", "size")
 _NOUNS = {

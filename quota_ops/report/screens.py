@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from quota_ops.findings.silences import spoken
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.errors import InvalidDesiredState
-from quota_ops.model.guard_finding import GuardFinding
+from quota_ops.model.guard import GuardFinding
 from quota_ops.model.numbers import counted, plural
 from quota_ops.model.outcome import MEANT, Outcome, Status
 from quota_ops.model.plan import SHORT, Plan

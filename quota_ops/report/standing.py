@@ -15,10 +15,9 @@ from quota_ops.model.difference import (
 )
 from quota_ops.model.guard import Guard
 from quota_ops.model.guards import concerns
-from quota_ops.model.origin import Origin
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.plan import Plan
-from quota_ops.model.report import Report, StageStatus
+from quota_ops.model.report import Origin, Report, StageStatus
 from quota_ops.model.rows import DesiredRow
 from quota_ops.model.stricter import left_alone_before
 from quota_ops.model.verification import RowVerdict

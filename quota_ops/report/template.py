@@ -8,7 +8,7 @@ from importlib.resources import files
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
-from quota_ops.report.page_rows import PageRow, rows_html
+from quota_ops.report.page_parts import PageRow, rows_html
 from quota_ops.report.wording import shown
 
 if TYPE_CHECKING:

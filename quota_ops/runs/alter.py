@@ -13,17 +13,14 @@ from typing import NamedTuple
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import find_connection
-from quota_ops.kafka.outcomes import all_of, interrupted
-from quota_ops.kafka.settling import sent
-from quota_ops.kafka.stored import Stored
+from quota_ops.kafka.outcomes import Stored, all_of, interrupted
+from quota_ops.kafka.sending import sent
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.approval import Decision, Said
-from quota_ops.model.borders import Borders
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
-from quota_ops.model.filter import EntityFilter
-from quota_ops.model.guard import Guard
-from quota_ops.model.guard_finding import GuardFinding, read_guards
+from quota_ops.model.filter import Borders, EntityFilter
+from quota_ops.model.guard import Guard, GuardFinding, read_guards
 from quota_ops.model.guards import judge_values
 from quota_ops.model.memory import forget_values, ledger_key
 from quota_ops.model.moment import iso_utc

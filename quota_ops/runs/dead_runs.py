@@ -6,7 +6,7 @@ from pathlib import Path
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.stored import Stored
+from quota_ops.kafka.outcomes import Stored
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.quota import same

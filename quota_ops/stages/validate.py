@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.halving import answered
 from quota_ops.kafka.outcomes import listed
+from quota_ops.kafka.sending import answered
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import NotAuthorized, Refused
 from quota_ops.model.numbers import counted

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from quota_ops.model.approval import Author, Decision, Said, in_force
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.guard_finding import GuardFinding
+from quota_ops.model.guard import GuardFinding
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import Plan
 from quota_ops.store import local

@@ -10,9 +10,9 @@ from typing import Any
 from quota_ops.model.alteration import altered_keys
 from quota_ops.model.difference import Difference, Kind
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.origin import UNKNOWN, Origin
 from quota_ops.model.outcome import Status
 from quota_ops.model.quota import format_limit, same
+from quota_ops.model.report import UNKNOWN, Origin
 from quota_ops.model.tables import ACTUAL
 from quota_ops.store.run_folder import ALTER, APPLIED, POLICY, RELEASED, RunFolder
 from quota_ops.store.run_numbers import newest_runs

@@ -9,11 +9,11 @@ recorded.
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.expired import Expired
 from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.report import StageStatus
@@ -32,6 +32,22 @@ from quota_ops.store.run_folder import (
 )
 from quota_ops.store.run_json import typed
 from quota_ops.store.run_store import RunStore
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Something that need not be kept: what it is, where, its bytes, and what of it stays."""
+
+    what: str
+    """`run`, `overview`, `ledger` or `claim`."""
+    cluster: str
+    path: Path
+    size: int
+    stays: bool
+    """Whether its folder stays with the records of how it ended, and the rest goes."""
+    unknown: tuple[Path, ...] = ()
+    """Files and folders in it that no run recorded; they stay."""
+
 
 LEDGER_FILES = 100
 """Files of a ledger, and claims beside it, that are kept, the newest ones."""

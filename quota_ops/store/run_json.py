@@ -10,7 +10,7 @@ from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.conforming import conforming
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.finding import Finding, Place, Silence
-from quota_ops.model.guard_finding import GuardFinding
+from quota_ops.model.guard import GuardFinding
 from quota_ops.model.hold import Hold
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.plan import Plan

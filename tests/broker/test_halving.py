@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.kafka import halving
+from quota_ops.kafka import sending
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration, alterations
 from quota_ops.model.entity import Entity
@@ -50,7 +50,7 @@ def cleared(lab: Lab, written: Sequence[BatchRow], at_once: int) -> Iterator[Cou
     lab.wait_for({})
 
 
-def gateway(bad: Collection[str], apply: halving.Ask) -> halving.Ask:
+def gateway(bad: Collection[str], apply: sending.Ask) -> sending.Ask:
     """A gateway before a cluster that refuses every request with one of these entities, whole."""
 
     def ask(some: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
@@ -65,7 +65,7 @@ def test_more_records_than_a_controller_takes(lab: Lab) -> None:
     """POLICY_VIOLATION on every entity says nothing of any: in two halves each is accepted."""
     asked = rows([f"u{number:05}" for number in range(RECORDS + 1)])
     with cleared(lab, asked, RECORDS) as counted:
-        outcomes = halving.answered(1, asked, counted.apply, lab.cluster.validate)
+        outcomes = sending.answered(1, asked, counted.apply, lab.cluster.validate)
 
         assert counted.requests == [
             (10_001, {"POLICY_VIOLATION"}),
@@ -81,7 +81,7 @@ def test_more_bytes_than_a_controller_takes(lab: Lab) -> None:
     """Over 8 MiB the controller resigns: the halves are sent when one leads again."""
     asked = rows([f"u{number:03}" + "x" * 32_000 for number in range(270)])
     with cleared(lab, asked, 100) as counted:
-        outcomes = halving.answered(1, asked, counted.apply, lab.cluster.validate)
+        outcomes = sending.answered(1, asked, counted.apply, lab.cluster.validate)
 
         assert counted.requests == [
             (270, {"UNKNOWN_SERVER_ERROR"}),
@@ -97,7 +97,7 @@ def test_entities_that_spoil_every_request(lab: Lab) -> None:
     asked = rows([f"u{number:02}" for number in range(16)])
     bad = {asked[3].entity, asked[12].entity}
     with cleared(lab, asked, 100) as counted:
-        outcomes = halving.answered(1, asked, gateway(bad, counted.apply), lab.cluster.validate)
+        outcomes = sending.answered(1, asked, gateway(bad, counted.apply), lab.cluster.validate)
 
         assert {one.entity for one in outcomes if one.status is not Status.ACCEPTED} == bad
         assert outcomes[3] == Outcome(

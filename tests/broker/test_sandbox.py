@@ -12,7 +12,7 @@ import pytest
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka import broker as broker_module
-from quota_ops.lab.kafka.broker import RunningBroker, start_broker
+from quota_ops.lab.kafka.broker import RunningBroker, describes, start_broker
 from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id
 from quota_ops.lab.kafka.demo_cluster import (
     DEMO_CLUSTER_ID,
@@ -21,7 +21,6 @@ from quota_ops.lab.kafka.demo_cluster import (
     stop_sandbox,
 )
 from quota_ops.lab.kafka.node import last_known
-from quota_ops.lab.kafka.ready import describes
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, NotAuthorized
 from quota_ops.model.rows import StoredQuota
 from tests.looking import seen_in_time

@@ -12,7 +12,7 @@ import yaml
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker, start_broker
-from quota_ops.lab.kafka.pins import DEFAULT_VERSION, pinned_versions
+from quota_ops.lab.kafka.jars import DEFAULT_VERSION, pinned_versions
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import LoginFailed, NotAuthorized

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from quota_ops.lab.kafka.broker import describes
 from quota_ops.lab.kafka.jars import kafka_jars
 from quota_ops.lab.kafka.process import OwnProcess, launch
-from quota_ops.lab.kafka.ready import describes
 from quota_ops.sql.java import QUICK_START, find_java
 
 _VERSION = "3.9.2"

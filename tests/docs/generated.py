@@ -26,7 +26,7 @@ from quota_ops.desired.yaml.shapes import (
     Shape,
 )
 from quota_ops.findings.codes import CODES
-from quota_ops.lab.kafka.pins import DEFAULT_VERSION, pinned_versions
+from quota_ops.lab.kafka.jars import DEFAULT_VERSION, pinned_versions
 from quota_ops.model.guard import Guard
 from quota_ops.model.outcome import Status
 from quota_ops.model.policy import GuardLimits

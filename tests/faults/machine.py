@@ -12,11 +12,10 @@ from threading import Timer
 
 from kafka.admin import KafkaAdminClient
 
-from quota_ops.lab.kafka.broker import RunningBroker, start_broker
+from quota_ops.lab.kafka.broker import RunningBroker, describes, start_broker
 from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id
 from quota_ops.lab.kafka.jvm import Jvm
 from quota_ops.lab.kafka.node import RunningNode
-from quota_ops.lab.kafka.ready import describes
 from tests.broker.freezing import freeze
 
 FENCING = 15.0

@@ -6,7 +6,7 @@ from typing import Any
 from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.entity import Entity
-from quota_ops.model.guard_finding import GuardFinding
+from quota_ops.model.guard import GuardFinding
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from quota_ops.desired.read import read_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.model import ledger_edits
+from quota_ops.model.alteration import read_changes
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.metadata import Metadata
-from quota_ops.model.one_off import read_changes
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.registration import Absent
 from quota_ops.model.rows import LedgerRow

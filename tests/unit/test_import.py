@@ -14,9 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quota_ops.cli import main
-from quota_ops.desired.export.groups import GroupBy, group_of
-from quota_ops.desired.export.imported import import_quotas
-from quota_ops.desired.export.protection import with_protected
+from quota_ops.desired.export.imported import GroupBy, group_of, import_quotas, with_protected
 from quota_ops.desired.export.writable import LeftOut, sort_out
 from quota_ops.desired.read import read_cluster
 from quota_ops.model.entity import Entity

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from quota_ops.kafka.client.lookup import addresses_of
+from quota_ops.kafka.client.deadlines import addresses_of
 
 
 @pytest.mark.parametrize("host", ["a..b", "a" * 64, "ä" * 64])

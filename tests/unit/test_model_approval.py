@@ -21,7 +21,7 @@ from quota_ops.model.approval import (
     overridden,
 )
 from quota_ops.model.difference import Action
-from quota_ops.model.guard_finding import GuardFinding, idle_words, read_guards
+from quota_ops.model.guard import GuardFinding, idle_words, read_guards
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import WEEK, ApprovalPolicy
 from tests.unit.test_model_plan import POLICY, plan, row

@@ -3,9 +3,8 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quota_ops.model.borders import Borders
 from quota_ops.model.entity import CLIENT_ID, USER, Entity
-from quota_ops.model.filter import EntityFilter, FilterPart, Match, any_accepts
+from quota_ops.model.filter import Borders, EntityFilter, FilterPart, Match, any_accepts
 
 FILTERS = st.lists(
     st.builds(

@@ -8,8 +8,7 @@ import pytest
 import yaml
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.guard import Guard, unknown_guards
-from quota_ops.model.guard_finding import GuardFinding
+from quota_ops.model.guard import Guard, GuardFinding, unknown_guards
 from quota_ops.model.guards import Past, concerns, judge
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quota_ops.model.alteration import read_changes
 from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.one_off import read_changes
 from quota_ops.model.quota import same
 from quota_ops.model.rows import StoredQuota
 from quota_ops.model.snapshot import read_snapshot

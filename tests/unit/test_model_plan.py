@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.guard_finding import GuardFinding
+from quota_ops.model.guard import GuardFinding
 from quota_ops.model.plan import Plan, approves, by_risk, change_share, digest, is_cut
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy
 

@@ -8,10 +8,9 @@ import yaml
 
 from quota_ops.desired.export.one_off import OneOff
 from quota_ops.desired.read import Desired
-from quota_ops.model.alteration import Alteration
+from quota_ops.model.alteration import Alteration, parse_changes, read_changes
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.one_off import parse_changes, read_changes
 from quota_ops.model.policy import DriftPolicy, Policy
 from quota_ops.model.rows import BatchRow, DesiredRow
 

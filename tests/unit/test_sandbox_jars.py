@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.lab.kafka.jars import counted, kafka_jars
-from quota_ops.lab.kafka.pins import DEFAULT_VERSION, pinned_versions, pins_of
+from quota_ops.lab.kafka.jars import DEFAULT_VERSION, counted, kafka_jars, pinned_versions, pins_of
 from quota_ops.model.errors import InvalidInput, MissingTool
 
 JAR = "re2j-1.8.jar"

@@ -1,16 +1,116 @@
 """Desired state made from what a cluster holds."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
+
+import yaml
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
-from quota_ops.desired.export.groups import GroupBy, group_of, owner_of
-from quota_ops.desired.export.protection import with_protected
-from quota_ops.desired.export.quotas_text import quotas_file
+from quota_ops.desired.export.quotas_text import UNASSIGNED, protect_lines, quotas_file
 from quota_ops.desired.export.writable import LeftOut, Writable, sort_out
-from quota_ops.model.borders import Borders
+from quota_ops.desired.yaml.nodes import Room, compose
+from quota_ops.desired.yaml.problems import Problems
+from quota_ops.desired.yaml.source import Source
+from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
+from quota_ops.model.filter import Borders
 from quota_ops.model.policy import Policy
 from quota_ops.model.rows import StoredQuota
+
+_DEFAULTS = "defaults"
+_OF_TYPES = {
+    (USER,): "users",
+    (CLIENT_ID,): "clients",
+    (CLIENT_ID, USER): "users-clients",
+    (IP,): "addresses",
+}
+_WORD = re.compile(r"[-._:/@= ]")
+_UNSAFE = re.compile(r"[^a-z0-9]+")
+_LONGEST = 60
+
+
+class GroupBy(StrEnum):
+    """What the quotas of a file have in common."""
+
+    TYPE = "type"
+    """The types of their entities; all defaults are together, because they touch everybody."""
+    USER = "user"
+    """Their user; those without one are grouped by type."""
+    PREFIX = "prefix"
+    """The first word of their user, else of their client id: `payments-app` is in payments."""
+    ONE = "one"
+    """Nothing: one file has them all."""
+
+
+def group_of(entity: Entity, by: GroupBy) -> str:
+    """The name of the group; it is the name of a file too."""
+    names = entity.as_dict()
+    name = names.get(USER) if by is GroupBy.USER else names.get(USER) or names.get(CLIENT_ID)
+    if by is GroupBy.ONE:
+        return "quotas"
+    if by is GroupBy.TYPE or name is None:
+        return _DEFAULTS if entity.has_default else _OF_TYPES[entity.types]
+    return _file_name(name if by is GroupBy.USER else _WORD.split(name)[0])
+
+
+def _file_name(name: str) -> str:
+    plain = _UNSAFE.sub("-", name.lower()).strip("-")[:_LONGEST]
+    return f"{plain}-quotas" if plain == "cluster" else plain or "others"
+
+
+def owner_of(group: str, by: GroupBy) -> str:
+    """Who owns a group until somebody says otherwise."""
+    return group if by in {GroupBy.USER, GroupBy.PREFIX} else UNASSIGNED
+
+
+def new_cluster_file(cluster_id: str, connection: str) -> str:
+    """The least that a cluster.yaml says."""
+    return f"cluster_id: {cluster_id}\nconnection: {connection}\n"
+
+
+def with_protected(text: str, left_out: Iterable[LeftOut]) -> str:
+    """The text of a cluster.yaml that has no problems, with what is left out under `protect`."""
+    lines = "".join(protect_lines(left_out))
+    if not lines:
+        return text
+    node = _protect(text)
+    if node is None:
+        ended = text if text.endswith("\n") else f"{text}\n"
+        head = "# Imported, and left alone: what YAML cannot ask for, or nobody can alter."
+        entries = "protect:\n" if "\n  - " in f"\n{lines}" else ""
+        return f"{ended}\n{head}\n{entries}{lines}"
+    if node.flow_style:
+        items = "".join(
+            f"\n  - {text[item.start_mark.index : item.end_mark.index]}" for item in node.value
+        )
+        before, after = text[: node.start_mark.index].rstrip(" "), text[node.end_mark.index :]
+        return f"{before}{items}\n{lines.rstrip()}{after}"
+    return _after_last(text, node, lines)
+
+
+def _after_last(text: str, node: yaml.SequenceNode, lines: str) -> str:
+    """The text with lines below the last item of a block, indented as it is."""
+    source = text.splitlines(keepends=True)
+    item = node.value[-1]
+    indent = " " * node.start_mark.column
+    added = "".join(f"{indent}{line[2:]}" for line in lines.splitlines(keepends=True))
+    at = _last_line(item) + 1
+    above = "".join(source[:at])
+    return f"{above}{'' if above.endswith(chr(10)) else chr(10)}{added}{''.join(source[at:])}"
+
+
+def _last_line(node: yaml.Node) -> int:
+    """The line on which a node ends; a block's own mark is where the next thing starts."""
+    if isinstance(node, yaml.MappingNode) and not node.flow_style:
+        return _last_line(node.value[-1][1])
+    return int(node.end_mark.line)
+
+
+def _protect(text: str) -> yaml.SequenceNode | None:
+    root = compose(Source(CLUSTER_YAML, CLUSTER_YAML, text, Problems()), Room())
+    fields = root.value if isinstance(root, yaml.MappingNode) else ()
+    return next((value for name, value in fields if name.value == "protect"), None)
 
 
 @dataclass(frozen=True, slots=True)

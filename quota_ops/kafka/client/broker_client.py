@@ -21,7 +21,7 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafka.protocol.metadata import MetadataRequest
 
-from quota_ops.kafka.client.bounded_socket import bounded
+from quota_ops.kafka.client.deadlines import bounded
 from quota_ops.kafka.client.description import Broker
 from quota_ops.kafka.client.oauth import extensions_of, token_of
 from quota_ops.kafka.client.tls import tls_context

@@ -10,7 +10,7 @@ from urllib import request
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 
-from quota_ops.kafka.client.deadline import within
+from quota_ops.kafka.client.deadlines import within
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import InvalidInput, LoginFailed, Unreachable
 

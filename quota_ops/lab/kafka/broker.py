@@ -9,12 +9,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from quota_ops.kafka.cluster import open_cluster
+from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.config import PLAIN, BrokerConfig, Ports, server_properties
-from quota_ops.lab.kafka.jars import Progress
+from quota_ops.lab.kafka.jars import Progress, pins_of
 from quota_ops.lab.kafka.jvm import Jvm
 from quota_ops.lab.kafka.node import LOG, RunningNode, remember
-from quota_ops.lab.kafka.pins import pins_of
-from quota_ops.lab.kafka.ready import describes, listens
 from quota_ops.model.errors import ClusterTrouble, InvalidInput
 
 _START_SECONDS = 60.0
@@ -171,3 +171,22 @@ def _why_dead(node: RunningNode) -> ClusterTrouble:
     tail = node.log_tail()
     message = f"Kafka ended while it was starting; the end of {node.log}:\n{tail}"
     return _PortTaken(message) if "Address already in use" in tail else ClusterTrouble(message)
+
+
+def listens(port: int) -> bool:
+    """Return whether a process listens on a port of 127.0.0.1."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def describes(bootstrap: str, nodes: int) -> bool:
+    """Return whether the cluster has that many nodes and each answers a DescribeClientQuotas."""
+    text = f"bootstrap.servers={bootstrap}"
+    connection = Connection.parse(text, name="sandbox", source="the sandbox")
+    try:
+        with open_cluster(connection, cluster_id=None, timeout=5.0) as cluster:
+            for broker in cluster.brokers:
+                cluster.describe(broker.id)
+            return len(cluster.brokers) == nodes
+    except ClusterTrouble:
+        return False

@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from quota_ops.lab.kafka.pins import DEFAULT_VERSION
+from quota_ops.lab.kafka.jars import DEFAULT_VERSION
 
 PLAIN = "PLAINTEXT"
 CONTROLLER = "CONTROLLER"

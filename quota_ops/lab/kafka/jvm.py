@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Self
 
 from quota_ops.lab.kafka.config import BrokerConfig
-from quota_ops.lab.kafka.jars import Progress, kafka_jars
+from quota_ops.lab.kafka.jars import Progress, kafka_jars, pins_of
 from quota_ops.lab.kafka.node import LOG, mark_of, without_stack
-from quota_ops.lab.kafka.pins import pins_of
 from quota_ops.lab.kafka.process import OwnProcess, launch
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.sql.java import QUICK_START, find_java

@@ -7,10 +7,8 @@ from typing import NamedTuple
 
 from quota_ops.desired.standstill import refuse_at_standstill
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.halving import Ask
-from quota_ops.kafka.outcomes import all_of, listed
-from quota_ops.kafka.settling import sent
-from quota_ops.kafka.stored import Stored
+from quota_ops.kafka.outcomes import Stored, all_of, listed
+from quota_ops.kafka.sending import Ask, sent
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import InvalidInput, NoAnswer, QuotaOpsError, Refused
 from quota_ops.model.numbers import counted
@@ -23,8 +21,8 @@ from quota_ops.stages.apply.intent import Keys, intend, is_as_planned, released,
 from quota_ops.stages.apply.permission import approved_plan
 from quota_ops.store import claims, ledger
 from quota_ops.store.attempt import Attempt
-from quota_ops.store.current_holds import without_held
 from quota_ops.store.decisions import spend
+from quota_ops.store.holds import without_held
 from quota_ops.store.run_folder import APPLIED, RunFolder
 from quota_ops.store.succession import claim, refuse_if_overtaken
 

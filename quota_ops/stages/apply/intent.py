@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from quota_ops.kafka.outcomes import unwritten
-from quota_ops.kafka.stored import Stored
+from quota_ops.kafka.outcomes import Stored, unwritten
 from quota_ops.model import ledger_edits
 from quota_ops.model.difference import UNKNOWN_KINDS, Action, Difference
 from quota_ops.model.memory import LedgerKey

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model import ledger_edits
-from quota_ops.model.borders import Borders
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.filter import Borders
 from quota_ops.model.hold import Hold
 from quota_ops.model.memory import CLEARED, SUPERSEDED, remembered_from
 from quota_ops.model.metadata import Metadata
@@ -22,7 +22,7 @@ from quota_ops.model.tables import ACTUAL, CLUSTERS, HOLDS, LEDGER
 from quota_ops.stages.describe.confirmation import confirmed
 from quota_ops.stages.describe.membership import with_absent
 from quota_ops.store import claims, ledger, ledger_end
-from quota_ops.store.current_holds import held_entities, holds_now
+from quota_ops.store.holds import held_entities, holds_now
 from quota_ops.store.ledger_notes import known_brokers
 from quota_ops.store.run_folder import DESCRIBED, FACTS, METADATA, RunFolder
 from quota_ops.store.snapshot import Snapshot

@@ -8,7 +8,7 @@ from time import monotonic, sleep
 import pyarrow as pa
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.stored import Stored, stored_of
+from quota_ops.kafka.outcomes import Stored, stored_of
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.ledger_edits import VERIFIED

@@ -10,8 +10,7 @@ from pathlib import Path
 from quota_ops.desired.standstill import standstill
 from quota_ops.model.approval import Author, Said, overridden
 from quota_ops.model.errors import GuardsRefused, InvalidInput
-from quota_ops.model.guard import Guard, unknown_guards
-from quota_ops.model.guard_finding import GuardFinding
+from quota_ops.model.guard import Guard, GuardFinding, unknown_guards
 from quota_ops.model.guards import Past, judge
 from quota_ops.model.plan import Plan, by_risk
 from quota_ops.model.policy import ApprovalPolicy

@@ -25,8 +25,7 @@ from quota_ops.model.verification import (
 )
 from quota_ops.stages.apply.intent import astray
 from quota_ops.stages.describe.membership import with_absent
-from quota_ops.stages.verify.agreement import raise_unless_agreed
-from quota_ops.stages.verify.brokers import Targets, ask, verdicts
+from quota_ops.stages.verify.brokers import Targets, ask, raise_unless_agreed, verdicts
 from quota_ops.stages.verify.earlier_values import late_words, refuse_returned
 from quota_ops.stages.verify.read_back import applied_digest, read_back
 from quota_ops.stages.verify.targets import find_targets
