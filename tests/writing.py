@@ -6,6 +6,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.plan import exact
+from quota_ops.model.rows import Key
 from tests.looking import seen_in_time
 
 Limits = Mapping[str, float | None]
@@ -33,12 +34,12 @@ def write(cluster: Cluster, state: State) -> None:
 def wait_until_shown(cluster: Cluster, state: State) -> None:
     """Describe until these rows are so, whatever the cluster holds besides them."""
     wanted = {
-        (one.entity.text, key): exact(value)
+        Key(one.entity.text, key): exact(value)
         for one in alterations(state)
         for key, value in one.changes
     }
 
-    def shown() -> dict[tuple[str, str], str]:
+    def shown() -> dict[Key, str]:
         stored = cluster.stored()
         return {row: exact(stored.get(row)) for row in wanted}
 

@@ -125,7 +125,7 @@ def adopt_rows(asking: Asking, connection_file: Path | None, who: EntityFilter |
 def release_rows(asking: Asking, who: EntityFilter | None) -> None:
     """Release what the ledger knows of these entities, and say what the next run makes of it."""
     policy = asking.desired.policy
-    asked = {(row.entity, row.key): row for row in asking.desired.rows}
+    asked = {row.id: row for row in asking.desired.rows}
     holds, scope, protect = holds_now(asking.holds), Borders(policy.scope), Borders(policy.protect)
     writes = asking.find_writes(who)
     with stoppable(asking.run, Verb.RELEASE, RELEASED):

@@ -16,10 +16,10 @@ from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.entity import CLIENT_ID, DEFAULT_TEXT, USER, Entity
 from quota_ops.model.finding import Finding
 from quota_ops.model.quota import QUOTA_KEYS, format_limit
-from quota_ops.model.rows import StoredQuota
+from quota_ops.model.rows import Key, StoredQuota
 from quota_ops.precedence.resolution import ANONYMOUS, LEVELS, Limits
 
-Rows = Mapping[tuple[str, str], float]
+Rows = Mapping[Key, float]
 """Values by an entity's text and a key."""
 
 _PERCENTAGE = "request_percentage"
@@ -131,7 +131,7 @@ def _ourselves(asked: Rows, others: Rows, facts: ClusterFacts) -> Iterator[Findi
         return
     names = {USER: name, CLIENT_ID: facts.client_id}
     rows = (
-        (entity, (entity.text, _PERCENTAGE)) for entity in (one.entity(names) for one in LEVELS)
+        (entity, Key(entity.text, _PERCENTAGE)) for entity in (one.entity(names) for one in LEVELS)
     )
     stored = [
         StoredQuota(entity, _PERCENTAGE, asked.get(row, others.get(row, 0.0)))

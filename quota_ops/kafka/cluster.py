@@ -35,7 +35,7 @@ from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import EntityAnswer
 from quota_ops.model.policy import Policy, VerifyPolicy
 from quota_ops.model.registration import Registered
-from quota_ops.model.rows import StoredQuota
+from quota_ops.model.rows import Key, StoredQuota
 from quota_ops.model.verification import BOOTSTRAP
 
 T = TypeVar("T")
@@ -106,7 +106,7 @@ class Cluster:
         broker: int | None = None,
         timeout: float | None = None,
         entity: Entity | None = None,
-    ) -> dict[tuple[str, str], float]:
+    ) -> dict[Key, float]:
         """The same by (entity, key), or what is stored of one entity alone; as `describe`."""
         return self._described(describe_request(entity), stored_values, broker, timeout)
 

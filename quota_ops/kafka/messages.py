@@ -15,7 +15,7 @@ from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import MAX_NAME_BYTES, USER, Entity, text_of
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import EntityAnswer
-from quota_ops.model.rows import StoredQuota
+from quota_ops.model.rows import Key, StoredQuota
 
 PROBE = "quota-ops ping"
 """A user that is asked about, and never written."""
@@ -74,10 +74,10 @@ def stored_quotas(entries: Iterable[Any]) -> tuple[StoredQuota, ...]:
     )
 
 
-def stored_values(entries: Iterable[Any]) -> dict[tuple[str, str], float]:
+def stored_values(entries: Iterable[Any]) -> dict[Key, float]:
     """The described entries by the text of their entity, and their key: half the work of rows."""
     return {
-        (text, value.key): value.value
+        Key(text, value.key): value.value
         for entry in entries
         for text in (text_of(_parts(entry)),)
         for value in entry.values

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from quota_ops.model.entity import Entity
 from quota_ops.model.outcome import DONE, EntityAnswer, Outcome, Status
-from quota_ops.model.rows import BatchRow, StoredQuota
+from quota_ops.model.rows import BatchRow, Key, StoredQuota
 
 UNSETTLED = frozenset({"REQUEST_TIMED_OUT", "NOT_CONTROLLER", "UNKNOWN_SERVER_ERROR"})
 """Answers that do not say whether the write happened. Source: AlterClientQuotasRequest."""
@@ -78,22 +78,24 @@ def keys_by_entity(rows: Iterable[BatchRow]) -> dict[str, tuple[str, ...]]:
     return {entity: tuple(names) for entity, names in keys.items()}
 
 
-def unwritten(outcomes: Iterable[Outcome]) -> set[tuple[str, str]]:
+def unwritten(outcomes: Iterable[Outcome]) -> set[Key]:
     """Entity and key of the rows that were surely not written."""
     written = DONE | {Status.UNKNOWN}
-    return {(one.entity, key) for one in outcomes if one.status not in written for key in one.keys}
+    return {
+        Key(one.entity, key) for one in outcomes if one.status not in written for key in one.keys
+    }
 
 
-def with_answer(outcomes: Iterable[Outcome]) -> set[tuple[str, str]]:
+def with_answer(outcomes: Iterable[Outcome]) -> set[Key]:
     """Entity and key of the rows whose only request was answered: it was accepted."""
     once = (one for one in outcomes if one.status is Status.ACCEPTED and one.earlier is None)
-    return {(one.entity, key) for one in once if one.message is None for key in one.keys}
+    return {Key(one.entity, key) for one in once if one.message is None for key in one.keys}
 
 
-def without_answer(outcomes: Iterable[Outcome]) -> set[tuple[str, str]]:
+def without_answer(outcomes: Iterable[Outcome]) -> set[Key]:
     """Entity and key of the rows of which a request was sent that nobody answered."""
     said = {SETTLED, RESENT}
-    return {(one.entity, key) for one in outcomes if one.message in said for key in one.keys}
+    return {Key(one.entity, key) for one in outcomes if one.message in said for key in one.keys}
 
 
 def listed(lines: Sequence[str], artefact: str) -> str:
@@ -103,17 +105,17 @@ def listed(lines: Sequence[str], artefact: str) -> str:
     return "\n".join(f"  {line}" for line in (*lines[:MOST_LINES], *last))
 
 
-Stored = Mapping[tuple[str, str], float]
+Stored = Mapping[Key, float]
 """What a cluster holds, by (entity, key)."""
 
 
 def stored_of(described: Iterable[StoredQuota]) -> Stored:
     """Described rows by the text of their entity, and their key."""
-    stored: dict[tuple[str, str], float] = {}
+    stored: dict[Key, float] = {}
     last: Entity | None = None
     text = ""
     for entity, key, value in described:
         if entity is not last:  # an entity's keys come one after the other
             last, text = entity, entity.text
-        stored[text, key] = value
+        stored[Key(text, key)] = value
     return stored

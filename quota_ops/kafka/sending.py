@@ -140,7 +140,7 @@ def _may_pass(error: BaseException) -> bool:
 
 
 def _missing(rows: Iterable[BatchRow], stored: Stored) -> list[BatchRow]:
-    return [row for row in rows if stored.get((row.entity, row.key)) != row.after]
+    return [row for row in rows if stored.get(row.id) != row.after]
 
 
 def _describe(cluster: Cluster) -> Stored:

@@ -12,7 +12,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.quota import MAX_EXACT, QUOTA_KEYS, UNLIMITED, parse_limit, same
-from quota_ops.model.rows import BatchRow
+from quota_ops.model.rows import BatchRow, Key
 from quota_ops.model.snapshot import EXAMPLE, numbered_rows
 from quota_ops.model.specification import require_text
 
@@ -36,13 +36,13 @@ def alterations(rows: Iterable[BatchRow]) -> tuple[Alteration, ...]:
     )
 
 
-def altered_keys(values: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
+def altered_keys(values: Mapping[str, Any]) -> frozenset[Key]:
     """Return the entity and key of each change of alter.json that makes a value another one.
 
     To clear a key that is not there, or to set the value that is there, changes nothing.
     """
     return frozenset(
-        (row["entity"], row["key"])
+        Key(row["entity"], row["key"])
         for row in values["changes"]
         if not same(_number(row["before"]), _number(row["after"]))
     )
@@ -52,7 +52,7 @@ def _number(value: float | str | None) -> float | None:
     return None if value is None else float(value)
 
 
-def count_altered(keys: Collection[tuple[str, str]], outcomes: Iterable[Outcome]) -> int:
+def count_altered(keys: Collection[Key], outcomes: Iterable[Outcome]) -> int:
     """Return how many of these rows the broker accepted."""
     return sum((one.entity, key) in keys for one in outcomes if one.was_written for key in one.keys)
 

@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from quota_ops.model.entity import DEFAULT_TEXT, Entity
+from quota_ops.model.rows import Key
 
 
 class Kind(StrEnum):
@@ -88,6 +89,11 @@ class Difference(NamedTuple):
     hands_off: str | None
     held: str | None = None
     memory: str | None = None
+
+    @property
+    def id(self) -> Key:
+        """Return entity and key."""
+        return Key(self.entity, self.key)
 
     @property
     def target(self) -> float | None:

@@ -6,7 +6,7 @@ Each changes a dictionary of rows by `ledger_key`.
 from collections.abc import Iterable, Mapping
 
 from quota_ops.model.memory import CLEARED, SUPERSEDED, LedgerKey, forget, remember
-from quota_ops.model.rows import DesiredRow, LedgerRow
+from quota_ops.model.rows import DesiredRow, Key, LedgerRow
 
 INTENDED = "intended"
 VERIFIED = "verified"
@@ -15,7 +15,7 @@ VERIFIED = "verified"
 def intend(
     rows: dict[LedgerKey, LedgerRow],
     intents: Iterable[LedgerRow],
-    stored: Mapping[tuple[str, str], float],
+    stored: Mapping[Key, float],
 ) -> None:
     """Note writes that are about to be sent; what was verified stays until they are read back.
 
@@ -25,14 +25,14 @@ def intend(
     """
     for row in intents:
         earlier = rows.get((row.entity, row.key, INTENDED))
-        if earlier and earlier.value != stored.get((row.entity, row.key)):
+        if earlier and earlier.value != stored.get(row.id):
             remember(rows, [earlier], SUPERSEDED)
         elif earlier and earlier.value != row.value:
             confirm(rows, [earlier._replace(state=VERIFIED)])
         rows[row.entity, row.key, INTENDED] = row
 
 
-def withdraw(rows: dict[LedgerKey, LedgerRow], keys: Iterable[tuple[str, str]]) -> None:
+def withdraw(rows: dict[LedgerKey, LedgerRow], keys: Iterable[Key]) -> None:
     """Take back the note of writes, by (entity, key), that surely did not happen."""
     for entity, key in keys:
         rows.pop((entity, key, INTENDED), None)
@@ -46,7 +46,7 @@ def confirm(rows: dict[LedgerKey, LedgerRow], verified: Iterable[LedgerRow]) -> 
     the same row stays: it wins.
     """
     for row in verified:
-        place = (row.entity, row.key)
+        place = row.id
         intended, known = rows.get((*place, INTENDED)), rows.get((*place, VERIFIED))
         if _is_later(intended, row) or _is_later(known, row):
             continue
@@ -73,7 +73,7 @@ def adopt(rows: dict[LedgerKey, LedgerRow], adopted: Iterable[LedgerRow]) -> lis
     """
     noted = []
     adopted = tuple(adopted)
-    forget(rows, ((row.entity, row.key) for row in adopted))
+    forget(rows, (row.id for row in adopted))
     for row in adopted:
         known = rows.get((row.entity, row.key, VERIFIED))
         if known is None or known.value != row.value:
@@ -82,9 +82,9 @@ def adopt(rows: dict[LedgerKey, LedgerRow], adopted: Iterable[LedgerRow]) -> lis
     return noted
 
 
-def follow(rows: dict[LedgerKey, LedgerRow], desired: Mapping[tuple[str, str], DesiredRow]) -> None:
+def follow(rows: dict[LedgerKey, LedgerRow], desired: Mapping[Key, DesiredRow]) -> None:
     """Let a row's owner and file follow Git; moving it between files is no change of the row."""
     for place, row in rows.items():
-        asked = desired.get((row.entity, row.key))
+        asked = desired.get(row.id)
         if asked is not None and (row.owner != asked.owner or row.file != asked.file):
             rows[place] = row._replace(owner=asked.owner, file=asked.file)

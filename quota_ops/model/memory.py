@@ -12,7 +12,7 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import exact
 from quota_ops.model.policy import YOUNGER, Memory
 from quota_ops.model.quota import same
-from quota_ops.model.rows import LedgerRow
+from quota_ops.model.rows import Key, LedgerRow
 
 SUPERSEDED = "superseded"
 """A write that may still arrive although another write, or a read-back, replaced it."""
@@ -37,28 +37,24 @@ def remember(rows: dict[LedgerKey, LedgerRow], remembered: Iterable[LedgerRow], 
         rows[ledger_key(kept)] = kept
 
 
-def forget(rows: dict[LedgerKey, LedgerRow], places: Iterable[tuple[str, str]]) -> None:
+def forget(rows: dict[LedgerKey, LedgerRow], places: Iterable[Key]) -> None:
     """End the memory of rows by (entity, key): what is there from now on is a person's decision."""
     ended = set(places)
     for one in [one for one, row in rows.items() if row.state in REMEMBERED and one[:2] in ended]:
         del rows[one]
 
 
-def forget_answered(
-    rows: dict[LedgerKey, LedgerRow], run: str, answered: Collection[tuple[str, str]]
-) -> None:
+def forget_answered(rows: dict[LedgerKey, LedgerRow], run: str, answered: Collection[Key]) -> None:
     """End the memory of a run's writes that were answered: none of them can still arrive."""
     for one, row in list(rows.items()):
         if (row.state, row.run) == (SUPERSEDED, run) and one[:2] in answered:
             del rows[one]
 
 
-def forget_values(
-    rows: dict[LedgerKey, LedgerRow], values: Mapping[tuple[str, str], float | None]
-) -> None:
+def forget_values(rows: dict[LedgerKey, LedgerRow], values: Mapping[Key, float | None]) -> None:
     """End the memory of single values: a person has just set them."""
     for one, row in list(rows.items()):
-        place = (row.entity, row.key)
+        place = row.id
         if row.state in REMEMBERED and place in values and same(row.value, values[place]):
             del rows[one]
 

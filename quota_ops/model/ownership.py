@@ -7,7 +7,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.filter import Borders, EntityFilter
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import unalterable
-from quota_ops.model.rows import DesiredRow, StoredQuota
+from quota_ops.model.rows import DesiredRow, Key, StoredQuota
 
 
 class Adoption(NamedTuple):
@@ -22,6 +22,11 @@ class Adoption(NamedTuple):
     asked: DesiredRow | None
     refusal: str | None
     ours: bool = False
+
+    @property
+    def id(self) -> Key:
+        """Return entity and key."""
+        return Key(self.entity, self.key)
 
     @property
     def adopted(self) -> bool:
@@ -39,10 +44,10 @@ def adoptions(
 
     A row that Git does not describe is cleared once it is ours, so it has to be named.
     """
-    asked = {(row.entity, row.key): row for row in desired}
+    asked = {row.id: row for row in desired}
     scope, protect = Borders(policy.scope), Borders(policy.protect)
     for entity, key, value in stored:
-        described = asked.get((entity.text, key))
+        described = asked.get(Key(entity.text, key))
         if described is not None if wanted is None else wanted.accepts(entity):
             refusal = why_unwritable(entity, key, scope, protect)
             yield Adoption(entity.text, key, value, described, refusal)

@@ -13,7 +13,7 @@ from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.rollback import Rollback
-from quota_ops.model.rows import DesiredRow
+from quota_ops.model.rows import DesiredRow, Key
 from quota_ops.model.verification import BrokerAnswer, RowVerdict
 
 
@@ -108,9 +108,9 @@ class Report:
     """What people said of the plan, in order."""
     findings: tuple[Finding, ...] = ()
     """Silenced ones too."""
-    asked: Mapping[tuple[str, str], DesiredRow] = field(default_factory=dict)
+    asked: Mapping[Key, DesiredRow] = field(default_factory=dict)
     """By entity and key, what Git says of the rows in `verdicts`."""
-    origins: Mapping[tuple[str, str], Origin] = field(default_factory=dict)
+    origins: Mapping[Key, Origin] = field(default_factory=dict)
     """By entity and key, what is known of a value that the ledger does not know."""
     record: Record | None = None
     """What an alter, adopt or release did; None of a run that compares."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 from quota_ops.model.commit import named
 from quota_ops.model.difference import WRITES, Difference, Kind
 from quota_ops.model.quota import json_number, same
-from quota_ops.model.rows import LedgerRow
+from quota_ops.model.rows import Key, LedgerRow
 
 NOT_READ_BACK = "that run did not read it back"
 UNKNOWN = "nobody knows whether that run wrote it"
@@ -36,6 +36,11 @@ class Undone(NamedTuple):
     foreign: bool = False
     unknown: bool = False
 
+    @property
+    def id(self) -> Key:
+        """Return entity and key."""
+        return Key(self.entity, self.key)
+
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
@@ -60,9 +65,7 @@ class Rollback:
         """The rows that stay as they are."""
         return tuple(row for row in self.rows if row.left is not None)
 
-    def met(
-        self, stored: Mapping[tuple[str, str], float], known: Mapping[tuple[str, str], LedgerRow]
-    ) -> Self:
+    def met(self, stored: Mapping[Key, float], known: Mapping[Key, LedgerRow]) -> Self:
         """The rollback against what the cluster holds now, and what the ledger knows of it.
 
         Only a row that still is what the run made of it goes back.
@@ -70,19 +73,19 @@ class Rollback:
         return replace(
             self,
             rows=tuple(
-                row._replace(now=now, left=_why_left(row, now, known.get((row.entity, row.key))))
+                row._replace(now=now, left=_why_left(row, now, known.get(row.id)))
                 for row in self.rows
-                for now in (stored.get((row.entity, row.key)),)
+                for now in (stored.get(row.id),)
             ),
         )
 
     def planned(self, differences: Iterable[Difference]) -> Self:
         """The rollback after the diff: what no plan may write stays too."""
-        actions = {(row.entity, row.key): row for row in differences}
+        actions = {row.id: row for row in differences}
         return replace(
             self,
             rows=tuple(
-                row if row.left else row._replace(left=_why_kept(actions[row.entity, row.key]))
+                row if row.left else row._replace(left=_why_kept(actions[row.id]))
                 for row in self.rows
             ),
         )

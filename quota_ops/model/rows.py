@@ -5,6 +5,13 @@ from typing import NamedTuple
 from quota_ops.model.entity import Entity
 
 
+class Key(NamedTuple):
+    """The identity of a row on a cluster: the text of its entity, and the quota key."""
+
+    entity: str
+    key: str
+
+
 class DesiredRow(NamedTuple):
     """A row of DESIRED: a limit that a file asks for."""
 
@@ -16,6 +23,11 @@ class DesiredRow(NamedTuple):
     reason: str | None
     file: str
     line: int
+
+    @property
+    def id(self) -> Key:
+        """Return entity and key."""
+        return Key(self.entity, self.key)
 
 
 class StoredQuota(NamedTuple):
@@ -36,6 +48,11 @@ class ActualRow(NamedTuple):
     in_scope: bool
     hands_off: str | None
 
+    @property
+    def id(self) -> Key:
+        """Return entity and key."""
+        return Key(self.entity, self.key)
+
 
 class LedgerRow(NamedTuple):
     """A row of LEDGER: what a run of ours put, or was about to put, on the cluster.
@@ -55,6 +72,11 @@ class LedgerRow(NamedTuple):
     at: str
     sequence: int | None = None
 
+    @property
+    def id(self) -> Key:
+        """Return entity and key."""
+        return Key(self.entity, self.key)
+
 
 class BatchRow(NamedTuple):
     """A row of BATCHES: one change of one key; `after` None clears it."""
@@ -65,3 +87,8 @@ class BatchRow(NamedTuple):
     key: str
     before: float | None
     after: float | None
+
+    @property
+    def id(self) -> Key:
+        """Return entity and key."""
+        return Key(self.entity, self.key)

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple, Self
 
 from quota_ops.model.registration import Absent
+from quota_ops.model.rows import Key
 
 BOOTSTRAP = -1
 """Stands for a broker's id where only the bootstrap address is known, as in Kafka's own clients."""
@@ -38,6 +39,11 @@ class RowVerdict(NamedTuple):
     expected: float | None
     verdict: Verdict
     seen: tuple[tuple[int, float | None], ...] = ()
+
+    @property
+    def id(self) -> Key:
+        """Return entity and key."""
+        return Key(self.entity, self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +85,7 @@ class BrokerAnswer:
         return self.behind == 0
 
 
-def behind(
-    targets: Mapping[tuple[str, str], float | None], stored: Mapping[tuple[str, str], float]
-) -> tuple[tuple[str, str], ...]:
+def behind(targets: Mapping[Key, float | None], stored: Mapping[Key, float]) -> tuple[Key, ...]:
     """The targets (entity, key) that a broker's stored values do not meet."""
     if targets.items() <= stored.items():
         return ()  # as nearly always, and said at once

@@ -8,10 +8,10 @@ from quota_ops.model.memory import REMEMBERED
 from quota_ops.model.numbers import counted, plural
 from quota_ops.model.ownership import Adoption
 from quota_ops.model.quota import format_limit
-from quota_ops.model.rows import DesiredRow, LedgerRow
+from quota_ops.model.rows import DesiredRow, Key, LedgerRow
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
 
-Asked = Mapping[tuple[str, str], DesiredRow]
+Asked = Mapping[Key, DesiredRow]
 """What Git asks for, by entity and key."""
 _NONE = "no quota of that name: check the spelling."
 
@@ -91,7 +91,7 @@ def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]], *, named:
         )
         for one, fate in rows
     )
-    number = len({(one.entity, one.key) for one, _ in rows})
+    number = len({one.id for one, _ in rows})
     heading = f"{where}: {counted(number, 'quota')} released; the cluster was not touched"
     headings = ("entity", "key", "value", "known as", "what is next")
     slip = f"The ledger knows {_NONE}" if named else None
@@ -114,7 +114,7 @@ def released_fate(
     """
     if row.state in REMEMBERED:
         return "no longer remembered: no run is named if it comes back"
-    described = asked.get((row.entity, row.key))
+    described = asked.get(row.id)
     kept = f"it is {hold.text}" if hold else standstill
     held = f", but not while {kept}" if kept else ""
     if described is not None:

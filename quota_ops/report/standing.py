@@ -18,7 +18,7 @@ from quota_ops.model.guards import concerns
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.plan import Plan
 from quota_ops.model.report import Origin, Report, StageStatus
-from quota_ops.model.rows import DesiredRow
+from quota_ops.model.rows import DesiredRow, Key
 from quota_ops.model.stricter import left_alone_before
 from quota_ops.model.verification import RowVerdict
 
@@ -114,16 +114,14 @@ def not_read_back(report: Report) -> tuple[ReportRow, ...]:
 @lru_cache(maxsize=1)
 def report_rows(report: Report) -> tuple[ReportRow, ...]:
     """Every row that differs or that a broker disagrees on, what can hurt most first."""
-    verdicts = {(one.entity, one.key): one for one in report.verdicts}
+    verdicts = {one.id: one for one in report.verdicts}
     rows = _planned(report, report.plan, verdicts) if report.plan else []
     cluster = report.cluster_id or ""
     asked = report.asked
     return (*(_unplanned(cluster, one, asked.get(key)) for key, one in verdicts.items()), *rows)
 
 
-def _planned(
-    report: Report, plan: Plan, verdicts: dict[tuple[str, str], RowVerdict]
-) -> list[ReportRow]:
+def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> list[ReportRow]:
     """The rows of a plan; takes their verdicts out of `verdicts`."""
     applied, validated = _by_row(report.applied), _by_row(report.validated)
     forgets = report.writes and bool(report.brokers)
@@ -132,7 +130,7 @@ def _planned(
     freed = Guard.UNPROTECTED in spoke
     rows = []
     for difference in plan.differences:
-        place = (difference.entity, difference.key)
+        place = difference.id
         answers = validated.get(place), applied.get(place), verdicts.pop(place, None)
         standing = _standing(difference, *answers, forgets=forgets)
         guarded = bool(spoke) and any(concerns(one, difference, judged_by) for one in spoke)
@@ -143,8 +141,8 @@ def _planned(
     return rows
 
 
-def _by_row(outcomes: Iterable[Outcome]) -> dict[tuple[str, str], Outcome]:
-    return {(one.entity, key): one for one in outcomes for key in one.keys}
+def _by_row(outcomes: Iterable[Outcome]) -> dict[Key, Outcome]:
+    return {Key(one.entity, key): one for one in outcomes for key in one.keys}
 
 
 _TROUBLE = frozenset({Status.REFUSED, Status.STALE, Status.UNKNOWN})

@@ -28,7 +28,7 @@ from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import json_number
-from quota_ops.model.rows import BatchRow
+from quota_ops.model.rows import BatchRow, Key
 from quota_ops.model.stricter import Limits
 from quota_ops.runs import dead_runs
 from quota_ops.runs.ownership import Word
@@ -130,7 +130,7 @@ def _record_overrides(folder: RunFolder, word: Word, guards: Sequence[GuardFindi
 def end_memory(ledger_folder: Path, rows: Iterable[BatchRow], outcomes: Iterable[Outcome]) -> None:
     """End the ledger's memory of the values that a person has just set."""
     written = {one.entity for one in outcomes if one.status in DONE | {Status.UNKNOWN}}
-    values = {(row.entity, row.key): row.after for row in rows if row.entity in written}
+    values = {row.id: row.after for row in rows if row.entity in written}
     # The change is made: a ledger that is damaged refuses the next run, and not this one.
     with suppress(InvalidInput):
         known = {ledger_key(row): row for row in ledger.read(ledger_folder).rows}
@@ -226,7 +226,7 @@ def numbered(cluster_id: str, asked: Iterable[Alteration], stored: Stored) -> Ba
         number = 1 + share // (MAX_KEYS * MAX_BYTES)
         text = one.entity.text
         rows = [
-            BatchRow(cluster_id, number, text, key, stored.get((text, key)), value)
+            BatchRow(cluster_id, number, text, key, stored.get(Key(text, key)), value)
             for key, value in one.changes
         ]
         batches.setdefault(number, []).extend(rows)

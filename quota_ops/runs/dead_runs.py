@@ -11,6 +11,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.quota import same
 from quota_ops.model.report import StageResult, StageStatus
+from quota_ops.model.rows import Key
 from quota_ops.report.audit_verb import Verb
 from quota_ops.runs import command_record
 from quota_ops.stages.verify.read_back import applied_digest, follow_applied
@@ -28,7 +29,7 @@ from quota_ops.store.run_marks import (
     unmark,
 )
 
-Wanted = Mapping[tuple[str, str], float | None]
+Wanted = Mapping[Key, float | None]
 
 
 def settle(by: RunFolder, cluster: Cluster, find: Callable[[str], Connection]) -> None:
@@ -121,7 +122,7 @@ def _settled(
         if one.status is not Status.UNKNOWN:
             yield one
             continue
-        keys = [(one.entity, key) for key in one.keys]
+        keys = [Key(one.entity, key) for key in one.keys]
         if all(same(stored.get(key), wanted[key]) for key in keys if key in wanted):
             found = f"found by run {by}"
             yield one._replace(status=Status.ACCEPTED, code=0, error=None, message=found)
@@ -133,7 +134,7 @@ def _wanted(run: RunFolder) -> Wanted:
     if run.has(ALTER):
         changes = run.read_as(ALTER, lambda told: list(told["changes"]))
         return {
-            (row["entity"], row["key"]): None if row["after"] is None else float(row["after"])
+            Key(row["entity"], row["key"]): None if row["after"] is None else float(row["after"])
             for row in changes
         }
-    return {(row.entity, row.key): row.after for rows in run.batches().values() for row in rows}
+    return {row.id: row.after for rows in run.batches().values() for row in rows}

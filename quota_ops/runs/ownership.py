@@ -41,7 +41,7 @@ def adopt(
     """
     with folder.stage("adopt"):
         rows = adoptions(cluster.describe(), desired.rows, desired.policy, wanted)
-        found = tuple(sorted(rows, key=lambda one: (one.entity, one.key)))
+        found = tuple(sorted(rows, key=lambda one: one.id))
         wished = [_noted(folder, cluster.cluster_id, one) for one in found if not one.refusal]
         adopted: list[LedgerRow] = []
 
@@ -50,10 +50,8 @@ def adopt(
 
         file = ledger.change(ledger_folder, edit)
         folder.write_json(ADOPTED, _record(word, file) | {"rows": list(map(_json, adopted))})
-        ours = {(row.entity, row.key) for row in wished} - {
-            (row.entity, row.key) for row in adopted
-        }
-        return tuple(one._replace(ours=(one.entity, one.key) in ours) for one in found)
+        ours = {row.id for row in wished} - {row.id for row in adopted}
+        return tuple(one._replace(ours=one.id in ours) for one in found)
 
 
 def release(

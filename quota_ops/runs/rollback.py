@@ -11,7 +11,7 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.quota import same
 from quota_ops.model.report import StageStatus
 from quota_ops.model.rollback import Rollback, Undone
-from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
+from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, Key, LedgerRow
 from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, DIFFERENCES, LEDGER
 from quota_ops.stages import diff
 from quota_ops.stages.verify.read_back import read_back
@@ -83,17 +83,14 @@ def compare(folder: RunFolder, engine: str) -> None:
     known = map(LedgerRow._make, to_rows(folder.read_table(LEDGER)))
     policy = folder.policy()
     rollback = folder.read_as(ROLLBACK, Rollback.from_json).met(
-        {(row.entity, row.key): row.value for row in actual},
-        {(row.entity, row.key): row for row in known if row.state == ledger_edits.VERIFIED},
+        {row.id: row.value for row in actual},
+        {row.id: row for row in known if row.state == ledger_edits.VERIFIED},
     )
     folder.write_table(DESIRED, list(_desired(policy.cluster_id, rollback)))
     diff.run([folder], engine)
-    ours = {(row.entity, row.key) for row in rollback.taken}
-    differences = [row for row in folder.differences() if (row.entity, row.key) in ours]
-    batches = (
-        [row for row in batch if (row.entity, row.key) in ours]
-        for batch in folder.batches().values()
-    )
+    ours = {row.id for row in rollback.taken}
+    differences = [row for row in folder.differences() if row.id in ours]
+    batches = ([row for row in batch if row.id in ours] for batch in folder.batches().values())
     numbered: list[BatchRow] = []
     for number, rows in enumerate(filter(None, batches), start=1):
         numbered += [row._replace(batch=number) for row in rows]
@@ -116,13 +113,13 @@ def _changed(earlier: RunFolder, plan: Plan, known: Iterable[LedgerRow]) -> Iter
 
     What a run that died did not read back, a later one may have.
     """
-    outcomes = {(one.entity, key): one for one in earlier.outcomes(APPLIED) for key in one.keys}
+    outcomes = {Key(one.entity, key): one for one in earlier.outcomes(APPLIED) for key in one.keys}
     written = {key for key, one in outcomes.items() if one.was_written}
     unknown = {key for key, one in outcomes.items() if one.may_be_written}
     verified = read_back(earlier, written)
     states = {(row.entity, row.key, row.state): row.value for row in known}
     for row in plan.writes:
-        key = (row.entity, row.key)
+        key = row.id
         if key in written or key in unknown:
             since = states.get((*key, ledger_edits.VERIFIED))
             is_open = (*key, ledger_edits.INTENDED) in states

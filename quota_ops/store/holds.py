@@ -88,7 +88,7 @@ def without_held(
 
     What the cluster has stored already as planned is no matter of a hold.
     """
-    due = (row.entity for row in rows if not same(stored.get((row.entity, row.key)), row.after))
+    due = (row.entity for row in rows if not same(stored.get(row.id), row.after))
     on_hold = held_among(due, folder)
     outcomes = (
         all_of(number, [row for row in rows if row.entity == entity], Status.HELD, hold.text)

@@ -13,6 +13,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Status
 from quota_ops.model.quota import format_limit, same
 from quota_ops.model.report import UNKNOWN, Origin
+from quota_ops.model.rows import Key
 from quota_ops.model.tables import ACTUAL
 from quota_ops.store.run_folder import ALTER, APPLIED, POLICY, RELEASED, RunFolder
 from quota_ops.store.run_numbers import newest_runs
@@ -22,7 +23,6 @@ ORIGINS = "origins.json"
 """The artefact that says what is known of values that the ledger does not know."""
 LOOKED_AT = 100
 """How many runs of the store, the newest ones, are asked what they know of a value."""
-Key = tuple[str, str]
 _FOREIGN = frozenset({Kind.TAKEOVER, Kind.UNMANAGED})
 
 
@@ -52,7 +52,7 @@ def read_origins(folder: RunFolder) -> dict[Key, Origin]:
 
 def _read(values: Mapping[str, Any]) -> dict[Key, Origin]:
     return {
-        (entity, key): Origin(str(one["words"]), one["after"])
+        Key(entity, key): Origin(str(one["words"]), one["after"])
         for one in values["origins"]
         for entity, key in one["rows"]
     }
@@ -66,7 +66,7 @@ def find_origins(folder: RunFolder, rows: Sequence[Difference]) -> dict[Key, Ori
     cluster = folder.policy().cluster_id
     earlier = [one for one in _earlier(folder) if _is_of(one, cluster)]
     found: dict[Key, Origin] = {}
-    wanted = {(row.entity, row.key): row.before for row in rows}
+    wanted = {row.id: row.before for row in rows}
     for run in earlier:
         for key, origin in _records(run, wanted):
             found.setdefault(key, origin)
@@ -102,7 +102,7 @@ def _records(run: RunFolder, wanted: Mapping[Key, float | None]) -> Iterator[tup
             said = run.read_json(RELEASED)
             why = f"released from the ledger by {said['by']} in {_named(run)}: {said['reason']}"
             for row in said["rows"]:
-                key, value = (row["entity"], row["key"]), row["value"]
+                key, value = Key(row["entity"], row["key"]), row["value"]
                 if key in wanted:
                     moved = value is None or not same(float(value), wanted[key])
                     yield key, Origin(f"{why}{', and changed since' if moved else ''}")
@@ -111,7 +111,7 @@ def _records(run: RunFolder, wanted: Mapping[Key, float | None]) -> Iterator[tup
             done = {one.entity for one in run.outcomes(APPLIED) if one.status is Status.ACCEPTED}
             changed = altered_keys(said)
             for row in said["changes"]:
-                key, value = (row["entity"], row["key"]), row["after"]
+                key, value = Key(row["entity"], row["key"]), row["after"]
                 written = row["entity"] in done and value is not None and key in changed
                 if written and key in wanted and same(float(value), wanted[key]):
                     words = f"set by {said['by']} with alter in {_named(run)}"
@@ -123,7 +123,7 @@ def _seen(run: RunFolder) -> dict[Key, float]:
     with suppress(InvalidInput):
         table = run.read_table(ACTUAL)
         entities, keys, values = (table[name].to_pylist() for name in ("entity", "key", "value"))
-        return dict(zip(zip(entities, keys, strict=True), values, strict=True))
+        return dict(zip(map(Key, entities, keys), values, strict=True))
     return {}
 
 

@@ -118,11 +118,9 @@ def _why_contradicted(folder: RunFolder, later: Iterable[LedgerRow]) -> str | No
     """
     commit = folder.about()["commit"]
     desired = map(DesiredRow._make, to_rows(folder.read_table(DESIRED)))
-    wanted = {(row.entity, row.key): row.value for row in desired}
+    wanted = {row.id: row.value for row in desired}
     for row in later:
-        is_other = row.state in {INTENDED, VERIFIED} and not same(
-            row.value, wanted.get((row.entity, row.key))
-        )
+        is_other = row.state in {INTENDED, VERIFIED} and not same(row.value, wanted.get(row.id))
         if row.commit != commit or is_other:
             of = f" of {named(row.commit)}" if row.commit else ""
             return f"run {row.run}{of} began later, and has started to write"

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from quota_ops.model import ledger_edits
 from quota_ops.model.memory import CLEARED, LedgerKey, remember
-from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
+from quota_ops.model.rows import ActualRow, DesiredRow, Key, LedgerRow
 from quota_ops.stages.apply.intent import is_as_planned
 from tests.engines.oracle import decide
 
@@ -95,7 +95,7 @@ class Killed(RuleBasedStateMachine):
         ]
 
     def _apply(self, plan: list[Write], *, sends: int) -> None:
-        stored = {(entity, KEY): value for entity, value in self.cluster.items()}
+        stored = {Key(entity, KEY): value for entity, value in self.cluster.items()}
         now = [
             one
             for one in plan

@@ -7,7 +7,7 @@ import pytest
 from quota_ops.model import ledger_edits
 from quota_ops.model.ledger_edits import INTENDED, VERIFIED
 from quota_ops.model.memory import CLEARED, SUPERSEDED, LedgerKey, ledger_key
-from quota_ops.model.rows import DesiredRow, LedgerRow
+from quota_ops.model.rows import DesiredRow, Key, LedgerRow
 
 KEY = "producer_byte_rate"
 
@@ -41,7 +41,7 @@ def test_an_intent_stands_beside_what_was_verified() -> None:
     """Until it is read back, both are known."""
     known = rows(row("user=a", 1.0))
 
-    ledger_edits.intend(known, [row("user=a", 2.0, INTENDED)], {("user=a", KEY): 1.0})
+    ledger_edits.intend(known, [row("user=a", 2.0, INTENDED)], {Key("user=a", KEY): 1.0})
 
     assert known == rows(row("user=a", 1.0), row("user=a", 2.0, INTENDED))
 
@@ -49,17 +49,15 @@ def test_an_intent_stands_beside_what_was_verified() -> None:
 @pytest.mark.parametrize(
     ("stored", "verified"),
     [
-        ({("user=a", KEY): 2.0}, [row("user=a", 2.0, run="run-2")]),
+        ({Key("user=a", KEY): 2.0}, [row("user=a", 2.0, run="run-2")]),
         (
-            {("user=a", KEY): 1.0},
+            {Key("user=a", KEY): 1.0},
             [row("user=a", 1.0), row("user=a", 2.0, SUPERSEDED, run="run-2")],
         ),
         ({}, [row("user=a", 1.0), row("user=a", 2.0, SUPERSEDED, run="run-2")]),
     ],
 )
-def test_an_earlier_intent_is_kept(
-    stored: dict[tuple[str, str], float], verified: list[LedgerRow]
-) -> None:
+def test_an_earlier_intent_is_kept(stored: dict[Key, float], verified: list[LedgerRow]) -> None:
     """Before another takes its place, an intent that arrived counts as read back.
 
     Any other may still arrive, and is remembered.
@@ -84,7 +82,7 @@ def test_an_attempt_again_verifies_nothing() -> None:
     """The same intent once more is the same intent, although the cluster holds it already."""
     known = rows(row("user=a", 2.0, INTENDED))
 
-    ledger_edits.intend(known, [row("user=a", 2.0, INTENDED)], {("user=a", KEY): 2.0})
+    ledger_edits.intend(known, [row("user=a", 2.0, INTENDED)], {Key("user=a", KEY): 2.0})
 
     assert known == rows(row("user=a", 2.0, INTENDED))
 
@@ -93,7 +91,7 @@ def test_an_intent_is_taken_back() -> None:
     """What surely was not written is not ours; what was verified stays."""
     known = rows(row("user=a", 1.0), row("user=a", 2.0, INTENDED), row("user=b", 2.0, INTENDED))
 
-    ledger_edits.withdraw(known, [("user=a", KEY), ("user=c", KEY)])
+    ledger_edits.withdraw(known, [Key("user=a", KEY), Key("user=c", KEY)])
 
     assert known == rows(row("user=a", 1.0), row("user=b", 2.0, INTENDED))
 
@@ -155,7 +153,7 @@ def test_owner_and_file_follow_git() -> None:
     known = rows(row("user=a", 1.0), row("user=b", 1.0), row("user=b", 2.0, INTENDED))
     moved = DesiredRow("id", "user=b", KEY, 1.0, "search", None, "search.yaml", 3)
 
-    ledger_edits.follow(known, {("user=b", KEY): moved})
+    ledger_edits.follow(known, {Key("user=b", KEY): moved})
 
     after = {"owner": "search", "file": "search.yaml"}
     assert known == rows(

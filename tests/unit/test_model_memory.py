@@ -19,7 +19,7 @@ from quota_ops.model.memory import (
     remembered_from,
 )
 from quota_ops.model.policy import Memory, Policy
-from quota_ops.model.rows import LedgerRow
+from quota_ops.model.rows import Key, LedgerRow
 
 KEY = "producer_byte_rate"
 NOW = datetime(2026, 11, 2, 12, tzinfo=UTC)
@@ -54,7 +54,7 @@ def test_a_person_ends_the_memory_of_rows() -> None:
     ours, other = row("user=a", 1.0, "verified"), row("user=b", 1.0)
     known = rows(ours, other, row("user=a", 1.0), row("user=a", 2.0, CLEARED))
 
-    forget(known, [("user=a", KEY)])
+    forget(known, [Key("user=a", KEY)])
 
     assert known == rows(ours, other)
 
@@ -64,7 +64,7 @@ def test_an_answered_write_is_not_remembered() -> None:
     kept = [row("user=a", 1.0, run="run-2"), row("user=b", 1.0), row("user=a", 1.0, CLEARED)]
     known = rows(*kept, row("user=a", 2.0), row("user=a", None))
 
-    forget_answered(known, "run-1", {("user=a", KEY)})
+    forget_answered(known, "run-1", {Key("user=a", KEY)})
 
     assert known == rows(*kept)
 
@@ -76,7 +76,7 @@ def test_a_value_that_a_person_sets_is_no_longer_remembered(value: float | None)
     cleared = [row("user=a", value, CLEARED)] if value is not None else []
     known = rows(*kept, row("user=a", value), *cleared)
 
-    forget_values(known, {("user=a", KEY): value})
+    forget_values(known, {Key("user=a", KEY): value})
 
     assert known == rows(*kept)
 

@@ -11,7 +11,7 @@ import yaml
 from quota_ops.model.commit import Provenance, named, rollback_of, short
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.rollback import NOT_OURS, ONLY_REPORTED, Rollback, Undone
-from quota_ops.model.rows import LedgerRow
+from quota_ops.model.rows import Key, LedgerRow
 
 CASES = yaml.safe_load(
     (Path(__file__).parents[1] / "cases" / "rollback" / "rows.yaml").read_text("utf-8")
@@ -28,7 +28,7 @@ def rollback(*rows: Undone) -> Rollback:
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_what_goes_back(case: dict[str, Any]) -> None:
     """A row goes back when it was read back and still is what the run made of it."""
-    where, now = (ENTITY, KEY), case.get("now")
+    where, now = Key(ENTITY, KEY), case.get("now")
     known = {}
     if said := case.get("known"):
         origin = (said["commit"], said["run"], "2026-11-21T10:00:00Z")

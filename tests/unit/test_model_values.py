@@ -3,6 +3,7 @@
 import inspect
 import re
 from importlib.util import find_spec
+from typing import Any
 
 import pytest
 
@@ -11,12 +12,14 @@ from quota_ops.model.alteration import Alteration, alterations
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, QuotaOpsError, Refused
+from quota_ops.model.ownership import Adoption
 from quota_ops.model.problem import Problem
 from quota_ops.model.progress import SILENT
 from quota_ops.model.report import STAGES
-from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
+from quota_ops.model.rollback import Undone
+from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, Key, LedgerRow
 from quota_ops.model.tables import ACTUAL, BATCHES, CLUSTERS, DESIRED, DIFFERENCES, LEDGER, Table
-from quota_ops.model.verification import BrokerAnswer, behind
+from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict, behind
 from tests.unit.report_sample import PLANNED
 
 ROW = Difference(
@@ -95,16 +98,16 @@ def test_a_table_of_clusters_says_what_decides() -> None:
 def test_what_a_broker_is_behind() -> None:
     """A broker is behind in every row that it holds otherwise, or holds and should not."""
     targets = {
-        ("a", "k"): 1.0,
-        ("b", "k"): 2.0,
-        ("c", "k"): None,
-        ("d", "k"): None,
-        ("e", "k"): 5.0,
+        Key("a", "k"): 1.0,
+        Key("b", "k"): 2.0,
+        Key("c", "k"): None,
+        Key("d", "k"): None,
+        Key("e", "k"): 5.0,
     }
-    stored = {("a", "k"): 1.0, ("b", "k"): 3.0, ("c", "k"): 4.0, ("x", "k"): 9.0}
+    stored = {Key("a", "k"): 1.0, Key("b", "k"): 3.0, Key("c", "k"): 4.0, Key("x", "k"): 9.0}
 
-    assert behind(targets, stored) == (("b", "k"), ("c", "k"), ("e", "k"))
-    assert behind({("a", "k"): 1.0}, stored) == ()
+    assert behind(targets, stored) == (Key("b", "k"), Key("c", "k"), Key("e", "k"))
+    assert behind({Key("a", "k"): 1.0}, stored) == ()
 
 
 @pytest.mark.parametrize(("lag", "agrees"), [(0, True), (3, False), (None, False)])
@@ -176,3 +179,21 @@ def test_problems_are_told_in_the_order_of_the_files() -> None:
 def test_a_report_has_the_commit_of_what_was_read() -> None:
     """It is that of the files' provenance, and stands nowhere else."""
     assert PLANNED.commit == PLANNED.provenance.commit == "a1b2c3d4e5f6"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        DesiredRow("id", "user=a", "k", 1.0, None, None, "a.yaml", 1),
+        ActualRow("id", "user=a", "k", 1.0, True, None),
+        LedgerRow("id", "user=a", "k", 1.0, "verified", None, None, None, "run", ""),
+        BatchRow("id", 1, "user=a", "k", None, 1.0),
+        RowVerdict("user=a", "k", 1.0, Verdict.VERIFIED),
+        Undone("user=a", "k", 1.0, 2.0, None, verified=True),
+        Adoption("user=a", "k", 1.0, None, None),
+    ],
+    ids=lambda row: type(row).__name__,
+)
+def test_the_identity_of_a_row(row: Any) -> None:
+    """Every row has the same identity: the text of its entity, and the quota key."""
+    assert row.id == Key("user=a", "k")

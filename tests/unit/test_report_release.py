@@ -112,7 +112,7 @@ def test_no_reconcile_is_promised_while_nothing_may_be_written() -> None:
         "not adopted: protected",
     ]
     released = LedgerRow("id", *ROW[1:4], "verified", *(None,) * 3, "", "")
-    asked = {(ROW.entity, ROW.key): ROW}
+    asked = {ROW.id: ROW}
     fate = released_fate(
         released, asked, clear_unmanaged=False, hold=None, why=None, standstill=PAUSED
     )

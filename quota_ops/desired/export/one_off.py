@@ -28,11 +28,11 @@ class OneOff:
         self, desired: Desired, holds: Sequence[Hold] = (), standstill: str | None = None
     ) -> None:
         self._policy, self._holds, self._standstill = desired.policy, holds, standstill
-        self._rows = {(row.entity, row.key): row for row in desired.rows}
+        self._rows = {row.id: row for row in desired.rows}
 
     def remark(self, row: BatchRow) -> str:
         """What becomes of a changed row when Git is applied next, and who keeps it from that."""
-        asked = self._rows.get((row.entity, row.key))
+        asked = self._rows.get(row.id)
         if asked is not None:
             return self._described(row, asked)
         if row.after is None:

@@ -177,10 +177,10 @@ def _look(number: int, rows: Iterable[BatchRow], stored: Stored, gone: Keys) -> 
     """Tell the rows that the cluster has already, that somebody moved or released, from others."""
     already, stale, free, to_send = [], [], [], []
     for row in rows:
-        now = stored.get((row.entity, row.key))
+        now = stored.get(row.id)
         if now == row.after:
             already.append(row)
-        elif (row.entity, row.key) in gone:
+        elif row.id in gone:
             free.append(row)
         elif is_as_planned(row.before, row.after, now):
             to_send.append(row)
@@ -207,7 +207,7 @@ def _stale(number: int, rows: Sequence[BatchRow], stored: Stored) -> Iterator[Ou
     """What becomes of rows that somebody moved since the plan: each with what it holds now."""
     found: dict[str, list[str]] = {}
     for row in rows:
-        value = format_limit(row.key, stored.get((row.entity, row.key)))
+        value = format_limit(row.key, stored.get(row.id))
         found.setdefault(row.entity, []).append(f"{row.key} is {value} by now")
     for one in all_of(number, rows, Status.STALE, None):
         yield one._replace(message=", ".join(found[one.entity]))

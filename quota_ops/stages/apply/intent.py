@@ -11,14 +11,14 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.quota import same
-from quota_ops.model.rows import LedgerRow
+from quota_ops.model.rows import Key, LedgerRow
 from quota_ops.model.tables import LEDGER
 from quota_ops.store import ledger
 from quota_ops.store.parquet import to_rows
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.succession import refuse_if_overtaken
 
-Keys = frozenset[tuple[str, str]]
+Keys = frozenset[Key]
 """Rows by (entity, key)."""
 
 
@@ -46,22 +46,20 @@ def intend(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Path) -
             about["sequence"],
         )
         for row in plan.writes
-        if is_as_planned(row.before, row.target, stored.get((row.entity, row.key)))
+        if is_as_planned(row.before, row.target, stored.get(row.id))
     ]
-    noted: set[tuple[str, str]] = set()
+    noted: set[Key] = set()
 
     def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
         refuse_if_overtaken(folder, ledger_folder)  # again each time that another writer was first
         noted.clear()
-        noted.update(
-            (row.entity, row.key) for row in rows.values() if row.state == ledger_edits.INTENDED
-        )
+        noted.update(row.id for row in rows.values() if row.state == ledger_edits.INTENDED)
         gone = released(plan, rows.values())
-        ours = (row for row in intents if (row.entity, row.key) not in gone)
+        ours = (row for row in intents if row.id not in gone)
         ledger_edits.intend(rows, ours, stored)
 
     ledger.change(ledger_folder, edit)
-    return frozenset({(row.entity, row.key) for row in intents} - noted)
+    return frozenset({row.id for row in intents} - noted)
 
 
 def released(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
@@ -70,11 +68,9 @@ def released(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
     A row that is absent from the cluster is nobody's to lose: it is never among them.
     """
     managed = {
-        (row.entity, row.key)
-        for row in plan.writes
-        if row.before is not None and row.kind not in UNKNOWN_KINDS
+        row.id for row in plan.writes if row.before is not None and row.kind not in UNKNOWN_KINDS
     }
-    return frozenset(managed.difference((row.entity, row.key) for row in known))
+    return frozenset(managed.difference(row.id for row in known))
 
 
 def withdraw(
@@ -91,7 +87,7 @@ def withdraw(
         ours = (
             row for row in rows.values() if (row.run, row.state) == (run, ledger_edits.INTENDED)
         )
-        still = [(row.entity, row.key) for row in ours if (row.entity, row.key) in left]
+        still = [row.id for row in ours if row.id in left]
         ledger_edits.withdraw(rows, still)
 
     if left:
@@ -104,13 +100,13 @@ def astray(folder: RunFolder, differences: Iterable[Difference]) -> frozenset[Le
     A row that is set, cleared or forgotten loses its intent by being read back; these would keep
     theirs for ever, and a value that somebody sets later would read as ours.
     """
-    reported = {(row.entity, row.key): row for row in differences if row.action is Action.REPORT}
+    reported = {row.id: row for row in differences if row.action is Action.REPORT}
     known = map(LedgerRow._make, to_rows(folder.read_table(LEDGER))) if reported else ()
     return frozenset(
         row
         for row in known
         if row.state == ledger_edits.INTENDED
-        if (found := reported.get((row.entity, row.key))) and not same(row.value, found.before)
+        if (found := reported.get(row.id)) and not same(row.value, found.before)
     )
 
 

@@ -18,14 +18,13 @@ from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import Status
 from quota_ops.model.plan import NAMED, SHORT, Plan, approves, exact
 from quota_ops.model.quota import same
-from quota_ops.model.rows import BatchRow
+from quota_ops.model.rows import BatchRow, Key
 from quota_ops.stages.plan import guard_findings, refuse_unless_guards_pass
 from quota_ops.stages.plan.earlier_runs import past_of
 from quota_ops.store import decisions
 from quota_ops.store.run_folder import PLAN, VALIDATED, RunFolder
 
 Batches = Mapping[int, tuple[BatchRow, ...]]
-Row = tuple[str, str]
 Values = tuple[str, float | None, float | None]
 
 _NEW_PLAN = "Nothing was written. Make a new plan."
@@ -105,8 +104,8 @@ def _hold_against_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
     past, said = past_of(folder), tuple(replace(one, allowed=None) for one in plan.guards)
     if past.policy != plan.applied or guard_findings(folder, plan, past) != said:
         raise Refused(f"{folder.path / PLAN} does not say what the guards say", _NEW_PLAN)
-    planned = {(row.entity, row.key): (row.cluster, row.before, row.target) for row in plan.writes}
-    sent = {(row.entity, row.key): (row.cluster, row.before, row.after) for row in _rows(batches)}
+    planned = {row.id: (row.cluster, row.before, row.target) for row in plan.writes}
+    sent = {row.id: (row.cluster, row.before, row.after) for row in _rows(batches)}
     clusters = {cluster for cluster, *_ in sent.values()} - {plan.policy.cluster_id}
     once = sum(map(len, batches.values())) == len(sent) and len(plan.writes) == len(planned)
     if clusters or not once or not _same_values(planned, sent):
@@ -127,7 +126,7 @@ def _refuse_unless_validated(folder: RunFolder, batches: Batches) -> None:
         )
 
 
-def _same_values(one: Mapping[Row, Values], other: Mapping[Row, Values]) -> bool:
+def _same_values(one: Mapping[Key, Values], other: Mapping[Key, Values]) -> bool:
     return (
         one == other
         or (  # NaN, which older brokers store, equals nothing there

@@ -13,7 +13,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.model.quota import same
-from quota_ops.model.rows import StoredQuota
+from quota_ops.model.rows import Key, StoredQuota
 from quota_ops.store.ledger import LedgerFile, damaged
 from quota_ops.store.snapshot import Snapshot
 
@@ -84,16 +84,16 @@ def _rows(stored: Stored) -> Described:
     )
 
 
-def _verified(ledger: pa.Table) -> dict[tuple[str, str], float | None]:
+def _verified(ledger: pa.Table) -> dict[Key, float | None]:
     columns = (ledger[name].to_pylist() for name in ("entity", "key", "value", "state"))
     return {
-        (entity, key): value
+        Key(entity, key): value
         for entity, key, value, state in zip(*columns, strict=True)
         if state == VERIFIED
     }
 
 
-def _moved(stored: Stored, verified: Mapping[tuple[str, str], float | None]) -> Moved:
+def _moved(stored: Stored, verified: Mapping[Key, float | None]) -> Moved:
     others = verified.items() - stored.items()  # NaN, which equals nothing, is among them
     return frozenset(
         (*row, str(stored.get(row))) for row, value in others if not same(stored.get(row), value)

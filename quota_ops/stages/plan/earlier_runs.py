@@ -51,12 +51,12 @@ def _owners(folder: RunFolder, table: pa.Table) -> Iterable[str | None]:
         return list(table["owner"].to_pylist())
     known = [LedgerRow._make(row) for row in to_rows(table)]
     actual = map(ActualRow._make, to_rows(folder.read_table(ACTUAL)))
-    stored = {(row.entity, row.key): row.value for row in actual}
-    verified = {(row.entity, row.key): row.owner for row in known if row.state == VERIFIED}
+    stored = {row.id: row.value for row in actual}
+    verified = {row.id: row.owner for row in known if row.state == VERIFIED}
     arrived = {
-        (row.entity, row.key): row.owner
+        row.id: row.owner
         for row in known
         if row.state == INTENDED and row.value is not None
-        if row.value == stored.get((row.entity, row.key))
+        if row.value == stored.get(row.id)
     }
     return (verified | arrived).values()

@@ -5,6 +5,7 @@ from quota_ops.findings.silences import idle_silences, silenced
 from quota_ops.model.difference import Action
 from quota_ops.model.finding import Finding, Place
 from quota_ops.model.plan import Plan
+from quota_ops.model.rows import Key
 from quota_ops.model.tables import DESIRED
 from quota_ops.store.run_folder import CHECKED, FINDINGS, RunFolder
 from quota_ops.store.run_json import finding_json
@@ -32,13 +33,13 @@ def leave_findings(folder: RunFolder, plan: Plan) -> None:
 def _asked(folder: RunFolder) -> Rows:
     table = folder.read_table(DESIRED)
     entities, keys, values = (table[name].to_pylist() for name in ("entity", "key", "value"))
-    return dict(zip(zip(entities, keys, strict=True), values, strict=True))
+    return dict(zip(map(Key, entities, keys), values, strict=True))
 
 
 def _others(plan: Plan) -> Rows:
     """What stays on the cluster though Git does not ask for it."""
     return {
-        (row.entity, row.key): row.before
+        row.id: row.before
         for row in plan.differences
         if row.after is None and row.before is not None and row.action not in _GOES
     }

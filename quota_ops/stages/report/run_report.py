@@ -11,7 +11,7 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.report import STAGES, Record, Report, StageResult, StageStatus, has_not_ended
 from quota_ops.model.rollback import Rollback
-from quota_ops.model.rows import DesiredRow
+from quota_ops.model.rows import DesiredRow, Key
 from quota_ops.model.tables import BATCHES, DESIRED, DIFFERENCES
 from quota_ops.model.verification import BrokerAnswer, RowVerdict
 from quota_ops.stages.plan import unjudged
@@ -134,12 +134,12 @@ def _until_apply(stages: tuple[StageResult, ...]) -> tuple[StageResult, ...]:
     )
 
 
-def _asked(folder: RunFolder, verdicts: Sequence[RowVerdict]) -> dict[tuple[str, str], DesiredRow]:
+def _asked(folder: RunFolder, verdicts: Sequence[RowVerdict]) -> dict[Key, DesiredRow]:
     """What Git says of the rows that are not verified."""
-    wrong = {(one.entity, one.key) for one in verdicts}
+    wrong = {one.id for one in verdicts}
     rows = to_rows(folder.read_table(DESIRED)) if wrong else ()
     asked = (DesiredRow._make(row) for row in rows)
-    return {(row.entity, row.key): row for row in asked if (row.entity, row.key) in wrong}
+    return {row.id: row for row in asked if row.id in wrong}
 
 
 class _Parts:

@@ -16,7 +16,7 @@ from quota_ops.model.outcome import Status
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.registration import KnownBrokers
 from quota_ops.model.rollback import Rollback
-from quota_ops.model.rows import DesiredRow, LedgerRow
+from quota_ops.model.rows import DesiredRow, Key, LedgerRow
 from quota_ops.model.tables import DESIRED
 from quota_ops.model.verification import (
     BOOTSTRAP,
@@ -58,10 +58,7 @@ def run(
     """
     found = folder.differences() if folder.has("differences.parquet") else ()
     differences = found if folder.has(PLAN) else ()  # without a plan nothing is left alone
-    desired = {
-        (row.entity, row.key): row
-        for row in map(DesiredRow._make, to_rows(folder.read_table(DESIRED)))
-    }
+    desired = {row.id: row for row in map(DesiredRow._make, to_rows(folder.read_table(DESIRED)))}
     targets, left = find_targets(folder, desired, differences)
     written = applied_digest(folder)
     metadata = cluster.metadata_aside()
@@ -83,7 +80,7 @@ def run(
     if not through.bootstrap:
         brokers = (*brokers, *map(BrokerAnswer.of_absent, image.missed))
     wrongs = tuple(verdicts(targets, stored))
-    wrong = {(one.entity, one.key) for one in wrongs}
+    wrong = {one.id for one in wrongs}
     overtaken = None
     if folder.has(APPLIED) and stored:
         verified = {row: value for row, value in targets.items() if row not in wrong}
@@ -112,7 +109,7 @@ def _record(
     folder: RunFolder,
     ledger_folder: Path,
     verified: Targets,
-    desired: Mapping[tuple[str, str], DesiredRow],
+    desired: Mapping[Key, DesiredRow],
     differences: Iterable[Difference],
     *,
     brokers: KnownBrokers,
@@ -127,10 +124,10 @@ def _record(
     rows = [
         row
         for row in _rows(folder, policy.cluster_id, verified, desired, differences)
-        if (row.entity, row.key) not in seen
+        if row.id not in seen
     ]
     cleared = list(_cleared(folder, policy.cluster_id, verified.keys() - seen, differences))
-    foreign = {(row.entity, row.key) for row in rows} & _foreign(folder)
+    foreign = {row.id for row in rows} & _foreign(folder)
     outcomes = folder.outcomes(APPLIED)
     lost, unanswered = astray(folder, differences), without_answer(outcomes)
     found = ledger.read(ledger_folder)
@@ -142,11 +139,11 @@ def _record(
             row
             for row in known.values()
             if (row.state, row.run) == (ledger_edits.INTENDED, about["run"])
-            if (row.entity, row.key) in unanswered
+            if row.id in unanswered
         ]
         ledger_edits.confirm(known, rows)
         still = lost.intersection(known.values())
-        ledger_edits.withdraw(known, ((row.entity, row.key) for row in still))
+        ledger_edits.withdraw(known, (row.id for row in still))
         forget_answered(known, about["run"], with_answer(outcomes))
         remember(known, (*late, *still), SUPERSEDED)
         remember(known, cleared, CLEARED)
@@ -169,13 +166,13 @@ def _rows(
     folder: RunFolder,
     cluster_id: str,
     verified: Targets,
-    desired: Mapping[tuple[str, str], DesiredRow],
+    desired: Mapping[Key, DesiredRow],
     differences: Iterable[Difference],
 ) -> Iterable[LedgerRow]:
     about, foreign = folder.about(), _foreign(folder)
     now = iso_utc()
     for difference in differences:
-        key = (difference.entity, difference.key)
+        key = difference.id
         if key in verified:
             asked = desired.get(key)
             yield LedgerRow(
@@ -195,13 +192,13 @@ def _rows(
 def _cleared(
     folder: RunFolder,
     cluster_id: str,
-    verified: AbstractSet[tuple[str, str]],
+    verified: AbstractSet[Key],
     differences: Iterable[Difference],
 ) -> Iterable[LedgerRow]:
     """Yield the values that this run itself cleared; what it only forgets is none of them."""
     about = folder.about()
     for row in differences:
-        if row.action is Action.CLEAR and (row.entity, row.key) in verified:
+        if row.action is Action.CLEAR and row.id in verified:
             yield LedgerRow(
                 cluster_id,
                 row.entity,
@@ -217,9 +214,9 @@ def _cleared(
             )
 
 
-def _foreign(folder: RunFolder) -> set[tuple[str, str]]:
+def _foreign(folder: RunFolder) -> set[Key]:
     """The rows that a rollback gives back to whom they were taken from: no longer ours."""
     if not folder.has(ROLLBACK):
         return set()
     taken = folder.read_as(ROLLBACK, Rollback.from_json).taken
-    return {(row.entity, row.key) for row in taken if row.foreign}
+    return {row.id for row in taken if row.foreign}

@@ -10,6 +10,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble, Refused, Unreachable, WrongCluster
 from quota_ops.model.numbers import counted, plural
 from quota_ops.model.progress import Progress
+from quota_ops.model.rows import Key
 from quota_ops.model.verification import (
     BACK_OR_GONE,
     BOOTSTRAP,
@@ -20,7 +21,7 @@ from quota_ops.model.verification import (
     behind,
 )
 
-Targets = Mapping[tuple[str, str], float | None]
+Targets = Mapping[Key, float | None]
 """What shall hold, by (entity, key); None for a key that shall be absent."""
 
 FIRST_WAIT, LONGEST_WAIT = 0.02, 2.0
@@ -113,12 +114,12 @@ def verdicts(targets: Targets, stored: Mapping[int, Stored]) -> Iterable[RowVerd
         for (entity, key), value in targets.items():
             yield RowVerdict(entity, key, value, Verdict.UNANSWERED)
         return
-    wrong: dict[tuple[str, str], list[tuple[int, float | None]]] = {}
+    wrong: dict[Key, list[tuple[int, float | None]]] = {}
     for broker, values in stored.items():
         for row in behind(targets, values):
             wrong.setdefault(row, []).append((broker, values.get(row)))
-    for (entity, key), seen in sorted(wrong.items()):
-        yield RowVerdict(entity, key, targets[entity, key], Verdict.DIFFERS, tuple(seen))
+    for row, seen in sorted(wrong.items()):
+        yield RowVerdict(*row, targets[row], Verdict.DIFFERS, tuple(seen))
 
 
 def raise_unless_agreed(

@@ -6,11 +6,12 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.rows import Key
 from quota_ops.store import local
 from quota_ops.store.run_folder import APPLIED, VERIFIED, RunFolder
 from quota_ops.store.run_json import verification_from_json
 
-Keys = AbstractSet[tuple[str, str]]
+Keys = AbstractSet[Key]
 """Rows by (entity, key)."""
 
 
@@ -27,7 +28,7 @@ def read_back(folder: RunFolder, rows: Keys) -> Keys:
     # Earlier versions kept no digest, and verified right after they applied.
     if applied not in {None, applied_digest(folder)}:
         return frozenset()
-    return rows - {(one.entity, one.key) for one in verdicts}
+    return rows - {one.id for one in verdicts}
 
 
 @contextmanager
