@@ -55,12 +55,20 @@ detailed_exitcode = click.option(
 )
 
 
+_PLACEHOLDER = "TEXT"
+"""What stands for a reason in the commands that screens print."""
+
+
 def _recorded(remedy: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
     """Return what takes a text as it is recorded; InvalidInput when it is blank."""
 
     def take(_ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
         if given is not None and not recorded(given):
             raise InvalidInput(f"{option.opts[0]} is blank, and is recorded", remedy)
+        if given == _PLACEHOLDER:
+            raise InvalidInput(
+                f"{option.opts[0]} {given} is the placeholder of a printed command", remedy
+            )
         return given and recorded(given)
 
     return take

@@ -67,7 +67,12 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
 
 
 def warn_idle(allow: Iterable[str], plan: "Plan | Altered | None") -> None:
-    """Name on stderr the guards of --allow that did not block; nothing where none judged."""
+    """Name on stderr the guards of --allow that did not block; nothing where none judged.
+
+    Programs that ask for JSON read the guards of the plan: their stderr is for one error alone.
+    """
+    if click.get_current_context().params.get("output") != TEXT:
+        return
     if plan is not None and (words := idle_words(allow, plan.guards)):
         click.echo(words, err=True)
 

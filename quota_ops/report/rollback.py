@@ -80,7 +80,10 @@ def afterwards(rollback: Rollback, cluster: str) -> Iterator[str]:
 def _revert(commit: str, cluster: str) -> str:
     """Return what makes Git agree, up to the words that say what happens before that."""
     if is_git(commit):
-        return f": revert {named(commit)}. Until then"
+        return (
+            ": change these quotas there as well, in a new commit "
+            f"(the run was of {named(commit)}). Until then"
+        )
     return (
         ". The run that is rolled back was a rollback itself, so there is no commit to revert: "
         f"quota-ops plan {quote(cluster)} shows whether Git differs. If it does,"

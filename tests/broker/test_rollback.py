@@ -36,9 +36,9 @@ AFTER: State = {
 WHY = ("--reason", "INC-31", "--by", "anna")
 HOLD = "quota-ops hold demo --names user=a --until 12h --reason TEXT"
 AHEAD = (
-    "For it to stay, Git must say so too: revert commit c2. Until then a run at a commit that "
-    "was applied before needs a person's approval (guard went_back); one at a new commit sets it "
-    "again."
+    "For it to stay, Git must say so too: change these quotas there as well, in a new commit (the "
+    "run was of commit c2). Until then a run at a commit that was applied before needs a person's "
+    "approval (guard went_back); one at a new commit sets it again."
 )
 
 

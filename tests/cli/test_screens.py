@@ -105,6 +105,10 @@ def test_a_guard_refuses(lab: Lab) -> None:
     assert lab.stored() == {"user=<default>": {KEY: 10.0}}
     (decision,) = RunFolder(max(lab.store.runs("demo"))).decisions()
     assert decision.guards == ("default_touched",)
+    as_json = lab.cli(
+        "plan", "demo", "--allow", "removals", "--reason", "a test", "--format", "json"
+    )
+    assert (as_json.returncode, as_json.stderr) == (0, "")
 
 
 def test_json(lab: Lab) -> None:

@@ -33,7 +33,7 @@ def test_a_page_shows_what_happens(path: Path, shell: Callable[[str], Shell]) ->
 
 
 @pytest.mark.parametrize(
-    "around", ["demo (id) at {}, plan", "revert commit {}. Until", "a  {}  Yes"]
+    "around", ["demo (id) at {}, plan", "was of commit {}). Until", "a  {}  Yes"]
 )
 def test_a_commit_may_have_digits_alone(around: str) -> None:
     """It is no other text than a commit with letters; another number is."""

@@ -67,6 +67,13 @@ def test_a_blank_is_refused(blank: str) -> None:
             option.process_value(CONTEXT, blank)
 
 
+def test_a_placeholder_is_refused() -> None:
+    """A printed command that is pasted as it is gives no reason: TEXT is none."""
+    for _, option in recorded_options():
+        with pytest.raises(InvalidInput, match=f"^{option.opts[0]} TEXT is the placeholder"):
+            option.process_value(CONTEXT, "TEXT")
+
+
 def test_whatever_is_kept_is_text() -> None:
     """Every command that keeps who asks and why keeps bytes that are no text as escapes."""
     kept: dict[str, set[tuple[str, str]]] = {}
