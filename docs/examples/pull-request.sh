@@ -1,13 +1,14 @@
 #!/bin/sh
 # Asks each cluster what the checked-out quotas would change, and leaves the answer in comment.md,
 # which GitHub takes: of what has no room in it only the first line. Ends with the highest exit code
-# of `quota-ops check` and `report`. LEDGER names a copy of the run store's folder `ledger`; without it nobody
-# can see that a quota was removed.
+# of `quota-ops check` and `report`. LEDGER names a copy of the run store's folder `ledger`, beside a copy of
+# `ledger_ends`; without it nobody can see that a quota was removed.
 set -eu
 QUOTA_OPS_RUN_STORE=$(mktemp -d)
 export QUOTA_OPS_RUN_STORE
 if [ -n "${LEDGER:-}" ]; then
   cp -R "$LEDGER" "$QUOTA_OPS_RUN_STORE/ledger"
+  cp -R "${LEDGER}_ends" "$QUOTA_OPS_RUN_STORE/ledger_ends" # by it an older copy is noticed
 fi
 ended=0
 quota-ops check || ended=$? # what is no cluster at all, such as a link, has no report
