@@ -51,7 +51,7 @@ lint: setup ## ruff, mypy --strict and the import contracts
 bench: setup ## measure speed and memory, and keep the results
 	@$(BIN)/python -m tests.benchmarks
 
-faults: setup ## play every fault and every kill on real brokers, and write docs/reliability.md
+faults: setup ## play every fault and every kill on real brokers, and write docs/explanation/reliability.md
 	@$(BIN)/python -m tests.faults
 
 clean: ## remove .venv and build output; never runs, ledgers or the Kafka cache

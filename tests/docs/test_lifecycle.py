@@ -3,7 +3,7 @@
 from quota_ops.model.report import STAGES
 from tests.docs.markdown import ROOT, Page
 
-LIFECYCLE = Page(ROOT / "docs" / "lifecycle.md")
+LIFECYCLE = Page(ROOT / "docs" / "explanation" / "lifecycle.md")
 
 
 def test_every_stage_has_its_section() -> None:

@@ -80,7 +80,7 @@ PROMISES = {
 
 def test_every_promise_about_links_has_a_test() -> None:
     """No sentence of the section is there without a test that holds it."""
-    page = (ROOT / "docs" / "pull-requests.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "pull-requests.md").read_text(encoding="utf-8")
     section = page.partition("## What a pull request cannot read\n")[2]
     _, *lines = re.split(r"\n(?=- |\n\w)", section)
     said = [line.strip().removeprefix("- ") for line in lines]

@@ -84,7 +84,7 @@ def test_connections_parse(
 
 def test_every_setting_is_told() -> None:
     """The page on connections names each setting that there is."""
-    text = (ROOT / "docs/connections.md").read_text()
+    text = (ROOT / "docs/reference/connections.md").read_text()
     assert [name for name in SETTINGS if name not in text] == []
 
 

@@ -12,7 +12,7 @@ from tests.faults.scene import Scene
 ALL = os.environ.get("FAULTS") == "all"
 """Whether every fault is played and the page is written; else the quick ones, held against it."""
 
-PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "reliability.md"
 HEAD = ("stage", "fault", "what the cluster holds then", "what the run said", "what the next did")
 _ROW = re.compile(r"^\| (.*) \|$", re.MULTILINE)
 
