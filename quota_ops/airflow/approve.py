@@ -142,7 +142,7 @@ def _decision(event: Mapping[str, Any], asked: Mapping[str, Any]) -> "Decision":
     """What was asked, with the answer; a reason is whatever text the API was given as one."""
     from quota_ops.model.approval import Decision, Said
     from quota_ops.model.moment import iso_utc
-    from quota_ops.model.recorded import recorded
+    from quota_ops.model.text import recorded
 
     said = Said.APPROVED if event["chosen_options"] == [Approve.APPROVE] else Said.REJECTED
     by, reason = event["responded_by_user"], event["params_input"].get("why")

@@ -15,8 +15,8 @@ from quota_ops.airflow.spark import SparkDiff
 from quota_ops.airflow.tasks import refuse_unless_done, run_stage
 from quota_ops.model.errors import ClusterTrouble, GuardsRefused
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.numbers import counted
 from quota_ops.model.report import StageStatus
+from quota_ops.model.text import counted
 
 if TYPE_CHECKING:
     from quota_ops.model.report import Report

@@ -17,7 +17,7 @@ from quota_ops.desired.files import dag_id
 from quota_ops.desired.read import read_policy
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.guard import Guard
-from quota_ops.model.numbers import counted
+from quota_ops.model.text import counted
 from quota_ops.report.wording import shortened
 
 PARAMS = {

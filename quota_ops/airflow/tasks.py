@@ -12,7 +12,7 @@ from quota_ops.airflow.runs import this_run
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.guard import idle_words
 from quota_ops.model.policy import ApprovalPolicy
-from quota_ops.model.recorded import recorded
+from quota_ops.model.text import recorded
 
 if TYPE_CHECKING:
     from quota_ops.runs.run import Run

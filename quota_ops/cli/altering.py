@@ -24,11 +24,11 @@ from quota_ops.model.commit import Provenance
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import GitFailed, InvalidInput, Refused
 from quota_ops.model.finding import Finding
-from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import format_limit, json_number, same
 from quota_ops.model.rows import BatchRow
+from quota_ops.model.text import counted
 from quota_ops.report.audit_verb import Verb
 from quota_ops.report.cells import outcome_words
 from quota_ops.report.findings import FEW, finding_lines, findings_json

@@ -12,7 +12,7 @@ from quota_ops.cli.show import MOST
 from quota_ops.model.approval import Author, Decision, Said, approval_source, needs_name
 from quota_ops.model.errors import Refused
 from quota_ops.model.plan import SHORT, Plan
-from quota_ops.model.recorded import recorded
+from quota_ops.model.text import recorded
 from quota_ops.report.screen import Tone, line
 from quota_ops.report.screens import plan_screen
 from quota_ops.runs.approvals import answered

@@ -16,7 +16,7 @@ from quota_ops.desired.git.commit import read_whole_checkout
 from quota_ops.desired.read import Desired, find_clusters, refuse_strays, refuse_twins
 from quota_ops.findings.silences import spoken
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
-from quota_ops.model.numbers import counted
+from quota_ops.model.text import counted
 from quota_ops.report.findings import finding_lines, findings_json
 from quota_ops.report.screen import Tone, line
 from quota_ops.report.screens import problems_screen

@@ -109,7 +109,7 @@ def describe(
 
 def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter) -> None:
     from quota_ops.cli.layout import show
-    from quota_ops.model.numbers import counted, plural
+    from quota_ops.model.text import counted, plural
     from quota_ops.report import stored
     from quota_ops.report.screen import Tone, line
 

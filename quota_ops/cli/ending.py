@@ -8,11 +8,11 @@ import click
 
 from quota_ops.cli.interrupt import naming
 from quota_ops.kafka.connection import find_connection
-from quota_ops.model.concurrent_write import ConcurrentWrite
+from quota_ops.model.progress import ConcurrentWrite
 from quota_ops.model.report import Report
 from quota_ops.report.audit import audit_record
 from quota_ops.report.audit_verb import Verb
-from quota_ops.report.concurrent_writes import concurrent_words
+from quota_ops.report.progress import concurrent_words
 from quota_ops.runs import command_record
 from quota_ops.stages.report import end_record
 from quota_ops.store.run_folder import RunFolder

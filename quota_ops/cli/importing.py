@@ -12,9 +12,9 @@ from quota_ops.desired.export.disk import list_names, read_text, write_files
 from quota_ops.desired.export.imported import GroupBy, import_quotas, new_cluster_file
 from quota_ops.desired.read import read_cluster, read_policy
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.numbers import counted
 from quota_ops.model.policy import Policy, VerifyPolicy
 from quota_ops.model.rows import StoredQuota
+from quota_ops.model.text import counted
 from quota_ops.report.screen import Tone, line
 
 

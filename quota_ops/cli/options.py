@@ -9,7 +9,7 @@ import click
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guard import Guard
-from quota_ops.model.recorded import recorded
+from quota_ops.model.text import recorded
 from quota_ops.store.login import find_login
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -15,12 +15,12 @@ from quota_ops.cli.options import find_cluster
 from quota_ops.desired.git.commit import read_with_commit
 from quota_ops.desired.read import Desired
 from quota_ops.desired.standstill import standstill
-from quota_ops.model.concurrent_write import ConcurrentWrite
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import Borders, EntityFilter
 from quota_ops.model.hold import hold_on
 from quota_ops.model.ownership import Adoption, why_unwritable
+from quota_ops.model.progress import ConcurrentWrite
 from quota_ops.model.quota import json_number
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.specification import parse_exactly

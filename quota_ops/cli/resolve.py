@@ -12,8 +12,7 @@ from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.specification import parse_names, require_carried, require_text
-from quota_ops.precedence.address import address
-from quota_ops.precedence.resolution import CLIENT_KEYS, IP_KEYS, Limits, Resolution
+from quota_ops.precedence.resolution import CLIENT_KEYS, IP_KEYS, Limits, Resolution, address
 from quota_ops.report.remarks import callback_words, metadata_words
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from quota_ops.desired.yaml.checkout import Entry, Folder, Kind, open_folder
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import LINK, NOT_A_FILE, not_opened, unread
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput, find_limit
-from quota_ops.model.numbers import counted
+from quota_ops.model.text import counted
 
 MAX_FOLDERS = 20
 """How deep folders may be nested in a cluster's; teams need one or two."""

@@ -10,8 +10,8 @@ from quota_ops.findings.codes import CODES, MIXED_UNITS
 from quota_ops.findings.entity_rules import STARVING_BELOW, TELLING, name_findings, starving_finding
 from quota_ops.model.entity import Entity
 from quota_ops.model.finding import Finding
-from quota_ops.model.numbers import plural
 from quota_ops.model.quota import STARVING_BYTES
+from quota_ops.model.text import plural
 
 _ESCAPE = "\\"
 """Where one stands, a name may hold what the file's text does not."""

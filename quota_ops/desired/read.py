@@ -32,9 +32,8 @@ from quota_ops.findings.silences import idle_silences, silenced
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.filter import Borders
-from quota_ops.model.finding import Finding, Silence
+from quota_ops.model.finding import Finding, Problem, Silence
 from quota_ops.model.policy import Policy
-from quota_ops.model.problem import Problem
 from quota_ops.model.rows import DesiredRow
 
 _FEW = 10

@@ -4,7 +4,7 @@ import errno
 import os
 from pathlib import Path
 
-from quota_ops.model.numbers import counted
+from quota_ops.model.text import counted
 
 
 class LinkError(OSError):

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from quota_ops.model.unseen import is_visible
+from quota_ops.model.text import is_visible
 
 USER = "user"
 CLIENT_ID = "client-id"

@@ -22,8 +22,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from quota_ops.model.finding import Finding
-from quota_ops.model.problem import Problem
+from quota_ops.model.finding import Finding, Problem
 
 
 class QuotaOpsError(Exception):

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from quota_ops.model.difference import Difference
-from quota_ops.model.numbers import plural
+from quota_ops.model.text import plural
 
 
 class Guard(StrEnum):

@@ -8,11 +8,11 @@ from quota_ops.model.commit import named, short
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.guard import Guard, GuardFinding, found
 from quota_ops.model.memory import CLEARED
-from quota_ops.model.numbers import counted
 from quota_ops.model.plan import is_cut, is_raise, is_small
 from quota_ops.model.policy import DriftPolicy, Policy
 from quota_ops.model.quota import format_limit
 from quota_ops.model.stricter import Limits, left_alone_before
+from quota_ops.model.text import counted
 
 SHARE_COUNTS_FROM = 5
 """Below so many removals their share says nothing: one of four rows is 25 percent."""

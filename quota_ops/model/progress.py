@@ -1,7 +1,7 @@
-"""Who is told how long work goes on: the seam between stages and the terminal."""
+"""What runs at work are doing: their progress, and the entities that they write."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.verification import BrokerAnswer
@@ -27,3 +27,11 @@ class _Silent:
 
 SILENT: Progress = _Silent()
 """Tells nobody."""
+
+
+class ConcurrentWrite(NamedTuple):
+    """An entity that a run writes; `sure` where its process lives and its request is on the way."""
+
+    run: str
+    entity: str
+    sure: bool

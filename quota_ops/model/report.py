@@ -1,9 +1,9 @@
-"""What is known of a stored value that the ledger does not know."""
+"""What a run shows of itself: its stages, its report, and a line of the list of runs."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from quota_ops.model.approval import Decision
 from quota_ops.model.cluster_facts import ClusterFacts
@@ -119,3 +119,34 @@ class Report:
     def commit(self) -> str | None:
         """The commit of what the run read, if one is known."""
         return self.provenance.commit
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """One run of the run store, as far as it left word of itself."""
+
+    cluster: str
+    run: str
+    path: str
+    started: str | None
+    """ISO 8601, UTC; of a run whose run.json is damaged, what its name says, else None."""
+    commit: str | None
+    came_to: str
+    """The word of its report, else how far it came."""
+    sentence: str | None
+    """The sentence of its report, or why a stage stopped."""
+    digest: str | None
+    changes: int
+    """How many keys it changed on the cluster."""
+    decisions: tuple[Decision, ...]
+    """What people said of its plan, in order."""
+    size: int
+    """Bytes that it takes in the run store."""
+    by: str | None = None
+    """Who made an alter, adopt or release."""
+    trouble: str | None = None
+    """What could not be read of it."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The run as JSON values."""
+        return asdict(self) | {"decisions": [one.as_json() for one in self.decisions]}

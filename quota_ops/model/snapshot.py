@@ -7,8 +7,8 @@ from typing import Any
 
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.numbers import counted
 from quota_ops.model.rows import StoredQuota
+from quota_ops.model.text import counted
 
 EXAMPLE = (
     '{"entity": {"user": "alice", "client-id": null}, "key": "request_percentage", "value": 5}'

@@ -6,10 +6,10 @@ from math import isfinite
 from quota_ops.model.difference import DRIFT_KINDS, WRITES, Action, Difference, Kind
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
 from quota_ops.model.memory import CLEARED
-from quota_ops.model.numbers import format_percent, plural
 from quota_ops.model.outcome import DONE, MEANT, Outcome, Status
 from quota_ops.model.plan import change_share, is_cut
 from quota_ops.model.quota import UNLIMITED, format_limit
+from quota_ops.model.text import format_percent, plural
 from quota_ops.model.verification import BOOTSTRAP, RowVerdict, Verdict
 from quota_ops.report.standing import ReportRow, Section
 from quota_ops.report.wording import moment, short_commit, shown

@@ -1,12 +1,13 @@
-"""Findings as people and programs read them, and what each code means."""
+"""Problems and findings as people and programs read them, and what each code means."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from quota_ops.findings.codes import CODES, Code, Severity
-from quota_ops.model.finding import Finding
-from quota_ops.model.numbers import counted
-from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
+from quota_ops.model.finding import Finding, Problem
+from quota_ops.model.text import counted
+from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line, width
+from quota_ops.report.wording import shown
 
 MOST, FEW = 100, 10
 """Findings that a report lists, and a screen beside other things; the JSON has them all."""
@@ -100,3 +101,23 @@ NOT_SILENCED = "It cannot be silenced."
 def silence_of(code: Code) -> str:
     """What silences a code."""
     return f"silence: [{{finding: {code.code}, reason: WHY}}]"
+
+
+BEFORE, AFTER = 60, 90
+"""How many characters of a long line are shown before the place, and from it on."""
+
+
+def excerpt(problem: Problem) -> tuple[Line, ...]:
+    """The line as it stands, cut around the place where it is long, and the place underlined."""
+    if problem.excerpt is None:
+        return ()
+    at = problem.column - 1
+    begin = max(0, at - BEFORE)
+    text = problem.excerpt[begin : at + AFTER]
+    head = shown(("…" if begin else "") + text[: at - begin])
+    marked = shown(text[at - begin :][: max(1, problem.length)])
+    tail = "…" if at + AFTER < len(problem.excerpt) else ""
+    number = f"{problem.line:6} | "
+    whole = head + shown(text[at - begin :]) + tail
+    under = " " * (len(number) + width(head)) + "^" * max(1, width(marked))
+    return ((Span(number, Tone.CONTEXT), Span(whole)), line(under, Tone.REFUSAL))

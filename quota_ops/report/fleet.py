@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from quota_ops.model.numbers import counted
 from quota_ops.model.report import Report
+from quota_ops.model.text import counted
 from quota_ops.report.markdown import cell, fitting
 from quota_ops.report.page import LONG
 from quota_ops.report.page_parts import bar, choices, headings, page_row

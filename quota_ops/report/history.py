@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from quota_ops.model.approval import Decision, Said
-from quota_ops.model.history import PastRun
 from quota_ops.model.quota import format_limit
+from quota_ops.model.report import PastRun
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
 from quota_ops.report.wording import file_size, moment, short_commit, shown
 

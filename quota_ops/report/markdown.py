@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from quota_ops.findings.silences import spoken
 from quota_ops.model.commit import Provenance, short
 from quota_ops.model.entity import Entity
-from quota_ops.model.numbers import counted
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.report import Report
+from quota_ops.model.text import counted
 from quota_ops.report import cells
 from quota_ops.report.findings import EXPLAINED, FEW, more_words
 from quota_ops.report.remarks import (

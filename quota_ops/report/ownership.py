@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from quota_ops.model.entity import Entity
 from quota_ops.model.hold import Hold, hold_on
 from quota_ops.model.memory import REMEMBERED
-from quota_ops.model.numbers import counted, plural
 from quota_ops.model.ownership import Adoption
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import DesiredRow, Key, LedgerRow
+from quota_ops.model.text import counted, plural
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
 
 Asked = Mapping[Key, DesiredRow]

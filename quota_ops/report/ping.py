@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from quota_ops.model.numbers import counted, plural
 from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
 from quota_ops.model.registration import Absent
+from quota_ops.model.text import counted, plural
 from quota_ops.model.verification import BACK_OR_GONE, BOOTSTRAP, ONLY_BOOTSTRAP
 from quota_ops.report.remarks import INCOMPLETE, callback_words, names_of, needless_words
 from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line

@@ -1,9 +1,10 @@
-"""How far apply and verify are, in words; who says them decides how."""
+"""Sentences about runs at work: how far they are, and what other runs are writing."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.progress import ConcurrentWrite
 from quota_ops.model.verification import BrokerAnswer
 from quota_ops.report.remarks import broker_words, brokers_words
 from quota_ops.report.screen import GAP
@@ -38,3 +39,16 @@ class WordedProgress:
         if agree < len(brokers):
             words.append(f"{int(seconds_left) // 60:02}:{int(seconds_left) % 60:02} left")
         self._say("verify", GAP.join(words), agree, len(brokers))
+
+
+def concurrent_words(writes: Iterable[ConcurrentWrite]) -> Iterator[str]:
+    """Yield a sentence for each run: what it is writing, and when to look again."""
+    entities: dict[str, dict[str, bool]] = {}
+    for one in writes:
+        entities.setdefault(one.run, {})[one.entity] = one.sure
+    for run, sure in entities.items():
+        first, *others = sure
+        verb = "is writing" if all(sure.values()) else "may be writing"
+        whom = shown(first) + (f" and {len(others):,} more" if others else "")
+        look = f"look again when it has ended (quota-ops show {run})"
+        yield f"run {run} {verb} {whom} at this moment: {look}"

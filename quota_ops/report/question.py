@@ -5,9 +5,9 @@ from datetime import datetime
 
 from quota_ops.model.difference import WRITES
 from quota_ops.model.guard import MEANINGS
-from quota_ops.model.numbers import counted
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.report import Report
+from quota_ops.model.text import counted
 from quota_ops.report.markdown import TABLE, code, commit_part, fitting, table_row
 from quota_ops.report.remarks import NO_LEDGER, validated_words
 from quota_ops.report.standing import report_rows

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Sequence
 from quota_ops.model.approval import Decision, Said
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.metadata import Metadata
-from quota_ops.model.numbers import counted, plural
 from quota_ops.model.outcome import DONE
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.registration import Absent
 from quota_ops.model.report import Report, StageResult
+from quota_ops.model.text import counted, plural
 from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer
 from quota_ops.report.wording import duration, moment, shown
 

@@ -5,9 +5,9 @@ from math import isfinite
 from typing import Any
 
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
-from quota_ops.model.numbers import counted
 from quota_ops.model.quota import UNLIMITED, format_limit, json_number
 from quota_ops.model.rows import StoredQuota
+from quota_ops.model.text import counted
 from quota_ops.precedence.resolution import CLIENT_KEYS, Resolution, Rung
 from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
 

@@ -5,11 +5,10 @@ from shlex import quote
 
 from quota_ops.model.commit import is_git, named
 from quota_ops.model.entity import Entity
-from quota_ops.model.numbers import counted, plural
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.specification import format_flags
-from quota_ops.model.unseen import is_visible
+from quota_ops.model.text import counted, is_visible, plural
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
 
 MOST, MOST_HELD = 20, 3

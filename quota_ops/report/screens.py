@@ -7,14 +7,13 @@ from quota_ops.findings.silences import spoken
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.guard import GuardFinding
-from quota_ops.model.numbers import counted, plural
 from quota_ops.model.outcome import MEANT, Outcome, Status
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.quota import format_limit
 from quota_ops.model.report import Report
+from quota_ops.model.text import counted, plural
 from quota_ops.report.cells import trouble
-from quota_ops.report.excerpt import excerpt
-from quota_ops.report.findings import FEW, finding_lines
+from quota_ops.report.findings import FEW, excerpt, finding_lines
 from quota_ops.report.remarks import (
     NO_LEDGER,
     broker_words,

@@ -6,9 +6,9 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from quota_ops.model.numbers import counted, plural
 from quota_ops.model.outcome import Status
 from quota_ops.model.report import STOPPED, Report, StageResult, StageStatus, has_not_ended
+from quota_ops.model.text import counted, plural
 from quota_ops.report.cells import trouble_word
 from quota_ops.report.remarks import brokers_words
 from quota_ops.report.standing import (

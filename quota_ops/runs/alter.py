@@ -24,12 +24,12 @@ from quota_ops.model.guard import Guard, GuardFinding, read_guards
 from quota_ops.model.guards import judge_values
 from quota_ops.model.memory import forget_values, ledger_key
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import json_number
 from quota_ops.model.rows import BatchRow, Key
 from quota_ops.model.stricter import Limits
+from quota_ops.model.text import counted
 from quota_ops.runs import dead_runs
 from quota_ops.runs.ownership import Word
 from quota_ops.sql.text import MAX_BYTES, MAX_KEYS

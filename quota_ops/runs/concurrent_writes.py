@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from quota_ops.model.concurrent_write import ConcurrentWrite
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.progress import ConcurrentWrite
 from quota_ops.model.report import StageStatus
 from quota_ops.store.attempt import outcomes_so_far
 from quota_ops.store.run_folder import RunFolder

@@ -7,9 +7,9 @@ from quota_ops.kafka.outcomes import listed
 from quota_ops.kafka.sending import answered
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import NotAuthorized, Refused
-from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import EntityAnswer, Outcome, Status
 from quota_ops.model.rows import BatchRow
+from quota_ops.model.text import counted
 from quota_ops.store.run_folder import VALIDATED, RunFolder
 
 _UNASKED = (

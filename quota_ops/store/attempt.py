@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from quota_ops.kafka.outcomes import SETTLED, all_of
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
-from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow
+from quota_ops.model.text import counted
 from quota_ops.store.run_folder import ABOUT, ALTER, APPLIED, RunFolder, batch_file
 
 Batches = Mapping[int, Sequence[BatchRow]]

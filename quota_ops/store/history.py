@@ -12,10 +12,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from quota_ops.model.alteration import altered_keys, count_altered
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.history import PastRun
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
-from quota_ops.model.report import STAGES, STOPPED, StageStatus
+from quota_ops.model.report import STAGES, STOPPED, PastRun, StageStatus
 from quota_ops.model.tables import DIFFERENCES
 from quota_ops.store.authors import read_author
 from quota_ops.store.run_folder import (

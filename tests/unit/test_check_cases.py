@@ -17,7 +17,7 @@ from quota_ops.desired.yaml.nodes import Room, read_document
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.scalars import is_plain
 from quota_ops.model.errors import InvalidDesiredState
-from quota_ops.model.problem import Problem
+from quota_ops.model.finding import Problem
 
 CASES = tuple(
     pytest.param(case, id=f"{path.stem}: {case['case']}")

@@ -10,7 +10,7 @@ import pytest
 from quota_ops.desired.read import read_cluster, read_policy
 from quota_ops.desired.yaml.source import MAX_FILE_BYTES
 from quota_ops.model.errors import InvalidDesiredState
-from quota_ops.model.problem import Problem
+from quota_ops.model.finding import Problem
 
 CLUSTER_YAML = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
 QUOTAS = "owner: payments\nquotas: [{user: alice, limits: {request_percentage: 50}}]\n"

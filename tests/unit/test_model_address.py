@@ -2,7 +2,7 @@
 
 import pytest
 
-from quota_ops.precedence.address import address
+from quota_ops.precedence.resolution import address
 
 
 @pytest.mark.parametrize(

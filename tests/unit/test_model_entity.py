@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
-from quota_ops.model.unseen import UNSEEN
+from quota_ops.model.text import UNSEEN
 
 names = st.text(st.characters(exclude_categories=["Cs"]))
 types = st.sampled_from(ENTITY_TYPES) | names.filter(bool)

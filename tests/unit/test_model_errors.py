@@ -5,7 +5,7 @@ from errno import EMFILE
 import pytest
 
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput, Unexpected, find_limit
-from quota_ops.model.problem import Problem
+from quota_ops.model.finding import Problem
 
 
 @pytest.mark.parametrize(

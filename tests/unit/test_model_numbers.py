@@ -5,9 +5,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quota_ops.model.difference import Action, Kind
-from quota_ops.model.numbers import counted, format_percent, plural
 from quota_ops.model.plan import change_share, is_cut
 from quota_ops.model.quota import QUOTA_KEYS, format_limit, parse_limit
+from quota_ops.model.text import counted, format_percent, plural
 from tests.unit.report_sample import difference
 
 LIMITS = st.integers(1, 2**53).map(float)

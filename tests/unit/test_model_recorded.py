@@ -2,7 +2,7 @@
 
 import pytest
 
-from quota_ops.model.recorded import recorded
+from quota_ops.model.text import recorded
 
 
 @pytest.mark.parametrize(

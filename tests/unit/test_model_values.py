@@ -12,8 +12,8 @@ from quota_ops.model.alteration import Alteration, alterations
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, QuotaOpsError, Refused
+from quota_ops.model.finding import Problem
 from quota_ops.model.ownership import Adoption
-from quota_ops.model.problem import Problem
 from quota_ops.model.progress import SILENT
 from quota_ops.model.report import STAGES
 from quota_ops.model.rollback import Undone

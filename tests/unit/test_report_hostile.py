@@ -16,9 +16,9 @@ from quota_ops.model.approval import Decision, Said
 from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState
+from quota_ops.model.finding import Problem
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.outcome import Outcome, Status
-from quota_ops.model.problem import Problem
 from quota_ops.model.report import Report
 from quota_ops.model.rollback import Rollback, Undone
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict

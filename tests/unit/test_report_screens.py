@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from quota_ops.model.errors import InvalidDesiredState
-from quota_ops.model.problem import Problem
+from quota_ops.model.finding import Problem
 from quota_ops.model.report import Report
 from quota_ops.report.screen import Row, Span, Table, plain
 from quota_ops.report.screens import (

@@ -11,7 +11,7 @@ from quota_ops.desired.yaml.shapes import ANY
 from quota_ops.model.entity import IP, Entity
 from quota_ops.model.quota import QUOTA_KEYS, format_limit, unalterable
 from quota_ops.model.rows import StoredQuota
-from quota_ops.precedence.address import address
+from quota_ops.precedence.resolution import address
 
 
 class Writable(NamedTuple):

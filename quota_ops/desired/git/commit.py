@@ -16,7 +16,7 @@ from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import MAX_FILE_BYTES, unread
 from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance
 from quota_ops.model.errors import GitFailed, InvalidDesiredState, InvalidInput, find_limit
-from quota_ops.model.problem import Problem
+from quota_ops.model.finding import Problem
 
 _LEFT_OUT = (
     "The checkout leaves out this file of its commit: its quotas would read as removed.",

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from quota_ops.model.errors import InvalidDesiredState
-from quota_ops.model.finding import Finding
-from quota_ops.model.problem import Problem
+from quota_ops.model.finding import Finding, Problem
 
 MOST_OF_A_FILE = 100
 MOST = 1_000

@@ -5,7 +5,7 @@ import re
 
 import yaml
 
-from quota_ops.model.unseen import is_visible
+from quota_ops.model.text import is_visible
 
 _LONGEST_SHOWN = 60
 LONGEST_NOTE = 1_000

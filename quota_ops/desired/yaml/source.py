@@ -10,8 +10,8 @@ from quota_ops.desired.unopened import LinkError, NotAFileError, TooLargeError
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.model.errors import find_limit
-from quota_ops.model.problem import Problem
-from quota_ops.model.unseen import UNSEEN
+from quota_ops.model.finding import Problem
+from quota_ops.model.text import UNSEEN
 
 MAX_FILE_BYTES = 16 * 2**20
 """About a hundred thousand quotas; a larger file is no desired state."""

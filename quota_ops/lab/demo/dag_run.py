@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from quota_ops.lab.airflow.api import AirflowApi
 from quota_ops.lab.demo.telling import Update
 from quota_ops.model.errors import ClusterTrouble
-from quota_ops.model.numbers import counted
+from quota_ops.model.text import counted
 from quota_ops.report.screen import Line, Span, Tone
 
 _ENDED = {"success", "failed"}

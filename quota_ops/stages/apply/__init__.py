@@ -11,12 +11,12 @@ from quota_ops.kafka.outcomes import Stored, all_of, listed
 from quota_ops.kafka.sending import Ask, sent
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import InvalidInput, NoAnswer, QuotaOpsError, Refused
-from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import DONE, MEANT, EntityAnswer, Outcome, Status
 from quota_ops.model.plan import Plan
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import BatchRow
+from quota_ops.model.text import counted
 from quota_ops.stages.apply.intent import Keys, intend, is_as_planned, released, withdraw
 from quota_ops.stages.apply.permission import approved_plan
 from quota_ops.store import claims, ledger

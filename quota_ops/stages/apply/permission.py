@@ -14,11 +14,11 @@ from quota_ops.model.approval import (
 )
 from quota_ops.model.difference import Difference
 from quota_ops.model.errors import Refused
-from quota_ops.model.numbers import counted
 from quota_ops.model.outcome import Status
 from quota_ops.model.plan import NAMED, SHORT, Plan, approves, exact
 from quota_ops.model.quota import same
 from quota_ops.model.rows import BatchRow, Key
+from quota_ops.model.text import counted
 from quota_ops.stages.plan import guard_findings, refuse_unless_guards_pass
 from quota_ops.stages.plan.earlier_runs import past_of
 from quota_ops.store import decisions

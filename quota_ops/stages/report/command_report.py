@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 from quota_ops.model.alteration import altered_keys, count_altered
 from quota_ops.model.guard import GuardFinding, read_guards
-from quota_ops.model.numbers import counted, plural
 from quota_ops.model.outcome import Status
 from quota_ops.model.report import Record, StageStatus
+from quota_ops.model.text import counted, plural
 from quota_ops.store.run_folder import ADOPTED, ALTER, APPLIED, RELEASED, VALIDATED, RunFolder
 
 _REFUSED = "the broker refuses {} of {}"

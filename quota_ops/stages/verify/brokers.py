@@ -8,9 +8,9 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.outcomes import Stored
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble, Refused, Unreachable, WrongCluster
-from quota_ops.model.numbers import counted, plural
 from quota_ops.model.progress import Progress
 from quota_ops.model.rows import Key
+from quota_ops.model.text import counted, plural
 from quota_ops.model.verification import (
     BACK_OR_GONE,
     BOOTSTRAP,

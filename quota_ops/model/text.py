@@ -1,0 +1,63 @@
+"""Text in every message: counts, plurals and percents, and characters that nobody sees."""
+
+import json
+import re
+from itertools import count
+
+_ES = ("s", "x", "z", "ch", "sh")
+
+
+def counted(number: int, noun: str) -> str:
+    """Format a count and its noun: `1 quota`, `1,204 entities`."""
+    return f"{number:,} {plural(number, noun)}"
+
+
+def plural(number: int, one: str, many: str | None = None) -> str:
+    """Return the word for so many: `one` for 1, else `many`; a noun needs no `many`."""
+    if number == 1:
+        return one
+    if many is not None:
+        return many
+    if one.endswith("y") and one[-2:-1] not in "aeiou":
+        return f"{one[:-1]}ies"
+    return f"{one}es" if one.endswith(_ES) else f"{one}s"
+
+
+def format_percent(share: float) -> str:
+    """Format a finite change in percent: `+50 %`, `-37.5 %`, `-99.97 %`.
+
+    It has as many digits as it needs: a change that is not whole is never rounded to a whole
+    number, so `-50 %` is never more than 50 %, and only a change to 0 is `-100 %`.
+    """
+    if share.is_integer():
+        return f"{share:+,.0f} %"
+    from_whole = 2 * abs(share - round(share))
+    digits = next(one for one in count(1) if from_whole * 10**one > 1)  # fewer would be zeros
+    return f"{share:+,.{digits}f} %"
+
+
+UNSEEN = re.compile(
+    "[\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f"
+    "\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""What Unicode shows as nothing (Default_Ignorable_Code_Point, interlinear marks) or as a blank."""
+
+
+def is_visible(text: str) -> bool:
+    """Whether each character of a text is seen, or is a plain space."""
+    return text.isprintable() and (text.isascii() or UNSEEN.search(text) is None)
+
+
+def recorded(text: str) -> str:
+    """Return the text as one line; what nobody sees, and what is no text, as its escape.
+
+    Blanks and line ends of every kind become one space, and go at both ends. Empty where nothing
+    of the text can be seen.
+    """
+    line = " ".join(text.encode(errors="backslashreplace").decode().split())
+    if is_visible(line):
+        return line
+    if not any(one.isprintable() and one != " " for one in UNSEEN.sub("", line)):
+        return ""
+    return "".join(one if is_visible(one) else json.dumps(one)[1:-1] for one in line)
