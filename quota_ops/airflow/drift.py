@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk import DAG, TriggerRule, get_current_context, task
 
-from quota_ops.airflow.dag import one_at_a_time
 from quota_ops.airflow.endings import plainly
 from quota_ops.airflow.notify import Notify, when_drifted, when_unseen
 from quota_ops.airflow.runs import run_folder, run_name, store_of, this_run
 from quota_ops.airflow.spark import SparkDiff
-from quota_ops.airflow.tasks import refuse_unless_done, run_stage
+from quota_ops.airflow.tasks import one_at_a_time, refuse_unless_done, run_stage
 from quota_ops.model.errors import ClusterTrouble, GuardsRefused
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.report import StageStatus

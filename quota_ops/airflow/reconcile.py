@@ -10,9 +10,9 @@ from airflow.sdk import DAG, Param, TriggerRule
 from quota_ops.airflow import tasks
 from quota_ops.airflow.approve import PARAMS as FORM
 from quota_ops.airflow.approve import Approve
-from quota_ops.airflow.dag import LONGEST, one_at_a_time
 from quota_ops.airflow.notify import Notify, when_red
 from quota_ops.airflow.spark import SparkDiff
+from quota_ops.airflow.tasks import LONGEST, one_at_a_time
 from quota_ops.desired.files import dag_id
 from quota_ops.desired.read import read_policy
 from quota_ops.model.errors import InvalidDesiredState

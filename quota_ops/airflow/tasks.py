@@ -16,6 +16,11 @@ from quota_ops.model.text import recorded
 
 if TYPE_CHECKING:
     from quota_ops.runs.run import Run
+from datetime import timedelta
+
+from airflow.sdk import DAG
+
+from quota_ops.airflow.endings import RETRIES
 
 
 @task
@@ -129,3 +134,25 @@ def run_stage(name: str, run: "Run") -> None:
     from quota_ops.runs import run as one_run
 
     one_run.run_stage(run, name)
+
+
+TASK_ARGUMENTS = {"owner": "quota-ops", "execution_timeout": timedelta(minutes=30), **RETRIES}
+
+
+LONGEST = timedelta(hours=2)
+"""How long a run may take that waits for nobody."""
+
+
+def one_at_a_time(
+    dag_id: str, *, schedule: str | None, longest: timedelta = LONGEST, **more: Any
+) -> DAG:
+    """A DAG whose runs follow one another, none of them late, and none without an end."""
+    return DAG(
+        dag_id,
+        schedule=schedule,
+        catchup=False,
+        max_active_runs=1,
+        dagrun_timeout=longest,
+        default_args=TASK_ARGUMENTS,
+        **more,
+    )

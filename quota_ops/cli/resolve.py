@@ -131,7 +131,7 @@ def _find_absent(
 ) -> "Metadata":
     """The brokers that belong to the cluster and could not be queried; they have limits too."""
     from quota_ops.desired.read import read_policy
-    from quota_ops.stages.describe.membership import read_known_brokers, with_absent
+    from quota_ops.stages.describe import read_known_brokers, with_absent
     from quota_ops.store.run_store import find_run_store
 
     policy = read_policy(options.find_cluster(cluster, desired_state))

@@ -7,10 +7,13 @@ from typing import Any, NamedTuple, TypeVar
 import yaml
 
 from quota_ops.desired.cron import read_schedule
-from quota_ops.desired.freezes import read_duration, read_freezes
+from quota_ops.desired.entries import (
+    read_duration,
+    read_freezes,
+    read_retired_brokers,
+    read_silences,
+)
 from quota_ops.desired.names import read_filter_part
-from quota_ops.desired.retired_brokers import read_retired_brokers
-from quota_ops.desired.silences import read_silences
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_name, read_value
 from quota_ops.desired.yaml.problems import Problems

@@ -7,9 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML, CLUSTER_YML
-from quota_ops.desired.unopened import LinkError
 from quota_ops.desired.yaml.checkout import Entry, Folder, Kind, open_folder
-from quota_ops.desired.yaml.problems import Problems
+from quota_ops.desired.yaml.problems import LinkError, Problems
 from quota_ops.desired.yaml.source import LINK, NOT_A_FILE, not_opened, unread
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput, find_limit
 from quota_ops.model.text import counted

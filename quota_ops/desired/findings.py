@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
+from quota_ops.desired.entries import place_of
 from quota_ops.desired.quotas_file import Limit, Quota
-from quota_ops.desired.silences import place_of
 from quota_ops.desired.yaml.shapes import DEFAULT
 from quota_ops.findings.codes import CODES, MIXED_UNITS
 from quota_ops.findings.entity_rules import STARVING_BELOW, TELLING, name_findings, starving_finding

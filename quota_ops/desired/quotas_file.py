@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from quota_ops.desired.entries import read_silences
 from quota_ops.desired.names import read_part
-from quota_ops.desired.silences import read_silences
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_name, read_value
 from quota_ops.desired.yaml.scalars import Misread, read_note, says_nothing, show
 from quota_ops.desired.yaml.shapes import LIMITS, QUOTA, QUOTAS_FILE

@@ -4,24 +4,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, TypeVar
 
-from quota_ops.kafka.acl import (
-    ALTER_CONFIGS,
-    CLUSTER_AUTHORIZATION_FAILED,
-    DESCRIBE_CONFIGS,
-    not_authorized,
-)
-from quota_ops.kafka.background import aside
 from quota_ops.kafka.brokers import Brokers
 from quota_ops.kafka.client.broker_client import Unanswered
+from quota_ops.kafka.client.deadlines import aside
 from quota_ops.kafka.client.description import ClusterDescription
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.facts import configs_request, read_facts, speaker
 from quota_ops.kafka.messages import (
+    ALTER_CONFIGS,
+    CLUSTER_AUTHORIZATION_FAILED,
+    DESCRIBE_CONFIGS,
     alter_request,
     collector_paused,
     describe_request,
     entity_answers,
     error_name,
+    not_authorized,
     stored_quotas,
     stored_values,
 )

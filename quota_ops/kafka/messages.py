@@ -1,9 +1,12 @@
-"""The quota requests and answers of the Kafka protocol, to and from the model's values.
+"""Requests and responses of the quota calls, to and from the model's values, and their permissions.
 
 Tuples stand for kafka-python's message objects, which take six times as long to build.
+Source of the permissions: KafkaApis.handleDescribeClientQuotasRequest and
+ControllerApis.handleAlterClientQuotas.
 """
 
 import gc
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,9 +14,10 @@ from typing import Any
 from kafka.errors import kafka_errors
 from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
 
+from quota_ops.kafka.connection import Connection
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import MAX_NAME_BYTES, USER, Entity, text_of
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import InvalidInput, NotAuthorized
 from quota_ops.model.outcome import EntityAnswer
 from quota_ops.model.rows import Key, StoredQuota
 
@@ -137,3 +141,34 @@ def _check_names(alterations: Iterable[Alteration]) -> None:
                     f"{kind} {name[:40]!r}...: the name takes {size:,} bytes; "
                     f"Kafka's protocol carries at most {MAX_NAME_BYTES:,}."
                 )
+
+
+CLUSTER_AUTHORIZATION_FAILED = 31
+"""The error code of a request whose login lacks the operation."""
+
+DESCRIBE = "Describe"
+"""To list users and ACLs."""
+DESCRIBE_CONFIGS = "DescribeConfigs"
+ALTER_CONFIGS = "AlterConfigs"
+"""It implies DescribeConfigs."""
+
+_CALLS = {DESCRIBE_CONFIGS: "describe", ALTER_CONFIGS: "alter"}
+
+
+def not_authorized(connection: Connection, operation: str) -> NotAuthorized:
+    """The error of a login that lacks an operation on the resource Cluster."""
+    return NotAuthorized(
+        f"cluster {connection.name}: {connection.principal} may not {_CALLS[operation]} client "
+        f"quotas: it needs {operation} on the resource Cluster. Nothing was changed.",
+        f"An administrator grants it by:\n    {grant_command(connection, operation)}",
+    )
+
+
+def grant_command(connection: Connection, operation: str) -> str:
+    """The command line of Kafka's own tool that grants an operation on the resource Cluster."""
+    words = ("--add", "--allow-principal", connection.principal, "--operation", operation)
+    servers = connection.properties["bootstrap.servers"]
+    return (
+        f"kafka-acls.sh --bootstrap-server {shlex.quote(servers)} "
+        f"--command-config ADMIN.properties {shlex.join(words)} --cluster"
+    )

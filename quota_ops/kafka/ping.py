@@ -8,13 +8,6 @@ from typing import Any
 from kafka.errors import IncompatibleBrokerVersion, KafkaError, KafkaTimeoutError
 from kafka.protocol.admin import AlterClientQuotasResponse, DescribeUserScramCredentialsRequest
 
-from quota_ops.kafka.acl import (
-    ALTER_CONFIGS,
-    CLUSTER_AUTHORIZATION_FAILED,
-    DESCRIBE,
-    DESCRIBE_CONFIGS,
-    grant_command,
-)
 from quota_ops.kafka.client.broker_client import net_client, reason
 from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.connection import Connection
@@ -28,7 +21,17 @@ from quota_ops.kafka.facts import (
     speaker,
     versions_request,
 )
-from quota_ops.kafka.messages import PROBE, alter_request, error_name, probe_request
+from quota_ops.kafka.messages import (
+    ALTER_CONFIGS,
+    CLUSTER_AUTHORIZATION_FAILED,
+    DESCRIBE,
+    DESCRIBE_CONFIGS,
+    PROBE,
+    alter_request,
+    error_name,
+    grant_command,
+    probe_request,
+)
 from quota_ops.kafka.metadata import cluster_request, registered_brokers
 from quota_ops.kafka.preflight import preflight
 from quota_ops.model.alteration import Alteration

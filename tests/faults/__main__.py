@@ -1,4 +1,4 @@
-"""Play every fault on real brokers, and kill runs at every step; write docs/explanation/reliability.md.
+"""Play every fault on real brokers, kill runs at every step; write explanation/reliability.md.
 
 `python -m tests.faults -k NAME` plays some.
 """

@@ -1,6 +1,7 @@
 """Whatever fails and whenever: only approved states, a true word of it, and a next run that ends.
 
-The quick ones are held against docs/explanation/reliability.md; `make faults` plays all and writes that page.
+The quick ones are compared with docs/explanation/reliability.md; `make faults` plays all and writes
+that page.
 """
 
 import pytest

@@ -8,8 +8,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.connection.certificate import read_subject
+from quota_ops.kafka.connection import Connection, read_subject
 
 CN, OU, O, C = (  # noqa: E741 - the field's own names
     NameOID.COMMON_NAME,

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple
 
-from quota_ops.desired.unopened import LinkError, NotAFileError, TooLargeError, TooManyError
+from quota_ops.desired.yaml.problems import LinkError, NotAFileError, TooLargeError, TooManyError
 from quota_ops.model.errors import find_limit
 
 _GIT = ".git"

@@ -1,11 +1,15 @@
-"""The problems of a cluster's files: each with its place, and not without end."""
+"""Problems of a cluster's files: the list, which has an end, and files that are not opened."""
 
+import errno
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.finding import Finding, Problem
+from quota_ops.model.text import counted
 
 MOST_OF_A_FILE = 100
 MOST = 1_000
@@ -58,3 +62,33 @@ class Problems:
             quotas=quotas,
             findings=findings,
         )
+
+
+class LinkError(OSError):
+    """A link where none is followed; `is_above` tells a parent folder of what was to be read."""
+
+    def __init__(self, path: Path, *, is_above: bool = False) -> None:
+        super().__init__(errno.ELOOP, "It is a link", str(path))
+        self.is_above = is_above
+
+
+class NotAFileError(OSError):
+    """A pipe, a device or a socket in place of a file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(errno.EINVAL, "It is a pipe, a device or a socket", str(path))
+
+
+class TooManyError(OSError):
+    """A folder of more entries than anybody reads."""
+
+    def __init__(self, path: Path, most: int) -> None:
+        super().__init__(errno.EFBIG, f"It holds more than {counted(most, 'file')}", str(path))
+
+
+class TooLargeError(OSError):
+    """A file of more bytes than its reader takes; `size` is how many."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        super().__init__(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+        self.size = size

@@ -6,9 +6,8 @@ from functools import cached_property
 
 import yaml
 
-from quota_ops.desired.unopened import LinkError, NotAFileError, TooLargeError
 from quota_ops.desired.yaml.checkout import Folder
-from quota_ops.desired.yaml.problems import Problems
+from quota_ops.desired.yaml.problems import LinkError, NotAFileError, Problems, TooLargeError
 from quota_ops.model.errors import find_limit
 from quota_ops.model.finding import Problem
 from quota_ops.model.text import UNSEEN

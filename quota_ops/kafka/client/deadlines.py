@@ -1,9 +1,12 @@
-"""Deadlines for calls that have none of their own, such as the lookup of a host's addresses."""
+"""Deadlines for calls that have none of their own, and calls that run beside others."""
 
 import socket
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
+from threading import Thread
 from typing import Any, TypeVar
 
 from kafka.errors import KafkaConnectionError
@@ -60,3 +63,27 @@ class _BoundedSocket(KafkaNetSocket):  # type: ignore[misc]
         except OSError as error:
             words = f"the host {host} is not known: {error.strerror}"
         raise KafkaConnectionError(words)
+
+
+Told = TypeVar("Told")
+
+
+def aside(ask: Callable[[], Told], timeout: float) -> Callable[[], Told | None]:
+    """Ask in a thread; what fetches the answer, None without any.
+
+    Nothing that goes wrong is raised, and to fetch ends within the timeout, in seconds from now.
+    """
+    told: list[Told] = []
+    deadline = time.monotonic() + timeout
+
+    def in_thread() -> None:
+        with suppress(Exception):
+            told.append(ask())
+
+    def fetch() -> Told | None:
+        thread.join(max(0.0, deadline - time.monotonic()))
+        return told[0] if told else None
+
+    thread = Thread(target=in_thread, daemon=True)  # to resolve a host's name knows no deadline
+    thread.start()
+    return fetch

@@ -14,7 +14,7 @@ from quota_ops.kafka.connection import connections_folder
 from quota_ops.lab.airflow.server import RunningAirflow, known_airflow, local_bundle, start_airflow
 from quota_ops.lab.demo.repository import DAG_FILE, EXAMPLE
 from quota_ops.lab.kafka.demo_cluster import sandbox_status, start_sandbox, stop_sandbox
-from quota_ops.lab.kafka.lock import locked
+from quota_ops.lab.kafka.process import locked
 from quota_ops.store.run_store import ENVIRONMENT, find_run_store
 
 

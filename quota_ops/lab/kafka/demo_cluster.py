@@ -18,8 +18,8 @@ from quota_ops.lab.kafka.connection_file import (
     write_connection,
 )
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION, Progress
-from quota_ops.lab.kafka.lock import locked
 from quota_ops.lab.kafka.node import RunningNode, last_known
+from quota_ops.lab.kafka.process import locked
 from quota_ops.model.errors import InvalidInput
 
 DEMO_CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"

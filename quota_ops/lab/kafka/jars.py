@@ -15,7 +15,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from quota_ops.lab.kafka.lock import locked
+from quota_ops.lab.kafka.process import locked
 from quota_ops.model.errors import InvalidInput, MissingTool, QuotaOpsError
 from quota_ops.sql.java import QUICK_START, find_java
 

@@ -1,13 +1,14 @@
-"""A process of ours: launched beside this one, and recognised before it is signalled."""
+"""Processes of ours: launched, recognised before they are signalled, and one at a time."""
 
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, cast
@@ -88,3 +89,12 @@ def _command_line(pid: int) -> str:
                 break
             time.sleep(0.001)  # it is just being started: its arguments come a moment later
     return ""
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Hold a file, which is made if it is not there; the end of the process lets it go, too."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,6 +1,7 @@
 """describe: everything the cluster holds, beside what the ledger knows of it at that moment."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,10 +18,16 @@ from quota_ops.model.metadata import Metadata
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import unalterable
+from quota_ops.model.registration import (
+    NO_BROKERS,
+    KnownBrokers,
+    Registered,
+    find_absent,
+    find_needless,
+)
 from quota_ops.model.rows import ActualRow, StoredQuota
 from quota_ops.model.tables import ACTUAL, CLUSTERS, HOLDS, LEDGER
 from quota_ops.stages.describe.confirmation import confirmed
-from quota_ops.stages.describe.membership import with_absent
 from quota_ops.store import claims, ledger, ledger_end
 from quota_ops.store.holds import held_entities, holds_now
 from quota_ops.store.ledger_notes import known_brokers
@@ -116,3 +123,29 @@ def _rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[ActualRow]:
             protected = protect.meets(entity) is not None
         hands_off = "protected" if protected else unalterable(types, key)
         yield ActualRow(policy.cluster_id, text, key, value, in_scope, hands_off)
+
+
+def read_known_brokers(ledger_folder: Path) -> KnownBrokers:
+    """The brokers of the last verified run; none where there is no ledger that can be read."""
+    with suppress(InvalidInput):
+        return known_brokers(ledger.last(ledger_folder).table)
+    return NO_BROKERS
+
+
+def with_absent(
+    image: Metadata | None,
+    cluster: Cluster,
+    policy: Policy,
+    known: KnownBrokers,
+    broker: int | None = None,
+) -> tuple[Metadata, tuple[Registered, ...] | None]:
+    """The metadata with the cluster's absent brokers, and the registration where there is one.
+
+    The registration is queried through `broker`, or the one that answered last.
+    """
+    found, registered = image or Metadata(), cluster.registered(broker)
+    live = {one.id for one in cluster.brokers}
+    absent = find_absent(live, registered, known, found.stalled, policy.retired)
+    needless = find_needless(live, registered, policy.retired)
+    complete = registered is not None
+    return replace(found, absent=absent, complete=complete, needless=needless), registered

@@ -24,11 +24,16 @@ from quota_ops.model.verification import (
     RowVerdict,
 )
 from quota_ops.stages.apply.intent import astray
-from quota_ops.stages.describe.membership import with_absent
-from quota_ops.stages.verify.brokers import Targets, ask, raise_unless_agreed, verdicts
+from quota_ops.stages.describe import with_absent
+from quota_ops.stages.verify.brokers import (
+    Targets,
+    ask,
+    find_targets,
+    raise_unless_agreed,
+    verdicts,
+)
 from quota_ops.stages.verify.earlier_values import late_words, refuse_returned
 from quota_ops.stages.verify.read_back import applied_digest, read_back
-from quota_ops.stages.verify.targets import find_targets
 from quota_ops.store import ledger
 from quota_ops.store.ledger_notes import known_brokers
 from quota_ops.store.parquet import to_rows

@@ -5,11 +5,13 @@ from dataclasses import replace
 from time import monotonic, sleep
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.outcomes import Stored
+from quota_ops.kafka.outcomes import Stored, unwritten
+from quota_ops.model.difference import WRITES, Action, Difference
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble, Refused, Unreachable, WrongCluster
 from quota_ops.model.progress import Progress
-from quota_ops.model.rows import Key
+from quota_ops.model.rows import DesiredRow, Key
+from quota_ops.model.tables import HOLDS
 from quota_ops.model.text import counted, plural
 from quota_ops.model.verification import (
     BACK_OR_GONE,
@@ -20,6 +22,7 @@ from quota_ops.model.verification import (
     Verdict,
     behind,
 )
+from quota_ops.store.run_folder import APPLIED, RunFolder
 
 Targets = Mapping[Key, float | None]
 """What shall hold, by (entity, key); None for a key that shall be absent."""
@@ -163,3 +166,32 @@ def _trouble(brokers: Sequence[BrokerAnswer]) -> str:
     if all(one.agrees or one.absent for one in brokers):
         return "not every broker could be asked"
     return "not every broker holds what it should"
+
+
+_UNTOUCHED = frozenset({Action.REPORT, Action.HELD})
+
+
+def find_targets(
+    folder: RunFolder,
+    desired: Mapping[Key, DesiredRow],
+    differences: Iterable[Difference],
+) -> tuple[Targets, int]:
+    """Return the rows of this run less those that it left alone, and how many it left.
+
+    What somebody holds may be changed by hand at any moment, so nobody is told what it should be.
+    """
+    held = set(folder.read_table(HOLDS)["entity"].to_pylist())
+    targets: dict[Key, float | None] = {
+        key: row.value for key, row in desired.items() if row.entity not in held
+    }
+    left = {key for key in desired if key[0] in held}
+    not_written = unwritten(folder.outcomes(APPLIED))
+    for row in differences:
+        key = row.id
+        if row.action in _UNTOUCHED or key in not_written:
+            targets.pop(key, None)
+            if key in desired or row.action in WRITES or row.action is Action.HELD:
+                left.add(key)
+        elif row.action in {Action.CLEAR, Action.FORGET}:
+            targets[key] = None
+    return targets, len(left)

@@ -1,0 +1,124 @@
+"""Entries of the lists in cluster.yaml and quotas files: freeze, retired_brokers, silence."""
+
+from difflib import get_close_matches
+from functools import partial
+from typing import Any
+
+import yaml
+
+from quota_ops.desired.cron import read_cron
+from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_value
+from quota_ops.desired.yaml.scalars import Misread, read_note, read_text, read_whole, show
+from quota_ops.desired.yaml.shapes import FREEZE, RETIRED_BROKER, SILENCE
+from quota_ops.desired.yaml.source import Source
+from quota_ops.findings.codes import CODES, IDLE_SILENCE, SILENCEABLE
+from quota_ops.model.entity import Entity
+from quota_ops.model.finding import Place, Silence
+from quota_ops.model.moment import find_zone, parse_duration
+from quota_ops.model.policy import Freeze, RetiredBroker
+
+MOST_FREEZES = 100
+"""Windows of a cluster; each is looked at before every write."""
+
+
+def read_freezes(source: Source, field: FieldNodes) -> tuple[Freeze, ...]:
+    """The windows of a `freeze` field; problems for those that are not clear."""
+    freezes = []
+    items = read_items(source, field)
+    if len(items) > MOST_FREEZES:
+        remedy = f"Write at most {MOST_FREEZES}; a cron field takes a list, such as 1-5."
+        source.refuse(field.name, f"freeze has {len(items):,} windows.", remedy)
+        return ()
+    for item in items:
+        fields = read_fields(source, item, FREEZE) or {}
+        values: dict[str, Any] = {
+            name: read_value(source, fields.get(name), read)
+            for name, read in _FREEZE_READERS.items()
+        }
+        if None not in values.values():
+            freezes.append(Freeze(**values))
+    return tuple(freezes)
+
+
+def _read_zone(field: str, node: yaml.Node) -> str:
+    text = read_text(field, node)
+    try:
+        find_zone(text)
+    except ValueError as error:
+        raise Misread(f"{error}.") from None
+    return text
+
+
+def read_duration(field: str, node: yaml.Node) -> int:
+    """Return the seconds of a length of time such as 62h; raises Misread when it is none."""
+    text = read_text(field, node)
+    try:
+        return int(parse_duration(text).total_seconds())
+    except ValueError as error:
+        raise Misread(f"{error}.") from None
+
+
+_FREEZE_READERS = {
+    "cron": read_cron,
+    "zone": _read_zone,
+    "duration": read_duration,
+    "reason": read_note,
+}
+
+
+def read_retired_brokers(source: Source, field: FieldNodes) -> tuple[RetiredBroker, ...]:
+    """The brokers of a `retired_brokers` field; problems for entries that are not clear."""
+    found: dict[int, RetiredBroker] = {}
+    for item in read_items(source, field):
+        fields = read_fields(source, item, RETIRED_BROKER) or {}
+        values: dict[str, Any] = {
+            name: read_value(source, fields.get(name), read)
+            for name, read in _RETIRED_READERS.items()
+        }
+        if None in values.values():
+            continue
+        broker = RetiredBroker(**values)
+        if broker.id in found:
+            source.refuse(item, f"Broker {broker.id} is listed twice.", "Keep one.")
+        found[broker.id] = broker
+    return tuple(found[one] for one in sorted(found))
+
+
+_RETIRED_READERS = {"id": read_whole, "reason": read_note}
+
+
+_LISTED = "quota-ops findings lists them all."
+
+
+def read_silences(source: Source, field: FieldNodes, entity: Entity | None) -> tuple[Silence, ...]:
+    """The entries of a `silence` field, for an entity or for the whole cluster (None)."""
+    silences = []
+    whom = None if entity is None else entity.text
+    for item in read_items(source, field):
+        fields = read_fields(source, item, SILENCE) or {}
+        read_code = partial(_read_code, guess=source.lists_more)
+        code = read_value(source, fields.get("finding"), read_code)
+        reason = read_value(source, fields.get("reason"), read_note)
+        if code is not None and reason is not None:
+            silences.append(
+                Silence(code, reason, whom, place_of(source, fields["finding"].value.start_mark))
+            )
+    return tuple(silences)
+
+
+def place_of(source: Source, mark: Any) -> Place:
+    """A node's start, in a file named below the cluster's folder."""
+    return Place(source.name, mark.line + 1, mark.column + 1)
+
+
+def _read_code(field: str, node: yaml.Node, *, guess: bool) -> str:
+    text = read_text(field, node)
+    if text == IDLE_SILENCE:
+        raise Misread(
+            f"{text} cannot be silenced: it is a silence that covers nothing.", "Remove that one."
+        )
+    if text not in CODES:
+        near = get_close_matches(text, SILENCEABLE, n=1) if guess else []
+        remedy = f"Did you mean {near[0]}? {_LISTED}" if near else _LISTED
+        raise Misread(f"{show(text)} is not a finding code.", remedy)
+    return text
