@@ -1,5 +1,7 @@
 # `make help` lists the targets. Every target that needs the environment sets it up first.
-VENV := .venv
+# `make test PYTHON=python3.13` uses that Python, in an environment of its own.
+PYTHON ?=
+VENV := .venv$(addprefix -,$(notdir $(PYTHON)))
 BIN := $(VENV)/bin
 LOCKS := requirements.lock requirements-build.lock
 # Stamps are named by content, so that a fresh clone or a touched file sets nothing up again.
@@ -42,11 +44,11 @@ up: setup ## start the sandbox broker and Airflow in the background; prints addr
 down: setup ## stop what `make up` started
 	@$(BIN)/quota-ops down
 
-lint: setup ## ruff, mypy --strict and the import contracts
+lint: setup ## ruff, the import contracts and mypy --strict
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
-	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/mypy
 
 bench: setup ## measure speed and memory, and keep the results
 	@$(BIN)/python -m tests.benchmarks
@@ -54,8 +56,8 @@ bench: setup ## measure speed and memory, and keep the results
 faults: setup ## play every fault and every kill on real brokers, and write docs/explanation/reliability.md
 	@$(BIN)/python -m tests.faults
 
-clean: ## remove .venv and build output; never runs, ledgers or the Kafka cache
-	@rm -rf $(VENV) build dist .coverage .hypothesis .import_linter_cache .mypy_cache \
+clean: ## remove every .venv and build output; never runs, ledgers or the Kafka cache
+	@rm -rf .venv .venv-* build dist .coverage .hypothesis .import_linter_cache .mypy_cache \
 		.pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -66,7 +68,7 @@ lock: setup ## write the lock files again from pyproject.toml
 # An interrupted install leaves packages that look whole, so each attempt starts from nothing;
 # what was downloaded is in uv's cache.
 $(ENVIRONMENT):
-	@python=$$(sh scripts/required_tools.sh) && \
+	@python=$$(sh scripts/required_tools.sh $(PYTHON)) && \
 	echo "Setting up $(VENV) with $$python (about 1 GB; minutes the first time)" && \
 	"$$python" -m venv --clear $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes \

@@ -1,6 +1,8 @@
 #!/bin/sh
-# Prints the Python to set up with; names every missing tool, and how to install it, on stderr.
+# Prints the Python to set up with: the one named by the argument, else the first that fits.
+# Names every missing tool, and how to install it, on stderr.
 set -u
+wanted=${1:-}
 
 missing=0
 name_missing() { # what, Debian and Ubuntu command, macOS command
@@ -10,9 +12,18 @@ name_missing() { # what, Debian and Ubuntu command, macOS command
 
 python=''
 without_venv=''
-for candidate in python3 python3.13 python3.12 python3.11; do
-  "$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
-    2>/dev/null || continue
+unsupported=''
+if [ -n "$wanted" ]; then # pyenv's shim does not run a version that is installed but not selected
+  set -- "$wanted" "${PYENV_ROOT:-${HOME:-}/.pyenv}"/versions/*/bin/"$wanted"
+else
+  set -- python3 python3.13 python3.12 python3.11
+fi
+for candidate in "$@"; do
+  found=$("$candidate" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || continue
+  case $found in
+    3.11 | 3.12 | 3.13) ;;
+    *) unsupported=$found && continue ;;
+  esac
   if "$candidate" -c 'import ensurepip, venv' 2>/dev/null; then
     python=$candidate
     break
@@ -24,8 +35,14 @@ if [ -z "$python" ] && [ -n "$without_venv" ]; then
   name_missing "the venv module of Python $version" \
     "sudo apt-get install python$version-venv" "brew install python@$version"
 elif [ -z "$python" ]; then
-  name_missing 'Python 3.11, 3.12 or 3.13' \
-    'sudo apt-get install python3 python3-venv' 'brew install python@3.13'
+  case $wanted in
+    python3.11 | python3.12 | python3.13)
+      name_missing "$wanted" \
+        "sudo apt-get install $wanted $wanted-venv" "brew install python@${wanted#python}" ;;
+    *)
+      name_missing "Python 3.11, 3.12 or 3.13${wanted:+ ($wanted: ${unsupported:-not found})}" \
+        'sudo apt-get install python3 python3-venv' 'brew install python@3.13' ;;
+  esac
 fi
 
 # shellcheck disable=SC2016 # the reader's shell expands it, not this one

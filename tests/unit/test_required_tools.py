@@ -39,11 +39,11 @@ def put(path: Path, name: str, does: str) -> None:
     (path / name).chmod(0o755)
 
 
-def run(path: Path) -> tuple[int, str, str]:
-    """Run the script with that PATH; returns its exit code and what it wrote."""
+def run(path: Path, *wanted: str) -> tuple[int, str, str]:
+    """Run the script with that PATH and home; returns its exit code and what it wrote."""
     done = subprocess.run(
-        ["/bin/sh", str(SCRIPT)],
-        env={"PATH": str(path)},
+        ["/bin/sh", str(SCRIPT), *wanted],
+        env={"PATH": str(path), "HOME": str(path)},
         capture_output=True,
         text=True,
         check=False,
@@ -62,6 +62,41 @@ def test_a_fitting_python_is_found_behind_one_that_does_not_fit(path: Path) -> N
     put(path, "python3.12", f'exec {sys.executable} "$@"')
     put(path, "java", JAVA_17)
     assert run(path) == (0, f"{path}/python3.12\n", "")
+
+
+def test_the_python_that_was_asked_for_is_taken(path: Path) -> None:
+    """`make test PYTHON=python3.12` runs that one, even if pyenv has it and did not select it."""
+    put(path, "python3", f'exec {sys.executable} "$@"')
+    put(path, "python3.12", "exit 127")
+    put(path, "java", JAVA_17)
+    assert run(path, "python3") == (0, f"{path}/python3\n", "")
+    installed = path / ".pyenv" / "versions" / "3.12.1" / "bin"
+    installed.mkdir(parents=True)
+    put(installed, "python3.12", f'exec {sys.executable} "$@"')
+    assert run(path, "python3.12") == (0, f"{installed}/python3.12\n", "")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "missing"),
+    [
+        (
+            "python3.13",
+            """\
+Missing: python3.13
+  Debian, Ubuntu: sudo apt-get install python3.13 python3.13-venv
+  macOS:          brew install python@3.13
+""",
+        ),
+        ("python3.10", NO_PYTHON.replace("3.13\n", "3.13 (python3.10: 3.10)\n", 1)),
+        ("python3.14", NO_PYTHON.replace("3.13\n", "3.13 (python3.14: not found)\n", 1)),
+    ],
+)
+def test_a_python_that_cannot_be_used_is_named(path: Path, wanted: str, missing: str) -> None:
+    """No other Python takes the place of one that is not installed, too old or too new."""
+    put(path, "python3", f'exec {sys.executable} "$@"')
+    put(path, "python3.10", "echo 3.10")
+    put(path, "java", JAVA_17)
+    assert run(path, wanted) == (1, "", missing)
 
 
 def test_a_python_without_venv_is_told_its_package(path: Path) -> None:
