@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
@@ -132,9 +133,12 @@ def _settled(
 
 def _wanted(run: RunFolder) -> Wanted:
     if run.has(ALTER):
-        changes = run.read_as(ALTER, lambda told: list(told["changes"]))
-        return {
-            Key(row["entity"], row["key"]): None if row["after"] is None else float(row["after"])
-            for row in changes
-        }
+        return run.read_as(ALTER, _wanted_by_alter)
     return {row.id: row.after for rows in run.batches().values() for row in rows}
+
+
+def _wanted_by_alter(record: Mapping[str, Any]) -> Wanted:
+    return {
+        Key(row["entity"], row["key"]): None if row["after"] is None else float(row["after"])
+        for row in record["changes"]
+    }

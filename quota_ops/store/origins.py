@@ -16,6 +16,7 @@ from quota_ops.model.report import UNKNOWN, Origin
 from quota_ops.model.rows import Key
 from quota_ops.model.tables import ACTUAL
 from quota_ops.store.run_folder import ALTER, APPLIED, POLICY, RELEASED, RunFolder
+from quota_ops.store.run_json import typed
 from quota_ops.store.run_numbers import newest_runs
 from quota_ops.store.run_store import store_of
 
@@ -52,7 +53,9 @@ def read_origins(folder: RunFolder) -> dict[Key, Origin]:
 
 def _read(values: Mapping[str, Any]) -> dict[Key, Origin]:
     return {
-        Key(entity, key): Origin(str(one["words"]), one["after"])
+        Key(typed(entity, str), typed(key, str)): Origin(
+            typed(one["words"], str), typed(one["after"], str | None)
+        )
         for one in values["origins"]
         for entity, key in one["rows"]
     }

@@ -29,6 +29,7 @@ from quota_ops.stages import report
 from quota_ops.stages.apply.permission import approved_plan
 from quota_ops.store import ledger
 from quota_ops.store.history import past_run
+from quota_ops.store.origins import ORIGINS, read_origins
 from quota_ops.store.run_folder import (
     APPLIED,
     FACTS,
@@ -216,6 +217,20 @@ def test_artefacts_that_are_nested_deep(run: Run, tmp_path: Path, depth: int) ->
         lambda: approved_plan(folder, run.folder.read_json(PLAN)["digest"], run.approvals)
     )
     assert report.run(folder).plan is None
+
+
+@pytest.mark.parametrize("damage", [{"after": ["x"]}, {"words": 1}, {"rows": [[{}, "k"]]}])
+def test_an_origin_of_another_type(run: Run, tmp_path: Path, damage: dict[str, Any]) -> None:
+    """Damaged origins are named, and the report is written without them."""
+    folder = RunFolder(tmp_path / "run")
+    shutil.copytree(run.folder.path, folder.path)
+    (folder.path / ORIGINS).write_text(
+        json.dumps({"origins": [{"words": "w", "after": None, "rows": [["user=a", "k"]]} | damage]})
+    )
+
+    assert f"{folder.path / ORIGINS} is damaged: " in str(outcome(lambda: read_origins(folder)))
+    report.run(folder)
+    assert (folder.path / "report.html").exists()
 
 
 @pytest.mark.parametrize("read", [read_changes, read_snapshot])
