@@ -15,18 +15,18 @@ from quota_ops.report.standing import ReportRow, Section
 from quota_ops.report.wording import moment, short_commit, shown
 
 KIND_MEANING = {
-    Kind.IN_SYNC: "Git and the cluster agree, and the ledger now knows it",
-    Kind.PENDING: "Git moved, the cluster has not yet",
+    Kind.IN_SYNC: "Git and the cluster agree; the run records it in the ledger",
+    Kind.PENDING: "changed in Git, not yet on the cluster",
     Kind.DRIFTED: "changed on the cluster, not in Git",
-    Kind.TAKEOVER: "the cluster has another value, which is unmanaged",
+    Kind.TAKEOVER: "the cluster has another, unmanaged value",
     Kind.CONFLICT: "changed in Git and on the cluster",
-    Kind.REMOVED: "left Git, still on the cluster",
-    Kind.CHANGED_SINCE: "left Git, then changed on the cluster",
+    Kind.REMOVED: "removed from Git, still on the cluster",
+    Kind.CHANGED_SINCE: "removed from Git, and changed on the cluster since",
     Kind.LATE_WRITE: "an earlier run's write arrived late",
-    Kind.RETURNED: "not in Git, and back with a value that a run cleared or wrote late",
-    Kind.UNMANAGED: "on the cluster, and neither in Git nor in the ledger",
-    Kind.GONE: "removed from the cluster behind Git's back, and from Git",
-    Kind.CLEARED: "neither in Git nor on the cluster: an earlier run did not finish",
+    Kind.RETURNED: "not in Git, and back on the cluster with a value that a run had cleared",
+    Kind.UNMANAGED: "on the cluster, but neither in Git nor in the ledger",
+    Kind.GONE: "removed from Git, and from the cluster outside Git",
+    Kind.CLEARED: "neither in Git nor on the cluster; an earlier run did not finish",
 }
 _EVERYONE = {USER: "every user", CLIENT_ID: "every client", IP: "every IP address"}
 _OTHERS = {USER: "any other user", CLIENT_ID: "any other client", IP: "any other IP address"}

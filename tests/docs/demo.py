@@ -1,8 +1,8 @@
-"""The part of the README that shows what the demo prints.
+"""The page that shows what the demo prints.
 
     quota-ops demo | python -m tests.docs.demo
 
-writes it anew, from a run that just was.
+writes the page's steps again, from a run that has just ended.
 """
 
 import re
@@ -10,9 +10,9 @@ import sys
 
 from tests.docs.markdown import ROOT, Block, Page
 
-README = Page(ROOT / "README.md")
+DEMO = Page(ROOT / "docs" / "tutorial" / "demo.md")
 SHOWN = ("What would change now?", "Drift, and the DAG that reports it")
-"""The titles of the steps that the README shows."""
+"""The titles of the steps that the page shows."""
 
 _HEADING = re.compile(r"^(\d+)/(\d+)  (.*)$", re.MULTILINE)
 
@@ -23,18 +23,18 @@ def headings(text: str) -> dict[str, tuple[str, str]]:
 
 
 def shown_block() -> Block:
-    """The block of the README that is written here: the first that has such headings."""
-    return next(block for block in README.blocks() if _HEADING.search(block.text))
+    """The block of the DEMO that is written here: the first that has such headings."""
+    return next(block for block in DEMO.blocks() if _HEADING.search(block.text))
 
 
 def main() -> None:
-    """Write the shown steps of a transcript on standard input into the README."""
+    """Write the shown steps of a transcript on standard input into the page."""
     transcript = sys.stdin.read()
     starts = {match[3]: match.start() for match in _HEADING.finditer(transcript)}
     ends = [*starts.values(), len(transcript)]
     parts = (transcript[starts[one] : min(it for it in ends if it > starts[one])] for one in SHOWN)
     text = "\n\n".join(part.rstrip() for part in parts)
-    README.replace_blocks({shown_block(): f"{text}\n"})
+    DEMO.replace_blocks({shown_block(): f"{text}\n"})
 
 
 if __name__ == "__main__":

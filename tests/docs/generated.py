@@ -27,10 +27,12 @@ from quota_ops.desired.yaml.shapes import (
 )
 from quota_ops.findings.codes import CODES
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION, pinned_versions
+from quota_ops.model.difference import Kind
 from quota_ops.model.guard import Guard
 from quota_ops.model.outcome import Status
 from quota_ops.model.policy import GuardLimits
 from quota_ops.model.quota import QUOTA_KEYS
+from quota_ops.report.cells import KIND_MEANING
 from tests.docs.markdown import ROOT
 from tests.faults.every import EVERY
 from tests.faults.table import on_the_page, section
@@ -183,6 +185,9 @@ SECTIONS: dict[str, Callable[[], str]] = {
     ),
     "kafka-versions": _kafka_versions,
     "keys": _keys,
+    "kinds": lambda: table(
+        ("kind", "what it means"), ((kind.replace("_", " "), KIND_MEANING[kind]) for kind in Kind)
+    ),
     "limits": lambda: _fields(LIMITS),
     "memory": lambda: _fields(MEMORY),
     "outcomes": lambda: _values(("outcome", "what it means"), Status),

@@ -10,7 +10,7 @@ import pytest
 
 from quota_ops.lab.demo.story import STEPS
 from tests.docs.demo import SHOWN, headings, shown_block
-from tests.docs.markdown import PAGES, Page
+from tests.docs.markdown import PAGES, ROOT, Page
 from tests.docs.shell import Shell, without_moment
 from tests.docs.transcript import NOT_RUN, UPDATE, as_it_went, first_line, steps
 
@@ -55,8 +55,17 @@ def test_what_is_not_run_is_still_shown() -> None:
     assert all(NOT_RUN.values())
 
 
-def test_the_readme_shows_steps_of_the_demo() -> None:
-    """The steps of the demo that the README shows are steps that it has, by their numbers."""
+def test_a_page_shows_steps_of_the_demo() -> None:
+    """The steps of the demo that its page shows exist, under the numbers shown."""
     titles = ["Start Kafka", *STEPS, "Stop Airflow and Kafka"]
     steps = {title: (str(titles.index(title) + 1), str(len(titles))) for title in SHOWN}
     assert headings(shown_block().text) == steps
+
+
+def test_the_readme_opens_with_a_real_plan() -> None:
+    """The plan at the top of the README is what the tutorial's plan prints, line by line."""
+    tutorial = Page(ROOT / "docs" / "tutorial" / "first-change.md").blocks()
+    printed = {without_moment(line) for block in tutorial for line in block.text.splitlines()}
+    opening = next(block for block in Page(ROOT / "README.md").blocks() if block.language == "text")
+    shown = {without_moment(line) for line in opening.text.splitlines()}
+    assert shown - printed == set()

@@ -65,7 +65,7 @@ def as_it_went(page: Page, went: Sequence[tuple[Step, Said]]) -> None:
         for step, said in went
         if "Traceback" in said.output or (said.code and "[exit code" not in str(step.said))
     ]
-    assert broken == []
+    assert not broken, broken
     if all(step.went_as_shown(said) for step, said in went):
         return
     texts: dict[Block, str] = {}

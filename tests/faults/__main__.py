@@ -1,4 +1,4 @@
-"""Play every fault on real brokers, kill runs at every step; write explanation/reliability.md.
+"""Play every fault on real brokers, kill runs at every step, and write the reliability page.
 
 `python -m tests.faults -k NAME` plays some.
 """
