@@ -13,8 +13,6 @@ _UNPRINTED = 120
 
 def run() -> None:
     """Run the command that the arguments name, and end the process with its exit code."""
-    # The allocator that Arrow brings is not used, and its thread would keep us from forking.
-    os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
     ended: list[object] = []
     atexit.register(_end, ended, open_streams())  # called last, because it is registered first
     try:

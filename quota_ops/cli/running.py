@@ -15,7 +15,6 @@ from quota_ops.cli.layout import TEXT
 from quota_ops.cli.show import progress, report_of, show_run, warn_idle
 from quota_ops.cli.stored import warn_unnamed
 from quota_ops.desired.files import cluster_name
-from quota_ops.desired.read import read_policy
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.approval import Author
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
@@ -64,18 +63,21 @@ def run_command(
     if run_folder is not None:
         cluster_folder = Path()
         folder, store = find_run(run_folder), store_of(run_folder, run_store)
-        stages, policy = _resumed(name, folder, approve, allowed), folder.policy
+        stages = _resumed(name, folder, approve, allowed)
     else:
         store = find_run_store(run_store)
         cluster_folder = options.find_cluster(str(cluster), desired_state)
         folder, stages = _start(store, cluster_folder, commit), _started(name, actual)
-        policy = partial(read_policy, cluster_folder)
     folder, author = folder.keeping(), Author(by, find_login())
     error: QuotaOpsError | None = None
     keep_end = partial(_keep_end, stages, folder, reported=False)
     stoppable = naming(folder.path, keep_end)
     try:
-        with stoppable, connection(policy, connection_file) as connect, progress(output) as told:
+        with (
+            stoppable,
+            connection(folder.policy, connection_file) as connect,
+            progress(output) as told,
+        ):
             run = Run(
                 folder=folder,
                 cluster_folder=cluster_folder,

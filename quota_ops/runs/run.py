@@ -1,7 +1,6 @@
 """One run and all that its stages need, and each stage by its name."""
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,6 @@ from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.approval import Author, Decision, needs_person
 from quota_ops.model.errors import GitFailed, GuardsRefused
 from quota_ops.model.plan import Plan
-from quota_ops.model.policy import Policy
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.runs.approvals import decide, earlier, plan_of
 from quota_ops.stages import check, diff, plan
@@ -23,9 +21,8 @@ from quota_ops.store.run_marks import at_work
 from quota_ops.store.run_store import RunStore
 from quota_ops.store.snapshot import Snapshot
 
-if TYPE_CHECKING:  # Kafka's clients are loaded while another process reads YAML
+if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster
-    from quota_ops.stages.describe import Described
 
 
 @dataclass(frozen=True)
@@ -53,8 +50,6 @@ class Run:
     """Whether check fails where Git does not tell the commit, because this run may write."""
     actual: Path | None = None
     """A snapshot in the cluster's place: described, never validated or written."""
-    beside: ExitStack | None = None
-    """What may go on in another process while the next stage runs; None where none follows here."""
 
     @property
     def ledger(self) -> Path:
@@ -85,19 +80,12 @@ def _describe(run: Run) -> None:
     from quota_ops.stages import describe  # noqa: PLC0415 - Kafka's clients
 
     begin(run.folder, run.ledger)
-    describe.leave(run.folder, asked(run, run.folder.policy()))
-
-
-def asked(run: Run, policy: Policy) -> "Described":
-    """What the cluster of a run, or the snapshot in its place, says of everything it holds."""
-    from quota_ops.stages import describe  # noqa: PLC0415 - as above
-
     if run.actual is None:
         source: Cluster | Snapshot = run.connect()
     else:
-        source = Snapshot.read(run.actual).require_cluster(policy.cluster_id).require_all()
-    ledger, holds = run.store.ledger(policy.cluster_id), run.store.holds(policy.cluster_id)
-    return describe.ask(policy, source, ledger, holds)
+        cluster_id = run.folder.policy().cluster_id
+        source = Snapshot.read(run.actual).require_cluster(cluster_id).require_all()
+    describe.run(run.folder, source, run.ledger, run.holds)
 
 
 def _diff(run: Run) -> None:
@@ -111,7 +99,7 @@ def _diff(run: Run) -> None:
 
 def _plan(run: Run) -> None:
     try:
-        plan.run(run.folder, run.approvals, run.allow, run.author, run.beside)
+        plan.run(run.folder, run.approvals, run.allow, run.author)
     except GuardsRefused:
         if run.ask is None or not needs_person(plan_of(run.folder)):
             raise

@@ -15,24 +15,12 @@ from quota_ops.sql import text
 _INTERRUPTED = "Query interrupted"
 
 
-def settings_alone(version: str) -> dict[str, str | bool | int | float | list[str]]:
-    """By which DuckDB of a version works in the thread that calls it, and starts no other.
-
-    2.0 starts eight besides for reading files, which are small and here; 1.x knows no such setting.
-    """
-    return {"threads": 1} if version.startswith("1.") else {"threads": 1, "async_threads": 0}
-
-
 class EmbeddedEngine:
     """Runs the texts on DuckDB; starts in milliseconds and needs no Java."""
 
     def decide(self, sides: Mapping[Table, Sequence[str]]) -> tuple[pa.Table, pa.Table]:
-        """The tables DIFFERENCES and BATCHES of the union of each side's files.
-
-        In this thread alone: one cluster's rows are few, a process that ends at once must not wait
-        for others, and one that has others is not forked.
-        """
-        with interruptible(), duckdb.connect(config=settings_alone(duckdb.__version__)) as db:
+        """The tables DIFFERENCES and BATCHES of the union of each side's files."""
+        with interruptible(), duckdb.connect() as db:
             for table, places in sides.items():
                 db.read_parquet(list(places)).create_view(table.name)
             db.sql(text.diff_text()).create("differences")

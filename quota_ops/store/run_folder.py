@@ -152,11 +152,6 @@ class RunFolder(ArtefactFolder):
     def leave_plan(self, plan: Plan) -> None:
         """Leave plan.json."""
         self.write_json(PLAN, plan_json(plan))
-        self.keep_plan(plan)
-
-    def keep_plan(self, plan: Plan) -> None:
-        """Let the plan be known here before plan.json is there."""
-        self._forget(PLAN)
         self.once(PLAN, lambda: (plan, plan.digest))
 
     def outcomes(self, name: str) -> tuple[Outcome, ...]:
@@ -198,12 +193,12 @@ class RunFolder(ArtefactFolder):
         return {number: tuple(batches[number]) for number in sorted(batches)}
 
     @contextmanager
-    def stage(self, stage: str, spent: float = 0.0) -> Iterator[None]:
+    def stage(self, stage: str) -> Iterator[None]:
         """Keep how a stage ended and how long it took, whatever it raises.
 
-        `spent` are seconds that it took already. A stage that writes is NOT_ENDED until then.
+        A stage that writes is NOT_ENDED until then.
         """
-        began = monotonic() - spent
+        began = monotonic()
         if stage == "apply":
             self.keep_end(StageResult(stage, StageStatus.NOT_ENDED))
         try:

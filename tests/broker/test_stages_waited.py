@@ -4,9 +4,8 @@ from functools import partial
 
 import pytest
 
-from quota_ops.model.errors import InvalidInput, Refused
+from quota_ops.model.errors import Refused
 from quota_ops.model.ledger_edits import INTENDED
-from quota_ops.model.tables import ACTUAL
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.sql import text
 from quota_ops.store.run_folder import PLAN, RunFolder
@@ -80,18 +79,6 @@ def test_a_plan_whose_ledger_is_gone(lab: Lab, commit: str | None, left: str | N
         f"{lab.ledger_folder}"
     )
     assert lab.stored() == OLD
-
-
-def test_git_goes_on_to_another_cluster_while_it_is_read(lab: Lab) -> None:
-    """Who connects reads cluster.yaml again; what another cluster answers ends the run."""
-    lab.desire(NEW, cluster_id="another-cluster-id-0000")
-
-    folder, error = lab.refused("reconcile")
-
-    assert isinstance(error, InvalidInput)
-    assert error.message == "cluster.yaml changed while it was read"
-    assert not folder.has(ACTUAL.file)
-    assert lab.stored() == {}
 
 
 def test_a_run_that_slept_while_another_commit_was_applied(

@@ -7,7 +7,7 @@ import pytest
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import DesiredRow
 from quota_ops.model.tables import ACTUAL
-from quota_ops.sql.embedded import EmbeddedEngine, settings_alone
+from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import Engine, diff_runs
 from quota_ops.store.run_folder import RunFolder
 from tests.engines.cases import Case, cases
@@ -113,9 +113,3 @@ def test_differences_are_in_a_stable_order(engine: Engine, tmp_path: Path) -> No
 
     rows = [(row.entity, row.key) for row in RunFolder(folder).differences()]
     assert rows == sorted(rows)
-
-
-def test_every_duckdb_that_may_be_installed_knows_its_settings() -> None:
-    """Before 2.0 none reads files by threads of its own, and refuses to hear of them."""
-    asked = [sorted(settings_alone(version)) for version in ("1.4.0", "1.5.2", "2.0.0", "2.1.0")]
-    assert asked == [["threads"]] * 2 + [["async_threads", "threads"]] * 2

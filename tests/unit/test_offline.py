@@ -17,13 +17,9 @@ from quota_ops.cli import main
 from quota_ops.desired.read import read_policy
 from quota_ops.model import ledger_edits
 from quota_ops.model.entity import Entity
-from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import LedgerRow
-from quota_ops.stages import check, describe
 from quota_ops.store import ledger
-from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import RunStore
-from quota_ops.store.snapshot import Snapshot
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 UNKNOWN = tuple(
@@ -154,21 +150,6 @@ def test_a_snapshot_starts_a_run_of_its_own() -> None:
 
     assert result.exit_code == 2
     assert "--actual starts a run of its own" in result.stderr
-
-
-def test_a_policy_that_changes_between_question_and_answer_ends_the_run(store: RunStore) -> None:
-    """What was asked under one policy is no answer under another: nothing is left of it."""
-    Path("snapshot.jsonl").write_text(ALICE)
-    cluster = Path("desired_state") / "demo"
-    folder = RunFolder.start(store.new_run("demo"), cluster="demo", commit=None)
-    places = store.ledger(CLUSTER_ID), store.holds(CLUSTER_ID)
-    described = describe.ask(read_policy(cluster), Snapshot.read(Path("snapshot.jsonl")), *places)
-    with (cluster / "cluster.yaml").open("a") as file:
-        file.write("protect:\n  - {user: alice}\n")
-    check.run(folder, cluster)
-    with pytest.raises(InvalidInput, match=r"cluster\.yaml changed while it was read"):
-        describe.leave(folder, described)
-    assert not (folder.path / "actual.parquet").exists()
 
 
 def test_a_snapshot_is_filtered_by_the_types_that_it_has(tmp_path: Path) -> None:

@@ -2,17 +2,15 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model import ledger_edits
-from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import Borders
-from quota_ops.model.hold import Hold
 from quota_ops.model.memory import CLEARED, SUPERSEDED, remembered_from
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.moment import iso_utc
@@ -36,57 +34,31 @@ from quota_ops.store.snapshot import Snapshot
 from quota_ops.store.succession import take_number_above
 
 
-@dataclass(frozen=True)
-class Described:
-    """What a cluster answered, and what was known of it just before."""
-
-    policy: Policy
-    known: ledger.LedgerFile
-    ledger_end: str | None
-    claimed: int
-    lasting: tuple[Hold, ...]
-    actual: tuple[ActualRow, ...]
-    at: datetime
-    source: Cluster | Snapshot
-    facts: ClusterFacts | None
-    metadata: Metadata | None
-
-
-def ask(
-    policy: Policy, cluster: Cluster | Snapshot, ledger_folder: Path, holds_folder: Path
-) -> Described:
-    """Ask the cluster for everything; what seems to have moved behind Git's back, twice.
-
-    The ledger is read first: a row that a run of ours writes in between then looks like
-    somebody else's, never the other way round.
-    """
-    end, claimed = ledger_end.read(ledger_folder), claims.last_number(ledger_folder)
-    known, lasting = ledger.last(ledger_folder), holds_now(holds_folder)
-    facts, metadata = cluster.facts_aside(), cluster.metadata_aside()
-    stored, disagree = confirmed(cluster, known)
-    actual, at = tuple(_rows(policy, stored)), datetime.now(UTC)
-    told, image = facts(), metadata()
-    if not isinstance(cluster, Snapshot):
-        image, _ = with_absent(image, cluster, policy, known_brokers(known.table))
-    if disagree:
-        image = replace(image or Metadata(), disagree=disagree)
-    return Described(policy, known, end, claimed, lasting, actual, at, cluster, told, image)
-
-
-def leave(folder: RunFolder, described: Described) -> None:
+def run(
+    folder: RunFolder, cluster: Cluster | Snapshot, ledger_folder: Path, holds_folder: Path
+) -> None:
     """Leave actual, ledger, holds, clusters and facts.
 
-    A ledger from another run store may know larger numbers than this one: the run takes one above.
-    Raises InvalidInput when another cluster, or under another policy, was asked than the run's.
+    What seems to have moved behind Git's back is asked for twice. The ledger is read first: a row
+    that a run of ours writes in between then looks like somebody else's, never the other way
+    round. A ledger from another run store may know larger numbers than this one: the run takes
+    one above.
     """
-    policy, known, source = described.policy, described.known, described.source
-    another = not isinstance(source, Snapshot) and source.cluster_id != policy.cluster_id
-    if another or folder.policy() != policy:
-        raise InvalidInput("cluster.yaml changed while it was read", "Run the command again.")
-    take_number_above(folder, known.table, described.claimed)
-    folder.write_table(ACTUAL, described.actual)
+    policy = folder.policy()
+    end, claimed = ledger_end.read(ledger_folder), claims.last_number(ledger_folder)
+    known, lasting = ledger.last(ledger_folder), holds_now(holds_folder)
+    find_facts, find_metadata = cluster.facts_aside(), cluster.metadata_aside()
+    stored, disagree = confirmed(cluster, known)
+    actual, at = list(_rows(policy, stored)), datetime.now(UTC)
+    facts, metadata = find_facts(), find_metadata()
+    if not isinstance(cluster, Snapshot):
+        metadata, _ = with_absent(metadata, cluster, policy, known_brokers(known.table))
+    if disagree:
+        metadata = replace(metadata or Metadata(), disagree=disagree)
+    take_number_above(folder, known.table, claimed)
+    folder.write_table(ACTUAL, actual)
     folder.write_arrow(LEDGER, known.table)
-    folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, described.lasting)))
+    folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, lasting)))
     verified = ledger_edits.VERIFIED in known.table["state"].to_pylist()
     was_verified = verified and ledger.applied(known.table)[0] is not None
     clears = policy.clear_unmanaged and was_verified
@@ -96,19 +68,19 @@ def leave(folder: RunFolder, described: Described) -> None:
     folder.write_json(
         DESCRIBED,
         {
-            "at": iso_utc(described.at),
-            "snapshot": source.place if isinstance(source, Snapshot) else None,
-            "cluster_id": source.cluster_id,
-            "brokers": [f"{one.id} {one.host}:{one.port}" for one in source.brokers],
+            "at": iso_utc(at),
+            "snapshot": cluster.place if isinstance(cluster, Snapshot) else None,
+            "cluster_id": cluster.cluster_id,
+            "brokers": [f"{one.id} {one.host}:{one.port}" for one in cluster.brokers],
             "ledger": known.name,
-            "ledger_end": described.ledger_end,
-            "holds": [one.as_json() for one in described.lasting],
+            "ledger_end": end,
+            "holds": [one.as_json() for one in lasting],
         },
     )
-    if described.facts is not None:
-        folder.write_json(FACTS, described.facts.as_json())
-    if described.metadata is not None:
-        folder.write_json(METADATA, described.metadata.as_json())
+    if facts is not None:
+        folder.write_json(FACTS, facts.as_json())
+    if metadata is not None:
+        folder.write_json(METADATA, metadata.as_json())
 
 
 def _rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[ActualRow]:

@@ -1,10 +1,8 @@
 """plan: the differences judged, and given a digest that an approval can name."""
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 from quota_ops.desired.standstill import standstill
@@ -15,7 +13,6 @@ from quota_ops.model.guards import Past, judge
 from quota_ops.model.plan import Plan, by_risk
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.tables import ACTUAL, DESIRED
-from quota_ops.stages.forked import forked
 from quota_ops.stages.plan.earlier_runs import past_of
 from quota_ops.stages.plan.findings import leave_findings
 from quota_ops.store import decisions
@@ -29,14 +26,12 @@ def run(
     approvals: Path,
     allow: Mapping[str, str] | None = None,
     author: Author | None = None,
-    beside: ExitStack | None = None,
 ) -> Plan:
     """Leave plan.json, what can hurt most first, and findings.json.
 
     `allow` maps the name of a guard that `author` overrides to the reason, which is added to the
-    record in `approvals`; from there alone comes what overrides a guard. With `beside`, a plan that
-    goes on in a folder that keeps it is there when that is closed. Raises GuardsRefused, after the
-    plan is left, when a guard blocks that nobody overrode.
+    record in `approvals`; from there alone comes what overrides a guard. Raises GuardsRefused,
+    after the plan is left, when a guard blocks that nobody overrode.
     """
     _check_names(allow or {})
     plan, past = unjudged(folder), past_of(folder)
@@ -49,11 +44,7 @@ def run(
             who = author or Author(None, find_login())
             _record_overrides(folder, approvals, plan, allow, who)
             plan = _decided(folder, approvals, plan)
-    if beside is None or folder.kept is None or plan.refused:
-        folder.leave_plan(plan)
-    else:
-        folder.keep_plan(plan)
-        beside.enter_context(forked(partial(folder.leave_plan, plan)))
+    folder.leave_plan(plan)
     leave_findings(folder, plan)
     leave_origins(folder, plan.differences)
     refuse_unless_guards_pass(plan)

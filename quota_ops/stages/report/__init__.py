@@ -12,9 +12,7 @@ from quota_ops.report.audit import audit_record
 from quota_ops.report.data import as_json
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
-from quota_ops.report.summary import answer
 from quota_ops.report.text import as_text
-from quota_ops.stages.forked import forked
 from quota_ops.stages.report import end_record
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.run_folder import PAGE, REPORT, RunFolder
@@ -33,19 +31,11 @@ def run(folder: RunFolder, find: Callable[[str], Connection] = find_connection) 
     `find` looks up the connection to the audit topic by its name.
     """
     read = read_report(folder, _versions())
-    answer(read)  # both sides need it, and the rows behind it, and find them then
-    with forked(partial(_leave, folder, read, PAGE)):  # takes as long as all the rest
-        missed = end_record.run(folder, partial(audit_record, read), find)
-        report = read if missed == read.audit else replace(read, audit=missed)
-        _leave(folder, report, *(name for name in FORMS if name != PAGE))
-    if report is not read:
-        _leave(folder, report, PAGE)
+    missed = end_record.run(folder, partial(audit_record, read), find)
+    report = read if missed == read.audit else replace(read, audit=missed)
+    for name, form in FORMS.items():
+        folder.write_text(name, form(report))
     return folder.once(REPORT, lambda: report)
-
-
-def _leave(folder: RunFolder, report: Report, *names: str) -> None:
-    for name in names:
-        folder.write_text(name, FORMS[name](report))
 
 
 def _versions() -> tuple[tuple[str, str], ...]:
