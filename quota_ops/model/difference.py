@@ -87,7 +87,7 @@ class Difference(NamedTuple):
     run: str | None
     since: str | None
     hands_off: str | None
-    held: str | None = None
+    held: str | None
     memory: str | None = None
 
     @property

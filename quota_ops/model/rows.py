@@ -1,4 +1,4 @@
-"""Rows of the tables that stages fill themselves; the fields are the columns, in order."""
+"""Rows of the tables that stages fill themselves; `model.tables` derives their columns."""
 
 from typing import NamedTuple
 
@@ -76,6 +76,24 @@ class LedgerRow(NamedTuple):
     def id(self) -> Key:
         """Return entity and key."""
         return Key(self.entity, self.key)
+
+
+class ClusterRow(NamedTuple):
+    """A row of CLUSTERS: what decides about one cluster; times are ISO 8601, UTC."""
+
+    cluster: str
+    drift: str
+    clear_unmanaged: bool
+    superseded_from: str
+    cleared_from: str
+
+
+class HoldRow(NamedTuple):
+    """A row of HOLDS: an entity that a person holds."""
+
+    cluster: str
+    entity: str
+    held: str
 
 
 class BatchRow(NamedTuple):

@@ -1,15 +1,22 @@
-"""The tables that travel between stages: column names and types as plain data.
+"""The tables that travel between stages, each declared once: by the class of its rows.
 
 `cluster` is Kafka's cluster id everywhere, `entity` is the text of
 `quota_ops.model.entity`, values are in the key's own unit.
 """
 
 from dataclasses import dataclass
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
+from quota_ops.model.difference import Difference
+from quota_ops.model.rows import ActualRow, BatchRow, ClusterRow, DesiredRow, HoldRow, LedgerRow
 
 TEXT = "string"
 NUMBER = "double"
 COUNT = "int"
 FLAG = "boolean"
+
+_TYPES = {str: TEXT, float: NUMBER, int: COUNT, bool: FLAG}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,101 +50,46 @@ class Table:
         return tuple(column.name for column in self.columns)
 
 
-_KEY = (Column("cluster", TEXT), Column("entity", TEXT), Column("key", TEXT))
+def derive_table(name: str, row: type[Any], **spelled: str) -> Table:
+    """Derive a table from the named tuple of its rows: a column for each field, in order.
 
-DESIRED = Table(
-    "desired",
-    (
-        *_KEY,
-        Column("value", NUMBER),
-        Column("owner", TEXT, nullable=True),
-        Column("reason", TEXT, nullable=True),
-        Column("file", TEXT),
-        Column("line", COUNT),
-    ),
-)
+    A field that may be None is nullable, and one with a default was added later. `spelled` has
+    the names of columns whose fields cannot be called so.
+    """
+    columns = []
+    for field, hint in get_type_hints(row).items():
+        kinds = get_args(hint) or (hint,)
+        kind = next(one for one in kinds if one is not NoneType)
+        type_ = next(_TYPES[one] for one in kind.__mro__ if one in _TYPES)
+        is_added = field in row._field_defaults
+        columns.append(Column(spelled.get(field, field), type_, NoneType in kinds, is_added))
+    return Table(name, tuple(columns))
+
+
+DESIRED = derive_table("desired", DesiredRow)
 """What Git says: one row for each limit, with the place that asks for it."""
 
-ACTUAL = Table(
-    "actual",
-    (
-        *_KEY,
-        Column("value", NUMBER),
-        Column("in_scope", FLAG),
-        Column("hands_off", TEXT, nullable=True),
-    ),
-)
+ACTUAL = derive_table("actual", ActualRow)
 """What the cluster holds; `hands_off` says why a row is never written (protected, unknown)."""
 
-LEDGER = Table(
-    "ledger",
-    (
-        *_KEY,
-        Column("value", NUMBER, nullable=True),
-        Column("state", TEXT),
-        Column("owner", TEXT, nullable=True),
-        Column("file", TEXT, nullable=True),
-        Column("commit", TEXT, nullable=True),
-        Column("run", TEXT),
-        Column("at", TEXT),
-        Column("sequence", COUNT, nullable=True, added=True),
-    ),
-)
+LEDGER = derive_table("ledger", LedgerRow)
 """The rows that are ours. `state` is `verified`, or `intended` for a write that was about to be
 sent; a null value is an intended clear. A key has at most one row of each of these states. Beside
 them are rows that are only remembered, one for each value of a key: `superseded`, a write that may
 still arrive, and `cleared`, a value that a run cleared. `sequence` is the number of the run that
 wrote it; null for adopted rows, and for rows older than numbers are."""
 
-CLUSTERS = Table(
-    "clusters",
-    (
-        Column("cluster", TEXT),
-        Column("drift", TEXT),
-        Column("clear_unmanaged", FLAG),
-        Column("superseded_from", TEXT),
-        Column("cleared_from", TEXT),
-    ),
-)
+CLUSTERS = derive_table("clusters", ClusterRow)
 """What decides per cluster: the drift policy, whether unmanaged rows in scope are cleared, and from
 which time on (UTC) superseded writes and cleared rows of the ledger are remembered."""
 
-HOLDS = Table("holds", (Column("cluster", TEXT), Column("entity", TEXT), Column("held", TEXT)))
+HOLDS = derive_table("holds", HoldRow)
 """The entities that a person holds, one row each: `held` says until when, who and why."""
 
-DIFFERENCES = Table(
-    "differences",
-    (
-        *_KEY,
-        Column("kind", TEXT),
-        Column("action", TEXT),
-        Column("before", NUMBER, nullable=True),
-        Column("after", NUMBER, nullable=True),
-        Column("verified", NUMBER, nullable=True),
-        Column("owner", TEXT, nullable=True),
-        Column("reason", TEXT, nullable=True),
-        Column("file", TEXT, nullable=True),
-        Column("line", COUNT, nullable=True),
-        Column("commit", TEXT, nullable=True),
-        Column("run", TEXT, nullable=True),
-        Column("since", TEXT, nullable=True),
-        Column("hands_off", TEXT, nullable=True),
-        Column("held", TEXT, nullable=True),
-        Column("memory", TEXT, nullable=True, added=True),
-    ),
-)
+DIFFERENCES = derive_table("differences", Difference)
 """Each row on which the three sides do not agree: `before` the cluster's value, `after` Git's,
 `verified` the value that the ledger knows; `commit`, `run` and `since` of the ledger's row.
 `memory` is `superseded` or `cleared` where that row is one that the ledger only remembers."""
 
-BATCHES = Table(
-    "batches",
-    (
-        Column("cluster", TEXT),
-        Column("batch", COUNT),
-        *_KEY[1:],
-        Column("before", NUMBER, nullable=True),
-        Column("after", NUMBER, nullable=True),
-    ),
-)
+BATCHES = derive_table("batches", BatchRow)
 """What is sent, in which request: a null `after` clears the key; an entity is in one batch."""

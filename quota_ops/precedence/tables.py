@@ -5,42 +5,15 @@ from typing import NamedTuple
 
 from quota_ops.model.entity import CLIENT_ID, USER
 from quota_ops.model.rows import StoredQuota
-from quota_ops.model.tables import COUNT, NUMBER, TEXT, Column, Table
+from quota_ops.model.tables import derive_table
 from quota_ops.precedence.resolution import CLIENT_KEYS, level_of
 
-CLIENTS = Table(
-    "clients", (Column(USER, TEXT, nullable=True), Column(CLIENT_ID, TEXT, nullable=True))
-)
-"""Who is asked for; no user is ANONYMOUS, and no client id is what a client sends that has none."""
 
-LIMITS = Table(
-    "limits",
-    (
-        Column("key", TEXT),
-        Column("rank", COUNT),
-        Column("user_name", TEXT, nullable=True),
-        Column("client_id", TEXT, nullable=True),
-        Column("entity", TEXT),
-        Column("value", NUMBER),
-    ),
-)
-"""Every stored limit for users and client ids by the rank of its level; null is a default."""
+class ClientRow(NamedTuple):
+    """A row of CLIENTS."""
 
-RESOLVED = Table(
-    "resolved",
-    (
-        *CLIENTS.columns,
-        Column("key", TEXT),
-        Column("value", NUMBER, nullable=True),
-        Column("level", TEXT, nullable=True),
-        Column("rank", COUNT, nullable=True),
-        Column("entity", TEXT, nullable=True),
-        Column("shared_by_user", TEXT),
-        Column("shared_by_client_id", TEXT),
-    ),
-)
-"""What holds for each client and key, nothing (null) being unlimited; whoever has the same
-`shared_by` columns shares the limit, and an empty one is everybody."""
+    user: str | None
+    client_id: str | None
 
 
 class LimitRow(NamedTuple):
@@ -52,6 +25,31 @@ class LimitRow(NamedTuple):
     client_id: str | None
     entity: str
     value: float
+
+
+class ResolvedRow(NamedTuple):
+    """A row of RESOLVED."""
+
+    user: str | None
+    client_id: str | None
+    key: str
+    value: float | None
+    level: str | None
+    rank: int | None
+    entity: str | None
+    shared_by_user: str
+    shared_by_client_id: str
+
+
+CLIENTS = derive_table("clients", ClientRow, client_id=CLIENT_ID)
+"""Who is asked for; no user is ANONYMOUS, and no client id is what a client sends that has none."""
+
+LIMITS = derive_table("limits", LimitRow)
+"""Every stored limit for users and client ids by the rank of its level; null is a default."""
+
+RESOLVED = derive_table("resolved", ResolvedRow, client_id=CLIENT_ID)
+"""What holds for each client and key, nothing (null) being unlimited; whoever has the same
+`shared_by` columns shares the limit, and an empty one is everybody."""
 
 
 def limit_rows(stored: Iterable[StoredQuota]) -> list[LimitRow]:

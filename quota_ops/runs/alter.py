@@ -170,7 +170,7 @@ def _judge(batches: Batches, policy: Policy) -> Iterator[GuardFinding]:
         Difference(
             *(row.cluster, row.entity, row.key, Kind.UNMANAGED),
             *(Action.CLEAR if row.after is None else Action.SET, row.before, row.after),
-            *(None,) * 9,
+            *(None,) * 10,
         )
         for batch in batches.values()
         for row in batch

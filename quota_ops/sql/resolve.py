@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from io import TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import StoredQuota
 from quota_ops.precedence.resolution import CLIENT_KEYS
-from quota_ops.precedence.tables import CLIENTS, LIMITS, RESOLVED, limit_rows
+from quota_ops.precedence.tables import CLIENTS, LIMITS, RESOLVED, ResolvedRow, limit_rows
 from quota_ops.store import local, parquet
 
 CLIENT_FILES = (".csv", ".jsonl", ".parquet")
@@ -46,13 +46,13 @@ def resolve_clients(
 
 def resolved_rows(
     engine: Resolver, stored: Iterable[StoredQuota], clients: Path
-) -> list[tuple[Any, ...]]:
+) -> list[ResolvedRow]:
     """The rows of RESOLVED, in order of user, client id and key, for clients that are few."""
     with TemporaryDirectory(prefix="quota-ops-") as folder:
         destination = Path(folder) / RESOLVED.file
         resolve_clients(engine, stored, clients, destination)
         rows = parquet.conform(RESOLVED, pq.read_table(destination), RESOLVED.name)
-    return sorted(parquet.to_rows(rows))
+    return sorted(map(ResolvedRow._make, parquet.to_rows(rows)))
 
 
 def check_destination(destination: Path, clients: Path) -> None:

@@ -67,7 +67,7 @@ class SparkEngine:
         if clients.suffix == ".csv":
             rows = read.csv(place, header=True, quote='"', escape='"', multiLine=True)
         elif clients.suffix == ".jsonl":
-            rows = read.json(place, schema="`user` STRING, `client-id` STRING")
+            rows = read.json(place, schema=", ".join(f"`{name}` STRING" for name in CLIENTS.names))
         else:
             rows = read.parquet(place)
         return rows.select(*(rows[f"`{name}`"].cast("string") for name in CLIENTS.names))

@@ -12,7 +12,7 @@ from quota_ops.model.filter import EntityFilter
 from quota_ops.model.hold import Hold, hold_on, in_force
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.quota import same
-from quota_ops.model.rows import BatchRow
+from quota_ops.model.rows import BatchRow, HoldRow
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.store import local
 from quota_ops.store.login import find_login
@@ -67,9 +67,7 @@ def holds_now(folder: Path) -> tuple[Hold, ...]:
     return in_force(read(folder), datetime.now(UTC))
 
 
-def held_entities(
-    folder: RunFolder, cluster_id: str, lasting: Sequence[Hold]
-) -> Iterator[tuple[str, str, str]]:
+def held_entities(folder: RunFolder, cluster_id: str, lasting: Sequence[Hold]) -> Iterator[HoldRow]:
     """The rows of HOLDS: each entity that Git, the cluster or the ledger knows and a hold is on."""
     if not lasting:
         return
@@ -78,7 +76,7 @@ def held_entities(
     for text in sorted(texts):
         hold = hold_on(lasting, Entity.parse(text))
         if hold is not None:
-            yield cluster_id, text, hold.text
+            yield HoldRow(cluster_id, text, hold.text)
 
 
 def without_held(

@@ -45,7 +45,7 @@ def differences(case: Mapping[str, Any]) -> Iterator[Difference]:
         for entity, values in rows.items():
             for key, value in values.items():
                 where = (CLUSTER_ID, entity, key, *judged)
-                yield Difference(*where, float(value), None, *(None,) * 9)
+                yield Difference(*where, float(value), None, *(None,) * 10)
 
 
 @pytest.mark.parametrize("case", CASES)

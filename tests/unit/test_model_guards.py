@@ -36,7 +36,7 @@ def difference(row: dict[str, Any]) -> Difference:
         after,
         None,
         row.get("owner"),
-        *(None,) * 7,
+        *(None,) * 8,
         memory=row.get("memory"),
     )._replace(run="run-1")
 

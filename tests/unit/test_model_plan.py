@@ -15,7 +15,7 @@ from quota_ops.model.plan import Plan, approves, by_risk, change_share, digest, 
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy
 
 POLICY = Policy("demo", "MkU3OEVBNTcwNTJENDM2Qg", "demo")
-NOTHING = (None,) * 9
+NOTHING = (None,) * 10
 
 
 def row(

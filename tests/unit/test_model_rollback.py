@@ -56,7 +56,7 @@ def test_what_no_plan_writes_stays(
 ) -> None:
     """A row that the diff only reports is left, with the reason; one that was left stays so."""
     moved = ROW._replace(key="consumer_byte_rate", left="moved")
-    row = Difference("id", ENTITY, KEY, kind, action, 15.0, 10.0, *(None,) * 9)
+    row = Difference("id", ENTITY, KEY, kind, action, 15.0, 10.0, *(None,) * 10)
 
     planned = rollback(ROW, moved).planned([row._replace(**also)])
 

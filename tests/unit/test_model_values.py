@@ -18,12 +18,23 @@ from quota_ops.model.progress import SILENT
 from quota_ops.model.report import STAGES
 from quota_ops.model.rollback import Undone
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, Key, LedgerRow
-from quota_ops.model.tables import ACTUAL, BATCHES, CLUSTERS, DESIRED, DIFFERENCES, LEDGER, Table
+from quota_ops.model.tables import (
+    ACTUAL,
+    BATCHES,
+    CLUSTERS,
+    DESIRED,
+    DIFFERENCES,
+    HOLDS,
+    LEDGER,
+    TEXT,
+    Column,
+)
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict, behind
+from quota_ops.precedence.tables import CLIENTS, LIMITS, RESOLVED
 from tests.unit.report_sample import PLANNED
 
 ROW = Difference(
-    "id", "user=a", "k", Kind.PENDING, Action.SET, 1.0, 2.0, None, None, None, *(None,) * 6
+    "id", "user=a", "k", Kind.PENDING, Action.SET, 1.0, 2.0, None, None, None, *(None,) * 7
 )
 
 
@@ -68,31 +79,37 @@ def test_rows_of_a_batch_become_one_alteration_per_entity() -> None:
     assert alterations([]) == ()
 
 
-@pytest.mark.parametrize(
-    ("table", "row"),
-    [
-        (DESIRED, DesiredRow),
-        (ACTUAL, ActualRow),
-        (LEDGER, LedgerRow),
-        (DIFFERENCES, Difference),
-        (BATCHES, BatchRow),
-    ],
-)
-def test_rows_have_the_columns_of_their_table(table: Table, row: type[tuple[object, ...]]) -> None:
-    """The fields of a row are the columns of its table, in order."""
-    assert tuple(inspect.signature(row).parameters) == table.names
-    assert table.file == f"{table.name}.parquet"
+TABLES = """
+desired: cluster entity key value:double owner? reason? file line:int
+actual: cluster entity key value:double in_scope:boolean hands_off?
+ledger: cluster entity key value:double? state owner? file? commit? run at sequence:int?+
+clusters: cluster drift clear_unmanaged:boolean superseded_from cleared_from
+holds: cluster entity held
+differences: cluster entity key kind action before:double? after:double? verified:double? owner?
+ reason? file? line:int? commit? run? since? hands_off? held? memory?+
+batches: cluster batch:int entity key before:double? after:double?
+clients: user? client-id?
+limits: key rank:int user_name? client_id? entity value:double
+resolved: user? client-id? key value:double? level? rank:int? entity? shared_by_user
+ shared_by_client_id
+"""
 
 
-def test_a_table_of_clusters_says_what_decides() -> None:
-    """The diff reads of a policy only these."""
-    assert CLUSTERS.names == (
-        "cluster",
-        "drift",
-        "clear_unmanaged",
-        "superseded_from",
-        "cleared_from",
-    )
+def test_columns_of_stored_tables() -> None:
+    """Files of earlier versions have these columns: text without a type, `?` null, `+` added."""
+    tables = (DESIRED, ACTUAL, LEDGER, CLUSTERS, HOLDS, DIFFERENCES, BATCHES)
+    lines = [
+        f"{table.name}: {' '.join(map(_format_column, table.columns))}"
+        for table in (*tables, CLIENTS, LIMITS, RESOLVED)
+    ]
+
+    assert lines == TABLES.strip().replace("\n ", " ").split("\n")
+    assert LEDGER.file == "ledger.parquet"
+
+
+def _format_column(column: Column) -> str:
+    kind = "" if column.type == TEXT else f":{column.type}"
+    return f"{column.name}{kind}{'?' * column.nullable}{'+' * column.added}"
 
 
 def test_what_a_broker_is_behind() -> None:

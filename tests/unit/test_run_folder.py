@@ -121,7 +121,7 @@ def test_policy_and_outcomes_come_back(folder: RunFolder) -> None:
 
 def test_tables_come_back(folder: RunFolder) -> None:
     """Differences with their kind and action, batches by their number, in order."""
-    one = Difference("id", "user=a", "k", Kind.GONE, Action.FORGET, *(None,) * 11)
+    one = Difference("id", "user=a", "k", Kind.GONE, Action.FORGET, *(None,) * 12)
     rows = [
         BatchRow("id", 2, "user=a", "k", None, 1.0),
         BatchRow("id", 1, "user=b", "k", None, 1.0),

@@ -151,7 +151,7 @@ def test_every_number_has_a_place_in_json(value: float | None) -> None:
 PLAN = Plan(
     Policy("demo", "id", "demo"),
     "c0ffee",
-    (Difference("id", "e", "k", Kind.PENDING, Action.SET, 1.0, 2.0, *(None,) * 9),),
+    (Difference("id", "e", "k", Kind.PENDING, Action.SET, 1.0, 2.0, *(None,) * 10),),
     (),
     *(1, 1, 1),
     None,

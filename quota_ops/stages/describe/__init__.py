@@ -23,7 +23,7 @@ from quota_ops.model.registration import (
     find_absent,
     find_needless,
 )
-from quota_ops.model.rows import ActualRow, StoredQuota
+from quota_ops.model.rows import ActualRow, ClusterRow, StoredQuota
 from quota_ops.model.tables import ACTUAL, CLUSTERS, HOLDS, LEDGER
 from quota_ops.stages.describe.confirmation import confirmed
 from quota_ops.store import claims, ledger, ledger_end
@@ -63,7 +63,7 @@ def run(
     was_verified = verified and ledger.applied(known.table)[0] is not None
     clears = policy.clear_unmanaged and was_verified
     first = remembered_from(policy.memory, datetime.fromisoformat(folder.about()["started"]))
-    decides = (policy.cluster_id, policy.drift.value, clears, first[SUPERSEDED], first[CLEARED])
+    decides = ClusterRow(policy.cluster_id, policy.drift, clears, first[SUPERSEDED], first[CLEARED])
     folder.write_table(CLUSTERS, [decides])
     folder.write_json(
         DESCRIBED,
