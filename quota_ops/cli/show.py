@@ -46,7 +46,7 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
         ahead = [line(words, Tone.CHANGE) for words in afterwards(report.rollback, report.cluster)]
         show((line(), *rollback_screen(report.rollback), *ahead, line()))
     if report.applied:
-        show(screens.apply_screen(report))
+        show(screens.apply_screen(report, most=MOST))
     if report.brokers:
         last: Screen = ()
         if command == "verify":

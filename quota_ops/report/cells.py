@@ -161,6 +161,8 @@ def _person(kind: str, name: str | None, *, alone: bool) -> tuple[str, str]:
 
 def answer(row: ReportRow, *, read_back: bool) -> str:
     """What the brokers said of the row; `read_back` says that verify asked them."""
+    if row.verdict is not None and row.verdict.verdict is Verdict.UNANSWERED and row.applied:
+        return f"{outcome_words(row.applied)}; no broker answered afterwards"
     if row.verdict is not None:
         return shown(_seen(row.verdict))
     if row.applied is not None:
@@ -201,11 +203,11 @@ def trouble(row: ReportRow) -> str:
 
 def trouble_word(row: ReportRow) -> str:
     """The same in two words at most: `refused`, `not read back`."""
-    if row.verdict is not None:
-        return "not read back" if row.verdict.verdict is Verdict.DIFFERS else "unanswered"
+    if row.verdict is not None and row.verdict.verdict is Verdict.DIFFERS:
+        return "not read back"
     outcome = row.applied or row.validated
     if outcome is None or outcome.status in MEANT:
-        return ""
+        return "unanswered" if row.verdict is not None else ""
     return outcome.status.replace("_", " ")
 
 

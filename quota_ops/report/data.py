@@ -28,8 +28,10 @@ def as_json(report: Report) -> str:
     answer          word (Yes, Not yet, No, Unknown; of a run without a plan Altered, Not altered,
                     Adopted, Released) and sentence
     counts          how many quotas stand where when the run is over. `changed` were set or
-                    cleared by this run; those that were set are in `in_sync` too. null is what the
-                    run did not look at: verify of a cluster compares no more than Git describes
+                    cleared by this run, `found` were there before it sent anything; those that are
+                    set are in `in_sync` too. `unread` were not changed, and no broker answered
+                    afterwards. null is what the run did not look at: verify of a cluster compares
+                    no more than Git describes
     verified        how many rows every answering broker holds as they should be
     stages          stage, status, seconds, message
     plan            digest, desired, actual, in_sync, batches, ledger, holds (who, until, by,
@@ -92,7 +94,12 @@ def _counts(report: Report) -> dict[str, int | None]:
         counts |= {one.name.lower(): number for one, number in standings(report).items()}
         counts["in_sync"] = count_in_sync(report)
     elif report.brokers:
-        counts |= {"in_sync": report.verified, "unsettled": len(report.verdicts)}
+        count = standings(report)
+        counts |= {
+            "in_sync": report.verified,
+            "unsettled": count[Standing.UNSETTLED],
+            "unread": count[Standing.UNREAD],
+        }
     return counts
 
 

@@ -14,12 +14,12 @@ from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.report import Report
 from quota_ops.model.text import counted
 from quota_ops.report import cells
+from quota_ops.report.brokers import broker_words
 from quota_ops.report.findings import EXPLAINED, FEW, more_words
 from quota_ops.report.remarks import (
     NO_LEDGER,
     allow,
     approval_words,
-    broker_words,
     holds_words,
     stage_lines,
     standstill_words,

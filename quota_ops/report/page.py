@@ -7,15 +7,13 @@ from quota_ops.findings.codes import CODES, Severity
 from quota_ops.findings.silences import spoken
 from quota_ops.model.commit import Provenance
 from quota_ops.model.report import Report
+from quota_ops.report.brokers import broker_answer, broker_id, broker_words
 from quota_ops.report.findings import EXPLAINED, MOST, more_words
 from quota_ops.report.page_parts import MEANING, PageRow, bar, choices, headings, page_row, style
 from quota_ops.report.remarks import (
     NO_LEDGER,
     allow,
     approval_words,
-    broker_answer,
-    broker_id,
-    broker_words,
     holds_words,
     in_airflow,
     stage_lines,

@@ -22,6 +22,8 @@ class BarPart(NamedTuple):
 MEANING = {
     Standing.IN_SYNC: "the cluster holds what Git says",
     Standing.CHANGED: "the broker took it; verify, where it ran, saw no broker hold anything else",
+    Standing.FOUND: "the cluster had it before this run sent anything",
+    Standing.UNREAD: "this run did not change it, and no broker answered afterwards",
     Standing.PENDING: "waits to be set or cleared",
     Standing.DRIFTED: "changed on the cluster behind Git's back",
     Standing.RETURNED: "has the value of an earlier run again",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.progress import ConcurrentWrite
 from quota_ops.model.verification import BrokerAnswer
-from quota_ops.report.remarks import broker_words, brokers_words
+from quota_ops.report.brokers import broker_words, brokers_words
 from quota_ops.report.screen import GAP
 from quota_ops.report.wording import shown
 

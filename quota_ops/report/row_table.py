@@ -11,6 +11,8 @@ Columns = dict[str, Callable[[ReportRow], Span]]
 _TONES = {
     Standing.IN_SYNC: Tone.OK,
     Standing.CHANGED: Tone.OK,
+    Standing.FOUND: Tone.OK,
+    Standing.UNREAD: Tone.CONTEXT,
     Standing.PENDING: Tone.CHANGE,
     Standing.DRIFTED: Tone.CHANGE,
     Standing.RETURNED: Tone.CHANGE,

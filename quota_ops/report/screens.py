@@ -12,12 +12,11 @@ from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.quota import format_limit
 from quota_ops.model.report import Report
 from quota_ops.model.text import counted, plural
+from quota_ops.report.brokers import broker_words, brokers_words
 from quota_ops.report.cells import trouble
 from quota_ops.report.findings import FEW, excerpt, finding_lines
 from quota_ops.report.remarks import (
     NO_LEDGER,
-    broker_words,
-    brokers_words,
     guards_words,
     holds_words,
     is_accepted,
@@ -27,7 +26,7 @@ from quota_ops.report.remarks import (
 )
 from quota_ops.report.row_table import plan_table
 from quota_ops.report.screen import Line, Screen, Span, Tone, line
-from quota_ops.report.standing import Section, Standing, not_read_back, report_rows
+from quota_ops.report.standing import ReportRow, Section, Standing, not_read_back, report_rows
 from quota_ops.report.summary import stopped_stages
 from quota_ops.report.wording import at_commit, duration, shown
 
@@ -147,15 +146,16 @@ def guard_line(guard: GuardFinding) -> Line:
     return (Span(guard.guard, tone), Span(f": {guard.message}{passed}"))
 
 
-def apply_screen(report: Report) -> Screen:
-    """How many keys met which answer, and below it each row that is unsettled."""
+def apply_screen(report: Report, *, most: int) -> Screen:
+    """How many keys met which answer, and below it the rows that are unsettled, `most` of them."""
     keys: Counter[str] = Counter()
     for outcome in report.applied:
         keys[outcome.status] += len(outcome.keys)
     total = ", ".join(f"{number:,} {status.replace('_', ' ')}" for status, number in keys.items())
     rows = [row for row in report_rows(report) if row.standing is Standing.UNSETTLED]
     tone = Tone.OK if MEANT.issuperset(keys) else Tone.REFUSAL
-    return (line(f"applied: {total or 'nothing'}", tone), *plan_table(rows))
+    more = [_more(rows, most)] if rows[most:] else []
+    return (line(f"applied: {total or 'nothing'}", tone), *plan_table(rows[:most]), *more)
 
 
 def verify_screen(report: Report) -> Screen:
@@ -177,8 +177,11 @@ def verdicts_screen(report: Report, *, most: int) -> Screen:
         )
         for row in rows[:most]
     )
-    more = [line(f"… and {len(rows) - most:,} more", Tone.CONTEXT)] if rows[most:] else []
-    return (*wrong, *more)
+    return (*wrong, *([_more(rows, most)] if rows[most:] else []))
+
+
+def _more(rows: Sequence[ReportRow], most: int) -> Line:
+    return line(f"… and {len(rows) - most:,} more", Tone.CONTEXT)
 
 
 def verified_line(report: Report) -> Line:
@@ -209,6 +212,8 @@ def finished_line(report: Report, place: str) -> Line:
     parts = [f"applied {_keys(now)} in {seconds}" if now else f"nothing applied in {seconds}"]
     if before:
         parts.append(f"written before: {_keys(before)}")
+    if found := [one for one in report.applied if one.status is Status.ALREADY]:
+        parts.append(f"there already: {_keys(found)}")
     if report.brokers:
         parts.append(brokers_words(report.brokers))
     whole = MEANT.issuperset(one.status for one in report.applied) and all(

@@ -20,7 +20,7 @@ from quota_ops.model.plan import Plan
 from quota_ops.model.report import Origin, Report, StageStatus
 from quota_ops.model.rows import DesiredRow, Key
 from quota_ops.model.stricter import left_alone_before
-from quota_ops.model.verification import RowVerdict
+from quota_ops.model.verification import RowVerdict, Verdict
 
 
 class Standing(StrEnum):
@@ -30,6 +30,10 @@ class Standing(StrEnum):
     """The cluster holds what Git says, and did before this run."""
     CHANGED = "changed by this run"
     """The broker took it; verify, where it ran, saw no broker hold anything else."""
+    FOUND = "already as planned"
+    """The cluster had it before this run sent anything, so nothing was written."""
+    UNREAD = "not read back"
+    """This run did not change it, and no broker answered afterwards; only counted, never a row."""
     PENDING = "pending"
     """Waits to be set or cleared."""
     DRIFTED = "drifted"
@@ -116,15 +120,15 @@ def report_rows(report: Report) -> tuple[ReportRow, ...]:
     """Every row that differs or that a broker disagrees on, what can hurt most first."""
     verdicts = {one.id: one for one in report.verdicts}
     rows = _planned(report, report.plan, verdicts) if report.plan else []
-    cluster = report.cluster_id or ""
-    asked = report.asked
-    return (*(_unplanned(cluster, one, asked.get(key)) for key, one in verdicts.items()), *rows)
+    cluster, asked = report.cluster_id or "", report.asked
+    differ = (one for one in verdicts.values() if one.verdict is Verdict.DIFFERS)
+    return (*(_unplanned(cluster, one, asked.get(one.id)) for one in differ), *rows)
 
 
 def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> list[ReportRow]:
     """The rows of a plan; takes their verdicts out of `verdicts`."""
     applied, validated = _by_row(report.applied), _by_row(report.validated)
-    forgets = report.writes and bool(report.brokers)
+    forgets = report.writes and any(one.behind is not None for one in report.brokers)
     spoke, judged_by = [one.guard for one in plan.refused], plan.judged_by
     left_alone = left_alone_before(plan.policy, plan.applied)
     freed = Guard.UNPROTECTED in spoke
@@ -157,7 +161,9 @@ def _standing(
     forgets: bool,
 ) -> Standing:
     outcome, written = applied or validated, bool(applied and applied.status in DONE)
-    wrong = verdict and (written or row.action not in WRITES)
+    wrong = verdict and (
+        written or (row.action not in WRITES and verdict.verdict is Verdict.DIFFERS)
+    )
     if wrong or (outcome and outcome.status in _TROUBLE):
         return Standing.UNSETTLED
     if row.action is Action.HELD or (outcome and outcome.status is Status.HELD):
@@ -166,8 +172,8 @@ def _standing(
         return Standing.DRIFTED if row.is_drift and not forgets else Standing.FORGOTTEN
     if row.action not in WRITES:
         return _REPORTED.get(row.kind, Standing.UNMANAGED)
-    if written:
-        return Standing.CHANGED
+    if applied and written:
+        return Standing.CHANGED if applied.was_written else Standing.FOUND
     return _NOT_WRITTEN.get(row.kind, Standing.PENDING)
 
 
@@ -204,7 +210,7 @@ def _unplanned(cluster: str, verdict: RowVerdict, asked: DesiredRow | None) -> R
 def count_in_sync(report: Report) -> int:
     """How many quotas of Git the cluster holds when the run is over, as far as it was seen."""
     written = sum(
-        row.standing is Standing.CHANGED and row.difference.target is not None
+        row.standing in {Standing.CHANGED, Standing.FOUND} and row.difference.target is not None
         for row in report_rows(report)
     )
     unseen = sum(row.difference.target is not None for row in not_read_back(report))
@@ -215,9 +221,14 @@ def count_in_sync(report: Report) -> int:
 def standings(report: Report) -> Mapping[Standing, int]:
     """How many rows stand where, in the order of the bar; each standing is there, 0 or more."""
     counts = dict.fromkeys(Standing, 0)
+    unread = {one.id for one in report.verdicts if one.verdict is Verdict.UNANSWERED}
     moved = 0
     for row in report_rows(report):
         counts[row.standing] += 1
-        moved += row.difference.kind is Kind.IN_SYNC and row.standing is Standing.UNSETTLED
-    counts[Standing.IN_SYNC] = report.plan.in_sync - moved if report.plan else report.verified
-    return counts
+        if row.difference.kind is not Kind.IN_SYNC:
+            unread.discard(row.difference.id)
+        elif row.standing is Standing.UNSETTLED:
+            moved += 1
+    counts[Standing.UNREAD] = len(unread)
+    in_sync = report.plan.in_sync - moved - len(unread) if report.plan else report.verified
+    return counts | {Standing.IN_SYNC: in_sync}

@@ -6,11 +6,10 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from quota_ops.model.outcome import Status
 from quota_ops.model.report import STOPPED, Report, StageResult, StageStatus, has_not_ended
 from quota_ops.model.text import counted, plural
+from quota_ops.report.brokers import brokers_words
 from quota_ops.report.cells import trouble_word
-from quota_ops.report.remarks import brokers_words
 from quota_ops.report.standing import (
     ReportRow,
     Standing,
@@ -85,14 +84,20 @@ def _uncompared(report: Report, cluster: str) -> Answer:
 
 
 def _agreed(report: Report, cluster: str) -> str:
+    part = ", as far as it was compared" if report.plan is None and _left(report) else ""
     if report.rollback is None and report.commit is None:
         uncommitted = report.provenance.uncommitted
         why = "which are not all committed" if uncommitted else "of no known commit"
-        return f"{cluster} holds what the files say, {why}"
+        return f"{cluster} holds what the files say, {why}{part}"
     if report.rollback is None:
-        return f"{cluster} holds what Git says"
+        return f"{cluster} holds what Git says{part}"
     left = "has been rolled back" if report.applied else "left nothing to roll back"
     return f"run {shown(report.rollback.run)} {left} on {cluster}"
+
+
+def _left(report: Report) -> int:
+    """How many rows verify left out, because somebody holds them or the run did."""
+    return max((one.left for one in report.brokers), default=0)
 
 
 def _moved(cluster: str, count: Mapping[Standing, int]) -> str:
@@ -142,7 +147,10 @@ def _details(
         yield f"{counted(len(unseen), 'change')} {were} written and not read back"
     else:
         yield from _made(rows)
-    desired = report.plan.desired if report.plan else report.verified + len(report.verdicts)
+    if unread := count[Standing.UNREAD]:
+        yield f"{unread:,} not read back"
+    compared = report.verified + len(report.verdicts)
+    desired = report.plan.desired if report.plan else compared + _left(report)
     yield f"{count_in_sync(report):,} of {counted(desired, 'quota')} in sync"
     if report.rollback and (left := len(report.rollback.left)):
         yield f"{counted(left, 'change')} left as {plural(left, 'it is', 'they are')}"
@@ -152,11 +160,10 @@ def _details(
 
 
 def _made(rows: Sequence[ReportRow]) -> Iterator[str]:
-    changed = (row.applied for row in rows if row.standing is Standing.CHANGED)
-    ended = Counter(one.status for one in changed if one is not None)
-    if made := ended[Status.ACCEPTED]:
+    ended = Counter(row.standing for row in rows)
+    if made := ended[Standing.CHANGED]:
         yield f"{counted(made, 'change')} made by this run"
-    if found := ended[Status.ALREADY]:
+    if found := ended[Standing.FOUND]:
         yield f"{counted(found, 'change')} {plural(found, 'was', 'were')} there already"
 
 

@@ -112,3 +112,29 @@ def test_what_was_written_before_is_not_claimed_again(
             "nothing applied in TIME; written before: 2 keys on 2 entities; "
             f"{read_back}report: ROOT/store/runs/demo/RUN/report.html\n"
         )
+
+
+def test_a_plan_that_somebody_else_wrote_first_changed_nothing(lab: Lab) -> None:
+    """Whatever tells of the run counts no change, and there is none to roll back."""
+    folder = lab.run("plan")
+    lab.put(STATE)
+
+    ended = lab.cli("reconcile", "--run", str(folder.path), "--approve", folder.plan()[1])
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert masked(ended.stdout, lab).endswith(
+        "applied: 2 already\nbroker 1 agrees\n"
+        "nothing applied in TIME; there already: 2 keys on 2 entities; 1 of 1 broker agrees; "
+        "report: ROOT/store/runs/demo/RUN/report.html\n"
+    )
+    (listed,) = json.loads(lab.cli("runs", "demo", "--format", "json").stdout)
+    shown = json.loads(lab.cli("show", str(folder.path), "--format", "json").stdout)
+    counts = {name: number for name, number in shown["counts"].items() if number}
+    assert (listed["changes"], counts) == (0, {"in_sync": 2, "found": 2})
+    assert listed["sentence"].startswith(
+        "Yes: demo holds what the files say, of no known commit; 2 changes were there already; "
+    )
+    assert "Changed" not in lab.cli("show", str(folder.path)).stdout
+    undone = lab.cli("rollback", str(folder.path), "--reason", "INC-31")
+    assert (undone.returncode, undone.stdout) == (1, "")
+    assert "changed nothing by a plan, so there is nothing to roll back" in undone.stderr

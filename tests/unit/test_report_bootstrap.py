@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer, RowVerdict, Verdict
+from quota_ops.report.brokers import broker_words, brokers_words
 from quota_ops.report.cells import answer
 from quota_ops.report.page import as_html
-from quota_ops.report.remarks import broker_words, brokers_words
 from quota_ops.report.screen import plain
 from quota_ops.report.screens import finished_line, verified_line
 from quota_ops.report.standing import report_rows

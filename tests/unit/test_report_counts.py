@@ -149,7 +149,11 @@ def test_what_a_run_did_not_look_at_is_not_counted() -> None:
     nothing = replace(PLANNED, plan=None, validated=())
     unknown = dict.fromkeys((one.name.lower() for one in Standing), None)
 
-    assert json.loads(as_json(verified))["counts"] == unknown | {"in_sync": 24, "unsettled": 0}
+    assert json.loads(as_json(verified))["counts"] == unknown | {
+        "in_sync": 24,
+        "unsettled": 0,
+        "unread": 0,
+    }
     assert json.loads(as_json(nothing))["counts"] == unknown
 
 

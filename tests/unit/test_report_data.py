@@ -46,6 +46,8 @@ def test_head() -> None:
         {
             "in_sync": 410,
             "changed": 1,
+            "found": 0,
+            "unread": 0,
             "pending": 0,
             "drifted": 0,
             "returned": 0,

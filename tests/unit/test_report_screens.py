@@ -74,9 +74,10 @@ def test_a_run_without_a_plan_has_no_plan_screen() -> None:
 def test_refusals_stand_under_their_rows() -> None:
     """A refusal is told in the broker's words with the line that asked for it."""
     assert (
-        plain(apply_screen(TROUBLED)).splitlines()[0] == "applied: 2 accepted, 1 refused, 1 unknown"
+        plain(apply_screen(TROUBLED, most=9)).splitlines()[0]
+        == "applied: 2 accepted, 1 refused, 1 unknown"
     )
-    assert [line.strip() for line in plain(apply_screen(TROUBLED)).splitlines()[3::2]] == [
+    assert [line.strip() for line in plain(apply_screen(TROUBLED, most=9)).splitlines()[3::2]] == [
         "unknown: no answer came [payments.yaml:12]",
         "refused: Quotas of etl are frozen. (POLICY_VIOLATION) [etl.yaml]",
         "broker 3 holds 10 MiB/s [payments.yaml:8]",

@@ -44,6 +44,7 @@ def report_of(row: Difference, **more: object) -> Report:
     return replace(PLANNED, **changes)  # type: ignore[arg-type]
 
 
+UNANSWERED = (RowVerdict(SET.entity, SET.key, 2.0, Verdict.UNANSWERED),)
 DIFFERS = (RowVerdict(SET.entity, SET.key, 2.0, Verdict.DIFFERS, ((1, 1.0),)),)
 
 
@@ -55,8 +56,8 @@ DIFFERS = (RowVerdict(SET.entity, SET.key, 2.0, Verdict.DIFFERS, ((1, 1.0),)),)
         (report_of(SET, applied=answered(Status.ACCEPTED, SET)), Standing.CHANGED, Section.CHANGE),
         (
             report_of(REPAIR, applied=answered(Status.ALREADY, SET)),
-            Standing.CHANGED,
-            Section.CHANGE,
+            Standing.FOUND,
+            Section.REST,
         ),
         (report_of(SET, applied=answered(Status.STALE, SET)), Standing.UNSETTLED, Section.PERSON),
         (report_of(SET, applied=answered(Status.UNKNOWN, SET)), Standing.UNSETTLED, Section.PERSON),
@@ -68,6 +69,11 @@ DIFFERS = (RowVerdict(SET.entity, SET.key, 2.0, Verdict.DIFFERS, ((1, 1.0),)),)
         ),
         (
             report_of(SET, applied=answered(Status.ACCEPTED, SET), verdicts=DIFFERS),
+            Standing.UNSETTLED,
+            Section.PERSON,
+        ),
+        (
+            report_of(SET, applied=answered(Status.ACCEPTED, SET), verdicts=UNANSWERED),
             Standing.UNSETTLED,
             Section.PERSON,
         ),
@@ -111,6 +117,8 @@ def test_a_row_that_only_some_brokers_hold_is_told_though_it_was_no_difference()
     assert standings(report) == {
         Standing.IN_SYNC: 408,
         Standing.CHANGED: 4,
+        Standing.FOUND: 0,
+        Standing.UNREAD: 0,
         Standing.PENDING: 0,
         Standing.DRIFTED: 0,
         Standing.RETURNED: 0,

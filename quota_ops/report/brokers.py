@@ -1,0 +1,64 @@
+"""What the brokers said when they were read back from, one by one and together."""
+
+from collections.abc import Sequence
+
+from quota_ops.model.text import counted, plural
+from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer
+
+
+def brokers_words(brokers: Sequence[BrokerAnswer]) -> str:
+    """How many brokers agree: `2 of 3 brokers agree`; of the bootstrap address, who answered."""
+    if brokers[0].bootstrap:
+        return _bootstrap_words(brokers[0])
+    agree = sum(one.agrees for one in brokers)
+    absent = [f"; broker {one.broker} {one.error}" for one in brokers if one.absent]
+    verb = "agrees" if 1 in (agree, len(brokers)) else "agree"
+    total = f"{agree} of {counted(len(brokers), 'broker')} {verb}"
+    told = _uncompared_words(brokers[0]) if agree else ""
+    return total + told + "".join(absent)
+
+
+def _uncompared_words(broker: BrokerAnswer) -> str:
+    """On how many rows a broker agrees, where some were not compared; empty where all were."""
+    if not broker.left:
+        return ""
+    total, were = broker.compared + broker.left, plural(broker.left, "was", "were")
+    on = f" on {broker.compared:,} of {counted(total, 'key')}"
+    return f"{on} ({broker.left:,} {were} left and not compared)"
+
+
+def _bootstrap_words(answer: BrokerAnswer) -> str:
+    agrees = f"the bootstrap address {broker_answer(answer) if answer.agrees else 'does not agree'}"
+    if answer.behind is None:
+        return agrees
+    known = answer.broker != BOOTSTRAP
+    who = f"broker {answer.broker} answered, no other" if known else "not each broker"
+    return f"{agrees} ({who} was asked)"
+
+
+def broker_words(broker: BrokerAnswer) -> str:
+    """What one broker said, with its name: `broker 3 differs in 214 keys (asked 6 times)`."""
+    if broker.bootstrap or broker.absent:
+        return f"{broker.named} {broker_answer(broker)}"
+    where = "" if broker.behind is not None else f" at {broker.address}"
+    return f"broker {broker.broker}{where} {broker_answer(broker)}"
+
+
+def broker_id(broker: BrokerAnswer) -> str:
+    """Its id, as far as it is known who answered: `3`, `3, at the bootstrap address`."""
+    if not broker.bootstrap:
+        return str(broker.broker)
+    where = "at the bootstrap address"
+    return where if broker.broker == BOOTSTRAP else f"{broker.broker}, {where}"
+
+
+def broker_answer(broker: BrokerAnswer) -> str:
+    """What a broker said: `agrees`, `differs in 214 keys (asked 6 times)`."""
+    if broker.agrees:
+        return f"agrees{_uncompared_words(broker)}"
+    if broker.absent:
+        return f"{broker.error} (not asked)"
+    asked = f"(asked {counted(broker.asked, 'time')})"
+    if broker.behind is None:
+        return f"does not answer {asked}" + (f": {broker.error}" if broker.error else "")
+    return f"differs in {counted(broker.behind, 'key')} {asked}"

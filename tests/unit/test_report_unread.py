@@ -1,0 +1,58 @@
+"""A broker that is gone when verify asks: what the run did not change is counted, not listed."""
+
+import json
+from dataclasses import replace
+
+from quota_ops.model.outcome import Status
+from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
+from quota_ops.report.data import as_json
+from quota_ops.report.markdown import as_markdown
+from quota_ops.report.page import as_html
+from quota_ops.report.standing import Standing, report_rows
+from quota_ops.report.summary import summary_sentence
+from quota_ops.report.text import as_text
+from tests.unit.report_sample import ALICE_RAISED, BROKERS, PLAN, PLANNED, answered, stages
+
+NOBODY_ANSWERED = replace(
+    PLANNED,
+    plan=replace(PLAN, differences=(ALICE_RAISED,)),
+    applied=answered(Status.ACCEPTED, ALICE_RAISED),
+    brokers=(BrokerAnswer(4, "kafka-4:9094", 6, None, "timed out"),),
+    stages=stages(verify="failed"),
+    verdicts=tuple(
+        RowVerdict(entity, ALICE_RAISED.key, 1.0, Verdict.UNANSWERED)
+        for entity in (ALICE_RAISED.entity, *(f"user=u{one}" for one in range(411)))
+    ),
+)
+"""One change of 412 quotas, after which the only broker died."""
+
+
+def test_what_nobody_read_back_is_counted_and_does_not_differ() -> None:
+    """Of rows that were neither changed nor read back there is a number, in every output."""
+    rows = report_rows(NOBODY_ANSWERED)
+
+    assert [(row.difference, row.standing) for row in rows] == [(ALICE_RAISED, Standing.UNSETTLED)]
+    said = "411 quotas that this run did not change were not read back: no broker answered."
+    assert summary_sentence(NOBODY_ANSWERED) == (
+        "Unknown: 1 quota on demo is unsettled; 1 unanswered; verify failed; 411 not read back; "
+        "0 of 412 quotas in sync; 0 of 1 broker agrees."
+    )
+    values = json.loads(as_json(NOBODY_ANSWERED))
+    assert (values["counts"]["unread"], values["counts"]["in_sync"]) == (411, 0)
+    assert values["warnings"] == [said]
+    assert len(values["rows"]) == 1
+    for text in (as_text(NOBODY_ANSWERED), as_markdown(NOBODY_ANSWERED), as_html(NOBODY_ANSWERED)):
+        assert said in text
+        assert "user=u7" not in text
+        assert "accepted; no broker answered afterwards" in text
+
+
+def test_verify_without_a_plan_counts_what_it_left_out() -> None:
+    """Of a cluster where some quotas are held, the answer claims no more than was compared."""
+    brokers = tuple(replace(one, compared=410, left=2) for one in BROKERS)
+    report = replace(PLANNED, plan=None, validated=(), brokers=brokers, verified=410)
+
+    assert summary_sentence(replace(report, stages=stages())) == (
+        "Yes: demo holds what Git says, as far as it was compared; 410 of 412 quotas in sync; "
+        "3 of 3 brokers agree on 410 of 412 keys (2 were left and not compared)."
+    )
