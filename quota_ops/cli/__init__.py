@@ -188,8 +188,8 @@ Start here:
   quota-ops reconcile CLUSTER     make the cluster what Git says, and read it back
 
 \b
-Exit codes: 0 done, 1 refused or unknown, 2 invalid input, 3 cluster trouble,
-4 differences exist (only with --detailed-exitcode), 5 an unexpected error.""",
+Exit codes: 0 done, 1 refused, unknown, or not as verify expects, 2 invalid input,
+3 cluster trouble, 4 differences exist (only with --detailed-exitcode), 5 an unexpected error.""",
 )
 @click.version_option(package_name="quota-ops", prog_name="quota-ops")
 def main() -> None:

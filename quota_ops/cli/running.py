@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -27,7 +28,15 @@ from quota_ops.runs.run import Run
 from quota_ops.stages.diff import EMBEDDED
 from quota_ops.store.login import find_login
 from quota_ops.store.retention import refuse_pruned
-from quota_ops.store.run_folder import ABOUT, APPLIED, DESCRIBED, REPORT, RunFolder, batch_file
+from quota_ops.store.run_folder import (
+    ABOUT,
+    APPLIED,
+    DESCRIBED,
+    PLAN,
+    REPORT,
+    RunFolder,
+    batch_file,
+)
 from quota_ops.store.run_store import RunStore, find_run_store, store_of
 
 if TYPE_CHECKING:
@@ -202,10 +211,16 @@ def _resumed(
     if "apply" not in stages:
         return stages
     if approve is None:
-        raise InvalidInput(
-            f"{name} --run needs --approve DIGEST", "It is the plan's, as `plan` printed it."
-        )
+        raise InvalidInput(f"{name} --run needs --approve DIGEST", _digest_words(folder))
     return ("plan", *stages) if allowed else stages
+
+
+def _digest_words(folder: RunFolder) -> str:
+    """Where the digest of a run's plan comes from, and which it is."""
+    show = f"quota-ops show {quote(str(folder.path))}"
+    if not folder.has(PLAN):
+        return f"This run has no plan to approve. What it came to: {show}"
+    return f"If you reviewed this plan ({show}), it is --approve {folder.plan()[1]}"
 
 
 @contextmanager

@@ -135,7 +135,12 @@ def needs_name(plan: Plan) -> bool:
 def approve_command(run: str, plan: Plan) -> str:
     """The command that approves and applies the plan of a run's folder, with its whole digest."""
     reason = " --reason TEXT" if needs_person(plan) else ""
-    return f"quota-ops reconcile --run {quote(run)} --approve {plan.digest}{reason}"
+    return f"{resume_command(run, plan)}{reason}"
+
+
+def resume_command(run: str, plan: Plan) -> str:
+    """The command that resumes the run in a folder, whose plan was approved before."""
+    return f"quota-ops reconcile --run {quote(run)} --approve {plan.digest}"
 
 
 def approval_source(plan: Plan) -> str:

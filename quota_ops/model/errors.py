@@ -1,7 +1,8 @@
 """Every error a person can meet; the class decides the exit code.
 
 QuotaOpsError
-├── Refused            1  a guard, a broker or a person said no, or an outcome is unknown
+├── Refused            1  a guard, a broker or a person refused, verify saw a difference, or an
+│                         outcome is unknown
 │   └── GuardsRefused  1  guards need a person's approval, and nobody let them pass
 ├── InvalidInput       2  a file, an option or the environment is not as it must be
 │   ├── InvalidDesiredState 2  the YAML has problems; carries them all
@@ -40,7 +41,7 @@ class QuotaOpsError(Exception):
 
 
 class Refused(QuotaOpsError):
-    """A guard, a broker or a person refused, or an outcome is unknown."""
+    """A guard, a broker or a person refused, verify saw a difference, or an outcome is unknown."""
 
     exit_code = 1
 

@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from quota_ops.cli import main
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka import broker as broker_module
@@ -88,10 +90,10 @@ def test_a_taken_port_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        collision = {1: {**choose(config)[1], "PLAINTEXT": taken.getsockname()[1]}}
+        collision = {1: {**choose(config, tmp_path)[1], "PLAINTEXT": taken.getsockname()[1]}}
         choices = iter([collision])
         monkeypatch.setattr(
-            broker_module, "free_ports", lambda config: next(choices, None) or choose(config)
+            broker_module, "free_ports", lambda *given: next(choices, None) or choose(*given)
         )
         with start_broker(config, tmp_path) as running:
             assert running.nodes[0].ports["PLAINTEXT"] != collision[1]["PLAINTEXT"]
@@ -132,7 +134,10 @@ def test_the_data_of_another_cluster_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_the_sandbox_starts_once_and_stops(sandbox_home: Path) -> None:
-    """It runs in the background under its id and name; a second start leaves it as it is."""
+    """It runs in the background under its id and name; a second start leaves it as it is.
+
+    Stopped and started again it keeps its ports, so that a copied connection stays true.
+    """
     assert sandbox_status().node is None
     first = start_sandbox()
     again = start_sandbox()
@@ -156,6 +161,12 @@ def test_the_sandbox_starts_once_and_stops(sandbox_home: Path) -> None:
     assert not sandbox_status().running
     assert not first.node.alive
     assert not first.connection.exists()
+    told = CliRunner().invoke(main, ["sandbox", "status"])
+    assert (told.exit_code, "connection" in told.output) == (3, False)
+
+    again = start_sandbox()
+    assert again.node
+    assert again.node.ports == first.node.ports
 
 
 def test_after_a_reboot_it_starts_again(sandbox_home: Path) -> None:

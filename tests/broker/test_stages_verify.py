@@ -143,8 +143,10 @@ def test_a_silent_broker_is_named_and_blocks_no_row(lab: Lab, follower: RunningN
     assert str(error) == (
         f"not every broker holds what it should: cluster demo: broker {follower.id} at "
         f"{follower.address()} cannot be reached: timed out after 3 s. Nothing was sent.\n"
-        "  The others hold every row. Verify again when it answers. Where only the bootstrap "
-        "address can be reached, as over a private link, cluster.yaml may say verify: bootstrap."
+        "  The others hold every row. Verify again when it answers: quota-ops verify --run "
+        f"{run.folder.path}\n"
+        "  Where only the bootstrap address can be reached, as over a private link, cluster.yaml "
+        "may say verify: bootstrap."
     )
     assert behind(run.folder) == {1: 0, 2: 0, 3: 0} | {follower.id: None}
     assert lab.known() == TEN

@@ -14,7 +14,7 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.config import PLAIN, BrokerConfig, Ports, server_properties
 from quota_ops.lab.kafka.jars import Progress, pins_of
 from quota_ops.lab.kafka.jvm import Jvm
-from quota_ops.lab.kafka.node import LOG, RunningNode, remember
+from quota_ops.lab.kafka.node import LOG, RunningNode, last_known, remember
 from quota_ops.model.errors import ClusterTrouble, InvalidInput
 
 _START_SECONDS = 60.0
@@ -76,7 +76,8 @@ def start_broker(
 ) -> RunningBroker:
     """Start a Kafka in `home`, one folder per node, and return it when every node describes.
 
-    What an earlier start left in `home` is used again. The processes end with this one, also when
+    What an earlier start left in `home` is used again, and its ports where they are free. The
+    processes end with this one, also when
     it is killed, unless `detached`. `progress` counts the jars when they have to be fetched.
     Raises MissingTool without Java or jars; ClusterTrouble, with the end of the log, when a node
     does not start within a minute.
@@ -89,7 +90,7 @@ def start_broker(
 
 
 def _start(jvm: Jvm, config: BrokerConfig, home: Path, *, detached: bool) -> RunningBroker:
-    ports = free_ports(config)
+    ports = free_ports(config, home)
     folders = {node: home / f"node-{node}" for node in ports}
     for node, folder in folders.items():
         _prepare(folder, config, server_properties(config, node, ports))
@@ -118,17 +119,28 @@ def _start(jvm: Jvm, config: BrokerConfig, home: Path, *, detached: bool) -> Run
     return broker
 
 
-def free_ports(config: BrokerConfig) -> dict[int, Ports]:
-    """Return free ports for each node by its id; another process may still take one first."""
+def free_ports(config: BrokerConfig, home: Path) -> dict[int, Ports]:
+    """Return free ports for each node by its id: those of its last start in `home`, if free.
+
+    Another process may still take one first.
+    """
     with ExitStack() as held:
 
-        def free() -> int:
+        def free(wanted: int) -> int:
             bound = held.enter_context(socket.socket())
-            bound.bind(("127.0.0.1", 0))
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(wanted > 0))
+            try:
+                bound.bind(("127.0.0.1", wanted))
+            except OSError:
+                return free(0)
             return int(bound.getsockname()[1])
 
-        nodes = range(1, config.nodes + 1)
-        return {node: {name: free() for name in config.protocols} for node in nodes}
+        found: dict[int, Ports] = {}
+        for node in range(1, config.nodes + 1):
+            last = last_known(home / f"node-{node}")
+            known = last.ports if last else {}
+            found[node] = {name: free(known.get(name, 0)) for name in config.protocols}
+        return found
 
 
 def _prepare(folder: Path, config: BrokerConfig, properties: str) -> None:

@@ -10,6 +10,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.outcomes import Stored, all_of, listed
 from quota_ops.kafka.sending import Ask, sent
 from quota_ops.model.alteration import Alteration
+from quota_ops.model.approval import resume_command
 from quota_ops.model.errors import InvalidInput, NoAnswer, QuotaOpsError, Refused
 from quota_ops.model.outcome import DONE, MEANT, EntityAnswer, Outcome, Status
 from quota_ops.model.plan import Plan
@@ -84,7 +85,7 @@ def run(
         attempt.stop(batches)
         _end(folder, attempt.done, noted, ledger_folder)
         raise
-    _raise_unless_done(attempt.done, trouble)
+    _raise_unless_done(folder, plan, attempt.done, trouble)
     return tuple(attempt.done)
 
 
@@ -213,13 +214,16 @@ def _stale(number: int, rows: Sequence[BatchRow], stored: Stored) -> Iterator[Ou
         yield one._replace(message=", ".join(found[one.entity]))
 
 
-def _raise_unless_done(outcomes: Sequence[Outcome], trouble: QuotaOpsError | None) -> None:
+def _raise_unless_done(
+    folder: RunFolder, plan: Plan, outcomes: Sequence[Outcome], trouble: QuotaOpsError | None
+) -> None:
     left = [one for one in outcomes if one.status not in MEANT]
     if not left:
         return
     total = counted(len(outcomes), "entity")
     unknown = any(one.status is Status.UNKNOWN for one in left)
-    again = "Run again: what arrived is recognised, the rest is sent."
+    command = resume_command(str(folder.path), plan)
+    again = f"Run again, what arrived is recognised and the rest is sent: {command}"
     if trouble is not None and not unknown:
         done = sum(one.status in DONE for one in outcomes)
         raise type(trouble)(f"{done:,} of {total} done: {trouble.message}", again)
@@ -229,7 +233,10 @@ def _raise_unless_done(outcomes: Sequence[Outcome], trouble: QuotaOpsError | Non
     ]
     raise Refused(
         f"{len(left):,} of {total} did not end as planned:\n" + listed(lines, APPLIED),
-        again if unknown else _fate_of_others(outcomes) + "Plan again to see where these stand.",
+        again
+        if unknown
+        else f"{_fate_of_others(outcomes)}Plan again to see where these stand: "
+        f"quota-ops plan {plan.policy.cluster}",
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
+from shlex import quote
 from uuid import uuid4
 
 from quota_ops.kafka.cluster import Cluster
@@ -98,10 +99,16 @@ def run(
     folder.write_json(METADATA, image.as_json())
     if overtaken is not None:
         raise Refused(overtaken, "The later run decides now. How it ended: quota-ops runs")
-    raise_unless_agreed(brokers, wrongs, late_words(found))
+    raise_unless_agreed(brokers, wrongs, late_words(found), _command(folder))
     if not folder.has(PLAN):
         refuse_returned(found)
     return wrongs
+
+
+def _command(folder: RunFolder) -> str:
+    """The command that verifies a run, or a cluster without one, once more."""
+    what = f"--run {quote(str(folder.path))}" if folder.has(APPLIED) else folder.about()["cluster"]
+    return f"quota-ops verify {what}"
 
 
 def _last_written(folder: RunFolder) -> str | None:

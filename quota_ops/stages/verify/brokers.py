@@ -126,11 +126,12 @@ def verdicts(targets: Targets, stored: Mapping[int, Stored]) -> Iterable[RowVerd
 
 
 def raise_unless_agreed(
-    brokers: Sequence[BrokerAnswer], wrongs: tuple[RowVerdict, ...], late: str
+    brokers: Sequence[BrokerAnswer], wrongs: tuple[RowVerdict, ...], late: str, again: str
 ) -> None:
     """Raise Refused where a broker differs or was not read back, Unreachable where none was.
 
-    `late` is what is known of late writes among the rows that are wrong.
+    `late` is what is known of late writes among the rows that are wrong, `again` the command that
+    verifies once more.
     """
     silent = [
         f"{one.named} {one.error}" if one.absent else one.error
@@ -146,18 +147,22 @@ def raise_unless_agreed(
         return
     message = "; ".join([*said, *silent])
     if len(silent) == len(brokers):
-        raise Unreachable(f"no broker could be asked: {message}", "Verify again when one answers.")
+        raise Unreachable(
+            f"no broker could be asked: {message}", f"Verify again when one answers: {again}"
+        )
     if wrongs:
         are = plural(len(wrongs), "row is", "rows are")
         remedy = f"{len(wrongs):,} {are} not as Git says.{late}"
     else:
-        what = _REMEDY if any(one.error and not one.absent for one in brokers) else BACK_OR_GONE
+        is_silent = any(one.error and not one.absent for one in brokers)
+        what = (
+            f"Verify again when it answers: {again}\n  {ONLY_BOOTSTRAP}"
+            if is_silent
+            else BACK_OR_GONE
+        )
         every = "every row that was compared" if brokers[0].left else "every row"
         remedy = f"The others hold {every}. {what}"
     raise Refused(f"{_trouble(brokers)}: {message}", remedy)
-
-
-_REMEDY = f"Verify again when it answers. {ONLY_BOOTSTRAP}"
 
 
 def _trouble(brokers: Sequence[BrokerAnswer]) -> str:
