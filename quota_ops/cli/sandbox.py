@@ -79,7 +79,7 @@ def _tell(found: Any, output: str) -> None:
         "bootstrap": node.address() if found.running else None,
         "cluster_id": node.cluster_id if node else None,
         "pid": node.pid if found.running else None,
-        "connection": str(found.connection) if found.running else None,
+        "connection": str(found.connection) if found.connection.exists() else None,
         "log": str(node.log) if node else None,
     }
     if output != "text":

@@ -13,14 +13,12 @@ from hypothesis import strategies as st
 from quota_ops.desired.read import read_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.model import ledger_edits
-from quota_ops.model.alteration import read_changes
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.registration import Absent
 from quota_ops.model.rows import LedgerRow
-from quota_ops.model.snapshot import read_snapshot
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
 from quota_ops.report.screen import line, plain
 from quota_ops.runs.chain import run_stages
@@ -231,14 +229,6 @@ def test_an_origin_of_another_type(run: Run, tmp_path: Path, damage: dict[str, A
     assert f"{folder.path / ORIGINS} is damaged: " in str(outcome(lambda: read_origins(folder)))
     report.run(folder)
     assert (folder.path / "report.html").exists()
-
-
-@pytest.mark.parametrize("read", [read_changes, read_snapshot])
-def test_a_line_that_is_nested_deep(read: Callable[[list[str], str], object]) -> None:
-    """It is no row and no change, as any other line that is none."""
-    error = outcome(lambda: read(["[" * 3000], "file"))
-
-    assert str(error).startswith("file:1: this is not a ")
 
 
 @bounded

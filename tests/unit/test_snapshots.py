@@ -2,14 +2,16 @@
 
 import gc
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from quota_ops.cli import main
-from quota_ops.model.snapshot import SnapshotHeader, read_header
+from quota_ops.model.alteration import read_changes
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.snapshot import SnapshotHeader, read_header, read_snapshot
 
 OURS, OTHER = "MkU3OEVBNTcwNTJENDM2Qg", "b3RoZXItY2x1c3Rlci1pZA"
 ROWS = (
@@ -155,3 +157,10 @@ def test_a_snapshot_of_a_snapshot_keeps_what_was_left_out() -> None:
 def test_a_file_without_a_line_has_no_header() -> None:
     """An empty file of changes is of no cluster."""
     assert read_header(["", " "], "changes.jsonl") == SnapshotHeader()
+
+
+@pytest.mark.parametrize("read", [read_changes, read_snapshot])
+def test_a_line_that_is_nested_deep(read: Callable[[list[str], str], object]) -> None:
+    """It is no row and no change, as any other line that is none."""
+    with pytest.raises(InvalidInput, match=r"^file:1: this is not a "):
+        read(["[" * 3000], "file")
