@@ -10,7 +10,7 @@ from quota_ops.desired.cron import read_cron
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_value
 from quota_ops.desired.yaml.scalars import Misread, read_note, read_text, read_whole, show
 from quota_ops.desired.yaml.shapes import FREEZE, RETIRED_BROKER, SILENCE
-from quota_ops.desired.yaml.source import Source
+from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.findings.codes import CODES, IDLE_SILENCE, SILENCEABLE
 from quota_ops.model.entity import Entity
 from quota_ops.model.finding import Place, Silence
@@ -101,14 +101,16 @@ def read_silences(source: Source, field: FieldNodes, entity: Entity | None) -> t
         reason = read_value(source, fields.get("reason"), read_note)
         if code is not None and reason is not None:
             silences.append(
-                Silence(code, reason, whom, place_of(source, fields["finding"].value.start_mark))
+                Silence(
+                    code, reason, whom, place_of(source, source.find_span(fields["finding"].value))
+                )
             )
     return tuple(silences)
 
 
-def place_of(source: Source, mark: Any) -> Place:
-    """A node's start, in a file named below the cluster's folder."""
-    return Place(source.name, mark.line + 1, mark.column + 1)
+def place_of(source: Source, span: Span) -> Place:
+    """Return where a span starts, in a file named below the cluster's folder."""
+    return Place(source.name, span.line + 1, span.column + 1)
 
 
 def _read_code(field: str, node: yaml.Node, *, guess: bool) -> str:

@@ -26,7 +26,7 @@ def find(by_file: Sequence[Sequence[Quota]]) -> Iterator[Finding]:
     quotas = list(chain.from_iterable(by_file))
     for quota in _in_files_that_hold(by_file, *TELLING, _ESCAPE, beyond_ascii=True):
         for finding in name_findings(quota.entity):
-            yield finding._replace(place=place_of(quota.source, quota.node.start_mark))
+            yield finding._replace(place=place_of(quota.source, quota.span))
     starving = [
         (quota, limit)
         for quota in quotas
@@ -93,10 +93,10 @@ def _shadowed(quotas: Iterable[Quota], defaults: Iterable[Quota]) -> Iterator[Fi
             shadow = among.shadow(quota.entity) if among else None
             if shadow is not None:
                 by = stored[limit.key][shadow.by]
-                place = place_of(by.source, by.node.start_mark)
+                place = place_of(by.source, by.span)
                 where = f"{place.file}:{place.line}"
                 yield _at(shadow_finding(shadow, limit.key, where), quota, limit)
 
 
 def _at(finding: Finding, quota: Quota, limit: Limit) -> Finding:
-    return finding._replace(place=place_of(quota.source, limit.mark))
+    return finding._replace(place=place_of(quota.source, limit.span))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import yaml
 
@@ -11,7 +11,7 @@ from quota_ops.desired.names import read_part
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_name, read_value
 from quota_ops.desired.yaml.scalars import Misread, read_note, says_nothing, show
 from quota_ops.desired.yaml.shapes import LIMITS, QUOTA, QUOTAS_FILE
-from quota_ops.desired.yaml.source import Source
+from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.model.entity import ENTITY_TYPES, IP, Entity
 from quota_ops.model.finding import Silence
 from quota_ops.model.quota import QUOTA_KEYS, parse_limit
@@ -21,19 +21,19 @@ _LONGEST_NUMBER = 40
 
 
 class Limit(NamedTuple):
-    """A limit of one key, in the key's unit; how it is written, and where its key stands."""
+    """A limit of one key, in the key's unit; how it is written, and where its key is."""
 
     key: str
     value: float
     text: str
-    mark: Any
+    span: Span
 
 
 class Quota(NamedTuple):
-    """What a file asks for one entity; `node` is the place to point at."""
+    """What a file sets for one entity; `span` is the place to point at."""
 
     source: Source
-    node: yaml.Node
+    span: Span
     entity: Entity
     limits: tuple[Limit, ...]
     owner: str | None
@@ -42,7 +42,15 @@ class Quota(NamedTuple):
 
     def refuse(self, message: str, remedy: str) -> None:
         """Add a problem that points at the entity."""
-        self.source.refuse(self.node, message, remedy)
+        line, column, length = self.span
+        self.source.refuse_at(line, column, message, remedy, length=length)
+
+
+class QuotasFile(NamedTuple):
+    """A file and what it sets."""
+
+    source: Source
+    quotas: tuple[Quota, ...]
 
 
 def read_quotas(source: Source, root: yaml.Node) -> Iterator[Quota]:
@@ -72,7 +80,8 @@ def _read_quota(source: Source, node: yaml.Node, owner: str | None) -> Quota | N
     silence = read_silences(source, fields["silence"], entity) if "silence" in fields else ()
     if entity is None:
         return None
-    return Quota(source, fields[types[0]].name, entity, limits, owner, reason, silence)
+    span = source.find_span(fields[types[0]].name)
+    return Quota(source, span, entity, limits, owner, reason, silence)
 
 
 def _read_entity(source: Source, fields: list[FieldNodes]) -> Entity | None:
@@ -99,7 +108,7 @@ def _read_limits(source: Source, field: FieldNodes, types: list[str]) -> tuple[L
             _refuse_key(source, limit, types)
         value = read_value(source, limit, _read_limit)
         if value is not None:
-            limits.append(Limit(key, value, limit.value.value, limit.name.start_mark))
+            limits.append(Limit(key, value, limit.value.value, source.find_span(limit.name)))
     return tuple(limits)
 
 

@@ -22,11 +22,17 @@ from quota_ops.desired.files import (
     stray_files,
 )
 from quota_ops.desired.findings import find
-from quota_ops.desired.quotas_file import Quota, read_quotas
+from quota_ops.desired.quotas_file import Quota, QuotasFile, read_quotas
 from quota_ops.desired.yaml.checkout import Folder
-from quota_ops.desired.yaml.nodes import Document, Room, garbage_collector_off, read_document
+from quota_ops.desired.yaml.nodes import (
+    Room,
+    compose,
+    garbage_collector_off,
+    read_bounded,
+    read_document,
+)
 from quota_ops.desired.yaml.problems import Problems
-from quota_ops.desired.yaml.source import not_opened, unread
+from quota_ops.desired.yaml.source import Source, not_opened, unread
 from quota_ops.findings.codes import CODES, DecidedBy
 from quota_ops.findings.silences import idle_silences, silenced
 from quota_ops.model.entity import Entity
@@ -81,8 +87,8 @@ def _read_cluster(folder: Folder) -> Desired:
     problems = Problems()
     names = list_quotas_files(folder, problems)
     cluster = _read_cluster_file(folder, problems)
-    documents = list(_read_documents(folder, names, problems))
-    by_file = [tuple(read_quotas(*one)) for one in documents]
+    files = list(_read_files(folder, names, problems))
+    by_file = [file.quotas for file in files]
     quotas = list(chain.from_iterable(by_file))
     _refuse_twice(quotas)
     if cluster is not None:
@@ -92,12 +98,12 @@ def _read_cluster(folder: Folder) -> Desired:
         limits = sum(len(quota.limits) for quota in quotas)
         findings = _findings(by_file, cluster)[0] if cluster else ()
         there = {str(folder.path / name) for name in (CLUSTER_YAML, *names)}
-        files = len((there | problems.files) - {str(folder.path)})
-        raise problems.as_error(files=files, quotas=limits, findings=findings)
+        read = len((there | problems.files) - {str(folder.path)})
+        raise problems.as_error(files=read, quotas=limits, findings=findings)
     rows = tuple(_rows(quotas, cluster.policy.cluster_id))
     findings, silences = _findings(by_file, cluster)
     findings += tuple(idle_silences(findings, silences, _BY_FILES))
-    sources = (cluster.source, *(one.source for one in documents))
+    sources = (cluster.source, *(file.source for file in files))
     contents = {source.name: source.content for source in sources}
     return Desired(cluster.policy, rows, len(names) + 1, findings, silences, contents)
 
@@ -184,15 +190,21 @@ def _read_cluster_file(folder: Folder, problems: Problems) -> ClusterFile | None
     return None if document is None else read_cluster_file(*document, cluster_name(folder.path))
 
 
-def _read_documents(folder: Folder, names: Iterable[str], problems: Problems) -> Iterator[Document]:
-    """The quotas files, up to the one with which a cluster's files hold too much."""
+def _read_files(folder: Folder, names: Iterable[str], problems: Problems) -> Iterator[QuotasFile]:
+    """Read the quotas files, up to the one with which a cluster's files contain too much."""
     room = Room()
     for name in names:
-        document = read_document(folder, name, problems, room)
-        if document is not None:
-            yield document
+        source = read_bounded(folder, name, problems, room)
+        file = None if source is None else _read_file(source, room)
+        if file is not None:
+            yield file
         if room.is_spent:
             return
+
+
+def _read_file(source: Source, room: Room) -> QuotasFile | None:
+    root = compose(source, room)
+    return None if root is None else QuotasFile(source, tuple(read_quotas(source, root)))
 
 
 def _refuse_twice(quotas: Iterable[Quota]) -> None:
@@ -200,7 +212,7 @@ def _refuse_twice(quotas: Iterable[Quota]) -> None:
     for quota in quotas:
         known = first.setdefault(quota.entity, quota)
         if known is not quota:
-            place = known.source.place(known.node)
+            place = f"{known.source.file}:{known.span.line + 1}"
             quota.refuse(f"{quota.entity} is already described at {place}.", "Keep one of them.")
 
 
@@ -240,5 +252,5 @@ def _rows(quotas: Iterable[Quota], cluster: str) -> Iterator[DesiredRow]:
                 quota.owner,
                 quota.reason,
                 quota.source.name,
-                limit.mark.line + 1,
+                limit.span.line + 1,
             )

@@ -118,6 +118,13 @@ class Room:
 
 def read_document(folder: Folder, name: str, problems: Problems, room: Room) -> Document | None:
     """Read and compose a file; None, and problems, when that cannot be done whole."""
+    source = read_bounded(folder, name, problems, room)
+    root = None if source is None else compose(source, room)
+    return None if source is None or root is None else Document(source, root)
+
+
+def read_bounded(folder: Folder, name: str, problems: Problems, room: Room) -> Source | None:
+    """Read a file's text; None, and a problem, when it cannot be read or there is no room left."""
     source = read_source(folder, name, problems)
     if source is None:
         return None
@@ -127,8 +134,7 @@ def read_document(folder: Folder, name: str, problems: Problems, room: Room) -> 
         message = f"The cluster's files up to here hold more than {size} MiB of text."
         source.refuse_at(0, 0, message, "Take out what is not needed.")
         return None
-    root = compose(source, room)
-    return None if root is None else Document(source, root)
+    return source
 
 
 def compose(source: Source, room: Room) -> yaml.Node | None:

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import yaml
 
@@ -29,6 +30,14 @@ _LINE_BREAK = re.compile(r"\r\n|\n|\r")
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
 )
+
+
+class Span(NamedTuple):
+    """A part of one line; line and column count from 0."""
+
+    line: int
+    column: int
+    length: int = 1
 
 
 @dataclass(frozen=True)
@@ -66,9 +75,14 @@ class Source:
 
     def refuse(self, node: yaml.Node, message: str, remedy: str | None = None) -> None:
         """Add a problem that underlines the node, up to the end of its first line."""
+        span = self.find_span(node)
+        self.refuse_at(span.line, span.column, message, remedy, length=span.length)
+
+    def find_span(self, node: yaml.Node) -> Span:
+        """Return what is underlined of a node: all of it, up to the end of its first line."""
         start, end = node.start_mark, node.end_mark
         last = end.column if end.line == start.line else len(self.lines[start.line])
-        self.refuse_at(start.line, start.column, message, remedy, length=last - start.column)
+        return Span(start.line, start.column, last - start.column)
 
     def refuse_at(
         self, line: int, column: int, message: str, remedy: str | None = None, *, length: int = 1
