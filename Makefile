@@ -22,7 +22,7 @@ export UV_SYSTEM_CERTS ?= true
 # takes as long as all that it does then, and several seconds for Airflow.
 test faults: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test up down lint bench faults clean lock
+.PHONY: help setup demo test dist up down lint bench faults clean lock
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -37,6 +37,9 @@ demo: setup ## bring a real Kafka broker to what desired_state/demo says, step b
 test: setup ## run the whole suite: real brokers of every pinned Kafka, Spark and Airflow
 	@$(BIN)/python -m quota_ops.lab.kafka.jars $(notdir $(wildcard quota_ops/lab/kafka/versions/*.*.*))
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --no-loadscope-reorder
+
+dist: setup ## build wheel and source archive, and plan with the wheel in an empty environment without Java
+	@$(BIN)/python scripts/build_dist.py dist
 
 up: setup ## start the sandbox broker and Airflow in the background; prints address and login
 	@$(BIN)/quota-ops up

@@ -9,6 +9,8 @@ from quota_ops.model.errors import QuotaOpsError
 from quota_ops.sql.job import diff_runs
 from quota_ops.sql.spark import SparkEngine
 
+__all__ = ["main"]
+
 
 def main(folders: list[str]) -> None:
     """Leave differences and batches in each run folder; master and memory are spark-submit's."""

@@ -11,6 +11,8 @@ from quota_ops.sql.resolve import resolve_clients
 from quota_ops.sql.spark import SparkEngine
 from quota_ops.store.snapshot import Snapshot
 
+__all__ = ["main"]
+
 
 def main(snapshot: Path, clients: Path, output: Path) -> None:
     """Write what holds for each client; master and memory are spark-submit's."""

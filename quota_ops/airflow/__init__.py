@@ -13,10 +13,12 @@ from airflow.sdk import DAG
 
 from quota_ops.airflow.bundle import find_bundle_folder
 from quota_ops.airflow.drift import drift_dag
-from quota_ops.airflow.notify import Notify, checked
+from quota_ops.airflow.notify import News, Notify, checked
 from quota_ops.airflow.reconcile import reconcile_dag
 from quota_ops.desired.files import cluster_folders
 from quota_ops.model.errors import InvalidInput
+
+__all__ = ["InvalidInput", "News", "Notify", "build_dags"]
 
 
 def build_dags(

@@ -44,6 +44,7 @@ class News(NamedTuple):
     event: str
     """The name in `Notify`."""
     cluster: str
+    """The cluster's name."""
     sentence: str
     """What happened, in one line."""
     link: str

@@ -34,6 +34,7 @@ from quota_ops.model.policy import GuardLimits
 from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.report.cells import KIND_MEANING
 from tests.docs.markdown import ROOT
+from tests.docs.python_api import python_api
 from tests.faults.every import EVERY
 from tests.faults.table import on_the_page, section
 from tests.faults.weather import sentence
@@ -195,6 +196,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "quotas-file": lambda: _fields(QUOTAS_FILE),
     "freeze": lambda: _fields(FREEZE),
     "retired-brokers": lambda: _fields(RETIRED_BROKER),
+    "python-api": python_api,
     "rooms": _rooms,
     "silence": lambda: _fields(SILENCE),
     "weather": sentence,

@@ -1,0 +1,46 @@
+"""The Python that is promised to users is there, and changes on purpose alone."""
+
+from importlib import import_module
+
+import pytest
+
+from tests.docs.markdown import ROOT
+from tests.docs.python_api import MODULES, exports, signature
+
+BUILD_DAGS = """\
+build_dags(
+    desired_state: Path,
+    run_store: str | None=None,
+    drift_schedule: str | None='0 * * * *',
+    approval_timeout: timedelta=timedelta(hours=4),
+    notify: Notify | None=None,
+) -> dict[str, DAG]"""
+DIFF = "main(\n    folders: list[str],\n) -> None"
+RESOLVE = "main(\n    snapshot: Path,\n    clients: Path,\n    output: Path,\n) -> None"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_exported_name_is_there(module: str) -> None:
+    """What a module lists in `__all__` can be imported from it."""
+    found = import_module(module)
+    assert [name for name in exports(module) if not hasattr(found, name)] == []
+
+
+def test_the_signatures_are_those_that_users_call() -> None:
+    """A change here breaks DAG files and jobs: it needs a line in the changelog."""
+    airflow, diff, resolve = MODULES
+    assert exports(airflow) == ["InvalidInput", "News", "Notify", "build_dags"]
+    assert signature(airflow, "build_dags") == BUILD_DAGS
+    assert signature(diff, "main") == DIFF
+    assert signature(resolve, "main") == RESOLVE
+
+
+def test_no_other_module_promises_anything() -> None:
+    """`__all__` is for the public interface, so that nobody takes another module for public."""
+    places = [*(ROOT / "quota_ops").rglob("*.py"), *(ROOT / "spark_jobs").glob("*.py")]
+    public = {
+        path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
+        for path in places
+        if "\n__all__ = " in path.read_text("utf-8")
+    }
+    assert {name.removesuffix(".__init__") for name in public} == set(MODULES)
