@@ -25,37 +25,36 @@ from quota_ops.model.errors import (
 )
 
 COMMANDS = {
-    "check": "stages",
-    "ping": "ping",
-    "describe": "describe",
-    "resolve": "resolve",
-    "diff": "stages",
-    "plan": "stages",
-    "validate": "stages",
-    "apply": "stages",
-    "verify": "stages",
-    "report": "stages",
-    "reconcile": "stages",
-    "alter": "alter",
-    "hold": "hold",
-    "holds": "hold",
-    "adopt": "adopt",
-    "release": "release",
-    "rollback": "rollback",
-    "runs": "history",
-    "show": "history",
-    "prune": "prune",
-    "import": "import_quotas",
-    "init": "start",
-    "schema": "start",
-    "findings": "findings",
-    "sandbox": "sandbox",
-    "demo": "demo",
-    "up": "demo",
-    "down": "demo",
+    "check": "Read the YAML of clusters; say every problem at once.",
+    "ping": "Ask whether a cluster answers, and what we may do there.",
+    "describe": "Show the quotas that a cluster holds.",
+    "resolve": "Say which limit holds for a client, and why.",
+    "diff": "List what differs between Git, the cluster and the ledger.",
+    "plan": "Show what would change, judged by guards and by the broker.",
+    "validate": "Ask the broker whether it would accept every change.",
+    "apply": "Write what the plan says, batch after batch.",
+    "verify": "Read back from every broker whether it holds what Git says.",
+    "report": "Write the report of a run, or of how a cluster stands now.",
+    "reconcile": "Make the cluster what Git says: plan, apply, verify, report.",
+    "alter": "Change quotas once, without Git.",
+    "hold": "Keep runs from writing some entities for a while.",
+    "holds": "List what is held, until when, by whom and why.",
+    "adopt": "Make quotas that are already on the cluster ours.",
+    "release": "End a hold early, or give up quotas that are ours.",
+    "rollback": "Plan to roll back what an earlier run changed.",
+    "runs": "List the last runs: what they came to, and who approved.",
+    "show": "Show the report of an earlier run, as far as it came.",
+    "prune": "Remove old runs from the run store.",
+    "import": "Write desired state from what a cluster holds.",
+    "init": "Write a repository of your own to start from.",
+    "schema": "Print the JSON Schema of the YAML files, or of the audit records.",
+    "findings": "Explain what check and plan find.",
+    "sandbox": "Run a real Kafka broker on this machine, to try things on.",
+    "demo": "Watch a real cluster being brought to what Git says.",
+    "up": "Start the sandbox broker and Airflow in the background.",
+    "down": "Stop what `up` started.",
 }
-"""Each command and the module of this package that has it, in the order of `--help`."""
-
+"""Each command and what it does in a line, in the order of `--help`; its module has its name."""
 
 _VERBOSE = "quota_ops.verbose"
 
@@ -82,7 +81,7 @@ def _note_verbose(ctx: click.Context, _option: click.Parameter, value: bool) -> 
 
 
 class Commands(click.Group):
-    """Imports a command when it is asked for, so that `--help` and `check` start at once."""
+    """Imports the module of a command when it is run or its own help is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Give the commands in the order in which people meet them."""
@@ -94,12 +93,16 @@ class Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"quota_ops.cli.{COMMANDS[cmd_name]}")
-        command: click.Command = getattr(
-            module, f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        )
+        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command: click.Command = getattr(import_module(f"quota_ops.cli.{name}"), name)
         _add_verbose(command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands for `--help`, without importing them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -145,15 +148,15 @@ def tell(error: QuotaOpsError) -> None:
         said = {"error": error.message, "remedy": error.remedy, "exit_code": error.exit_code}
         click.echo(json.dumps(said), err=True)
         return
-    from quota_ops.cli.layout import show
+    from quota_ops.cli.console import show_screen
     from quota_ops.report.screen import Tone, line
     from quota_ops.report.screens import problems_screen
 
     if isinstance(error, InvalidDesiredState):
-        show(problems_screen(error), sys.stderr)
+        show_screen(problems_screen(error), sys.stderr)
         return
     first, *rest = str(error).split("\n")
-    show((line(first, Tone.REFUSAL), *map(line, rest)), sys.stderr)
+    show_screen((line(first, Tone.REFUSAL), *map(line, rest)), sys.stderr)
 
 
 @contextmanager

@@ -5,7 +5,10 @@ from typing import Any
 
 import click
 
-from quota_ops.cli import options, specification
+from quota_ops.cli import options
+from quota_ops.cli.console import warn_of_writes
+from quota_ops.model.ownership import Adoption
+from quota_ops.model.quota import json_number
 
 
 @click.command(
@@ -16,9 +19,9 @@ Examples:
   quota-ops adopt demo --names user=alice --any client-id --reason 'ours since OPS-7'"""
 )
 @options.cluster_argument
-@specification.names
-@specification.defaults
-@specification.anyone
+@options.names
+@options.defaults
+@options.anyone
 @click.option("--all", "everything", is_flag=True, help="Every quota that Git describes.")
 @options.reason("Why; it is recorded.", required=True)
 @options.by
@@ -34,8 +37,13 @@ def adopt(
     defaults: tuple[str, ...],
     anyone: tuple[str, ...],
     everything: bool,
+    reason: str,
+    by: str,
+    desired_state: Path,
+    commit: str | None,
     connection_file: Path | None,
-    **given: Any,
+    run_store: str | None,
+    output: str,
 ) -> None:
     """Make quotas that are already on the cluster ours.
 
@@ -44,10 +52,46 @@ def adopt(
     One that Git does not describe is cleared by the next reconcile, so it has to be named; --all
     takes only what Git describes.
     """
-    from quota_ops.cli.owning import Asking, adopt_rows, wanted
+    from quota_ops.cli.ownership import OwnershipRun, parse_wanted
+    from quota_ops.cli.run_end import stoppable
+    from quota_ops.kafka.cluster import open_policy
+    from quota_ops.kafka.connection import find_connection
+    from quota_ops.report.audit_verb import Verb
+    from quota_ops.report.ownership import adopted_fate, adopted_screen
+    from quota_ops.runs import ownership
+    from quota_ops.store.holds import holds_now
+    from quota_ops.store.run_folder import ADOPTED
 
-    adopt_rows(
-        Asking.of(cluster, **given),
-        connection_file,
-        wanted(names, defaults, anyone, everything=everything),
+    who = parse_wanted(names, defaults, anyone, everything=everything)
+    run = OwnershipRun.start(
+        cluster,
+        desired_state=desired_state,
+        run_store=run_store,
+        by=by,
+        reason=reason,
+        commit=commit,
+        output=output,
     )
+    policy = run.desired.policy
+    found = find_connection(policy.connection, file=connection_file)
+    writes = run.find_writes(who)
+    with stoppable(run.run, Verb.ADOPT, ADOPTED), open_policy(policy, found) as opened:
+        rows = ownership.adopt(run.run, opened, run.ledger, run.desired, wanted=who, word=run.word)
+    kept, stopped = holds_now(run.holds), run.standstill
+    screen = adopted_screen(run.where, rows, stopped, kept, named=who is not None)
+    fates = (adopted_fate(one, stopped, kept) for one in rows)
+    run.show_rows(Verb.ADOPT, screen, list(map(_row, rows, fates)))
+    warn_of_writes(writes)
+
+
+def _row(one: Adoption, fate: str) -> dict[str, Any]:
+    return {
+        "entity": one.entity,
+        "key": one.key,
+        "value": json_number(one.value),
+        "adopted": one.adopted,
+        "ours": one.adopted or one.ours,
+        "git": one.asked and one.asked.value,
+        "owner": one.asked and one.asked.owner,
+        "next": fate,
+    }

@@ -1,10 +1,27 @@
 """The command for a one-off change."""
 
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from quota_ops.cli import options, specification
+from quota_ops.cli import options
+from quota_ops.cli.console import TEXT, show_screen, warn_idle, warn_of_writes
+from quota_ops.model.alteration import Alteration, altered_keys
+from quota_ops.model.commit import Provenance
+from quota_ops.model.errors import GitFailed, InvalidInput, Refused
+from quota_ops.model.outcome import Status
+from quota_ops.model.text import counted
+from quota_ops.store.login import find_login
+
+if TYPE_CHECKING:
+    from quota_ops.desired.export.one_off import OneOff
+    from quota_ops.desired.read import Desired
+    from quota_ops.report.alteration import AlterReport
 
 
 @click.command(
@@ -16,8 +33,8 @@ Examples:
   quota-ops alter demo --from changes.jsonl --validate-only"""
 )
 @options.cluster_argument
-@specification.names
-@specification.defaults
+@options.names
+@options.defaults
 @click.option(
     "--add", multiple=True, metavar="KEY=VALUE[,…]", help="Set a key: a number, 10 MiB, unlimited."
 )
@@ -67,7 +84,7 @@ def alter(
     The broker validates all of it before any of it is sent. Entities under `protect` are refused;
     a run folder keeps what was asked and what became of each entity.
     """
-    from quota_ops.cli.altering import alter_cluster
+    from quota_ops.cli.session import find_cluster
     from quota_ops.desired.read import read_policy
     from quota_ops.model.alteration import Alteration, parse_changes, read_changes
     from quota_ops.model.errors import InvalidInput
@@ -75,7 +92,7 @@ def alter(
     from quota_ops.model.specification import parse_entity
     from quota_ops.store.snapshot import read_lines
 
-    cluster_folder = options.find_cluster(cluster, desired_state)
+    cluster_folder = find_cluster(cluster, desired_state)
     if source is None:
         asked: tuple[Alteration, ...] = (
             Alteration(parse_entity(names, defaults), parse_changes(add, delete)),
@@ -99,3 +116,120 @@ def alter(
         output=output,
         validate_only=validate_only,
     )
+
+
+def alter_cluster(
+    folder: Path,
+    asked: Sequence[Alteration],
+    *,
+    commit: str | None,
+    by: str,
+    reason: str,
+    allow: Sequence[str],
+    connection_file: Path | None,
+    run_store: str | None,
+    output: str,
+    validate_only: bool,
+) -> None:
+    """Alter, show what became of it, and raise Refused when an entity did not end as asked."""
+    from quota_ops.cli.run_end import keep_verb, stoppable
+    from quota_ops.desired.read import read_policy
+    from quota_ops.desired.standstill import standstill
+    from quota_ops.kafka.cluster import open_policy
+    from quota_ops.kafka.connection import find_connection
+    from quota_ops.report.alteration import AlterReport
+    from quota_ops.report.audit_verb import Verb
+    from quota_ops.runs import command_record
+    from quota_ops.runs.alter import refuse_protected
+    from quota_ops.runs.alter import run as alter_entities
+    from quota_ops.runs.concurrent_writes import find_concurrent_writes
+    from quota_ops.runs.ownership import Word
+    from quota_ops.store.run_folder import ALTER, APPLIED
+    from quota_ops.store.run_store import find_run_store
+
+    policy, store = read_policy(folder), find_run_store(run_store)
+    refuse_protected(asked, policy.protect)
+    found = find_connection(policy.connection, file=connection_file)
+    desired, provenance = _read(folder, commit, must_know=not validate_only)
+    run = command_record.start(store, policy, provenance)
+    word = Word(by, reason, find_login())
+    entities = {one.entity for one in asked}
+    look = partial(find_concurrent_writes, store.runs_of(policy.cluster), entities.__contains__)
+    writes = look()
+    with stoppable(run, Verb.ALTER, APPLIED), open_policy(policy, found) as cluster:
+        done = alter_entities(
+            run,
+            cluster,
+            asked,
+            word,
+            ledger_folder=store.ledger(policy.cluster_id),
+            policy=policy,
+            allow=allow,
+            validate_only=validate_only,
+        )
+    sent = done.refusal is None and not validate_only
+    try:
+        _show(
+            AlterReport(
+                policy,
+                str(run.path),
+                done.rows,
+                done.outcomes,
+                done.guards,
+                run.read_as(ALTER, altered_keys) if sent else frozenset(),
+                _git(desired, store.holds(policy.cluster_id)),
+                standstill(policy, datetime.now(UTC)),
+                sent,
+            ),
+            output,
+        )
+        warn_idle(allow, done.guards)
+        if sent:
+            warn_of_writes((*writes, *look()))
+    finally:
+        if not validate_only:
+            keep_verb(run, Verb.ALTER)
+    if done.refusal is not None:
+        raise done.refusal
+    if left := [one for one in done.outcomes if one.status is not Status.ACCEPTED]:
+        raise Refused(
+            f"{len(left):,} of {counted(len(done.outcomes), 'entity')} did not end as asked",
+            "What was accepted is written.",
+        )
+
+
+def _show(report: "AlterReport", output: str) -> None:
+    from quota_ops.report.alteration import alter_json, alter_screen, kept_text
+
+    if output == TEXT:
+        show_screen(alter_screen(report))
+        click.echo(kept_text(report), nl=False)
+    else:
+        click.echo(json.dumps(alter_json(report), ensure_ascii=False, indent=1))
+
+
+def _read(
+    folder: Path, commit: str | None, *, must_know: bool
+) -> "tuple[Desired | None, Provenance]":
+    """The desired state and its commit; no problem of its files stops an operator at night."""
+    from quota_ops.desired.git.commit import read_with_commit
+
+    try:
+        return read_with_commit(folder, given=commit, must_know=must_know)
+    except GitFailed:
+        raise
+    except InvalidInput:
+        return None, Provenance.given(commit)
+
+
+def _git(desired: "Desired | None", holds: Path) -> "OneOff | None":
+    """What becomes of the change by Git and holds; None when one of them has problems."""
+    from quota_ops.desired.export.one_off import OneOff
+    from quota_ops.desired.standstill import standstill
+    from quota_ops.store.holds import holds_now
+
+    try:
+        stopped = None if desired is None else standstill(desired.policy, datetime.now(UTC))
+        return None if desired is None else OneOff(desired, holds_now(holds), stopped)
+    except InvalidInput:
+        return None

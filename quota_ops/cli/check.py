@@ -1,25 +1,55 @@
-"""What `check` does with what the reader says."""
+"""The command that reads the YAML."""
 
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from quota_ops.cli.layout import TEXT, show
-from quota_ops.cli.options import find_cluster
-from quota_ops.desired.files import cluster_name
-from quota_ops.desired.git.commit import read_whole_checkout
-from quota_ops.desired.read import Desired, find_clusters, refuse_strays, refuse_twins
-from quota_ops.findings.silences import spoken
+from quota_ops.cli import options
+from quota_ops.cli.console import TEXT, show_screen
+from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.text import counted
-from quota_ops.report.findings import finding_lines, findings_json
-from quota_ops.report.screen import Tone, line
-from quota_ops.report.screens import problems_screen
+
+if TYPE_CHECKING:
+    from quota_ops.desired.read import Desired
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops check                        every cluster
+  quota-ops check demo                   one cluster
+  quota-ops check ./desired_state/demo   the same, by its path
+  quota-ops check --strict               findings are problems too"""
+)
+@click.argument("clusters", nargs=-1, metavar="[CLUSTER]...")
+@refuse_idle("CLUSTERS", "The run names its cluster: leave it out.", beside=("--run",))
+@options.desired_state
+@options.run
+@click.option("--strict", is_flag=True, help="Exit with 2 on findings that nobody silenced, too.")
+@options.output_format
+def check(
+    clusters: tuple[str, ...],
+    desired_state: Path,
+    run_folder: Path | None,
+    output: str,
+    *,
+    strict: bool,
+) -> None:
+    """Read the YAML of clusters; say every problem at once.
+
+    Needs no broker and no Java. Problems are listed with file, line and column; so are findings,
+    what is valid, but probably not what was meant.
+    """
+    if run_folder is None:
+        check_clusters(clusters, desired_state, output, strict=strict)
+    else:
+        check_run(run_folder, desired_state, output, strict=strict)
 
 
 def check_clusters(
@@ -29,6 +59,10 @@ def check_clusters(
 
     `strict` takes findings that nobody silenced for problems.
     """
+    from quota_ops.cli.session import find_cluster
+    from quota_ops.desired.git.commit import read_whole_checkout
+    from quota_ops.desired.read import find_clusters, refuse_strays, refuse_twins
+
     folders = [find_cluster(name, desired_state) for name in clusters]
     for one in {folder.parent: folder for folder in folders}.values():
         refuse_twins(one)
@@ -48,7 +82,8 @@ def check_clusters(
 
 def check_run(run_folder: Path, desired_state: Path, output: str, *, strict: bool) -> None:
     """Read the cluster of an earlier run again, and leave what it says in the run's folder."""
-    from quota_ops.cli.running import find_unwritten
+    from quota_ops.cli.session import find_cluster
+    from quota_ops.cli.stage_run import find_unwritten
     from quota_ops.stages import check
 
     run = find_unwritten(run_folder, "check")
@@ -64,13 +99,19 @@ def _tell(checked: Sequence[dict[str, Any]], output: str, *, strict: bool) -> No
         raise click.exceptions.Exit(InvalidDesiredState.exit_code)
 
 
-def _checked(folder: Path, read: Callable[[], Desired], output: str) -> dict[str, Any]:
+def _checked(folder: Path, read: "Callable[[], Desired]", output: str) -> dict[str, Any]:
+    from quota_ops.desired.files import cluster_name
+    from quota_ops.findings.silences import spoken
+    from quota_ops.report.findings import finding_lines, findings_json
+    from quota_ops.report.screen import Tone, line
+    from quota_ops.report.screens import problems_screen
+
     name = cluster_name(folder)
     try:
         desired = read()
     except InvalidDesiredState as invalid:
         if output == TEXT:
-            show(problems_screen(invalid, str(folder)))
+            show_screen(problems_screen(invalid, str(folder)))
         problems = [asdict(problem) for problem in invalid.problems]
         said = findings_json(invalid.findings, str(folder))
         return {
@@ -85,7 +126,7 @@ def _checked(folder: Path, read: Callable[[], Desired], output: str) -> dict[str
         read_in = f"{counted(len(desired.rows), 'quota')} in {counted(desired.files, 'file')}"
         found = f", {counted(len(heard), 'finding')}" if heard else ""
         last = line(f"{name}: {read_in}, no problems{found}", Tone.CHANGE if found else Tone.OK)
-        show((*finding_lines(heard, str(folder)), last))
+        show_screen((*finding_lines(heard, str(folder)), last))
     said = findings_json(desired.findings, str(folder))
     return {
         "cluster": name,

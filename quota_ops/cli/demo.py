@@ -1,6 +1,5 @@
-"""The demo, and the same parts left running to click through."""
+"""The command that shows all of it at work on this machine."""
 
-from functools import partial
 from pathlib import Path
 
 import click
@@ -28,48 +27,3 @@ def demo(keep: Path | None) -> None:
     from quota_ops.lab.demo.run import run_demo
 
     run_demo(keep)
-
-
-@click.command(
-    epilog="""\b
-Examples:
-  quota-ops up
-  quota-ops plan demo
-  quota-ops down"""
-)
-def up() -> None:
-    """Start the sandbox broker and Airflow in the background.
-
-    The DAGs are those of ./dags, else those of ./desired_state, else those of the demo cluster.
-    A second call says where they run. Needs Java 17.
-    """
-    from quota_ops.lab.demo.up import start
-
-    found = start(partial(click.echo, err=True))
-    user, password = found.airflow.login
-    click.echo(
-        f"""\
-{"started" if found.started else "running already"}; `quota-ops down` stops both
-
-  Airflow     {found.airflow.address}
-  login       {user} / {password}
-  Kafka       {found.kafka}, connection demo
-  run store   {found.run_store}
-
-In the browser: Dags, reconcile_demo, Trigger. The first run needs a person's approval: give
-default_touched as a guard to let pass, and a reason. The last line of the task report's log is the
-report's path.
-At a prompt: quota-ops plan demo"""
-    )
-
-
-@click.command(
-    epilog="""\b
-Examples:
-  quota-ops down"""
-)
-def down() -> None:
-    """Stop what `up` started. Quotas, runs and Airflow's history stay for the next start."""
-    from quota_ops.lab.demo.up import stop
-
-    click.echo("stopped" if stop() else "nothing was running")

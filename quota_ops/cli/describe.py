@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from quota_ops.cli import options, specification
+from quota_ops.cli import options
 from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter
@@ -41,11 +41,11 @@ Examples:
 @refuse_idle(
     "--run-store", "Only --run leaves something in a run store: leave it out.", without=("--run",)
 )
-@specification.names
-@specification.defaults
-@specification.anyone
-@specification.strict
-@specification.actual
+@options.names
+@options.defaults
+@options.anyone
+@options.strict
+@options.actual
 @options.desired_state
 @options.connection
 @options.run_store
@@ -77,7 +77,7 @@ def describe(
     the cluster's id, and no other file. With --run all that the cluster holds is left in the run's
     folder too, where `diff --run` finds it.
     """
-    from quota_ops.cli.stored import describe_run, open_source
+    from quota_ops.cli.session import open_source
     from quota_ops.model.snapshot import SnapshotHeader
     from quota_ops.model.specification import parse_filter
     from quota_ops.report.stored import snapshot_lines
@@ -108,7 +108,7 @@ def describe(
 
 
 def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter) -> None:
-    from quota_ops.cli.layout import show
+    from quota_ops.cli.console import show_screen
     from quota_ops.model.text import counted, plural
     from quota_ops.report import stored
     from quota_ops.report.screen import Tone, line
@@ -118,9 +118,9 @@ def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter
             fit = plural(len(rows), "fits", "fit")
             fitting = f" that {fit} {wanted.text}" if wanted.parts else ""
             total = line(f"{counted(len(rows), 'quota')}{fitting} on {place}", Tone.CONTEXT)
-            show((*stored.table_screen(rows), total))
+            show_screen((*stored.table_screen(rows), total))
         case "text":
-            show(stored.kip546_screen(rows))
+            show_screen(stored.kip546_screen(rows))
         case "json":
             click.echo(json.dumps(stored.stored_objects(rows), ensure_ascii=False, indent=1))
         case _:
@@ -129,3 +129,24 @@ def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter
 
             writable, left_out = sort_out(rows)
             click.echo(quotas_file(writable) + left_out_comments(left_out), nl=False)
+
+
+def describe_run(
+    path: Path, run_store: str | None, connection_file: Path | None
+) -> tuple[tuple[StoredQuota, ...], str, str]:
+    """What a cluster holds now, left as `actual` in the folder of an earlier run; path and id."""
+    from quota_ops.cli.session import connection
+    from quota_ops.cli.stage_run import find_unwritten
+    from quota_ops.model.entity import Entity
+    from quota_ops.model.tables import ACTUAL
+    from quota_ops.runs.chain import run_stages
+    from quota_ops.runs.run import Run
+    from quota_ops.store.parquet import to_rows
+    from quota_ops.store.run_store import store_of
+
+    folder, store = find_unwritten(path, "describe"), store_of(path, run_store)
+    with connection(folder.policy, connection_file) as connect:
+        run_stages(Run(folder, Path(), store, connect), ("describe",))
+    rows = to_rows(folder.read_table(ACTUAL).select(["entity", "key", "value"]))
+    stored = tuple(StoredQuota(Entity.parse(one), key, value) for one, key, value in rows)
+    return stored, str(path), folder.policy().cluster_id

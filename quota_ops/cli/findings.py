@@ -21,7 +21,7 @@ def findings(code: str | None, output: str) -> None:
     What it means, why it hurts, what to do, and how to silence it with a reason: for an entity, or
     for a whole cluster.
     """
-    from quota_ops.cli.layout import TEXT, show
+    from quota_ops.cli.console import TEXT, show_screen
     from quota_ops.findings.codes import CODES
     from quota_ops.model.errors import InvalidInput
     from quota_ops.report.findings import code_screen, codes_screen
@@ -33,4 +33,4 @@ def findings(code: str | None, output: str) -> None:
         told = CODES.values() if wanted is None else [wanted]
         click.echo(json.dumps({"findings": [one._asdict() for one in told]}, indent=1))
     else:
-        show(codes_screen() if wanted is None else code_screen(wanted))
+        show_screen(codes_screen() if wanted is None else code_screen(wanted))

@@ -1,11 +1,18 @@
-"""The commands that hold entities, and that list who is held."""
+"""The command that holds entities."""
 
+import json
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import click
 
-from quota_ops.cli import options, specification
+from quota_ops.cli import options
+from quota_ops.cli.console import TEXT, show_screen, warn_of_writes
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.hold import Hold
+from quota_ops.model.moment import parse_until
+from quota_ops.model.specification import parse_exactly
+from quota_ops.store.login import find_login
 
 
 @click.command(
@@ -16,9 +23,9 @@ Examples:
   quota-ops hold demo --any client-id --until '2026-11-23 08:00 Europe/Berlin' --reason INC-31"""
 )
 @options.cluster_argument
-@specification.names
-@specification.defaults
-@specification.anyone
+@options.names
+@options.defaults
+@options.anyone
 @click.option(
     "--until",
     required=True,
@@ -30,37 +37,41 @@ Examples:
 @options.desired_state
 @options.run_store
 @options.output_format
-def hold(cluster: str, **given: Any) -> None:
+def hold(
+    *,
+    cluster: str,
+    names: tuple[str, ...],
+    defaults: tuple[str, ...],
+    anyone: tuple[str, ...],
+    until: str,
+    reason: str,
+    by: str,
+    desired_state: Path,
+    run_store: str | None,
+    output: str,
+) -> None:
     """Keep runs from writing some entities for a while.
 
     Neither Git nor the cluster is touched: the hold is kept in the run store. Plans and reports
     show what is held, and until when. Names mean exactly the entity that they
     say; all its keys are held. To hold it longer or shorter, hold it again.
     """
-    from quota_ops.cli.holding import Cluster, hold_entities
-    from quota_ops.model.specification import parse_exactly
+    from quota_ops.cli.session import Session
+    from quota_ops.report.holds import hold_screen
+    from quota_ops.runs.concurrent_writes import find_concurrent_writes
+    from quota_ops.store.holds import add
 
-    names, defaults, anyone = (given.pop(name) for name in ("names", "defaults", "anyone"))
-    until, by, reason = (given.pop(name) for name in ("until", "by", "reason"))
     who = parse_exactly(names, defaults, anyone)
-    hold_entities(Cluster.of(cluster, **given), who, until, by=by, reason=reason)
-
-
-@click.command(
-    epilog="""\b
-Examples:
-  quota-ops holds demo
-  quota-ops holds demo --all --format json"""
-)
-@options.cluster_argument
-@click.option("--all", "everything", is_flag=True, help="Also what has ended, and releases.")
-@options.desired_state
-@options.run_store
-@options.output_format
-def holds(
-    *, cluster: str, everything: bool, desired_state: Path, run_store: str | None, output: str
-) -> None:
-    """List what is held, until when, by whom and why."""
-    from quota_ops.cli.holding import Cluster, list_holds
-
-    list_holds(Cluster.of(cluster, desired_state, run_store, output), everything=everything)
+    session = Session.start(cluster, desired_state, run_store)
+    now = datetime.now(UTC).replace(microsecond=0)
+    try:
+        made = Hold(who, parse_until(until, now), by, reason, now, find_login())
+    except ValueError as error:
+        raise InvalidInput(f"--until {error}") from None
+    add(session.holds, made)
+    if output == TEXT:
+        is_known = session.is_described(who) or session.is_managed(who)
+        show_screen(hold_screen(session.policy, made, is_known=is_known))
+    else:
+        click.echo(json.dumps(made.as_json(), ensure_ascii=False, indent=1))
+    warn_of_writes(find_concurrent_writes(session.runs, who.accepts))

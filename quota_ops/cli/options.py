@@ -14,7 +14,9 @@ from quota_ops.store.login import find_login
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+
 cluster_argument = click.argument("cluster")
+
 
 desired_state = click.option(
     "--desired-state",
@@ -24,6 +26,8 @@ desired_state = click.option(
     help="The folder whose sub-folders are clusters.  "
     "[env: QUOTA_OPS_DESIRED_STATE; default: desired_state]",
 )
+
+
 output_format = click.option(
     "--format",
     "output",
@@ -32,17 +36,23 @@ output_format = click.option(
     show_default=True,
     help="text for people, json for machines.",
 )
+
+
 run_store = click.option(
     "--run-store",
     metavar="FOLDER",
     help="Where runs and ledgers are kept.  [env: QUOTA_OPS_RUN_STORE; default: in your home]",
 )
+
+
 connection = click.option(
     "--connection",
     "connection_file",
     type=click.Path(path_type=Path, dir_okay=False),
     help="A connection file, in place of the one that cluster.yaml's name resolves to.",
 )
+
+
 engine = click.option(
     "--engine",
     type=click.Choice(["embedded", "spark"]),
@@ -50,6 +60,8 @@ engine = click.option(
     show_default=True,
     help="What runs the SQL: DuckDB in this process, or Spark.",
 )
+
+
 detailed_exitcode = click.option(
     "--detailed-exitcode", is_flag=True, help="Exit with 4 when differences exist."
 )
@@ -87,12 +99,16 @@ def _commit(ctx: click.Context, option: click.Parameter, given: str | None) -> s
 
 
 _COMMIT = re.compile(r"[0-9A-Za-z._/-]{1,200}")
+
+
 commit = click.option(
     "--commit",
     callback=_commit,
     help="The commit id to record: letters, digits, '.', '_', '/' and '-'.  "
     "[default: that of the desired state's checkout]",
 )
+
+
 by = click.option(
     "--by",
     default=find_login,
@@ -148,17 +164,35 @@ def allowed(allow: tuple[str, ...], reason: str | None, approve: str | None) -> 
     return dict.fromkeys(allow, reason or "")
 
 
-def find_cluster(cluster: str, desired_state: Path) -> Path:
-    """The folder of a cluster: its name under --desired-state, or a path to it."""
-    from quota_ops.desired.files import cluster_folders, is_folder_or_link
+names = click.option(
+    "--names",
+    multiple=True,
+    metavar="TYPE=NAME[,…]",
+    help="Parts with a name: user=alice,client-id=app. Given more than once, each is one part, "
+    "and commas belong to its name. A name may be a JSON string: 'user=\"a,client-id=b\"'.",
+)
 
-    for folder in (desired_state / cluster, Path(cluster)):
-        if is_folder_or_link(folder):
-            return folder
-    there = [one.name for one in cluster_folders(desired_state)]
-    raise InvalidInput(
-        f"there is no cluster {cluster!r} in {desired_state}",
-        f"The clusters there: {', '.join(there)}."
-        if there
-        else "Give --desired-state, or write a repository of your own: quota-ops init.",
-    )
+
+defaults = click.option(
+    "--defaults", multiple=True, metavar="TYPE[,…]", help="Types that are the default: user."
+)
+
+
+anyone = click.option(
+    "--any",
+    "anyone",
+    multiple=True,
+    metavar="TYPE[,…]",
+    help="Types of any name, the default included.",
+)
+
+
+strict = click.option("--strict", is_flag=True, help="Leave out entities that have further types.")
+
+
+actual = click.option(
+    "--actual",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A snapshot that `describe --format jsonl` wrote, in place of the cluster.",
+)

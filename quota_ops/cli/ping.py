@@ -37,7 +37,8 @@ def ping(
     nothing; reads cluster.yaml for the connection and the cluster's id, and the brokers of the
     last verified run.
     """
-    from quota_ops.cli.layout import TEXT, show
+    from quota_ops.cli.console import TEXT, show_screen
+    from quota_ops.cli.session import find_cluster
     from quota_ops.desired.read import read_policy
     from quota_ops.kafka.connection import find_connection
     from quota_ops.kafka.ping import ping as ping_cluster
@@ -45,12 +46,12 @@ def ping(
     from quota_ops.stages.describe import read_known_brokers
     from quota_ops.store.run_store import find_run_store
 
-    policy = read_policy(options.find_cluster(cluster, desired_state))
+    policy = read_policy(find_cluster(cluster, desired_state))
     found = find_connection(policy.connection, file=connection_file)
     known = read_known_brokers(find_run_store(run_store).ledger(policy.cluster_id))
     pinged = ping_cluster(found, policy, known)
     if output == TEXT:
-        show(ping_screen(policy.cluster, pinged))
+        show_screen(ping_screen(policy.cluster, pinged))
     else:
         click.echo(json.dumps(as_json(policy.cluster, pinged), ensure_ascii=False, indent=1))
     raise click.exceptions.Exit(pinged.exit_code)

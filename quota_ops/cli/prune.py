@@ -31,7 +31,7 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
     import json
     from datetime import UTC, datetime, timedelta
 
-    from quota_ops.cli.layout import TEXT, show
+    from quota_ops.cli.console import TEXT, show_screen
     from quota_ops.model.errors import InvalidInput
     from quota_ops.model.moment import iso_utc, parse_duration
     from quota_ops.report.retention import expired_screen
@@ -51,7 +51,9 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
     expired = find_expired(store, now - kept)
     failures = () if dry_run else remove(expired, now)
     if output == TEXT:
-        show(expired_screen(str(store.root), expired, before=iso_utc(now - kept), dry_run=dry_run))
+        show_screen(
+            expired_screen(str(store.root), expired, before=iso_utc(now - kept), dry_run=dry_run)
+        )
     else:
         found = [
             {

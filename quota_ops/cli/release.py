@@ -1,12 +1,24 @@
 """The command that ends a hold, or takes rows out of the ledger."""
 
-from typing import Any
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from quota_ops.cli import options, specification
+from quota_ops.cli import options
+from quota_ops.cli.console import TEXT, show_screen, warn_of_writes
 from quota_ops.cli.idle_options import refuse_idle
+from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.filter import Borders, EntityFilter
+from quota_ops.model.hold import hold_on, in_force
+from quota_ops.model.ownership import why_unwritable
+from quota_ops.model.quota import json_number
+from quota_ops.model.rows import LedgerRow
+
+if TYPE_CHECKING:
+    from quota_ops.cli.ownership import OwnershipRun
 
 
 @click.command(
@@ -23,9 +35,9 @@ Examples:
     is_flag=True,
     help="Give up quotas that are ours, not a hold.",
 )
-@specification.names
-@specification.defaults
-@specification.anyone
+@options.names
+@options.defaults
+@options.anyone
 @click.option(
     "--all", "everything", is_flag=True, help="With --from-ledger: every quota that it knows."
 )
@@ -43,7 +55,12 @@ def release(
     defaults: tuple[str, ...],
     anyone: tuple[str, ...],
     everything: bool,
-    **given: Any,
+    reason: str | None,
+    by: str,
+    desired_state: Path,
+    commit: str | None,
+    run_store: str | None,
+    output: str,
 ) -> None:
     """End a hold early, or give up quotas that are ours.
 
@@ -52,14 +69,77 @@ def release(
     ledger forgets quotas, which then read as unmanaged: they are reported and left alone. What Git
     still describes becomes ours again by the next reconcile.
     """
-    from quota_ops.cli.holding import Cluster, release_entities
-    from quota_ops.cli.owning import Asking, release_rows, wanted
+    from quota_ops.cli.ownership import OwnershipRun, parse_wanted
+    from quota_ops.cli.session import Session
+    from quota_ops.desired.standstill import standstill
+    from quota_ops.report.holds import release_screen
+    from quota_ops.store import holds
 
-    who = wanted(names, defaults, anyone, everything=everything)
+    who = parse_wanted(names, defaults, anyone, everything=everything)
     if from_ledger:
-        release_rows(Asking.of(cluster, **given), who)
-    elif who is None:
+        run = OwnershipRun.start(
+            cluster,
+            desired_state=desired_state,
+            run_store=run_store,
+            by=by,
+            reason=reason,
+            commit=commit,
+            output=output,
+        )
+        _release_rows(run, who)
+        return
+    if who is None:
         raise InvalidInput("--all is for --from-ledger", "A hold is named as it was made.")
-    else:
-        by, reason, _ = given.pop("by"), given.pop("reason"), given.pop("commit")
-        release_entities(Cluster.of(cluster, **given), who, by=by, reason=reason)
+    session = Session.start(cluster, desired_state, run_store)
+    made = holds.release(session.holds, who, by=by, reason=reason or "")
+    if output != TEXT:
+        click.echo(json.dumps(made.as_json(), ensure_ascii=False, indent=1))
+        return
+    screen = release_screen(
+        session.policy,
+        made,
+        in_force(holds.read(session.holds), made.at),
+        is_described=session.is_described(who),
+        standstill=standstill(session.policy, made.at),
+    )
+    show_screen(screen)
+
+
+def _release_rows(run: "OwnershipRun", who: EntityFilter | None) -> None:
+    """Release what the ledger knows of these entities, and say what the next run makes of it."""
+    from quota_ops.cli.run_end import stoppable
+    from quota_ops.report.audit_verb import Verb
+    from quota_ops.report.ownership import released_fate, released_screen
+    from quota_ops.runs import ownership
+    from quota_ops.store.holds import holds_now
+    from quota_ops.store.run_folder import RELEASED
+
+    policy = run.desired.policy
+    asked = {row.id: row for row in run.desired.rows}
+    kept, scope, protect = holds_now(run.holds), Borders(policy.scope), Borders(policy.protect)
+    writes = run.find_writes(who)
+    with stoppable(run.run, Verb.RELEASE, RELEASED):
+        released = ownership.release(run.run, run.ledger, who, run.word)
+    rows = [
+        (
+            row,
+            released_fate(
+                row,
+                asked,
+                clear_unmanaged=policy.clear_unmanaged,
+                hold=hold_on(kept, entity),
+                why=why_unwritable(entity, row.key, scope, protect),
+                standstill=run.standstill,
+            ),
+        )
+        for row in released
+        for entity in (Entity.parse(row.entity),)
+    ]
+    screen = released_screen(run.where, rows, named=who is not None)
+    run.show_rows(Verb.RELEASE, screen, [_row(*row) for row in rows])
+    warn_of_writes(writes)
+
+
+def _row(row: LedgerRow, fate: str) -> dict[str, Any]:
+    values = {"entity": row.entity, "key": row.key, "value": json_number(row.value)}
+    return {**values, "state": row.state, "owner": row.owner, "next": fate}

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quota_ops.cli import options, specification
+from quota_ops.cli import options
 from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.specification import parse_names, require_carried, require_text
-from quota_ops.precedence.resolution import CLIENT_KEYS, IP_KEYS, Limits, Resolution, address
-from quota_ops.report.remarks import callback_words, metadata_words
+from quota_ops.precedence.resolution import CLIENT_KEYS, IP_KEYS
+
+if TYPE_CHECKING:
+    from quota_ops.precedence.resolution import Limits, Resolution
 
 if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster
@@ -53,7 +55,7 @@ Examples:
 )
 @click.option("--client-id", help="The client id.  [default: none, as a client that sends none]")
 @click.option("--ip", help="The address that the client connects from.")
-@specification.names
+@options.names
 @click.option(
     "--key",
     metavar="KEY",
@@ -73,7 +75,7 @@ Examples:
     help="With --clients: write the table to this .parquet or .csv (for spreadsheets) file, and "
     "replace one that exists.",
 )
-@specification.actual
+@options.actual
 @options.desired_state
 @options.connection
 @options.run_store
@@ -95,7 +97,10 @@ def resolve(
     through the eight levels of users and client ids; the first that has a limit holds, even if a
     later one is lower. Read-only.
     """
-    from quota_ops.cli.stored import open_source
+    from quota_ops.cli.resolve_clients import resolve_file
+    from quota_ops.cli.session import open_source
+    from quota_ops.precedence.resolution import Limits
+    from quota_ops.report.remarks import callback_words, metadata_words
     from quota_ops.store.snapshot import Snapshot
 
     names = _names(asked)
@@ -114,8 +119,6 @@ def resolve(
             absent = _find_absent(source, str(cluster), desired_state, run_store)
             brokers += len(absent.missed)
     if clients is not None:
-        from quota_ops.cli.resolve_clients import resolve_file
-
         resolve_file(stored, clients, asked)
         if callback:
             click.echo(callback, err=True)
@@ -130,11 +133,12 @@ def _find_absent(
     source: "Cluster", cluster: str, desired_state: Path, run_store: str | None
 ) -> "Metadata":
     """The brokers that belong to the cluster and could not be queried; they have limits too."""
+    from quota_ops.cli.session import find_cluster
     from quota_ops.desired.read import read_policy
     from quota_ops.stages.describe import read_known_brokers, with_absent
     from quota_ops.store.run_store import find_run_store
 
-    policy = read_policy(options.find_cluster(cluster, desired_state))
+    policy = read_policy(find_cluster(cluster, desired_state))
     known = read_known_brokers(find_run_store(run_store).ledger(policy.cluster_id))
     image, _ = with_absent(None, source, policy, known)
     return image
@@ -142,6 +146,8 @@ def _find_absent(
 
 def _names(asked: dict[str, Any]) -> dict[str, str]:
     """The names by type, from the options of their own and from --names."""
+    from quota_ops.precedence.resolution import address
+
     names = {
         kind: asked[option]
         for kind, option in ((USER, "user"), (CLIENT_ID, "client_id"), (IP, "ip"))
@@ -180,20 +186,21 @@ def _keys(names: dict[str, str], key: str | None) -> tuple[str, ...]:
     return asked if key is None else (key,)
 
 
-def _resolve(limits: Limits, key: str, names: dict[str, str]) -> Resolution:
+def _resolve(limits: "Limits", key: str, names: dict[str, str]) -> "Resolution":
+
     if key in IP_KEYS:
         return limits.resolve_address(key, ip=names[IP])
     return limits.resolve(key, user=names.get(USER), client_id=names.get(CLIENT_ID))
 
 
 def _show(
-    resolutions: Sequence[Resolution],
+    resolutions: "Sequence[Resolution]",
     asked: dict[str, Any],
     cluster: str,
     brokers: int | None,
     callback: str,
 ) -> None:
-    from quota_ops.cli.layout import TEXT, show
+    from quota_ops.cli.console import TEXT, show_screen
     from quota_ops.report.resolution import as_json, as_ladder, as_text
     from quota_ops.report.screen import line
 
@@ -202,15 +209,15 @@ def _show(
         return
     if asked["explain"]:
         for number, one in enumerate(resolutions):
-            show((*([line()] if number else []), *as_ladder(one, cluster, brokers)))
+            show_screen((*([line()] if number else []), *as_ladder(one, cluster, brokers)))
     else:
-        show(as_text(resolutions, brokers))
+        show_screen(as_text(resolutions, brokers))
     if callback and any(one.key in CLIENT_KEYS for one in resolutions):
         _show_warnings((callback,))
 
 
 def _show_warnings(sentences: Sequence[str]) -> None:
-    from quota_ops.cli.layout import show
+    from quota_ops.cli.console import show_screen
     from quota_ops.report.screen import Tone, line
 
-    show(tuple(line(one, Tone.CHANGE) for one in sentences))
+    show_screen(tuple(line(one, Tone.CHANGE) for one in sentences))

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from quota_ops.cli.layout import TEXT, show
+from quota_ops.cli.console import TEXT, show_screen
 from quota_ops.model.quota import UNLIMITED, format_limit
 from quota_ops.model.rows import StoredQuota
 from quota_ops.precedence.tables import RESOLVED
@@ -47,7 +47,7 @@ def _resolve(
         for row in rows:
             click.echo(json.dumps(dict(zip(RESOLVED.names, row, strict=True)), ensure_ascii=False))
         return
-    show((Table(("user", "client id", "key", "limit", "set by"), tuple(map(_row, rows))),))
+    show_screen((Table(("user", "client id", "key", "limit", "set by"), tuple(map(_row, rows))),))
 
 
 def _row(row: Sequence[Any]) -> Row:

@@ -5,6 +5,10 @@ from pathlib import Path
 import click
 
 from quota_ops.cli import options
+from quota_ops.cli.console import TEXT, warn_idle
+from quota_ops.model.approval import Author
+from quota_ops.model.errors import GuardsRefused, QuotaOpsError
+from quota_ops.store.login import find_login
 
 
 @click.command(
@@ -40,15 +44,31 @@ def rollback(
     as any other plan. What that run wrote but did not read back, and what moved since, is left as
     it is and named. No checkout is needed: the policy is the one that was last applied.
     """
-    from quota_ops.cli.rolling_back import roll_back
+    from quota_ops.cli.run_end import show_run
+    from quota_ops.cli.session import connection
+    from quota_ops.runs.chain import CHAINS, run_stages
+    from quota_ops.runs.rollback import start
+    from quota_ops.runs.run import Run
+    from quota_ops.store.retention import refuse_pruned
+    from quota_ops.store.run_names import find_run
+    from quota_ops.store.run_store import find_run_store, store_of
 
-    roll_back(
-        run,
-        allow=options.allowed(allow, reason if allow else None, None),
-        by=by,
-        reason=reason or "",
-        connection_file=connection_file,
-        run_store=run_store,
-        engine=engine,
-        output=output,
-    )
+    allowed = options.allowed(allow, reason if allow else None, None)
+    earlier = find_run(find_run_store(run_store), run, last_write=True)
+    refuse_pruned(earlier)
+    store = store_of(earlier.path, run_store)
+    folder = start(store, earlier, by=by, reason=reason or "")
+    error: QuotaOpsError | None = None
+    author = Author(by, find_login())
+    with connection(folder.policy, connection_file) as connect:
+        new = Run(folder, Path(), store, connect, engine=engine, allow=allowed, author=author)
+        try:
+            run_stages(new, CHAINS["rollback"])
+        except QuotaOpsError as raised:
+            error = raised
+    shown = show_run("rollback", folder, output)
+    warn_idle(allowed, shown.plan.guards if shown.plan else None)
+    if isinstance(error, GuardsRefused) and output == TEXT:
+        raise click.exceptions.Exit(error.exit_code)  # the screen has just said it
+    if error is not None:
+        raise error

@@ -11,6 +11,7 @@ from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
 from quota_ops.report.wording import moment
 
 HEADINGS = ("who", "until", "by", "since", "why")
+_UNKNOWN = "Neither Git nor the ledger has an entity of that name: check the spelling."
 
 
 def holds_screen(words: Sequence[Hold], now: datetime) -> Screen:
@@ -18,6 +19,33 @@ def holds_screen(words: Sequence[Hold], now: datetime) -> Screen:
     if not words:
         return (line("Nothing is held."),)
     return (Table(HEADINGS, tuple(_row(one, now) for one in words)),)
+
+
+def hold_screen(policy: Policy, hold: Hold, *, is_known: bool) -> Screen:
+    """What a hold that has just been kept means; `is_known` is whether such an entity exists."""
+    more = "Until then runs leave it as it is and report it; after that they follow Git again."
+    return _kept(policy, hold, f"is {hold.text}", [more, *([] if is_known else [_UNKNOWN])])
+
+
+def release_screen(
+    policy: Policy,
+    release: Hold,
+    lasting: Sequence[Hold],
+    *,
+    is_described: bool,
+    standstill: str | None,
+) -> Screen:
+    """What a release that has just been kept means; the rest as `released_words` takes it."""
+    who = release.who
+    more = released_words(policy, who, lasting, known=is_described, standstill=standstill)
+    held = who_holds(who, lasting)
+    words = f"is released, and still {held.text} ({held.who.text})" if held else "is no longer held"
+    return _kept(policy, release, words, more)
+
+
+def _kept(policy: Policy, hold: Hold, words: str, more: Iterable[str]) -> Screen:
+    where = f"{policy.cluster} ({policy.cluster_id}): {hold.who.text} {words}"
+    return (line(where, Tone.STRONG), *(line(one, Tone.CONTEXT) for one in more))
 
 
 def who_holds(who: EntityFilter, lasting: Iterable[Hold]) -> Hold | None:

@@ -43,6 +43,12 @@ def test_a_command_is_told_in_one_line(name: str) -> None:
     assert len(short) <= NARROW - len("  reconcile  ") - 2
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_lists_what_a_command_says_of_itself(name: str) -> None:
+    """The line of `--help`, which imports no command, is the first of the command's own help."""
+    assert EVERY[name].get_short_help_str(NARROW) == COMMANDS[name]
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_a_command_shows_examples(name: str) -> None:
     """An example starts with the command as it is typed; every option says what it is for."""

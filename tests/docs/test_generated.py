@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.cli.running import DIFFERENCES_EXIST
+from quota_ops.cli.stage_run import DIFFERENCES_EXIST
 from quota_ops.lab.kafka.jars import pinned_versions
 from quota_ops.model.errors import QuotaOpsError
 from tests.docs.generated import SECTIONS, commands

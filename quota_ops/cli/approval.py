@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import click
 
-from quota_ops.cli.layout import TEXT, show
-from quota_ops.cli.show import MOST
+from quota_ops.cli.console import TEXT, show_screen
+from quota_ops.cli.run_end import MOST
 from quota_ops.model.approval import Author, Decision, Said, approval_source, needs_name
 from quota_ops.model.errors import Refused
 from quota_ops.model.plan import SHORT, Plan
@@ -53,7 +53,7 @@ def person(
     def at_the_terminal(plan: Plan) -> Decision:
         if approve is not None:
             refuse_unless_approves(approve, folder, plan)
-        show((*plan_screen(read_report(folder), most=MOST), line()))
+        show_screen((*plan_screen(read_report(folder), most=MOST), line()))
         if not _approved(plan):
             return answered(folder, plan, Said.REJECTED, author, "")
         return answered(folder, plan, Said.APPROVED, author, _reason())
@@ -66,7 +66,7 @@ def person(
 
 def _approved(plan: Plan) -> bool:
     """Ask for the decision alone; Enter and `no` reject the plan."""
-    show((line(f"This plan needs approval: {approval_source(plan)}.", Tone.CHANGE),))
+    show_screen((line(f"This plan needs approval: {approval_source(plan)}.", Tone.CHANGE),))
     what, cluster = f"plan {plan.digest[:SHORT]}", plan.policy.cluster
     if not needs_name(plan):
         return _asked(partial(click.confirm, f"Apply {what} to {cluster}?", default=False))

@@ -1,4 +1,4 @@
-"""What `import` does: read the cluster, write the files, check them."""
+"""The command that writes desired state from a live cluster."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -6,16 +6,75 @@ from typing import Self
 
 import click
 
-from quota_ops.cli.layout import show
-from quota_ops.desired.cluster_file import CLUSTER_YAML
-from quota_ops.desired.export.disk import list_names, read_text, write_files
-from quota_ops.desired.export.imported import GroupBy, import_quotas, new_cluster_file
-from quota_ops.desired.read import read_cluster, read_policy
+from quota_ops.cli import options
+from quota_ops.cli.console import show_screen, warn_unnamed
+from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.policy import Policy, VerifyPolicy
 from quota_ops.model.rows import StoredQuota
 from quota_ops.model.text import counted
-from quota_ops.report.screen import Tone, line
+
+
+@click.command(
+    "import",
+    epilog="""\b
+Examples:
+  quota-ops import demo
+  quota-ops import demo --group-by prefix --into ./imported/demo
+  quota-ops import demo --actual snapshot.jsonl --owner platform
+
+\b
+Then:
+  quota-ops plan demo        has nothing to write
+  quota-ops reconcile demo   reads all of it back; from then on it is this repository's""",
+)
+@options.cluster_argument
+@refuse_idle("--connection", "A snapshot is read, no cluster.", beside=("--actual",))
+@click.option(
+    "--group-by",
+    type=click.Choice(["type", "user", "prefix", "one"]),
+    default="type",
+    show_default=True,
+    help="A file for each type of entity, each user, each first word of a name, or one for all.",
+)
+@click.option(
+    "--owner", help="The owner in every file.  [default: the user or word, else unassigned]"
+)
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder to write.  [default: the cluster's own, under --desired-state]",
+)
+@options.actual
+@options.desired_state
+@options.connection
+def import_(
+    *,
+    cluster: str,
+    group_by: str,
+    owner: str | None,
+    into: Path | None,
+    actual: Path | None,
+    desired_state: Path,
+    connection_file: Path | None,
+) -> None:
+    """Write desired state from what a cluster holds.
+
+    Needs no cluster.yaml: without one it writes it, and CLUSTER is the name of the connection. What
+    YAML cannot ask for (a stored NaN, a host name as an address) goes under `protect`, with the
+    reason. Writes nothing to the cluster, and over no file.
+    """
+    from quota_ops.desired.files import is_folder_or_link
+
+    source = Source(
+        cluster=cluster,
+        folder=desired_state / cluster if is_folder_or_link(desired_state / cluster) else None,
+        actual=actual,
+        connection_file=connection_file,
+    )
+    if source.folder is None and is_folder_or_link(Path(cluster)):
+        source = source.at(Path(cluster))
+    write_desired_state(source, into or source.folder or desired_state / cluster, group_by, owner)
 
 
 @dataclass(frozen=True)
@@ -34,6 +93,12 @@ class Source:
 
 def write_desired_state(source: Source, into: Path, group_by: str, owner: str | None) -> None:
     """Write the files, read them back as check does, and say what was left out."""
+    from quota_ops.desired.cluster_file import CLUSTER_YAML
+    from quota_ops.desired.export.disk import read_text, write_files
+    from quota_ops.desired.export.imported import GroupBy, import_quotas, new_cluster_file
+    from quota_ops.desired.read import read_cluster, read_policy
+    from quota_ops.report.screen import Tone, line
+
     text = None if source.folder is None else read_text(source.folder, CLUSTER_YAML)
     policy = None if source.folder is None or text is None else read_policy(source.folder)
     known = into == source.folder
@@ -51,13 +116,13 @@ def write_desired_state(source: Source, into: Path, group_by: str, owner: str | 
     desired = read_cluster(into)
     for one in imported.left_out:
         words = "protected" if one.protect else "left alone"
-        show((line(f"{words}: {one.entity.text}  {one.reason}", Tone.CHANGE),))
+        show_screen((line(f"{words}: {one.entity.text}  {one.reason}", Tone.CHANGE),))
     if imported.elsewhere:
         click.echo(
             f"{imported.elsewhere:,} more are protected or out of scope in {CLUSTER_YAML} already"
         )
     total = f"{counted(len(desired.rows), 'quota')} of {counted(len(stored), 'stored one')}"
-    show((line(f"{into}: {total} in {counted(desired.files, 'file')}", Tone.OK),))
+    show_screen((line(f"{into}: {total} in {counted(desired.files, 'file')}", Tone.OK),))
 
 
 def _read(source: Source, policy: Policy | None) -> tuple[tuple[StoredQuota, ...], str]:
@@ -76,13 +141,14 @@ def _read(source: Source, policy: Policy | None) -> tuple[tuple[StoredQuota, ...
 
 
 def _read_snapshot(actual: Path, policy: Policy | None) -> tuple[tuple[StoredQuota, ...], str]:
-    from quota_ops.cli.stored import warn_unnamed
+    from quota_ops.desired.cluster_file import CLUSTER_YAML
+    from quota_ops.report.screen import Tone, line
     from quota_ops.store.snapshot import Snapshot
 
     snapshot = Snapshot.read(actual)
     if snapshot.header.filter is not None:
         left_out = f"{actual} has only the quotas that fit {snapshot.header.filter}."
-        show((line(left_out, Tone.CHANGE),))
+        show_screen((line(left_out, Tone.CHANGE),))
     if policy is not None:
         warn_unnamed(actual, snapshot.cluster_id, policy)
         return snapshot.require_cluster(policy.cluster_id).rows, policy.cluster_id
@@ -96,6 +162,9 @@ def _read_snapshot(actual: Path, policy: Policy | None) -> tuple[tuple[StoredQuo
 
 
 def _refuse_full(into: Path, *, known: bool) -> None:
+    from quota_ops.desired.cluster_file import CLUSTER_YAML
+    from quota_ops.desired.export.disk import list_names
+
     there = list_names(into)
     files = [name for name in there if name != CLUSTER_YAML and not name.endswith(".md")]
     if files:

@@ -1,6 +1,5 @@
-"""Commands for beginners: a repository of one's own, and the schemas for an editor."""
+"""The command that writes a repository of one's own."""
 
-import json
 from importlib.resources import files
 from os.path import lexists
 from pathlib import Path
@@ -96,23 +95,3 @@ def _refuse_what_check_would(cluster: str, cluster_id: str | None) -> None:
             f"--cluster-id {cluster_id!r} is not a cluster id",
             "kafka-cluster.sh cluster-id prints it.",
         )
-
-
-@click.command(
-    epilog="""\b
-Examples:
-  quota-ops schema quotas > quotas.schema.json
-  quota-ops schema cluster
-  quota-ops schema audit"""
-)
-@click.argument("kind", type=click.Choice(["quotas", "cluster", "audit"]), default="quotas")
-def schema(kind: str) -> None:
-    """Print the JSON Schema of the YAML files, or of the audit records.
-
-    The first two are for editors, the third is for whoever reads the audit topic.
-    """
-    from quota_ops.desired.schema import cluster_schema, quotas_schema
-    from quota_ops.report.audit import audit_schema
-
-    made = {"quotas": quotas_schema, "cluster": cluster_schema, "audit": audit_schema}[kind]
-    click.echo(json.dumps(made(), indent=2))

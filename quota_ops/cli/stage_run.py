@@ -1,25 +1,22 @@
 """One run from the command line: its folder, its connection, its stages, and what it came to."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from functools import cache, partial
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
 import click
 
 from quota_ops.cli import options
-from quota_ops.cli.asking import person
+from quota_ops.cli.approval import person
+from quota_ops.cli.console import TEXT, progress, warn_idle, warn_unnamed
 from quota_ops.cli.interrupt import naming
-from quota_ops.cli.layout import TEXT
-from quota_ops.cli.show import progress, report_of, show_run, warn_idle
-from quota_ops.cli.stored import warn_unnamed
+from quota_ops.cli.run_end import keep_run, report_of, show_run
+from quota_ops.cli.session import connection, find_cluster
 from quota_ops.desired.files import cluster_name
-from quota_ops.kafka.connection import find_connection
+from quota_ops.desired.read import read_policy
 from quota_ops.model.approval import Author
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
-from quota_ops.model.policy import Policy
 from quota_ops.model.report import Report
 from quota_ops.model.verification import BACK_OR_GONE
 from quota_ops.report.summary import unseen_words
@@ -28,19 +25,8 @@ from quota_ops.runs.run import Run
 from quota_ops.stages.diff import EMBEDDED
 from quota_ops.store.login import find_login
 from quota_ops.store.retention import refuse_pruned
-from quota_ops.store.run_folder import (
-    ABOUT,
-    APPLIED,
-    DESCRIBED,
-    PLAN,
-    REPORT,
-    RunFolder,
-    batch_file,
-)
+from quota_ops.store.run_folder import ABOUT, APPLIED, DESCRIBED, PLAN, REPORT, RunFolder, batch_file
 from quota_ops.store.run_store import RunStore, find_run_store, store_of
-
-if TYPE_CHECKING:
-    from quota_ops.kafka.cluster import Cluster
 
 DIFFERENCES_EXIST = 4
 
@@ -75,7 +61,7 @@ def run_command(
         stages = _resumed(name, folder, approve, allowed)
     else:
         store = find_run_store(run_store)
-        cluster_folder = options.find_cluster(str(cluster), desired_state)
+        cluster_folder = find_cluster(str(cluster), desired_state)
         folder, stages = _start(store, cluster_folder, commit), _started(name, actual)
     folder, author = folder.keeping(), Author(by, find_login())
     error: QuotaOpsError | None = None
@@ -117,7 +103,7 @@ def run_command(
         shown = _show(name, folder, output, error)
     finally:
         _keep_end(stages, folder, reported="report" in stages)
-    warn_idle(allowed, shown.plan)
+    warn_idle(allowed, shown.plan.guards if shown.plan else None)
     if actual is not None:
         _show_offline(actual, folder, shown, output)
     if isinstance(error, GuardsRefused) and output == TEXT and approve is None:
@@ -156,8 +142,6 @@ def _keep_end(stages: Sequence[str], folder: RunFolder, *, reported: bool) -> No
     """Keep the end of what writes, which the stage report does itself."""
     writes = "apply" in stages or ("verify" in stages and folder.has(APPLIED))
     if writes and not reported:
-        from quota_ops.cli.ending import keep_run
-
         keep_run(folder, report_of(folder))
 
 
@@ -221,21 +205,3 @@ def _digest_words(folder: RunFolder) -> str:
     if not folder.has(PLAN):
         return f"This run has no plan to approve. What it came to: {show}"
     return f"If you reviewed this plan ({show}), it is --approve {folder.plan()[1]}"
-
-
-@contextmanager
-def connection(
-    policy: Callable[[], Policy], connection_file: Path | None
-) -> Iterator[Callable[[], "Cluster"]]:
-    """What opens a policy's cluster at its first call, and closes it at the end."""
-    with ExitStack() as stack:
-
-        @cache
-        def connect() -> "Cluster":
-            from quota_ops.kafka.cluster import open_policy
-
-            asked = policy()
-            found = find_connection(asked.connection, file=connection_file)
-            return stack.enter_context(open_policy(asked, found))
-
-        yield connect

@@ -1,0 +1,76 @@
+"""What a command shows: screens, progress, and what it warns of."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from quota_ops.model.guard import GuardFinding, idle_words
+from quota_ops.model.progress import SILENT, ConcurrentWrite, Progress
+
+if TYPE_CHECKING:
+    from quota_ops.report.screen import Screen
+
+if TYPE_CHECKING:
+    from quota_ops.model.policy import Policy
+
+
+TEXT = "text"
+"""The `--format` for people."""
+
+
+def show_screen(screen: "Screen", stream: TextIO | None = None) -> None:
+    """Lay a screen out on stdout, or another stream: in colour on a terminal, plain in a pipe."""
+    from quota_ops.report.screen import plain
+
+    stream = stream or sys.stdout
+    if not stream.isatty():
+        click.echo(plain(screen), file=stream, nl=False)
+        return
+    from quota_ops.report.terminal import show as in_colour
+
+    in_colour(screen, stream)
+
+
+@contextmanager
+def progress(output: str) -> Iterator[Progress]:
+    """Tell how far apply and verify are: on a terminal as bars, in a pipe not at all."""
+    if output != TEXT or not sys.stderr.isatty():
+        yield SILENT
+        return
+    from quota_ops.report.terminal import progress as on_a_terminal
+
+    with on_a_terminal() as told:
+        yield told
+
+
+def warn_idle(allow: Iterable[str], guards: Iterable[GuardFinding] | None) -> None:
+    """Name on stderr the guards of --allow that did not block; nothing where none judged.
+
+    Programs that ask for JSON read the guards of the plan: their stderr is for one error alone.
+    """
+    if click.get_current_context().params.get("output") != TEXT:
+        return
+    if guards is not None and (words := idle_words(allow, guards)):
+        click.echo(words, err=True)
+
+
+def warn_of_writes(writes: Iterable[ConcurrentWrite]) -> None:
+    """Name on stderr the runs that are writing the entities of a command at this moment."""
+    from quota_ops.report.progress import concurrent_words
+
+    for words in concurrent_words(writes):
+        click.echo(words, err=True)
+
+
+def warn_unnamed(actual: Path, cluster_id: str | None, policy: "Policy") -> None:
+    """Say on stderr that a snapshot without an id may be of any cluster."""
+    if cluster_id is None:
+        click.echo(
+            f"{actual} names no cluster: nothing shows that it is of {policy.cluster} "
+            f"({policy.cluster_id}). A snapshot that describe writes now names it.",
+            err=True,
+        )

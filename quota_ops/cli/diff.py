@@ -1,0 +1,24 @@
+"""The command that compares Git, the cluster and the ledger."""
+
+from typing import Any
+
+from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, OFFLINE, stage_command
+
+
+@stage_command(
+    COMPARING,
+    OFFLINE,
+    EXIT_CODE,
+    examples="""\
+  quota-ops diff demo
+  quota-ops diff demo --engine spark --detailed-exitcode
+  quota-ops diff demo --actual snapshot.jsonl    without the cluster""",
+)
+def diff(**typed: Any) -> None:
+    """List what differs between Git, the cluster and the ledger.
+
+    Each row has its kind, which says who moved: Git, the cluster, or both.
+    """
+    from quota_ops.cli.stage_run import run_command
+
+    run_command("diff", **typed)

@@ -1,0 +1,15 @@
+"""The command that stops what `up` started."""
+
+import click
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops down"""
+)
+def down() -> None:
+    """Stop what `up` started. Quotas, runs and Airflow's history stay for the next start."""
+    from quota_ops.lab.demo.up import stop
+
+    click.echo("stopped" if stop() else "nothing was running")

@@ -1,0 +1,42 @@
+"""The command that lists who is held."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.cli.console import TEXT, show_screen
+from quota_ops.model.hold import Hold, in_force
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops holds demo
+  quota-ops holds demo --all --format json"""
+)
+@options.cluster_argument
+@click.option("--all", "everything", is_flag=True, help="Also what has ended, and releases.")
+@options.desired_state
+@options.run_store
+@options.output_format
+def holds(
+    *, cluster: str, everything: bool, desired_state: Path, run_store: str | None, output: str
+) -> None:
+    """List what is held, until when, by whom and why."""
+    from quota_ops.cli.session import Session
+    from quota_ops.report.holds import holds_screen
+    from quota_ops.store.holds import read
+
+    session = Session.start(cluster, desired_state, run_store)
+    now = datetime.now(UTC).replace(microsecond=0)
+    kept: Sequence[Hold] = read(session.holds)
+    listed = kept if everything else in_force(kept, now)
+    if output == TEXT:
+        show_screen(holds_screen(listed, now))
+    else:
+        found = [one.as_json() for one in listed]
+        click.echo(json.dumps({"holds": found}, ensure_ascii=False, indent=1))

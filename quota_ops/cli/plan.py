@@ -1,0 +1,27 @@
+"""The command that shows what would change."""
+
+from typing import Any
+
+from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, OFFLINE, stage_command
+
+
+@stage_command(
+    COMPARING,
+    OFFLINE,
+    JUDGING,
+    EXIT_CODE,
+    examples="""\
+  quota-ops plan demo
+  quota-ops plan demo --allow takeover --reason 'agreed in TEAM-12'
+  quota-ops plan demo --format json --detailed-exitcode
+  quota-ops plan demo --actual snapshot.jsonl    without the cluster, so not validated""",
+)
+def plan(**typed: Any) -> None:
+    """Show what would change, judged by guards and by the broker.
+
+    The broker is asked about every change (validate-only); nothing is written. The digest names
+    the plan: give it to `reconcile --approve`.
+    """
+    from quota_ops.cli.stage_run import run_command
+
+    run_command("plan", **typed)

@@ -1,0 +1,29 @@
+"""The command that runs every stage."""
+
+from typing import Any
+
+from quota_ops.cli import options
+from quota_ops.cli.stage_options import COMPARING, JUDGING, WRITING, stage_command
+
+
+@stage_command(
+    COMPARING,
+    JUDGING,
+    WRITING,
+    examples="""\
+  quota-ops reconcile demo
+  quota-ops reconcile demo --approve DIGEST
+  quota-ops reconcile --run FOLDER --approve DIGEST
+  quota-ops reconcile demo --allow default_touched --reason 'agreed in TEAM-12'""",
+    run=options.on_run("Apply, verify and report"),
+)
+def reconcile(**typed: Any) -> None:
+    """Make the cluster what Git says: plan, apply, verify, report.
+
+    With --approve only the plan of that digest is written, without it the one just made. With
+    --run it writes the plan of an earlier command, or goes on where that stopped. A plan that is
+    made anew passes no guard that --allow does not name.
+    """
+    from quota_ops.cli.stage_run import run_command
+
+    run_command("reconcile", **typed)

@@ -1,0 +1,24 @@
+"""The command that writes the report of a run."""
+
+from typing import Any
+
+from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, stage_command
+
+
+@stage_command(
+    COMPARING,
+    JUDGING,
+    EXIT_CODE,
+    examples="""\
+  quota-ops report demo
+  quota-ops report --run FOLDER""",
+)
+def report(**typed: Any) -> None:
+    """Write the report of a run, or of how a cluster stands now.
+
+    It is left in the run's folder as HTML, Markdown, text and JSON. Writes nothing to the
+    cluster.
+    """
+    from quota_ops.cli.stage_run import run_command
+
+    run_command("report", **typed)

@@ -1,0 +1,102 @@
+"""What is shown and kept when a run is over."""
+
+from contextlib import AbstractContextManager
+from functools import partial
+
+import click
+
+from quota_ops.cli.console import TEXT, show_screen
+from quota_ops.cli.interrupt import naming
+from quota_ops.kafka.connection import find_connection
+from quota_ops.model.approval import approve_command, needs_person
+from quota_ops.model.report import Report
+from quota_ops.report import screens
+from quota_ops.report.audit import audit_record
+from quota_ops.report.audit_verb import Verb
+from quota_ops.report.remarks import is_accepted
+from quota_ops.report.rollback import afterwards, rollback_screen
+from quota_ops.report.screen import Screen, Tone, line
+from quota_ops.runs import command_record
+from quota_ops.stages.report import end_record
+from quota_ops.stages.report.run_report import read_report
+from quota_ops.store.run_folder import PAGE, REPORT, RunFolder
+
+MOST = 200
+"""Rows that a screen lists; the report has them all."""
+
+
+def report_of(folder: RunFolder) -> Report:
+    """What a run came to."""
+    return folder.once(REPORT, lambda: read_report(folder))
+
+
+def show_run(command: str, folder: RunFolder, output: str) -> Report:
+    """Show what a run came to, and give it back."""
+    report = report_of(folder)
+    if output != TEXT:
+        from quota_ops.report.data import as_json
+
+        click.echo(as_json(report))
+        return report
+    if command in {"diff", "plan", "validate", "apply", "reconcile", "report", "rollback"}:
+        show_screen(screens.plan_screen(report, most=None if command == "diff" else MOST))
+    if report.rollback:
+        ahead = [line(words, Tone.CHANGE) for words in afterwards(report.rollback, report.cluster)]
+        show_screen((line(), *rollback_screen(report.rollback), *ahead, line()))
+    if report.applied:
+        show_screen(screens.apply_screen(report, most=MOST))
+    if report.brokers:
+        last: Screen = ()
+        if command == "verify":
+            last = (
+                *screens.verdicts_screen(report, most=MOST),
+                *screens.warning_lines(report),
+                screens.verified_line(report),
+            )
+        show_screen((*screens.verify_screen(report), *last))
+    page = folder.path / PAGE
+    if command == "verify":
+        return report
+    if page.exists():
+        show_screen((screens.finished_line(report, str(page)),))
+    elif report.plan is not None:
+        show_screen((line(f"run: {folder.path}", Tone.CONTEXT), *_next(command, folder, report)))
+    return report
+
+
+def _next(command: str, folder: RunFolder, report: Report) -> Screen:
+    """What writes exactly the plan that was shown, when the broker has nothing against it."""
+    plan = report.plan
+    if command not in {"plan", "validate", "rollback"} or plan is None or not plan.writes:
+        return ()
+    if (plan.refused and not needs_person(plan)) or not (report.validated and is_accepted(report)):
+        return ()
+    return (line(f"next: {approve_command(str(folder.path), plan)}"),)
+
+
+def keep_run(folder: RunFolder, report: Report) -> None:
+    """Keep the end of a run that wrote and makes no report; say so when the audit topic misses it.
+
+    Raises InvalidInput when the run store cannot be written.
+    """
+    _tell(end_record.run(folder, partial(audit_record, report), find_connection))
+
+
+def keep_verb(folder: RunFolder, verb: Verb) -> None:
+    """Keep the end of an alter, adopt or release in the same way."""
+    _tell(command_record.run(folder, verb))
+
+
+def stoppable(folder: RunFolder, verb: Verb, left: str) -> AbstractContextManager[None]:
+    """A block that a signal may end; where it has left that artefact by then, its end is kept."""
+
+    def keep() -> None:
+        if folder.has(left):
+            keep_verb(folder, verb)
+
+    return naming(folder.path, keep)
+
+
+def _tell(missed: str | None) -> None:
+    if missed is not None:
+        click.echo(missed, err=True)

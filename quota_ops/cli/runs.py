@@ -1,0 +1,44 @@
+"""The command that lists earlier runs."""
+
+import click
+
+from quota_ops.cli import options
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops runs                        the last 20 runs of every cluster
+  quota-ops runs demo --last 100
+  quota-ops runs demo --format json | jq '.[0].sentence'"""
+)
+@click.argument("cluster", required=False)
+@click.option(
+    "--last",
+    "most",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="How many runs, the last ones.",
+)
+@options.run_store
+@options.output_format
+def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> None:
+    """List the last runs: what they came to, and who approved.
+
+    Reads the run store and asks no cluster. `came to` is the first word of the run's report: Yes,
+    Not yet, No or Unknown; of a run without a report it says how far that came.
+    """
+    import json
+
+    from quota_ops.cli.console import TEXT, show_screen
+    from quota_ops.report.history import runs_screen
+    from quota_ops.store.history import past_runs
+    from quota_ops.store.run_store import find_run_store
+
+    found, more = past_runs(find_run_store(run_store), cluster, most)
+    if output == TEXT:
+        show_screen(runs_screen(found, more))
+    else:
+        click.echo(json.dumps([one.as_json() for one in found], ensure_ascii=False, indent=1))

@@ -1,0 +1,25 @@
+"""The command that prints schemas for an editor."""
+
+import json
+
+import click
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops schema quotas > quotas.schema.json
+  quota-ops schema cluster
+  quota-ops schema audit"""
+)
+@click.argument("kind", type=click.Choice(["quotas", "cluster", "audit"]), default="quotas")
+def schema(kind: str) -> None:
+    """Print the JSON Schema of the YAML files, or of the audit records.
+
+    The first two are for editors, the third is for whoever reads the audit topic.
+    """
+    from quota_ops.desired.schema import cluster_schema, quotas_schema
+    from quota_ops.report.audit import audit_schema
+
+    made = {"quotas": quotas_schema, "cluster": cluster_schema, "audit": audit_schema}[kind]
+    click.echo(json.dumps(made(), indent=2))

@@ -1,0 +1,124 @@
+"""What a command works on: a cluster by its name, the run store, and what a cluster stores."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from quota_ops.cli.console import warn_unnamed
+from quota_ops.desired.read import read_cluster, read_policy
+from quota_ops.kafka.connection import find_connection
+from quota_ops.model.entity import Entity
+from quota_ops.model.errors import InvalidDesiredState, InvalidInput
+from quota_ops.model.filter import EntityFilter
+from quota_ops.model.policy import Policy
+from quota_ops.store import ledger
+from quota_ops.store.run_store import find_run_store
+
+if TYPE_CHECKING:
+    from quota_ops.kafka.cluster import Cluster
+    from quota_ops.store.snapshot import Snapshot
+
+
+def find_cluster(cluster: str, desired_state: Path) -> Path:
+    """The folder of a cluster: its name under --desired-state, or a path to it."""
+    from quota_ops.desired.files import cluster_folders, is_folder_or_link
+
+    for folder in (desired_state / cluster, Path(cluster)):
+        if is_folder_or_link(folder):
+            return folder
+    there = [one.name for one in cluster_folders(desired_state)]
+    raise InvalidInput(
+        f"there is no cluster {cluster!r} in {desired_state}",
+        f"The clusters there: {', '.join(there)}."
+        if there
+        else "Give --desired-state, or write a repository of your own: quota-ops init.",
+    )
+
+
+@dataclass(frozen=True)
+class Session:
+    """A cluster of this repository: its folder, its policy, and its places in the run store."""
+
+    folder: Path
+    policy: Policy
+    holds: Path
+    ledger: Path
+    runs: Path
+
+    @classmethod
+    def start(cls, cluster: str, desired_state: Path, run_store: str | None) -> Self:
+        """Find a cluster by its name; of its folder only cluster.yaml is read."""
+        folder = find_cluster(cluster, desired_state)
+        policy = read_policy(folder)
+        store, cluster_id = find_run_store(run_store), policy.cluster_id
+        kept = (store.holds(cluster_id), store.ledger(cluster_id), store.runs_of(policy.cluster))
+        return cls(folder, policy, *kept)
+
+    def is_described(self, who: EntityFilter) -> bool:
+        """Whether Git describes such an entity, as far as its files can be read."""
+        try:
+            rows = read_cluster(self.folder).rows
+        except InvalidDesiredState:
+            return True
+        return any(who.accepts(Entity.parse(row.entity)) for row in rows)
+
+    def is_managed(self, who: EntityFilter) -> bool:
+        """Whether the ledger has such an entity, as far as it can be read."""
+        try:
+            rows = ledger.read(self.ledger).rows
+        except InvalidInput:
+            return True
+        return any(who.accepts(Entity.parse(row.entity)) for row in rows)
+
+
+@contextmanager
+def open_source(
+    cluster: str | None, actual: Path | None, desired_state: Path, connection_file: Path | None
+) -> Iterator[tuple["Cluster | Snapshot", str]]:
+    """What can be asked for the stored quotas, and the words for where they are.
+
+    With `actual` the cluster is not asked, and need not be named. Where it is named, the snapshot
+    must be of that cluster.
+    """
+    from quota_ops.desired.read import read_policy
+
+    if actual is not None:
+        from quota_ops.store.snapshot import Snapshot
+
+        snapshot = Snapshot.read(actual)
+        if cluster is not None:
+            policy = read_policy(find_cluster(cluster, desired_state))
+            snapshot.require_cluster(policy.cluster_id)
+            warn_unnamed(actual, snapshot.cluster_id, policy)
+        yield snapshot, f"{actual} ({snapshot.cluster_id})" if snapshot.cluster_id else str(actual)
+        return
+    if cluster is None:
+        raise InvalidInput("no cluster is named", "Name a CLUSTER, or a snapshot by --actual FILE.")
+    from quota_ops.kafka.cluster import open_policy
+    from quota_ops.kafka.connection import find_connection
+
+    policy = read_policy(find_cluster(cluster, desired_state))
+    found = find_connection(policy.connection, file=connection_file)
+    with open_policy(policy, found) as opened:
+        yield opened, f"{policy.cluster} ({policy.cluster_id})"
+
+
+@contextmanager
+def connection(
+    policy: Callable[[], Policy], connection_file: Path | None
+) -> Iterator[Callable[[], "Cluster"]]:
+    """What opens a policy's cluster at its first call, and closes it at the end."""
+    with ExitStack() as stack:
+
+        @cache
+        def connect() -> "Cluster":
+            from quota_ops.kafka.cluster import open_policy
+
+            asked = policy()
+            found = find_connection(asked.connection, file=connection_file)
+            return stack.enter_context(open_policy(asked, found))
+
+        yield connect

@@ -1,0 +1,71 @@
+"""The options of the commands that run stages, in the groups in which commands take them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import click
+
+from quota_ops.cli import options
+from quota_ops.cli.idle_options import refuse_idle
+
+Decorators = tuple[Callable[[Any], Any], ...]
+
+_SHARED: Decorators = (
+    click.argument("cluster", required=False),
+    options.desired_state,
+    options.connection,
+    options.run_store,
+)
+COMPARING: Decorators = (options.commit, options.engine)
+JUDGING: Decorators = (options.allowing,)
+OFFLINE: Decorators = (
+    options.actual,
+    refuse_idle("--connection", "A snapshot is read, no cluster.", beside=("--actual",)),
+)
+EXIT_CODE: Decorators = (options.detailed_exitcode,)
+WRITING: Decorators = (
+    click.option(
+        "--approve",
+        metavar="DIGEST",
+        help="Write only if the plan has this digest, as `plan` printed it.",
+    ),
+)
+_GUARDS_SPEAK = "Guards speak in plan: quota-ops plan --run FOLDER --allow GUARD --reason TEXT."
+_IDLE_ON_RUN = {
+    "--allow": (("plan", "apply", "reconcile"), _GUARDS_SPEAK),
+    "--reason": (("plan", "apply", "reconcile"), _GUARDS_SPEAK),
+    "--by": (("plan", "apply", "reconcile"), _GUARDS_SPEAK),
+    "--commit": ((), "A run keeps the commit that it was started at: leave out --commit."),
+    "--engine": (("diff",), "It runs the diff, and that has been made: leave out --engine."),
+    "--desired-state": ((), "A run keeps what was read: leave out --desired-state."),
+    "--connection": (
+        ("validate", "apply", "verify", "reconcile"),
+        "This stage does not ask the cluster: leave out --connection.",
+    ),
+}
+"""Which commands read an option on an earlier run too, and what to do on the others."""
+
+
+def stage_command(
+    *groups: Decorators, examples: str, run: Any = options.run
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Declare a command that runs the stages up to one, or that one on an earlier run's folder."""
+
+    def declare(function: Callable[..., None]) -> click.Command:
+        name = function.__name__
+        wrapped: Any = function
+        more = (one for group in groups for one in group)
+        for decorator in reversed((*_SHARED, run, *more, options.output_format)):
+            wrapped = decorator(wrapped)
+        there = [option for param in wrapped.__click_params__ for option in param.opts]
+        for decorator in reversed(list(_idle_on_run(name, there))):
+            wrapped = decorator(wrapped)
+        return click.command(name, epilog=f"\b\nExamples:\n{examples}")(wrapped)
+
+    return declare
+
+
+def _idle_on_run(name: str, options_there: Sequence[str]) -> Iterator[Callable[[Any], Any]]:
+    for option, (readers, remedy) in _IDLE_ON_RUN.items():
+        if option in options_there and name not in readers:
+            yield refuse_idle(option, remedy, beside=("--run",))

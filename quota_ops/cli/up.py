@@ -1,0 +1,38 @@
+"""The command that leaves the parts of the demo running to click through."""
+
+from functools import partial
+
+import click
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  quota-ops up
+  quota-ops plan demo
+  quota-ops down"""
+)
+def up() -> None:
+    """Start the sandbox broker and Airflow in the background.
+
+    The DAGs are those of ./dags, else those of ./desired_state, else those of the demo cluster.
+    A second call says where they run. Needs Java 17.
+    """
+    from quota_ops.lab.demo.up import start
+
+    found = start(partial(click.echo, err=True))
+    user, password = found.airflow.login
+    click.echo(
+        f"""\
+{"started" if found.started else "running already"}; `quota-ops down` stops both
+
+  Airflow     {found.airflow.address}
+  login       {user} / {password}
+  Kafka       {found.kafka}, connection demo
+  run store   {found.run_store}
+
+In the browser: Dags, reconcile_demo, Trigger. The first run needs a person's approval: give
+default_touched as a guard to let pass, and a reason. The last line of the task report's log is the
+report's path.
+At a prompt: quota-ops plan demo"""
+    )

@@ -1,0 +1,20 @@
+"""The command that reads every broker back."""
+
+from typing import Any
+
+from quota_ops.cli.stage_options import stage_command
+
+
+@stage_command(
+    examples="""\
+  quota-ops verify demo
+  quota-ops verify --run FOLDER""",
+)
+def verify(**typed: Any) -> None:
+    """Read back from every broker whether it holds what Git says.
+
+    Writes nothing to the cluster. On the run folder of an apply it also writes the ledger.
+    """
+    from quota_ops.cli.stage_run import run_command
+
+    run_command("verify", **typed)

@@ -1,0 +1,147 @@
+"""What `alter` shows: a row for each changed key, for people and for machines."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from quota_ops.desired.export.one_off import OneOff
+from quota_ops.findings.entity_rules import STARVING_BELOW, name_findings, starving_finding
+from quota_ops.model.alteration import count_altered
+from quota_ops.model.entity import Entity
+from quota_ops.model.finding import Finding
+from quota_ops.model.guard import GuardFinding
+from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.policy import Policy
+from quota_ops.model.quota import format_limit, json_number, same
+from quota_ops.model.rows import BatchRow, Key
+from quota_ops.report.cells import outcome_words
+from quota_ops.report.findings import FEW, finding_lines, findings_json
+from quota_ops.report.remarks import altered_at_standstill
+from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
+from quota_ops.report.screens import guard_line
+
+_GIT_UNKNOWN = (
+    "The desired state or a hold has problems, so nobody knows what Git says; see check.\n"
+)
+
+
+@dataclass(frozen=True)
+class AlterReport:
+    """One run of alter: its rows, the outcome of each entity, and what follows from them.
+
+    `changing` are the keys that get another value; `git` is None where the desired state or a hold
+    has problems; `standstill` is why nothing may be written by a reconcile now.
+    """
+
+    policy: Policy
+    run: str
+    rows: Sequence[BatchRow]
+    outcomes: Sequence[Outcome]
+    guards: Sequence[GuardFinding]
+    changing: frozenset[Key]
+    git: OneOff | None
+    standstill: str | None
+    sent: bool
+
+
+def alter_screen(report: AlterReport) -> Screen:
+    """The table of the changed keys; below it guards, findings, and the run's folder."""
+    outcomes = {one.entity: one for one in report.outcomes}
+    policy = report.policy
+    verb = _outcome_words(report) if report.sent else "asked, nothing written"
+    heading = line(f"{policy.cluster} ({policy.cluster_id}): {verb}", Tone.STRONG)
+    table = Table(
+        ("entity", "key", "before", "after", "the broker says"),
+        tuple(_row(report, row, outcomes[row.entity]) for row in report.rows),
+    )
+    blocks: list[Line | Table] = [heading, line(), table, line()]
+    if report.guards:
+        blocks += [*map(guard_line, report.guards), line()]
+    if found := _find(report.rows):
+        blocks += [*finding_lines(found, most=FEW), line()]
+    if report.standstill is not None:
+        words = altered_at_standstill(policy.cluster, report.standstill)
+        blocks += [line(words, Tone.CHANGE), line()]
+    return (*blocks, line(f"run: {report.run}", Tone.CONTEXT))
+
+
+def kept_text(report: AlterReport) -> str:
+    """The YAML that keeps what was written; empty where nothing has to be kept."""
+    if report.git is None:
+        return _GIT_UNKNOWN
+    accepted = {one.entity for one in report.outcomes if one.status is Status.ACCEPTED}
+    written = [row for row in report.rows if report.sent and row.entity in accepted]
+    keep = "".join(report.git.to_keep(written))
+    return f"\nTo keep it, say so in Git:\n\nquotas:\n{keep}" if keep else ""
+
+
+def alter_json(report: AlterReport) -> dict[str, Any]:
+    """The same for machines."""
+    outcomes = {one.entity: one for one in report.outcomes}
+    changes = [
+        {
+            "entity": row.entity,
+            "key": row.key,
+            "before": json_number(row.before),
+            "after": json_number(row.after),
+            "status": str(outcomes[row.entity].status),
+            "code": outcomes[row.entity].code,
+            "error": outcomes[row.entity].error,
+            "message": outcomes[row.entity].message,
+            "git": report.git.remark(row) if report.git else None,
+        }
+        for row in report.rows
+    ]
+    return {
+        "run": report.run,
+        "sent": report.sent,
+        "changed": count_altered(report.changing, report.outcomes) if report.sent else 0,
+        "standstill": report.standstill,
+        "changes": changes,
+        "guards": [asdict(one) for one in report.guards],
+        "findings": findings_json(_find(report.rows)),
+    }
+
+
+def _outcome_words(report: AlterReport) -> str:
+    """Return what an alter that was sent did, for its heading."""
+    if not report.changing:
+        return "nothing changed, the cluster stored all of it before"
+    if count_altered(report.changing, report.outcomes):
+        return "altered"
+    is_unknown = any(one.may_be_written for one in report.outcomes)
+    return "unknown whether altered" if is_unknown else "not altered"
+
+
+def _find(rows: Sequence[BatchRow]) -> list[Finding]:
+    """What `check` would find of the names and values that are set."""
+    names = dict.fromkeys(row.entity for row in rows if row.after is not None)
+    return [
+        *(finding for name in names for finding in name_findings(Entity.parse(name))),
+        *(
+            starving_finding(Entity.parse(row.entity), row.key, row.after)
+            for row in rows
+            if row.after is not None and row.after < STARVING_BELOW.get(row.key, 0)
+        ),
+    ]
+
+
+def _row(report: AlterReport, row: BatchRow, outcome: Outcome) -> Row:
+    accepted = outcome.status is Status.ACCEPTED
+    words = "would be accepted" if accepted and not report.sent else outcome_words(outcome)
+    if accepted and same(row.before, row.after):
+        words += ", no change"
+    if outcome.code:
+        words += f" [code {outcome.code}]"
+    cells = (
+        row.entity,
+        row.key,
+        format_limit(row.key, row.before),
+        format_limit(row.key, row.after),
+    )
+    remark = report.git.remark(row) if report.git and accepted else ""
+    if remark and not report.sent:
+        remark = f"once written: {remark}"
+    below = (line(f"  {remark}", Tone.CONTEXT),) if remark else ()
+    tone = Tone.OK if accepted else Tone.REFUSAL
+    return Row((*map(Span, cells), Span(words, tone)), below)
