@@ -14,7 +14,6 @@ from quota_ops.cli.interrupt import naming
 from quota_ops.cli.run_end import keep_run, report_of, show_run
 from quota_ops.cli.session import connection, find_cluster
 from quota_ops.desired.files import cluster_name
-from quota_ops.desired.read import read_policy
 from quota_ops.model.approval import Author
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.report import Report
@@ -25,7 +24,15 @@ from quota_ops.runs.run import Run
 from quota_ops.stages.diff import EMBEDDED
 from quota_ops.store.login import find_login
 from quota_ops.store.retention import refuse_pruned
-from quota_ops.store.run_folder import ABOUT, APPLIED, DESCRIBED, PLAN, REPORT, RunFolder, batch_file
+from quota_ops.store.run_folder import (
+    ABOUT,
+    APPLIED,
+    DESCRIBED,
+    PLAN,
+    REPORT,
+    RunFolder,
+    batch_file,
+)
 from quota_ops.store.run_store import RunStore, find_run_store, store_of
 
 DIFFERENCES_EXIST = 4

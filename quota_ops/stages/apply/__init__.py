@@ -14,13 +14,13 @@ from quota_ops.model.approval import resume_command
 from quota_ops.model.errors import InvalidInput, NoAnswer, QuotaOpsError, Refused
 from quota_ops.model.outcome import DONE, MEANT, EntityAnswer, Outcome, Status
 from quota_ops.model.plan import Plan
+from quota_ops.model.policy import Policy
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.text import counted
-from quota_ops.stages.apply.intent import Keys, intend, is_as_planned, released, withdraw
+from quota_ops.stages.apply.intent import Keys, intend, is_as_planned, watch_releases, withdraw
 from quota_ops.stages.apply.permission import approved_plan
-from quota_ops.store import claims, ledger
 from quota_ops.store.attempt import Attempt
 from quota_ops.store.decisions import spend
 from quota_ops.store.holds import without_held
@@ -60,22 +60,14 @@ def run(
     refuse_if_overtaken(folder, ledger_folder)
     if plan.writes:
         refuse_at_standstill(plan.policy)
-    stored, stale_at = _describe(cluster)
+    described = _describe(cluster)
     spend(folder, approvals, plan)
     claim(folder, ledger_folder)
-    noted = intend(folder, plan, stored, ledger_folder)
+    noted = intend(folder, plan, described.stored, ledger_folder)
     attempt = Attempt(folder)
     try:
-        trouble = _send_all(
-            attempt,
-            cluster,
-            batches,
-            stored,
-            progress,
-            stale_at=stale_at,
-            look=_looking(folder, plan, ledger_folder),
-            holds_folder=holds_folder,
-        )
+        checks = _Checks(plan.policy, holds_folder, watch_releases(folder, plan, ledger_folder))
+        trouble = _send_all(attempt, cluster, batches, described, checks, progress=progress)
         _end(folder, attempt.done, noted, ledger_folder)
     except InvalidInput as error:
         raise attempt.unrecorded(error) from error
@@ -89,11 +81,28 @@ def run(
     return tuple(attempt.done)
 
 
-def _describe(cluster: Cluster) -> tuple[Stored, float]:
-    """Return what the cluster stores, and the moment from which on that is too old."""
+class _Described(NamedTuple):
+    """What the cluster stores; from `stale_at` on, by the monotonic clock, that is too old."""
+
+    stored: Stored
+    stale_at: float
+
+
+class _Checks(NamedTuple):
+    """What may stop a batch, or take rows out of it, at the moment of writing.
+
+    `find_released` raises Refused where the run is overtaken, and else returns the rows released.
+    """
+
+    policy: Policy
+    holds_folder: Path
+    find_released: Callable[[], Keys]
+
+
+def _describe(cluster: Cluster) -> _Described:
     began = monotonic()
     stored = cluster.stored()
-    return stored, began + stale_after(monotonic() - began)
+    return _Described(stored, began + stale_after(monotonic() - began))
 
 
 def _end(folder: RunFolder, outcomes: Sequence[Outcome], noted: Keys, ledger_folder: Path) -> None:
@@ -101,46 +110,20 @@ def _end(folder: RunFolder, outcomes: Sequence[Outcome], noted: Keys, ledger_fol
     folder.leave_outcomes(APPLIED, tuple(outcomes))
 
 
-def _looking(folder: RunFolder, plan: Plan, ledger_folder: Path) -> Callable[[], Keys]:
-    """What raises Refused when the run is overtaken, and else returns the rows released by now.
-
-    Where neither the ledger nor the claims have a new file, none is read.
-    """
-    seen: list[int] = []
-    gone: Keys = frozenset()
-
-    def look() -> Keys:
-        nonlocal seen, gone
-        last = max(ledger.file_numbers(ledger_folder), default=0)
-        if (files := [last, claims.last_number(ledger_folder)]) != seen:
-            refuse_if_overtaken(folder, ledger_folder)
-            gone = released(plan, ledger.read(ledger_folder).rows)
-            seen = files
-        return gone
-
-    return look
-
-
 def _send_all(
     attempt: Attempt,
     cluster: Cluster,
     batches: Mapping[int, tuple[BatchRow, ...]],
-    stored: Stored,
-    progress: Progress,
+    described: _Described,
+    checks: _Checks,
     *,
-    stale_at: float,
-    look: Callable[[], Keys],
-    holds_folder: Path,
+    progress: Progress,
 ) -> QuotaOpsError | None:
-    """Add every entity's outcome to the attempt; the trouble that ended the sending.
-
-    `stored` is what the cluster had; from `stale_at` on, by the monotonic clock, it is too old.
-    """
-    folder = attempt.folder
+    """Add every entity's outcome to the attempt; the trouble that ended the sending."""
     trouble: QuotaOpsError | None = None
 
     def send(alterations: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
-        look()
+        checks.find_released()
         return cluster.apply(alterations)
 
     for number, rows in batches.items():
@@ -149,14 +132,16 @@ def _send_all(
             attempt.keep(number, all_of(number, rows, Status.NOT_SENT, trouble.message))
             continue
         try:
-            gone = look()
-            if monotonic() > stale_at:
-                stored, stale_at = _describe(cluster)
-            refuse_at_standstill(folder.policy())
-            free, on_hold = without_held(number, rows, stored, holds_folder)
+            gone = checks.find_released()
+            if monotonic() > described.stale_at:
+                described = _describe(cluster)
+            refuse_at_standstill(checks.policy)
+            stored = described.stored
+            free, on_hold = without_held(number, rows, stored, checks.holds_folder)
             seen = _look(number, free, stored, gone)
             seen = seen._replace(outcomes=(*seen.outcomes, *on_hold))
             batch, stored = _send(cluster, attempt, number, seen, stored, send=send)
+            described = described._replace(stored=stored)
         except QuotaOpsError as error:
             trouble = error
             batch = all_of(number, rows, Status.NOT_SENT, error.message)

@@ -1,6 +1,6 @@
 """What apply notes in the ledger before it sends, and what is taken back unwritten."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from quota_ops.kafka.outcomes import Stored, unwritten
@@ -13,7 +13,7 @@ from quota_ops.model.plan import Plan
 from quota_ops.model.quota import same
 from quota_ops.model.rows import Key, LedgerRow
 from quota_ops.model.tables import LEDGER
-from quota_ops.store import ledger
+from quota_ops.store import claims, ledger
 from quota_ops.store.parquet import to_rows
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.succession import refuse_if_overtaken
@@ -71,6 +71,26 @@ def released(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
         row.id for row in plan.writes if row.before is not None and row.kind not in UNKNOWN_KINDS
     }
     return frozenset(managed.difference(row.id for row in known))
+
+
+def watch_releases(folder: RunFolder, plan: Plan, ledger_folder: Path) -> Callable[[], Keys]:
+    """Return what raises Refused when the run is overtaken, and else returns the rows released.
+
+    Where neither the ledger nor the claims have a new file, none is read.
+    """
+    seen: list[int] = []
+    gone: Keys = frozenset()
+
+    def look() -> Keys:
+        nonlocal seen, gone
+        last = max(ledger.file_numbers(ledger_folder), default=0)
+        if (files := [last, claims.last_number(ledger_folder)]) != seen:
+            refuse_if_overtaken(folder, ledger_folder)
+            gone = released(plan, ledger.read(ledger_folder).rows)
+            seen = files
+        return gone
+
+    return look
 
 
 def withdraw(
