@@ -49,9 +49,8 @@ def test_every_command_is_told_about(command: str) -> None:
 
 def test_every_exit_code_is_explained() -> None:
     """The table of exit codes has each that a command may end with, and no other."""
-    page = Page(ROOT / "docs" / "operations.md").text
-    section = page.partition("\n## Exit codes\n")[2].partition("\n## ")[0]
-    told = {int(code) for code in re.findall(r"^\| (\d) \|", section, re.MULTILINE)}
+    page = Page(ROOT / "docs" / "reference" / "exit-codes.md").text
+    told = {int(code) for code in re.findall(r"^\| (\d) \|", page, re.MULTILINE)}
     assert told == {0, DIFFERENCES_EXIST} | set(exit_codes(QuotaOpsError))
 
 
