@@ -7,7 +7,7 @@ from quota_ops.desired.entries import place_of
 from quota_ops.desired.quotas_file import Limit, Quota
 from quota_ops.desired.yaml.shapes import DEFAULT
 from quota_ops.findings.codes import CODES, MIXED_UNITS
-from quota_ops.findings.entity_rules import STARVING_BELOW, TELLING, name_findings, starving_finding
+from quota_ops.findings.entity_rules import TELLING, limit_findings, name_findings
 from quota_ops.model.entity import Entity
 from quota_ops.model.finding import Finding
 from quota_ops.model.quota import STARVING_BYTES
@@ -27,14 +27,12 @@ def find(by_file: Sequence[Sequence[Quota]]) -> Iterator[Finding]:
     for quota in _in_files_that_hold(by_file, *TELLING, _ESCAPE, beyond_ascii=True):
         for finding in name_findings(quota.entity):
             yield finding._replace(place=place_of(quota.source, quota.span))
-    starving = [
-        (quota, limit)
-        for quota in quotas
-        for limit in quota.limits
-        if limit.value < STARVING_BYTES and limit.value < STARVING_BELOW.get(limit.key, 0)
+    small = [
+        (quota, limit) for quota in quotas for limit in quota.limits if limit.value < STARVING_BYTES
     ]
-    for quota, limit in starving:
-        yield _at(starving_finding(quota.entity, limit.key, limit.value), quota, limit)
+    for quota, limit in small:
+        for finding in limit_findings(quota.entity, limit.key, limit.value):
+            yield _at(finding, quota, limit)
     if with_units := _in_files_that_hold(by_file, _BYTES):
         yield from _mixed_units(with_units)
     if defaults := [

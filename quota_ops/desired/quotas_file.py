@@ -12,6 +12,7 @@ from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, r
 from quota_ops.desired.yaml.scalars import Misread, read_note, says_nothing, show
 from quota_ops.desired.yaml.shapes import LIMITS, QUOTA, QUOTAS_FILE
 from quota_ops.desired.yaml.source import Source, Span
+from quota_ops.findings.entity_rules import CURLY
 from quota_ops.model.entity import ENTITY_TYPES, IP, Entity
 from quota_ops.model.finding import Silence
 from quota_ops.model.quota import QUOTA_KEYS, parse_limit
@@ -129,7 +130,8 @@ def _read_limit(key: str, node: yaml.Node) -> float:
     try:
         return _parse(key, node.value)
     except ValueError as error:
-        raise Misread(f"{key} {error}.") from None
+        curly = any(quote in node.value for quote in CURLY)
+        raise Misread(f"{key} {error}.", "Take the curly quotes out." if curly else None) from None
 
 
 @lru_cache(maxsize=4096)

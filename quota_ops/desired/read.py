@@ -213,7 +213,9 @@ def _refuse_twice(quotas: Iterable[Quota]) -> None:
         known = first.setdefault(quota.entity, quota)
         if known is not quota:
             place = f"{known.source.file}:{known.span.line + 1}"
-            quota.refuse(f"{quota.entity} is already described at {place}.", "Keep one of them.")
+            quota.refuse(
+                f"{quota.entity} is described twice: here and at {place}.", "Keep one of them."
+            )
 
 
 def _refuse_untouchable(quotas: Iterable[Quota], cluster: ClusterFile) -> None:

@@ -47,7 +47,7 @@ OWN_PERCENTAGE = 10.0
 
 IDLE_SILENCE, PREFIXED_USER, DEFAULT_AS_TEXT, NOT_NFC = "QO100", "QO101", "QO102", "QO103"
 MIXED_UNITS, SHADOWED, NAMELESS_ONLY, STARVING = "QO104", "QO105", "QO106", "QO107"
-LOOPBACK, NOWHERE = "QO108", "QO109"
+LOOPBACK, NOWHERE, AROUND_NAME, FRACTION = "QO108", "QO109", "QO110", "QO111"
 BEYOND_THREADS, UNKNOWN_USER, OURSELVES = "QO201", "QO202", "QO203"
 
 _WARNING, _NOTICE = Severity.WARNING, Severity.NOTICE
@@ -83,14 +83,14 @@ _ALL = (
         DEFAULT_AS_TEXT,
         _WARNING,
         _FILES,
-        "<default> or * as a name",
+        "default, <default> or * as a name",
         "Kafka's tools print a default as <default>, and its ACLs know User:*; as the name of a "
-        "quota either is a name like any other.",
+        "quota each is a name like any other, as default is.",
         "The limit holds for a client or user of this very name, and for nobody else.",
         """\
 - client-id: "<default>"
   limits: {consumer_byte_rate: 2 MiB}""",
-        "Write {default: true}.",
+        "Write {default: true}; silence it if a client or user has this very name.",
     ),
     Code(
         NOT_NFC,
@@ -168,9 +168,7 @@ _ALL = (
         "a connection limit of the broker's own machine",
         "The address is a loopback address: only programs beside the broker connect from it.",
         "It limits probes, exporters and tools there, and never a client of the network.",
-        """\
-- ip: 127.0.0.1
-  limits: {connection_creation_rate: 10}""",
+        "- ip: 127.0.0.1\n  limits: {connection_creation_rate: 10}",
         "Write the address that the broker sees clients come from.",
     ),
     Code(
@@ -180,10 +178,28 @@ _ALL = (
         "an address that no connection comes from",
         "0.0.0.0 and :: stand for every address of a listener, and are no client's own.",
         "The broker stores the limit, but it applies to no connection.",
-        """\
-- ip: 0.0.0.0
-  limits: {connection_creation_rate: 10}""",
+        "- ip: 0.0.0.0\n  limits: {connection_creation_rate: 10}",
         "For each address without a limit of its own write ip: {default: true}.",
+    ),
+    Code(
+        AROUND_NAME,
+        _WARNING,
+        _FILES,
+        "a blank or a curly quote at an end of a name",
+        "Only straight quotes are quotes to YAML, and all that stands between them is the name.",
+        "Kafka compares bytes: the quota applies to no client whose name is without them.",
+        '- user: " alice"\n  limits: {producer_byte_rate: 10 MiB}',
+        "Write the name alone; silence it if a client or user does have such a name.",
+    ),
+    Code(
+        FRACTION,
+        _WARNING,
+        _FILES,
+        "a percentage below 1",
+        "request_percentage is in percent: 50 is half of one thread, 0.5 half a percent of it.",
+        "The limit is a hundredth of the one that was probably meant.",
+        "- user: alice\n  limits: {request_percentage: 0.5}",
+        "Write percent, such as 50; silence it where so little is meant.",
     ),
     Code(
         BEYOND_THREADS,

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from unicodedata import is_normalized, normalize
 
 from quota_ops.findings.codes import (
+    AROUND_NAME,
     CODES,
     DEFAULT_AS_TEXT,
+    FRACTION,
     LOOPBACK,
     NOT_NFC,
     NOWHERE,
@@ -19,8 +21,14 @@ from quota_ops.model.quota import STARVING_BYTES, STARVING_PERCENTAGE, format_li
 
 _PREFIX = "User:"
 _STAR = "*"
-_TELLING = (_PREFIX, DEFAULT_TEXT, _STAR)
-TELLING = (_PREFIX, DEFAULT_TEXT, f'"{_STAR}"', f"'{_STAR}'", IP)
+_WORD = "default"
+CURLY = "\u2018\u2019\u201a\u201c\u201d\u201e"
+_AROUND = f" {CURLY}"
+_TELLING = (_PREFIX, DEFAULT_TEXT, _STAR, _WORD)
+TELLING = (
+    *(_PREFIX, DEFAULT_TEXT, f'"{_STAR}"', f"'{_STAR}'", IP),
+    *(f": {_WORD}", f'"{_WORD}"', f"'{_WORD}'", '" ', "' ", ' "', " '"),
+)
 """Files whose names give rise to a finding hold one of these texts, or what is not ASCII."""
 STARVING_BELOW = {
     "producer_byte_rate": STARVING_BYTES,
@@ -32,7 +40,13 @@ STARVING_BELOW = {
 def name_findings(entity: Entity) -> Iterator[Finding]:
     """What the names of an entity give rise to."""
     for kind, name in entity.parts:
-        if name is None or (kind != IP and name.isascii() and not name.startswith(_TELLING)):
+        is_usual = name is None or (
+            kind != IP
+            and name.isascii()
+            and not name.startswith(_TELLING)
+            and name == name.strip(" ")
+        )
+        if name is None or is_usual:
             continue
         for code, message, remedy in _of_name(kind, name, entity):
             yield Finding(code, entity.text, None, message, remedy)
@@ -47,6 +61,14 @@ def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, s
     if kind != IP and name == DEFAULT_TEXT:
         message = f"{entity} is for a {kind} of this name, not for the default."
         yield DEFAULT_AS_TEXT, message, f"For the default write {kind}: {{default: true}}."
+    if kind != IP and name == _WORD:
+        message = f"{entity} is for a {kind} whose name is {_WORD}, not for the default."
+        yield DEFAULT_AS_TEXT, message, f"For the default write {kind}: {{default: true}}."
+    if kind != IP and (bare := name.strip(_AROUND)) != name:
+        what = "a blank" if bare == name.strip(" ") else "curly quotes"
+        message = f"{entity} has {what} around the name, which Kafka takes for a part of it."
+        so = f"Write {kind}: {json.dumps(bare, ensure_ascii=False)}."
+        yield AROUND_NAME, message, so if bare else CODES[AROUND_NAME].remedy
     if kind != IP and name == _STAR:
         message = f"{entity} is for a {kind} whose name is *: Kafka's quotas have no patterns."
         every = f"For every {kind} without a quota of its own write {kind}: {{default: true}}."
@@ -63,8 +85,18 @@ def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, s
         yield NOWHERE, message, CODES[NOWHERE].remedy
 
 
-def starving_finding(entity: Entity, key: str, value: float) -> Finding:
-    """What a limit below STARVING_BELOW gives rise to."""
+def limit_findings(entity: Entity, key: str, value: float) -> Iterator[Finding]:
+    """What a limit gives rise to that is small for its key."""
+    if value < STARVING_BELOW.get(key, 0):
+        yield _starving_finding(entity, key, value)
+    elif key == "request_percentage" and value < 1:
+        meant = format_limit(key, value * 100)
+        message = f"{key} of {entity} is {format_limit(key, value)} of one thread."
+        remedy = f"Was {meant} meant? Then write {key}: {meant.removesuffix(' %')}."
+        yield Finding(FRACTION, entity.text, key, message, remedy)
+
+
+def _starving_finding(entity: Entity, key: str, value: float) -> Finding:
     least = format_limit(key, STARVING_BELOW[key])
     message = f"{key} of {entity} is {format_limit(key, value)}, which all but stops a busy client."
     remedy = f"Was a unit forgotten? Below {least} clients mostly wait."

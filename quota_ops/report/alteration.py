@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from quota_ops.desired.export.one_off import OneOff
-from quota_ops.findings.entity_rules import STARVING_BELOW, name_findings, starving_finding
+from quota_ops.findings.entity_rules import limit_findings, name_findings
 from quota_ops.model.alteration import count_altered
 from quota_ops.model.entity import Entity
 from quota_ops.model.finding import Finding
@@ -119,9 +119,10 @@ def _find(rows: Sequence[BatchRow]) -> list[Finding]:
     return [
         *(finding for name in names for finding in name_findings(Entity.parse(name))),
         *(
-            starving_finding(Entity.parse(row.entity), row.key, row.after)
+            finding
             for row in rows
-            if row.after is not None and row.after < STARVING_BELOW.get(row.key, 0)
+            if row.after is not None
+            for finding in limit_findings(Entity.parse(row.entity), row.key, row.after)
         ),
     ]
 

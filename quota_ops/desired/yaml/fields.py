@@ -34,9 +34,8 @@ def read_fields(
     None, and a problem, when the node, which is the value `of` a field, is no mapping.
     """
     if not isinstance(node, yaml.MappingNode):
-        source.refuse(
-            node if of is None else of.place, f"{shape.title} must be a mapping.", shape.takes
-        )
+        remedy = _missing_blank(getattr(node, "value", None), shape) or shape.takes
+        source.refuse(node if of is None else of.place, f"{shape.title} must be a mapping.", remedy)
         return None
     fields: dict[str, FieldNodes] = {}
     meant = set()
@@ -64,6 +63,9 @@ def _refuse_unknown(source: Source, name: yaml.ScalarNode, shape: Shape) -> str 
     if text in shape.reserved:
         source.refuse(name, f"{text} is reserved for a later version.", "Leave it out for now.")
         return None
+    if remedy := _missing_blank(text, shape):
+        source.refuse(name, f"{show(text)} is not {shape.noun}.", remedy)
+        return str(text).partition(":")[0]
     close = get_close_matches(text, shape.fields, n=1) if source.lists_more else []
     remedy = shape.takes
     if close:
@@ -72,6 +74,15 @@ def _refuse_unknown(source: Source, name: yaml.ScalarNode, shape: Shape) -> str 
         remedy = "It belongs under limits."
     source.refuse(name, f"{show(text)} is not {shape.noun}.", remedy)
     return close[0] if close else None
+
+
+def _missing_blank(text: object, shape: Shape) -> str | None:
+    """What to write in place of `user:zoe`; None where no field has its colon without a space."""
+    if not isinstance(text, str):
+        return None
+    field, colon, value = text.partition(":")
+    is_one = bool(colon) and field in shape.fields
+    return f"Leave a space after the colon: {show(f'{field}: {value}')}" if is_one else None
 
 
 def read_items(source: Source, field: FieldNodes) -> list[yaml.Node]:

@@ -1,7 +1,8 @@
 """YAML text to PyYAML's nodes: scalars as written, places kept, nothing expanded, nothing run."""
 
 import gc
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -176,7 +177,20 @@ def _refuse_syntax(source: Source, error: yaml.MarkedYAMLError) -> None:
         )
     line = min(mark.line, len(source.lines) - 1)
     column = mark.column if line == mark.line else len(source.lines[line])
+    if message == _COLON and (tight := _tight_colon(source.lines[:line])):
+        line, column = tight
+        message, remedy = "No space follows this colon.", "Leave one: user: alice."
     source.refuse_at(line, column, message.replace("CHAR", char), remedy)
+
+
+_TIGHT = re.compile(r"\s*(?:- +)?[a-z_-]+(:)(?=[^\s:/])")
+
+
+def _tight_colon(lines: Sequence[str]) -> tuple[int, int] | None:
+    """The line and column of a colon without a space, on the last line that is not blank."""
+    last = next((at for at in reversed(range(len(lines))) if lines[at].strip()), None)
+    found = None if last is None else _TIGHT.match(lines[last])
+    return (last, found.start(1)) if last is not None and found else None
 
 
 def _refuse_hidden(source: Source) -> bool:

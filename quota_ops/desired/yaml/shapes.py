@@ -43,7 +43,7 @@ QUOTAS_FILE = Shape(
     "A quotas file",
     "a field of a quotas file",
     {
-        "owner": Field("The team that answers for these quotas; reports name it.", "payments"),
+        "owner": Field("The team that answers for these quotas; reports name it.", "your-team"),
         "quotas": Field(
             "The quotas: each says for whom, and which limits.",
             "[{user: alice, limits: {producer_byte_rate: 10 MiB}}]",
