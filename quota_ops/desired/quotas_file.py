@@ -1,6 +1,6 @@
 """A quotas file: its owner, and for whom it asks which limits."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from quota_ops.findings.entity_rules import CURLY
 from quota_ops.model.entity import ENTITY_TYPES, IP, Entity
 from quota_ops.model.finding import Silence
 from quota_ops.model.quota import QUOTA_KEYS, parse_limit
+from quota_ops.model.rows import DesiredRow
 
 _LONGEST_NUMBER = 40
 """More digits than a double holds; longer texts are not worth a long message."""
@@ -65,6 +66,23 @@ def read_quotas(source: Source, root: yaml.Node) -> Iterator[Quota]:
             quota = _read_quota(source, item, owner)
             if quota is not None:
                 yield quota
+
+
+def quota_rows(quotas: Iterable[Quota], cluster: str) -> Iterator[DesiredRow]:
+    """Yield a row for each limit of the quotas."""
+    for quota in quotas:
+        entity = quota.entity.text
+        for limit in quota.limits:
+            yield DesiredRow(
+                cluster,
+                entity,
+                limit.key,
+                limit.value,
+                quota.owner,
+                quota.reason,
+                quota.source.name,
+                limit.span.line + 1,
+            )
 
 
 def _read_quota(source: Source, node: yaml.Node, owner: str | None) -> Quota | None:

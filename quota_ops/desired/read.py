@@ -22,7 +22,7 @@ from quota_ops.desired.files import (
     stray_files,
 )
 from quota_ops.desired.findings import find
-from quota_ops.desired.quotas_file import Quota, QuotasFile, read_quotas
+from quota_ops.desired.quotas_file import Quota, QuotasFile, quota_rows, read_quotas
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.nodes import (
     Room,
@@ -100,7 +100,7 @@ def _read_cluster(folder: Folder) -> Desired:
         there = {str(folder.path / name) for name in (CLUSTER_YAML, *names)}
         read = len((there | problems.files) - {str(folder.path)})
         raise problems.as_error(files=read, quotas=limits, findings=findings)
-    rows = tuple(_rows(quotas, cluster.policy.cluster_id))
+    rows = tuple(quota_rows(quotas, cluster.policy.cluster_id))
     findings, silences = _findings(by_file, cluster)
     findings += tuple(idle_silences(findings, silences, _BY_FILES))
     sources = (cluster.source, *(file.source for file in files))
@@ -240,19 +240,3 @@ def _findings(
     own = (one for quotas in by_file for quota in quotas for one in quota.silences)
     silences = (*cluster.silences, *own)
     return tuple(silenced(find(by_file), silences)), silences
-
-
-def _rows(quotas: Iterable[Quota], cluster: str) -> Iterator[DesiredRow]:
-    for quota in quotas:
-        entity = quota.entity.text
-        for limit in quota.limits:
-            yield DesiredRow(
-                cluster,
-                entity,
-                limit.key,
-                limit.value,
-                quota.owner,
-                quota.reason,
-                quota.source.name,
-                limit.span.line + 1,
-            )
