@@ -2,11 +2,13 @@
 
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from quota_ops.desired.remembered import Remembered
 from quota_ops.lab.kafka.broker import RunningBroker, start_broker
 from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.lab.kafka.demo_cluster import DEMO_CLUSTER_ID
@@ -34,6 +36,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByPlace:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest."""
     order_by_length(items)
+
+
+@pytest.fixture(autouse=True)
+def _remembers_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No test is told what another has checked, nor leaves anything in the user's cache."""
+    monkeypatch.setattr(Remembered, "folder_of_user", lambda: tmp_path / "cache" / "checked")
 
 
 @pytest.fixture(scope="session")

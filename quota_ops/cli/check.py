@@ -17,6 +17,7 @@ from quota_ops.model.text import counted
 
 if TYPE_CHECKING:
     from quota_ops.desired.read import Desired
+    from quota_ops.desired.remembered import Remembered
 
 
 @click.command(
@@ -32,6 +33,7 @@ Examples:
 @options.desired_state
 @options.run
 @click.option("--strict", is_flag=True, help="Exit with 2 on findings that nobody silenced, too.")
+@options.no_cache
 @options.output_format
 def check(
     clusters: tuple[str, ...],
@@ -40,6 +42,7 @@ def check(
     output: str,
     *,
     strict: bool,
+    remembered: "Remembered | None",
 ) -> None:
     """Read the YAML of clusters; say every problem at once.
 
@@ -47,13 +50,18 @@ def check(
     what is valid, but probably not what was meant.
     """
     if run_folder is None:
-        check_clusters(clusters, desired_state, output, strict=strict)
+        check_clusters(clusters, desired_state, output, strict=strict, remembered=remembered)
     else:
-        check_run(run_folder, desired_state, output, strict=strict)
+        check_run(run_folder, desired_state, output, strict=strict, remembered=remembered)
 
 
 def check_clusters(
-    clusters: Sequence[str], desired_state: Path, output: str, *, strict: bool
+    clusters: Sequence[str],
+    desired_state: Path,
+    output: str,
+    *,
+    strict: bool,
+    remembered: "Remembered | None" = None,
 ) -> None:
     """Read the clusters and say what is wrong; when none is named, all, and what is beside them.
 
@@ -67,7 +75,10 @@ def check_clusters(
     for one in {folder.parent: folder for folder in folders}.values():
         refuse_twins(one)
     folders = folders or list(find_clusters(desired_state))
-    checked = [_checked(folder, partial(read_whole_checkout, folder), output) for folder in folders]
+    checked = [
+        _checked(folder, partial(read_whole_checkout, folder, remembered), output)
+        for folder in folders
+    ]
     try:
         _tell(checked, output, strict=strict)
     finally:  # whatever that raised: every problem is told at once
@@ -80,7 +91,14 @@ def check_clusters(
         )
 
 
-def check_run(run_folder: Path, desired_state: Path, output: str, *, strict: bool) -> None:
+def check_run(
+    run_folder: Path,
+    desired_state: Path,
+    output: str,
+    *,
+    strict: bool,
+    remembered: "Remembered | None" = None,
+) -> None:
     """Read the cluster of an earlier run again, and leave what it says in the run's folder."""
     from quota_ops.cli.session import find_cluster
     from quota_ops.cli.stage_run import find_unwritten
@@ -88,7 +106,8 @@ def check_run(run_folder: Path, desired_state: Path, output: str, *, strict: boo
 
     run = find_unwritten(run_folder, "check")
     folder = find_cluster(run.about()["cluster"], desired_state)
-    _tell([_checked(folder, partial(check.run, run, folder), output)], output, strict=strict)
+    read = partial(check.run, run, folder, remembered=remembered)
+    _tell([_checked(folder, read, output)], output, strict=strict)
 
 
 def _tell(checked: Sequence[dict[str, Any]], output: str, *, strict: bool) -> None:

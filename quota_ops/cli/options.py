@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -11,6 +11,9 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guard import Guard
 from quota_ops.model.text import recorded
 from quota_ops.store.login import find_login
+
+if TYPE_CHECKING:
+    from quota_ops.desired.remembered import Remembered
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -66,6 +69,20 @@ detailed_exitcode = click.option(
     "--detailed-exitcode", is_flag=True, help="Exit with 4 when differences exist."
 )
 
+
+def _remembered(_ctx: click.Context, _option: click.Parameter, off: bool) -> "Remembered | None":  # noqa: FBT001
+    from quota_ops.desired.remembered import Remembered
+
+    return None if off else Remembered.of_user()
+
+
+no_cache = click.option(
+    "--no-cache",
+    "remembered",
+    is_flag=True,
+    callback=_remembered,
+    help="Parse every file, also those that an earlier command of yours has checked.",
+)
 
 _PLACEHOLDER = "TEXT"
 """What stands for a reason in the commands that screens print."""

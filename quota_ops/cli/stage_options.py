@@ -15,6 +15,7 @@ _SHARED: Decorators = (
     options.desired_state,
     options.connection,
     options.run_store,
+    options.no_cache,
 )
 COMPARING: Decorators = (options.commit, options.engine)
 JUDGING: Decorators = (options.allowing,)
@@ -38,6 +39,7 @@ _IDLE_ON_RUN = {
     "--commit": ((), "A run keeps the commit that it was started at: leave out --commit."),
     "--engine": (("diff",), "It runs the diff, and that has been made: leave out --engine."),
     "--desired-state": ((), "A run keeps what was read: leave out --desired-state."),
+    "--no-cache": ((), "A run keeps what was read: leave out --no-cache."),
     "--connection": (
         ("validate", "apply", "verify", "reconcile"),
         "This stage does not ask the cluster: leave out --connection.",

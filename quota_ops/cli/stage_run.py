@@ -14,6 +14,7 @@ from quota_ops.cli.interrupt import naming
 from quota_ops.cli.run_end import keep_run, report_of, show_run
 from quota_ops.cli.session import connection, find_cluster
 from quota_ops.desired.files import cluster_name
+from quota_ops.desired.remembered import Remembered
 from quota_ops.model.approval import Author
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.report import Report
@@ -55,6 +56,7 @@ def run_command(
     approve: str | None = None,
     detailed_exitcode: bool = False,
     actual: Path | None = None,
+    remembered: Remembered | None = None,
 ) -> None:
     """Run a command's stages in a new run folder, or the one it names on an earlier run's."""
     if (cluster is None) == (run_folder is None):
@@ -90,6 +92,7 @@ def run_command(
                 author=author,
                 approve=approve,
                 must_know_commit="apply" in stages,
+                remembered=remembered,
                 ask=person(
                     folder,
                     output,

@@ -22,17 +22,16 @@ from quota_ops.desired.files import (
     stray_files,
 )
 from quota_ops.desired.findings import find
-from quota_ops.desired.quotas_file import Quota, QuotasFile, quota_rows, read_quotas
+from quota_ops.desired.quotas_file import Quota, quota_rows
+from quota_ops.desired.remembered import Remembered, read_files
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.nodes import (
     Room,
-    compose,
     garbage_collector_off,
-    read_bounded,
     read_document,
 )
 from quota_ops.desired.yaml.problems import Problems
-from quota_ops.desired.yaml.source import Source, not_opened, unread
+from quota_ops.desired.yaml.source import not_opened, unread
 from quota_ops.findings.codes import CODES, DecidedBy
 from quota_ops.findings.silences import idle_silences, silenced
 from quota_ops.model.entity import Entity
@@ -64,8 +63,8 @@ class Desired:
     contents: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
 
-def read_cluster(folder: Path) -> Desired:
-    """Read a cluster's folder whole.
+def read_cluster(folder: Path, remembered: Remembered | None = None) -> Desired:
+    """Read a cluster's folder whole; files that are `remembered` are not parsed again.
 
     Raises InvalidDesiredState with every problem of every file: one unreadable file stops the
     cluster, because a vanished file must not read as "remove that team's quotas". InvalidInput
@@ -73,7 +72,7 @@ def read_cluster(folder: Path) -> Desired:
     """
     try:
         with open_cluster(folder) as opened, garbage_collector_off():
-            return _read_cluster(opened)
+            return _read_cluster(opened, remembered)
     except (FileNotFoundError, NotADirectoryError):
         beside = ", ".join(path.name for path in clusters_beside(folder))
         remedy = f"The clusters beside it: {beside}." if beside else None
@@ -83,11 +82,11 @@ def read_cluster(folder: Path) -> Desired:
         raise InvalidDesiredState([problem], files=1, quotas=0) from None
 
 
-def _read_cluster(folder: Folder) -> Desired:
+def _read_cluster(folder: Folder, remembered: Remembered | None) -> Desired:
     problems = Problems()
     names = list_quotas_files(folder, problems)
     cluster = _read_cluster_file(folder, problems)
-    files = list(_read_files(folder, names, problems))
+    files = list(read_files(folder, names, problems, remembered))
     by_file = [file.quotas for file in files]
     quotas = list(chain.from_iterable(by_file))
     _refuse_twice(quotas)
@@ -188,23 +187,6 @@ def _read_cluster_file(folder: Folder, problems: Problems) -> ClusterFile | None
         return None
     document = read_document(folder, CLUSTER_YAML, problems, Room())
     return None if document is None else read_cluster_file(*document, cluster_name(folder.path))
-
-
-def _read_files(folder: Folder, names: Iterable[str], problems: Problems) -> Iterator[QuotasFile]:
-    """Read the quotas files, up to the one with which a cluster's files contain too much."""
-    room = Room()
-    for name in names:
-        source = read_bounded(folder, name, problems, room)
-        file = None if source is None else _read_file(source, room)
-        if file is not None:
-            yield file
-        if room.is_spent:
-            return
-
-
-def _read_file(source: Source, room: Room) -> QuotasFile | None:
-    root = compose(source, room)
-    return None if root is None else QuotasFile(source, tuple(read_quotas(source, root)))
 
 
 def _refuse_twice(quotas: Iterable[Quota]) -> None:

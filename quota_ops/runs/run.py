@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quota_ops.desired.git.commit import BundleVersion
+from quota_ops.desired.remembered import Remembered
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.approval import Author, Decision, needs_person
 from quota_ops.model.errors import GitFailed, GuardsRefused
@@ -48,6 +49,8 @@ class Run:
     """The DAG bundle that the cluster's folder is in, where Airflow runs this."""
     must_know_commit: bool = False
     """Whether check fails where Git does not tell the commit, because this run may write."""
+    remembered: Remembered | None = None
+    """Files that were checked before and are not parsed again; None to parse all of them."""
     actual: Path | None = None
     """A snapshot in the cluster's place: described, never validated or written."""
 
@@ -73,6 +76,7 @@ def _check(run: Run) -> None:
         run.cluster_folder,
         bundle=run.bundle,
         must_know_commit=run.must_know_commit,
+        remembered=run.remembered,
     )
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from quota_ops.desired.git.commit import BundleVersion, read_with_commit
 from quota_ops.desired.read import Desired, refuse_twins
+from quota_ops.desired.remembered import Remembered
 from quota_ops.model.commit import CommitSource
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import DESIRED
@@ -18,6 +19,7 @@ def run(
     *,
     bundle: BundleVersion | None = None,
     must_know_commit: bool = False,
+    remembered: Remembered | None = None,
 ) -> Desired:
     """Leave policy.json, checked.json (findings and silences) and desired.parquet.
 
@@ -35,6 +37,7 @@ def run(
         given=before.commit if before.source is CommitSource.GIVEN else None,
         bundle=bundle,
         must_know=must_know_commit,
+        remembered=remembered,
     )
     folder.note_commit(provenance)
     folder.write_json(POLICY, desired.policy.as_json())

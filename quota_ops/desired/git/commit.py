@@ -12,6 +12,7 @@ from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.files import NESTED, is_read, list_quotas_files, open_cluster
 from quota_ops.desired.git import Entry, Repository
 from quota_ops.desired.read import Desired, read_cluster
+from quota_ops.desired.remembered import Remembered
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import MAX_FILE_BYTES, unread
 from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance
@@ -46,8 +47,9 @@ def read_with_commit(
     given: str | None = None,
     bundle: BundleVersion | None = None,
     must_know: bool = False,
+    remembered: Remembered | None = None,
 ) -> tuple[Desired, Provenance]:
-    """Read a cluster's folder whole, and find the commit that has exactly these bytes.
+    """Read a cluster's folder as `read_cluster` does, and find the commit with exactly these bytes.
 
     A commit that is `given` counts unless it is the one found. Raises what `read_cluster` does,
     InvalidDesiredState also when the checkout lacks a file that nobody deleted; InvalidInput when
@@ -55,7 +57,7 @@ def read_with_commit(
     """
     until = monotonic() + _SETTLED_AFTER
     while True:
-        desired = read_cluster(folder)
+        desired = read_cluster(folder, remembered)
         try:
             found = _find_commit(folder, desired.contents, bundle)
         except GitFailed as error:
@@ -73,13 +75,13 @@ def read_with_commit(
         sleep(_PAUSE)
 
 
-def read_whole_checkout(folder: Path) -> Desired:
+def read_whole_checkout(folder: Path, remembered: Remembered | None = None) -> Desired:
     """Read a cluster's folder; InvalidDesiredState also for files that its checkout leaves out.
 
     Nothing else is compared with Git, which need not be there.
     """
     try:
-        desired = read_cluster(folder)
+        desired = read_cluster(folder, remembered)
     except InvalidDesiredState as invalid:
         raise invalid.adding(_left_out(folder)) from None
     if problems := _left_out(folder):

@@ -1,0 +1,188 @@
+"""Remember checked files: one that has not changed is not parsed again.
+
+An entry is found by the file's path below the cluster's folder, its bytes and the code that read
+it, so nothing has to be invalidated. Only what YAML sets in that one file is remembered; whatever
+compares files or needs cluster.yaml is checked in every run.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from platform import python_version
+from stat import S_ISDIR, S_ISREG
+from tempfile import mkstemp
+from typing import NamedTuple, Self
+
+import msgspec
+import yaml
+
+import quota_ops
+from quota_ops.desired.quotas_file import Limit, Quota, QuotasFile, read_quotas
+from quota_ops.desired.yaml.checkout import Folder
+from quota_ops.desired.yaml.nodes import Room, compose, read_bounded
+from quota_ops.desired.yaml.problems import Problems
+from quota_ops.desired.yaml.source import Source, Span
+from quota_ops.model.entity import Entity
+from quota_ops.model.finding import Silence
+
+MOST_BYTES = 256 * 2**20
+"""Of all entries, about two million quotas; beyond, all are removed."""
+
+_DIGEST = sha256().digest_size
+_OTHERS_MAY_WRITE = 0o022
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+class _Entry(NamedTuple):
+    """A file without problems: how many YAML values it has, and the fields of its quotas."""
+
+    values: int
+    owner: str | None
+    quotas: tuple[tuple[Span, Entity, tuple[Limit, ...], str | None, tuple[Silence, ...]], ...]
+
+
+_ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(_Entry)
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A private folder of entries; whatever is wrong with one, it is as if it were not there."""
+
+    folder: Path
+    code: bytes
+
+    @classmethod
+    def of_user(cls) -> Self | None:
+        """Return the user's own; None where it cannot be private to the user."""
+        folder = cls.folder_of_user()
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            found = folder.lstat()
+            return cls(folder, _hash_code()) if S_ISDIR(found.st_mode) and _is_ours(found) else None
+        except OSError:
+            return None
+
+    @staticmethod
+    def folder_of_user() -> Path:
+        """Where the user's entries are; the folder need not be there."""
+        from platformdirs import user_cache_path  # noqa: PLC0415 - not for those that parse all
+
+        return user_cache_path("quota-ops") / "checked"
+
+    def find(self, source: Source, most_values: int) -> tuple[QuotasFile, int] | None:
+        """Return what a file sets, and its number of values, where both are known and allowed."""
+        path = self._path(source)
+        try:
+            entry = _DECODER.decode(_read_whole(path))
+        except (OSError, ValueError):  # of which msgspec's errors are
+            return None
+        if entry.values > most_values:
+            return None  # parsing it again says so
+        quotas = (
+            Quota(source, span, entity, limits, entry.owner, reason, silences)
+            for span, entity, limits, reason, silences in entry.quotas
+        )
+        return QuotasFile(source, tuple(quotas)), entry.values
+
+    def keep(self, file: QuotasFile, values: int) -> None:
+        """Remember a file that was read without a problem."""
+        owner = file.quotas[0].owner if file.quotas else None
+        quotas = tuple(
+            (one.span, one.entity, one.limits, one.reason, one.silences) for one in file.quotas
+        )
+        with suppress(OSError, ValueError):
+            content = _ENCODER.encode(_Entry(values, owner, quotas))
+            _write_whole(self._path(file.source), content)
+
+    def trim(self, most_bytes: int = MOST_BYTES) -> None:
+        """Remove all entries where they are too large together."""
+        with suppress(OSError), os.scandir(self.folder) as found:
+            entries = list(found)
+            if sum(one.stat(follow_symlinks=False).st_size for one in entries) > most_bytes:
+                for one in entries:
+                    Path(one.path).unlink(missing_ok=True)
+
+    def _path(self, source: Source) -> Path:
+        name = sha256(source.name.encode()).digest()
+        return self.folder / sha256(self.code + name + source.content).hexdigest()
+
+
+def read_files(
+    folder: Folder, names: Iterable[str], problems: Problems, remembered: Remembered | None
+) -> Iterator[QuotasFile]:
+    """Read the quotas files, up to the one with which a cluster's files contain too much."""
+    room = Room()
+    for name in names:
+        source = read_bounded(folder, name, problems, room)
+        file = None if source is None else _read_file(source, room, remembered)
+        if file is not None:
+            yield file
+        if room.is_spent:
+            break
+    if remembered is not None:
+        remembered.trim()
+
+
+def _read_file(source: Source, room: Room, remembered: Remembered | None) -> QuotasFile | None:
+    found = remembered.find(source, room.values) if remembered else None
+    if found is not None:
+        file, values = found
+        room.values -= values
+        return file
+    values, problems = room.values, len(source.problems)
+    root = compose(source, room)
+    if root is None:
+        return None
+    file = QuotasFile(source, tuple(read_quotas(source, root)))
+    if remembered is not None and len(source.problems) == problems:
+        remembered.keep(file, values - room.values)
+    return file
+
+
+def _read_whole(path: Path) -> bytes:
+    """The content of an entry; OSError and ValueError where it is not whole, or not ours."""
+    with os.fdopen(os.open(path, _READ), "rb") as file:
+        found = os.fstat(file.fileno())
+        digest, content = file.read(_DIGEST), file.read()
+    if not (S_ISREG(found.st_mode) and _is_ours(found)):
+        raise ValueError("another user may have written it")
+    if _seal(path, content) != digest:
+        raise ValueError("it is damaged, or of another file")
+    return content
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    opened, name = mkstemp(dir=path.parent)  # which nobody else may read
+    try:
+        with os.fdopen(opened, "wb") as file:
+            file.write(_seal(path, content) + content)
+        Path(name).replace(path)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _seal(path: Path, content: bytes) -> bytes:
+    return sha256(path.name.encode() + content).digest()
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    return found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_MAY_WRITE
+
+
+def _hash_code() -> bytes:
+    """A hash of all code that turns YAML into quotas, and of what it is run by."""
+    by = f"{python_version()} {yaml.__version__} {yaml.__with_libyaml__} {msgspec.__version__}"
+    hashed = sha256(by.encode())
+    for path in _sources():
+        hashed.update(f"{path.name} {path.stat().st_size} ".encode() + path.read_bytes())
+    return hashed.digest()
+
+
+def _sources() -> Iterable[Path]:
+    package = Path(quota_ops.__file__).parent
+    rooms = (package / name for name in ("desired", "findings", "model"))
+    return sorted(one for room in rooms for one in room.rglob("*.py"))

@@ -1,0 +1,223 @@
+"""Checked files are remembered: parsed once, trusted only if whole and private, never an error."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from quota_ops.cli import main
+from quota_ops.desired import remembered
+from quota_ops.desired.read import Desired, read_cluster
+from quota_ops.desired.remembered import Remembered
+from quota_ops.desired.yaml.nodes import Room, compose
+from quota_ops.desired.yaml.source import Source
+from quota_ops.model.errors import InvalidDesiredState
+
+FILES = {
+    "cluster.yaml": "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n",
+    "a.yaml": "owner: a\nquotas:\n"
+    "  - user: alice\n    reason: batch\n    limits: {producer_byte_rate: 2 MB}\n"
+    "    silence: [{finding: QO104, reason: agreed}]\n"
+    "  - user: {default: true}\n    client-id: x\n    limits: {request_percentage: 50}\n",
+    "b.yaml": 'owner: b\nquotas:\n  - user: "b\\u00e9la"\n    limits: {producer_byte_rate: 1 MiB}\n'
+    "  - ip: 10.0.0.1\n    limits: {connection_creation_rate: 5}\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A cluster's folder with two files of quotas."""
+    folder = tmp_path / "desired_state" / "demo"
+    folder.mkdir(parents=True)
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the quotas files that are parsed from here on."""
+    names: list[str] = []
+
+    def noting(source: Source, room: Room) -> object:
+        names.append(source.name)
+        return compose(source, room)
+
+    monkeypatch.setattr(remembered, "compose", noting)
+    return names
+
+
+def read(folder: Path) -> Desired:
+    """What the folder sets, as a command of this user reads it."""
+    return read_cluster(folder, Remembered.of_user())
+
+
+def entries() -> list[Path]:
+    """The entries that are remembered."""
+    return sorted(Remembered.folder_of_user().iterdir())
+
+
+def test_only_a_file_that_changed_is_parsed(folder: Path, parsed: list[str]) -> None:
+    """What is remembered reads as what was parsed: rows, findings, silences and bytes."""
+    first = read(folder)
+    again = read(folder)
+    assert parsed == ["a.yaml", "b.yaml"]
+    assert first == again == read_cluster(folder)
+    assert first.findings
+    assert first.silences
+
+    del parsed[:]
+    (folder / "b.yaml").write_text(FILES["b.yaml"].replace("1 MiB", "3 MiB"))
+    changed = read(folder)
+    assert parsed == ["b.yaml"]
+    assert changed == read_cluster(folder)
+
+
+def test_files_are_still_compared(folder: Path, parsed: list[str]) -> None:
+    """An entity in two files, and one that cluster.yaml protects, is a problem at its place."""
+    read(folder)
+    (folder / "c.yaml").write_text(FILES["a.yaml"])
+    (folder / "cluster.yaml").write_text(f"{FILES['cluster.yaml']}protect: [{{ip: 10.0.0.1}}]\n")
+    read_problems = []
+    for _ in range(2):
+        with pytest.raises(InvalidDesiredState) as error:
+            read(folder)
+        read_problems.append(error.value.problems)
+    with pytest.raises(InvalidDesiredState) as error:
+        read_cluster(folder)
+
+    assert parsed == ["a.yaml", "b.yaml", "c.yaml"] * 2  # a new file once, and all without memory
+    assert read_problems == [error.value.problems] * 2
+    assert [one.place for one in error.value.problems] == [
+        f"{folder}/b.yaml:5:5",
+        f"{folder}/c.yaml:3:5",
+        f"{folder}/c.yaml:7:5",
+    ]
+
+
+def test_a_file_with_a_problem_is_shown_again(folder: Path, parsed: list[str]) -> None:
+    """Only a file without problems is remembered."""
+    (folder / "a.yaml").write_text(FILES["a.yaml"].replace("request_percentage", "request"))
+    for _ in range(2):
+        with pytest.raises(InvalidDesiredState, match="request"):
+            read(folder)
+    assert parsed == ["a.yaml", "b.yaml", "a.yaml"]
+
+
+def test_what_the_files_of_a_cluster_may_contain(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Remembered files count as parsed ones do."""
+    read(folder)
+    monkeypatch.setattr(remembered, "Room", lambda: Room(values=50))
+    with pytest.raises(InvalidDesiredState, match="hold more than") as error:
+        read(folder)
+    assert [one.file for one in error.value.problems] == [f"{folder}/b.yaml"]
+
+
+def damage(path: Path) -> None:
+    """Flip a bit."""
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+def swap(path: Path) -> None:
+    """Put the other file's entry in the place of this one."""
+    (other,) = [one for one in entries() if one != path]
+    path.write_bytes(other.read_bytes())
+
+
+def link(path: Path) -> None:
+    """Move an entry elsewhere, and link to it."""
+    path.rename(path.parents[1] / path.name)
+    path.symlink_to(path.parents[1] / path.name)
+
+
+def pipe(path: Path) -> None:
+    """Put a pipe in the place of an entry."""
+    path.unlink()
+    os.mkfifo(path)
+
+
+def folder_instead(path: Path) -> None:
+    """Put a folder in the place of an entry."""
+    path.unlink()
+    (path / "full").mkdir(parents=True)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        pytest.param(damage, id="damaged"),
+        pytest.param(swap, id="of another file"),
+        pytest.param(lambda path: path.write_bytes(b""), id="empty"),
+        pytest.param(lambda path: path.write_bytes(b"nonsense" * 20), id="foreign"),
+        pytest.param(lambda path: path.chmod(0o660), id="others may write"),
+        pytest.param(lambda path: os.chown(path, 1, 1), id="another user's"),
+        pytest.param(link, id="link"),
+        pytest.param(pipe, id="pipe"),
+        pytest.param(folder_instead, id="folder"),
+    ],
+)
+def test_an_entry_that_is_not_as_it_was_left_is_ignored(
+    folder: Path, parsed: list[str], harm: Callable[[Path], object]
+) -> None:
+    """The file is parsed, and nothing is said: what is remembered is never an error."""
+    whole = read(folder)
+    for path in entries()[:1]:
+        try:
+            harm(path)
+        except PermissionError:
+            pytest.skip("only root gives files away")
+    del parsed[:]
+    assert (read(folder), len(parsed)) == (whole, 1)
+
+
+def test_other_code_reads_for_itself(
+    folder: Path, parsed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What another version of the reader, or of YAML's, has checked may read otherwise now."""
+    read(folder)
+    monkeypatch.setattr(yaml, "__version__", "another")
+    read(folder)
+    assert parsed == ["a.yaml", "b.yaml"] * 2
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o500])
+def test_a_folder_that_is_not_private_or_full(folder: Path, parsed: list[str], mode: int) -> None:
+    """A folder that others write, or where nothing can be written, is as if it were not there."""
+    Remembered.folder_of_user().mkdir(parents=True)
+    Remembered.folder_of_user().chmod(mode)
+    assert read(folder) == read(folder)
+    if mode == 0o770 or os.geteuid():
+        assert (parsed, entries()) == (["a.yaml", "b.yaml"] * 2, [])
+
+
+def test_what_is_kept_is_private_and_bounded(folder: Path) -> None:
+    """Nobody else may read it; where it is too large, it is removed."""
+    read(folder)
+    modes = {path.stat().st_mode & 0o777 for path in entries()}
+    assert (modes, Remembered.folder_of_user().stat().st_mode & 0o777) == ({0o600}, 0o700)
+
+    user, size = Remembered.of_user(), sum(path.stat().st_size for path in entries())
+    assert user is not None
+    user.trim(most_bytes=size)
+    assert len(entries()) == 2
+    user.trim(most_bytes=size - 1)
+    assert entries() == []
+
+
+def test_no_cache_neither_reads_nor_leaves_anything(folder: Path, parsed: list[str]) -> None:
+    """With --no-cache every file is parsed; without, the second command parses none."""
+    arguments = ["check", "--desired-state", str(folder.parent)]
+    plain = CliRunner().invoke(main, [*arguments, "--no-cache"])
+    assert not Remembered.folder_of_user().exists()
+    runs = [CliRunner().invoke(main, arguments) for _ in range(2)]
+
+    assert parsed == ["a.yaml", "b.yaml"] * 2
+    assert [one.output for one in runs] == [plain.output] * 2
+    assert plain.exit_code == 0
