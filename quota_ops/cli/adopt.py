@@ -54,11 +54,10 @@ def adopt(
     """
     from quota_ops.cli.ownership import OwnershipRun, parse_wanted
     from quota_ops.cli.run_end import stoppable
-    from quota_ops.kafka.cluster import open_policy
     from quota_ops.kafka.connection import find_connection
     from quota_ops.report.audit_verb import Verb
     from quota_ops.report.ownership import adopted_fate, adopted_screen
-    from quota_ops.runs import ownership
+    from quota_ops.runs import command_record, ownership
     from quota_ops.store.holds import holds_now
     from quota_ops.store.run_folder import ADOPTED
 
@@ -75,7 +74,8 @@ def adopt(
     policy = run.desired.policy
     found = find_connection(policy.connection, file=connection_file)
     writes = run.find_writes(who)
-    with stoppable(run.run, Verb.ADOPT, ADOPTED), open_policy(policy, found) as opened:
+    opening = command_record.opened(run.run, "adopt", policy, found)
+    with stoppable(run.run, Verb.ADOPT, ADOPTED), opening as opened:
         rows = ownership.adopt(run.run, opened, run.ledger, run.desired, wanted=who, word=run.word)
     kept, stopped = holds_now(run.holds), run.standstill
     screen = adopted_screen(run.where, rows, stopped, kept, named=who is not None)

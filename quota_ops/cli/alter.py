@@ -135,7 +135,6 @@ def alter_cluster(
     from quota_ops.cli.run_end import keep_verb, stoppable
     from quota_ops.desired.read import read_policy
     from quota_ops.desired.standstill import standstill
-    from quota_ops.kafka.cluster import open_policy
     from quota_ops.kafka.connection import find_connection
     from quota_ops.report.alteration import AlterReport
     from quota_ops.report.audit_verb import Verb
@@ -156,7 +155,8 @@ def alter_cluster(
     entities = {one.entity for one in asked}
     look = partial(find_concurrent_writes, store.runs_of(policy.cluster), entities.__contains__)
     writes = look()
-    with stoppable(run, Verb.ALTER, APPLIED), open_policy(policy, found) as cluster:
+    opening = command_record.opened(run, "validate", policy, found)
+    with stoppable(run, Verb.ALTER, APPLIED), opening as cluster:
         done = alter_entities(
             run,
             cluster,

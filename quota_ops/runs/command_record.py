@@ -1,10 +1,13 @@
 """What is done without a plan: its run begins, and its end is kept and sent as any run's is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 
+from quota_ops.kafka.cluster import Cluster, open_policy
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.commit import Provenance
+from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageStatus
@@ -28,6 +31,20 @@ def start(store: RunStore, policy: Policy, provenance: Provenance) -> RunFolder:
     folder.note_commit(provenance)
     folder.write_json(POLICY, policy.as_json())
     return folder
+
+
+@contextmanager
+def opened(
+    folder: RunFolder, stage: str, policy: Policy, connection: Connection
+) -> Iterator[Cluster]:
+    """Open the cluster of a policy; where it cannot be reached, the stage has failed."""
+    with ExitStack() as stack:
+        try:
+            cluster = stack.enter_context(open_policy(policy, connection))
+        except QuotaOpsError:
+            with folder.stage(stage):
+                raise
+        yield cluster
 
 
 def run(

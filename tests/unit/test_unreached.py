@@ -1,0 +1,37 @@
+"""A cluster that cannot be reached is the end of a run, also of one without a plan."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from quota_ops.cli import main
+from tests.unit.report_sample import CLUSTER_ID
+
+
+@pytest.mark.parametrize(
+    ("command", "came_to"),
+    [
+        (("alter", "demo", "--names", "user=a", "--add", "request_percentage=50"), "validate"),
+        (("adopt", "demo", "--names", "user=a"), "adopt"),
+    ],
+)
+def test_a_cluster_that_cannot_be_reached_ends_the_run(
+    command: tuple[str, ...], came_to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`runs` names the stage that failed and why, and no run stays unfinished."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("QUOTA_OPS_CONNECTION_DEMO", str(tmp_path / "lost.properties"))
+    (tmp_path / "lost.properties").write_text("bootstrap.servers=127.0.0.1:1\n")
+    folder = tmp_path / "desired_state" / "demo"
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").write_text(f"cluster_id: {CLUSTER_ID}\nconnection: demo\n")
+
+    ended = CliRunner().invoke(main, [*command, "--reason", "INC-31"])
+
+    assert ended.exit_code == 3
+    (run,) = json.loads(CliRunner().invoke(main, ["runs", "--format", "json"]).stdout)
+    assert (run["came_to"], run["changes"]) == (f"{came_to} failed", 0)
+    assert run["sentence"].startswith("cluster demo: no broker at 127.0.0.1:1: ")
