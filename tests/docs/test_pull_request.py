@@ -49,9 +49,9 @@ def test_a_fleet_is_one_comment(tmp_path: Path) -> None:
     assert len(comment) < TAKEN
     assert comment == (
         text.format("a")
-        + "\n**quota-ops · b**\n\nToo long for this comment; the log of this job says more.\n\n"
+        + "\n**quota-ops · b**\n\nToo long for this comment; see the log of this job.\n\n"
         + "**quota-ops · c**\n\nshort\n\n"
-        + "d: no report; the log of this job says why.\n\n"
+        + "d: no report; see the log of this job.\n\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""The DAGs of this repository, and who is told of what: a mail, and one more when a run is late."""
+"""The DAGs of this repository, with mail for each event, and another when a run is late."""
 
 from datetime import timedelta
 from pathlib import Path
