@@ -152,21 +152,21 @@ def _kafka_versions() -> str:
     )
 
 
-def _rooms() -> str:
+def _packages() -> str:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = settings["tool"]["importlinter"]["contracts"]
     (layers,) = (one["layers"] for one in contracts if one["type"] == "layers")
     return table(
-        ("layer", "room", "what is in it"),
+        ("layer", "package", "what is in it"),
         (
-            (str(number), *_room(ROOT / "quota_ops" / name))
+            (str(number), *_package(ROOT / "quota_ops" / name))
             for number, layer in enumerate(layers, start=1)
             for name in layer.split(" | ")
         ),
     )
 
 
-def _room(path: Path) -> tuple[str, str]:
+def _package(path: Path) -> tuple[str, str]:
     """The name of a package or module as people write it, and the first line of its docstring."""
     source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     name = f"{path.name}/" if path.is_dir() else source.name
@@ -197,7 +197,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "freeze": lambda: _fields(FREEZE),
     "retired-brokers": lambda: _fields(RETIRED_BROKER),
     "python-api": python_api,
-    "rooms": _rooms,
+    "packages": _packages,
     "silence": lambda: _fields(SILENCE),
     "weather": sentence,
 }
