@@ -117,7 +117,9 @@ def test_the_example_of_the_documentation(tmp_path: Path) -> None:
 
     Repository(tmp_path).cluster("demo", cluster_id="AAAAAAAAAAAAAAAAAAAAAA")
     (tmp_path / "dags").mkdir()
-    (tmp_path / "dags" / "quotas.py").write_text((EXAMPLES / "dags_with_notifications.py").read_text())
+    (tmp_path / "dags" / "quotas.py").write_text(
+        (EXAMPLES / "dags_with_notifications.py").read_text()
+    )
     bag = DagBag(dag_folder=tmp_path / "dags")
     assert bag.import_errors == {}
     assert set(bag.dags) == {RECONCILE, "drift"}

@@ -69,7 +69,10 @@ PROMISES = {
     "Without a `.git`": (LINKS, "without_git_no_link_is_followed_from_the_desired_state_down"),
     "The same rules apply": (PARSE, "no_link_is_followed_when_a_dag_file_is_parsed"),
     "`check` reads up to": (BOUNDS, "a_megabyte_of_problems_takes_little_memory"),
-    "`check` lists up to 100 problems": (BOUNDS, "the_problems_of_a_cluster_are_listed_up_to_a_thousand"),
+    "`check` lists up to 100 problems": (
+        BOUNDS,
+        "the_problems_of_a_cluster_are_listed_up_to_a_thousand",
+    ),
     "YAML is read up to 20 levels": (FILES, "a_file_that_is_no_yaml_text_is_refused"),
     "An alias is rejected": (CASES, "a_folder_gives_its_rows_or_every_problem"),
     "An owner or a reason": (BOUNDS, "what_is_longer_than_anybody_needs_is_refused"),
