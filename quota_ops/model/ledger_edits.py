@@ -3,13 +3,31 @@
 Each changes a dictionary of rows by `ledger_key`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from quota_ops.model.memory import CLEARED, SUPERSEDED, LedgerKey, forget, remember
+from quota_ops.model.quota import same
 from quota_ops.model.rows import DesiredRow, Key, LedgerRow
 
 INTENDED = "intended"
 VERIFIED = "verified"
+
+
+def has_arrived(row: LedgerRow, stored: float | None) -> bool:
+    """Whether a row is an intent that the cluster stores: from then on it counts as verified.
+
+    The intent of a clear has arrived where nothing is stored. diff.sql calls the same `arrived`.
+    """
+    return row.state == INTENDED and same(row.value, stored)
+
+
+def find_managed(known: Collection[LedgerRow], stored: Mapping[Key, float]) -> dict[Key, LedgerRow]:
+    """Return the rows that are managed: those that were verified, and intents that have arrived."""
+    managed = {row.id: row for row in known if row.state == VERIFIED}
+    for row in known:
+        if has_arrived(row, stored.get(row.id)):
+            managed[row.id] = row
+    return {key: row for key, row in managed.items() if row.value is not None}
 
 
 def intend(
@@ -25,7 +43,7 @@ def intend(
     """
     for row in intents:
         earlier = rows.get((row.entity, row.key, INTENDED))
-        if earlier and earlier.value != stored.get(row.id):
+        if earlier and not has_arrived(earlier, stored.get(row.id)):
             remember(rows, [earlier], SUPERSEDED)
         elif earlier and earlier.value != row.value:
             confirm(rows, [earlier._replace(state=VERIFIED)])
@@ -51,7 +69,7 @@ def confirm(rows: dict[LedgerKey, LedgerRow], verified: Iterable[LedgerRow]) -> 
         if _is_later(intended, row) or _is_later(known, row):
             continue
         rows.pop((*place, INTENDED), None)
-        if intended and intended.value != row.value:
+        if intended and not has_arrived(intended, row.value):
             remember(rows, [intended], SUPERSEDED)
         if row.value is not None:
             rows[*place, VERIFIED] = row

@@ -29,12 +29,13 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.quota import json_number
 from quota_ops.model.rows import BatchRow, Key
 from quota_ops.model.stricter import Limits
+from quota_ops.model.tables import DIFFERENCES
 from quota_ops.model.text import counted
 from quota_ops.runs import dead_runs
 from quota_ops.runs.ownership import Word
-from quota_ops.sql.text import MAX_BYTES, MAX_KEYS
 from quota_ops.stages import validate
 from quota_ops.store import ledger
+from quota_ops.store.parquet import from_rows, to_rows
 from quota_ops.store.run_folder import ALTER, APPLIED, APPROVAL, VALIDATED, RunFolder
 from quota_ops.store.run_marks import at_work
 
@@ -151,10 +152,12 @@ def ask(
 ) -> tuple[Batches, tuple[Outcome, ...]]:
     """Leave alter.json and validated.json; the rows in batches, and what the broker would say."""
     with folder.stage("validate"):
-        batches = numbered(cluster.cluster_id, asked, cluster.stored())
+        writes = _list_writes(cluster.cluster_id, asked, cluster.stored())
+        batches = _number_batches(writes)
         guards = [
             asdict(replace(one, allowed=word.reason if one.guard in allow else None))
-            for one in _judge(batches, policy)
+            for one in judge_values(writes, Limits(policy, None))
+            if one.guard in GUARDS
         ]
         changes = [_row_json(row) for rows in batches.values() for row in rows]
         left = {"allow": list(allow), "guards": guards, "changes": changes}
@@ -164,18 +167,30 @@ def ask(
         return batches, outcomes
 
 
-def _judge(batches: Batches, policy: Policy) -> Iterator[GuardFinding]:
-    """Yield what those of GUARDS find that would block."""
-    rows = [
+def _list_writes(
+    cluster_id: str, asked: Iterable[Alteration], stored: Stored
+) -> tuple[Difference, ...]:
+    """The changes as a plan would have them, for its guards and its batches."""
+    return tuple(
         Difference(
-            *(row.cluster, row.entity, row.key, Kind.UNMANAGED),
-            *(Action.CLEAR if row.after is None else Action.SET, row.before, row.after),
+            *(cluster_id, one.entity.text, key, Kind.UNMANAGED),
+            *(Action.CLEAR if value is None else Action.SET, before, value),
             *(None,) * 10,
         )
-        for batch in batches.values()
-        for row in batch
-    ]
-    return (one for one in judge_values(rows, Limits(policy, None)) if one.guard in GUARDS)
+        for one in asked
+        for key, value in one.changes
+        for before in [stored.get(Key(one.entity.text, key))]
+    )
+
+
+def _number_batches(writes: Sequence[Difference]) -> Batches:
+    """The batches of writes, by the text that numbers those of a plan."""
+    from quota_ops.sql.embedded import number_batches  # noqa: PLC0415 - DuckDB
+
+    batches: dict[int, list[BatchRow]] = {}
+    for row in map(BatchRow._make, to_rows(number_batches(from_rows(DIFFERENCES, writes)))):
+        batches.setdefault(row.batch, []).append(row)
+    return batches
 
 
 def send(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple[Outcome, ...]:
@@ -216,27 +231,6 @@ def _sent_in_turn(
         yield answers
         left = [one for one in answers if one.status in {Status.UNKNOWN, Status.NOT_SENT}]
         trouble = (left[0].message or "an earlier batch was left unknown") if left else None
-
-
-def numbered(cluster_id: str, asked: Iterable[Alteration], stored: Stored) -> Batches:
-    """What is asked for in batches, cut as batches.sql does it, without starting an engine."""
-    batches: dict[int, list[BatchRow]] = {}
-    share = 0
-    for one in sorted(asked, key=_clears_last):
-        number = 1 + share // (MAX_KEYS * MAX_BYTES)
-        text = one.entity.text
-        rows = [
-            BatchRow(cluster_id, number, text, key, stored.get(Key(text, key)), value)
-            for key, value in one.changes
-        ]
-        batches.setdefault(number, []).extend(rows)
-        size = sum(len(f"{text}{row.key}".encode()) + 64 for row in rows)
-        share += max(len(rows) * MAX_BYTES, size * MAX_KEYS)
-    return batches
-
-
-def _clears_last(one: Alteration) -> tuple[bool, str]:
-    return all(value is None for _, value in one.changes), one.entity.text
 
 
 def _row_json(row: BatchRow) -> dict[str, object]:

@@ -5,8 +5,9 @@
 --
 -- A key has at most two ledger rows: `verified`, what a run has read back, and `intended`, what a
 -- run was about to send (null = a clear) and did not come to read back. An intent that the cluster
--- holds has arrived: it counts as verified would. One that it does not hold proves nothing, since
--- nobody knows whether it was ever sent.
+-- holds has arrived (as `has_arrived` of quota_ops/model/ledger_edits.py decides): it counts as
+-- verified would. One that it does not hold proves nothing, since nobody knows whether it was ever
+-- sent.
 --
 -- Beside them a ledger remembers, one row for each value of a key, `superseded` writes, which may
 -- still arrive, and values that a run of ours `cleared`. A row that has such a value now is what it

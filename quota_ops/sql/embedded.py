@@ -52,6 +52,13 @@ class EmbeddedEngine:
                 raise InvalidInput(f"{clients} cannot be resolved: {why}") from error
 
 
+def number_batches(differences: pa.Table) -> pa.Table:
+    """Return the table BATCHES of a table DIFFERENCES, such as that of `alter`."""
+    with interruptible(), duckdb.connect() as db:
+        db.from_arrow(differences).create_view("differences")
+        return db.sql(text.batches_text()).to_arrow_table()
+
+
 @contextmanager
 def interruptible() -> Iterator[None]:
     """Let an interrupt be one: DuckDB says it as an error of its own."""

@@ -9,7 +9,6 @@ import pytest
 from quota_ops.kafka import sending
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration, alterations
-from quota_ops.model.entity import Entity
 from quota_ops.model.outcome import EntityAnswer, Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.runs import alter
@@ -112,11 +111,9 @@ def test_one_bad_entity_of_a_one_off(
 ) -> None:
     """Alter finds it as apply does, and writes the others."""
     names = [f"u{number}" for number in range(4)]
-    asked = [Alteration(Entity.of({"user": name}), ((KEY, 1.0),)) for name in names]
-    batches = alter.numbered(lab.cluster.cluster_id, asked, {})
     monkeypatch.setattr(lab.cluster, "apply", gateway({"user=u2"}, lab.cluster.apply))
 
-    outcomes = alter.send(RunFolder(tmp_path), lab.cluster, batches)
+    outcomes = alter.send(RunFolder(tmp_path), lab.cluster, {1: rows(names)})
 
     monkeypatch.undo()
     assert {one.entity for one in outcomes if one.status is not Status.ACCEPTED} == {"user=u2"}

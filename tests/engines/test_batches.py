@@ -1,7 +1,6 @@
 """How what is written is numbered into requests."""
 
 from collections.abc import Iterable
-from itertools import groupby
 from pathlib import Path
 
 import duckdb
@@ -11,11 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from quota_ops.model.alteration import Alteration
-from quota_ops.model.entity import Entity
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import BATCHES, DIFFERENCES
-from quota_ops.runs import alter
 from quota_ops.sql import text
 from quota_ops.sql.job import Engine, diff_runs
 from quota_ops.sql.spark import SparkEngine
@@ -116,27 +112,6 @@ def test_what_sets_comes_first(writes: list[Write]) -> None:
     first_clear = min((row.batch for row in rows if row.entity not in sets), default=last_set)
 
     assert last_set <= first_clear
-
-
-@settings(max_examples=30)
-@given(writes=some_writes(), max_keys=st.integers(1, 20), max_bytes=st.integers(100, 2000))
-def test_a_one_off_is_cut_alike(writes: list[Write], max_keys: int, max_bytes: int) -> None:
-    """alter, which starts no engine, puts into one request what a plan would."""
-    by_entity = groupby(writes, key=lambda row: row[0])
-    asked = [
-        Alteration(Entity.parse(text), tuple((key, after) for _, key, after in rows))
-        for text, rows in by_entity
-    ]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(alter, "MAX_KEYS", max_keys)
-        patch.setattr(alter, "MAX_BYTES", max_bytes)
-        ours = alter.numbered(CLUSTER, asked, {}).values()
-
-    rows = numbered(writes, max_keys=max_keys, max_bytes=max_bytes)
-    planned = [list(batch) for _, batch in groupby(rows, key=lambda row: row.batch)]
-    assert [sorted(row[2:4] for row in batch) for batch in ours] == [
-        sorted(row[2:4] for row in batch) for batch in planned
-    ]
 
 
 @pytest.fixture

@@ -46,6 +46,25 @@ def test_an_intent_stands_beside_what_was_verified() -> None:
     assert known == rows(row("user=a", 1.0), row("user=a", 2.0, INTENDED))
 
 
+def test_managed_rows() -> None:
+    """A row is managed once it was verified or its intent arrived; a clear that arrived ends it."""
+    known = [
+        row("user=verified", 1.0),
+        row("user=arrived", 2.0, INTENDED),
+        row("user=replaced", 1.0),
+        row("user=replaced", 2.0, INTENDED),
+        row("user=sent", 2.0, INTENDED),
+        row("user=cleared", 1.0),
+        row("user=cleared", None, INTENDED),
+        row("user=remembered", 1.0, CLEARED),
+    ]
+    stored = {Key(f"user={name}", KEY): 2.0 for name in ("arrived", "replaced")}
+
+    managed = ledger_edits.find_managed(known, stored)
+
+    assert list(managed.values()) == [known[0], known[3], known[1]]
+
+
 @pytest.mark.parametrize(
     ("stored", "verified"),
     [

@@ -6,6 +6,7 @@ from pathlib import Path
 from quota_ops.kafka.outcomes import Stored, unwritten
 from quota_ops.model import ledger_edits
 from quota_ops.model.difference import UNKNOWN_KINDS, Action, Difference
+from quota_ops.model.ledger_edits import has_arrived
 from quota_ops.model.memory import LedgerKey
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
@@ -114,8 +115,8 @@ def withdraw(
         ledger.change(ledger_folder, edit)
 
 
-def astray(folder: RunFolder, differences: Iterable[Difference]) -> frozenset[LedgerRow]:
-    """Intents of killed runs that never arrived, of rows that this run only reports.
+def find_unarrived(folder: RunFolder, differences: Iterable[Difference]) -> frozenset[LedgerRow]:
+    """Return the intents of killed runs that never arrived, of rows that this run only reports.
 
     A row that is set, cleared or forgotten loses its intent by being read back; these would keep
     theirs for ever, and a value that somebody sets later would read as ours.
@@ -126,7 +127,7 @@ def astray(folder: RunFolder, differences: Iterable[Difference]) -> frozenset[Le
         row
         for row in known
         if row.state == ledger_edits.INTENDED
-        if (found := reported.get(row.id)) and not same(row.value, found.before)
+        if (found := reported.get(row.id)) and not has_arrived(row, found.before)
     )
 
 

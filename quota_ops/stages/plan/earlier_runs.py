@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guards import Past
-from quota_ops.model.ledger_edits import INTENDED, VERIFIED
+from quota_ops.model.ledger_edits import VERIFIED, find_managed
 from quota_ops.model.policy import Policy
 from quota_ops.model.rows import ActualRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, LEDGER
@@ -45,18 +45,11 @@ def _policy(folder: RunFolder, values: dict[str, Any]) -> Policy:
 
 
 def _owners(folder: RunFolder, table: pa.Table) -> Iterable[str | None]:
-    """The owner of each row of ours: one that was read back, or whose intent has arrived."""
+    """The owner of each managed row."""
     states = {*table["state"].to_pylist()}
     if states <= {VERIFIED}:
         return list(table["owner"].to_pylist())
     known = [LedgerRow._make(row) for row in to_rows(table)]
     actual = map(ActualRow._make, to_rows(folder.read_table(ACTUAL)))
-    stored = {row.id: row.value for row in actual}
-    verified = {row.id: row.owner for row in known if row.state == VERIFIED}
-    arrived = {
-        row.id: row.owner
-        for row in known
-        if row.state == INTENDED and row.value is not None
-        if row.value == stored.get(row.id)
-    }
-    return (verified | arrived).values()
+    managed = find_managed(known, {row.id: row.value for row in actual})
+    return [row.owner for row in managed.values()]

@@ -24,7 +24,7 @@ from quota_ops.model.verification import (
     BrokerAnswer,
     RowVerdict,
 )
-from quota_ops.stages.apply.intent import astray
+from quota_ops.stages.apply.intent import find_unarrived
 from quota_ops.stages.describe import with_absent
 from quota_ops.stages.verify.brokers import (
     Targets,
@@ -141,7 +141,7 @@ def _record(
     cleared = list(_cleared(folder, policy.cluster_id, verified.keys() - seen, differences))
     foreign = {row.id for row in rows} & _foreign(folder)
     outcomes = folder.outcomes(APPLIED)
-    lost, unanswered = astray(folder, differences), without_answer(outcomes)
+    lost, unanswered = find_unarrived(folder, differences), without_answer(outcomes)
     found = ledger.read(ledger_folder)
     overtaken = why_overtaken(folder, found, ledger_folder)
     follows_git = overtaken is None and why_lost(folder, found, ledger_folder) is None
