@@ -93,8 +93,8 @@ def test_set_and_delete(cluster: Cluster) -> None:
         "      producer_byte_rate: unlimited\n"
     )
     assert json.loads((Path(run) / "alter.json").read_text())["changes"] == [
-        {"entity": "user=alice", "key": P, "before": 3 * 2.0**20, "after": 2.0**63},
         {"entity": "user=alice", "key": C, "before": 5.0, "after": None},
+        {"entity": "user=alice", "key": P, "before": 3 * 2.0**20, "after": 2.0**63},
     ]
     outcomes = json.loads((Path(run) / "applied.json").read_text())["outcomes"]
     assert [(one["entity"], one["status"]) for one in outcomes] == [("user=alice", "accepted")]
