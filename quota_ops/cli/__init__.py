@@ -68,7 +68,7 @@ def _add_verbose(command: click.Command) -> None:
                 is_flag=True,
                 expose_value=False,
                 callback=_note_verbose,
-                help="Show the traceback of an unexpected error.",
+                help="Show on stderr what is done, and the traceback of an unexpected error.",
             )
         )
     if isinstance(command, click.Group):
@@ -77,7 +77,11 @@ def _add_verbose(command: click.Command) -> None:
 
 
 def _note_verbose(ctx: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001
-    ctx.meta[_VERBOSE] = ctx.meta.get(_VERBOSE) or value
+    if value and not ctx.meta.get(_VERBOSE):
+        from quota_ops.cli.console import log_to_stderr
+
+        ctx.meta[_VERBOSE] = True
+        ctx.with_resource(log_to_stderr())
 
 
 class Commands(click.Group):

@@ -1,8 +1,10 @@
 """What a command shows: screens, progress, and what it warns of."""
 
+import logging
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -33,6 +35,30 @@ def show_screen(screen: "Screen", stream: TextIO | None = None) -> None:
     from quota_ops.report.terminal import show as in_colour
 
     in_colour(screen, stream)
+
+
+class _OnStderr(logging.Handler):
+    """Writes each record as one harmless line, above bars that are on the terminal."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from quota_ops.report.wording import shown
+
+        at = f"{datetime.fromtimestamp(record.created).astimezone():%H:%M:%S.%f}"[:-3]
+        click.echo(f"{at} {shown(record.getMessage())}", err=True)
+
+
+@contextmanager
+def log_to_stderr() -> Iterator[None]:
+    """Show meanwhile, for --verbose, what quota-ops logs: no library of others, no secret."""
+    log, handler = logging.getLogger("quota_ops"), _OnStderr()
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
 
 
 @contextmanager

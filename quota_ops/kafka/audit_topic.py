@@ -1,5 +1,6 @@
 """Audit records to a Kafka topic: each taken once by every replica in sync, or given up in time."""
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,9 @@ from quota_ops.kafka.client.deadlines import within
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.connection.settings import confluent_options
 from quota_ops.kafka.preflight import login_by_token
+from quota_ops.model.moment import timed
 
+_log = logging.getLogger(__name__)
 PATIENCE = 5.0
 """Seconds that a topic is given; it must never hold up a run."""
 
@@ -21,7 +24,8 @@ def produce(connection: Connection, topic: str, key: str, records: Sequence[byte
     """
     failures: list[str] = []
     try:
-        left = within(PATIENCE + 1, lambda: _flush(connection, topic, key, records, failures))
+        with timed(_log, logging.INFO, f"audit topic {topic}, {len(records)} records"):
+            left = within(PATIENCE + 1, lambda: _flush(connection, topic, key, records, failures))
     except TimeoutError:
         left = len(records)
     except KafkaException as error:

@@ -4,6 +4,7 @@ confluent-kafka does this, because librdkafka's log says within milliseconds why
 fails; kafka-python, which carries the quota calls, says only that it could not connect.
 """
 
+import logging
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +22,10 @@ from quota_ops.kafka.client.tls import distrust
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.connection.settings import SETTINGS, confluent_options
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, Unreachable, WrongCluster
+from quota_ops.model.moment import timed
 from quota_ops.model.policy import VerifyPolicy
+
+_log = logging.getLogger(__name__)
 
 _DEADLINE = 4.5
 _LOOKUP, _FAREWELL = 0.2, 0.1
@@ -61,7 +65,8 @@ def preflight(
     WrongCluster when `cluster_id` is given and another cluster answers.
     """
     alone = verify is VerifyPolicy.BOOTSTRAP
-    found = _describe_by_bootstrap(connection) if alone else _describe_cluster(connection)
+    with timed(_log, logging.INFO, f"connection {connection.name}: preflight"):
+        found = _describe_by_bootstrap(connection) if alone else _describe_cluster(connection)
     if cluster_id is not None and found.cluster_id != cluster_id:
         raise WrongCluster(
             f"cluster {connection.name}: expected the cluster {cluster_id}, but "
@@ -69,6 +74,8 @@ def preflight(
             f"Check bootstrap.servers ({connection.place('bootstrap.servers')}) and cluster_id "
             "in cluster.yaml. Nothing was read or changed.",
         )
+    brokers = ", ".join(one.named for one in found.brokers)
+    _log.info("connection %s: cluster %s, %s", connection.name, found.cluster_id, brokers)
     return found
 
 

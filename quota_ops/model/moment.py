@@ -1,10 +1,14 @@
 """Moments as we write them, and as people type them: `1d12h`, `2026-11-21 07:00 Europe/Berlin`."""
 
 import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from logging import Logger
     from zoneinfo import ZoneInfo
 
 _DURATION = re.compile(
@@ -16,6 +20,19 @@ _DURATION = re.compile(
 def iso_utc(at: datetime | None = None) -> str:
     """A moment in UTC, or now, to the second: `2026-11-21T10:15:00Z`."""
     return f"{at or datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+@contextmanager
+def timed(log: "Logger", level: int, what: str) -> Iterator[None]:
+    """Log that something ended or failed, after how many milliseconds; no text of an error."""
+    began, end = time.monotonic(), ""
+    try:
+        yield
+    except BaseException as error:
+        end = f": {type(error).__name__}"
+        raise
+    finally:
+        log.log(level, "%s, %.0f ms%s", what, (time.monotonic() - began) * 1000, end)
 
 
 def parse_duration(text: str) -> timedelta:
@@ -53,9 +70,9 @@ def parse_until(text: str, now: datetime) -> datetime:
 
 
 def _moment(text: str) -> datetime:
-    time, _, zone = text.rpartition(" ")
-    if time and zone[:1].isalpha():
-        return datetime.fromisoformat(time).replace(tzinfo=find_zone(zone))
+    clock, _, zone = text.rpartition(" ")
+    if clock and zone[:1].isalpha():
+        return datetime.fromisoformat(clock).replace(tzinfo=find_zone(zone))
     return datetime.fromisoformat(text)
 
 

@@ -1,5 +1,6 @@
 """The engine inside the process: DuckDB, for a person at a prompt or a pull request."""
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,10 +9,12 @@ import duckdb
 import pyarrow as pa
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.moment import timed
 from quota_ops.model.tables import Table
 from quota_ops.precedence.tables import CLIENTS, RESOLVED
 from quota_ops.sql import text
 
+_log = logging.getLogger(__name__)
 _INTERRUPTED = "Query interrupted"
 
 
@@ -23,9 +26,11 @@ class EmbeddedEngine:
         with interruptible(), duckdb.connect() as db:
             for table, places in sides.items():
                 db.read_parquet(list(places)).create_view(table.name)
-            db.sql(text.diff_text()).create("differences")
-            differences = db.table("differences").to_arrow_table()
-            return differences, db.sql(text.batches_text()).to_arrow_table()
+            with timed(_log, logging.DEBUG, "diff.sql in DuckDB"):
+                db.sql(text.diff_text()).create("differences")
+                differences = db.table("differences").to_arrow_table()
+            with timed(_log, logging.DEBUG, "batches.sql in DuckDB"):
+                return differences, db.sql(text.batches_text()).to_arrow_table()
 
     def resolve(self, clients: Path, limits: pa.Table, destination: Path) -> None:
         """Write RESOLVED of a .csv, .jsonl or .parquet file of CLIENTS to one .csv or .parquet."""
@@ -43,10 +48,11 @@ class EmbeddedEngine:
                 found = db.sql(text.resolve_text(spreadsheet=is_csv))
                 names = zip(found.columns, RESOLVED.names, strict=True)
                 resolved = found.project(", ".join(f'{old} AS "{new}"' for old, new in names))
-                if is_csv:
-                    resolved.write_csv(str(destination), header=True)
-                else:
-                    resolved.write_parquet(str(destination))
+                with timed(_log, logging.DEBUG, "resolve.sql in DuckDB"):
+                    if is_csv:
+                        resolved.write_csv(str(destination), header=True)
+                    else:
+                        resolved.write_parquet(str(destination))
             except duckdb.Error as error:
                 why = " ".join(str(error).split("\n")[:3])
                 raise InvalidInput(f"{clients} cannot be resolved: {why}") from error

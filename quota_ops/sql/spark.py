@@ -1,5 +1,6 @@
 """The engine of every DAG and every fleet job: Spark."""
 
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,12 +13,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from quota_ops.model.errors import InvalidInput, MissingTool
+from quota_ops.model.moment import timed
 from quota_ops.model.tables import Table
 from quota_ops.precedence.tables import CLIENTS, RESOLVED
 from quota_ops.sql import text
 from quota_ops.sql.java import find_java
 from quota_ops.sql.resolve import QUOTA_KEYS
 
+_log = logging.getLogger(__name__)
 SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """Halves the CPU of a cold start and a small diff; doubles the time of a million rows."""
 LARGE_JVM = "-XX:+UseSerialGC"
@@ -38,9 +41,11 @@ class SparkEngine:
         """
         for table, places in sides.items():
             self._spark.read.parquet(*places).createOrReplaceTempView(table.name)
-        differences = self._spark.sql(text.diff_text()).toArrow()
+        with timed(_log, logging.DEBUG, "diff.sql in Spark"):
+            differences = self._spark.sql(text.diff_text()).toArrow()
         self._spark.createDataFrame(differences).createOrReplaceTempView("differences")
-        return differences, self._spark.sql(text.batches_text()).toArrow()
+        with timed(_log, logging.DEBUG, "batches.sql in Spark"):
+            return differences, self._spark.sql(text.batches_text()).toArrow()
 
     def resolve(self, clients: Path, limits: pa.Table, destination: Path) -> None:
         """Write RESOLVED of a .csv, .jsonl or .parquet file of CLIENTS to a folder of parts."""
@@ -52,10 +57,11 @@ class SparkEngine:
         found = self._spark.sql(text.resolve_text(spreadsheet=is_csv)).toDF(*RESOLVED.names)
         write = found.write.mode("overwrite")
         try:
-            if is_csv:
-                write.csv(str(destination), header=True, escape='"')
-            else:
-                write.parquet(str(destination))
+            with timed(_log, logging.DEBUG, "resolve.sql in Spark"):
+                if is_csv:
+                    write.csv(str(destination), header=True, escape='"')
+                else:
+                    write.parquet(str(destination))
         except (PySparkException, Py4JJavaError) as error:
             raise InvalidInput(
                 f"Spark cannot resolve {clients}, or not write {destination}.",
@@ -95,7 +101,7 @@ def local_session(folders: Sequence[Path]) -> Iterator[SparkSession]:
     except MissingTool as missing:
         remedy = f"{missing.remedy}\n  Without Java: --engine embedded"
         raise MissingTool(missing.message, remedy) from None
-    with as_file(files("quota_ops.sql").joinpath("log4j2.properties")) as logging:
+    with as_file(files("quota_ops.sql").joinpath("log4j2.properties")) as settings:
         spark = (
             SparkSession.builder.appName("quota-ops diff")
             .master(os.environ.get("SPARK_MASTER", "local[*]"))
@@ -107,7 +113,7 @@ def local_session(folders: Sequence[Path]) -> Iterator[SparkSession]:
             .config("spark.sql.shuffle.partitions", "2")
             .config(
                 "spark.driver.extraJavaOptions",
-                f"{jvm_options(folders)} -Dlog4j2.configurationFile={logging.as_uri()}",
+                f"{jvm_options(folders)} -Dlog4j2.configurationFile={settings.as_uri()}",
             )
             .getOrCreate()
         )

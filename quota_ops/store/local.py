@@ -5,6 +5,7 @@ exists, which a hard link gives there.
 """
 
 import errno
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +16,7 @@ from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
 
+_log = logging.getLogger(__name__)
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
 
@@ -23,6 +25,7 @@ def open_file(place: Path) -> BinaryIO:
     descriptor = os.open(place, _READ)
     mode = os.fstat(descriptor).st_mode
     if S_ISREG(mode):
+        _log.debug("read %s", place)
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
     if S_ISDIR(mode):
@@ -153,6 +156,7 @@ def _draft(place: Path, content: bytes) -> Iterator[Path]:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
         yield draft
+        _log.debug("wrote %s, %d bytes", place, len(content))
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
         raise InvalidInput(f"{place} cannot be written: {why}", remedy(error)) from error

@@ -1,5 +1,6 @@
 """A run's folder: the names of its artefacts, and what each stands for."""
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.finding import Finding, Silence
 from quota_ops.model.hold import Hold
 from quota_ops.model.metadata import Metadata
-from quota_ops.model.moment import iso_utc
+from quota_ops.model.moment import iso_utc, timed
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
@@ -61,6 +62,7 @@ APPLIED = "applied.json"
 VERIFIED = "verification.json"
 REPORT = "report.json"
 PAGE = "report.html"
+_log = logging.getLogger(__name__)
 
 
 def stage_file(stage: str) -> str:
@@ -202,7 +204,8 @@ class RunFolder(ArtefactFolder):
         if stage == "apply":
             self.keep_end(StageResult(stage, StageStatus.NOT_ENDED))
         try:
-            yield
+            with timed(_log, logging.INFO, f"stage {stage}"):
+                yield
         except BaseException as error:
             status, message = _failure(error)
             with suppress(InvalidInput):  # the store's trouble does not hide this one

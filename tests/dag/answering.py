@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 Answer = Callable[[Any], None]
@@ -10,12 +11,15 @@ _SLEEP = time.sleep
 
 
 def napping(answer: Answer | None) -> Callable[[float], None]:
-    """A time.sleep for dag.test, which sleeps a second when tasks are skipped or wait."""
-    answering = False
+    """A time.sleep for dag.test, which sleeps a second when tasks are skipped or wait.
+
+    Only the thread that made it answers: threads of others, such as py4j's, sleep as well.
+    """
+    answering, mine = False, get_ident()
 
     def nap(seconds: float) -> None:
         nonlocal answering
-        if answer is not None and not answering and (waiting := _waiting()):
+        if answer and get_ident() == mine and not answering and (waiting := _waiting()):
             answering = True  # what answers may sleep itself
             answer(waiting[0])
             answering = False

@@ -4,6 +4,7 @@ A commit can make any path in its checkout a link to any file of the machine tha
 """
 
 import errno
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,6 +19,7 @@ from typing import NamedTuple
 from quota_ops.desired.yaml.problems import LinkError, NotAFileError, TooLargeError, TooManyError
 from quota_ops.model.errors import find_limit
 
+_log = logging.getLogger(__name__)
 _GIT = ".git"
 _GIT_FILE_BYTES = 4096
 _LINKED_WORKTREES = "worktrees"
@@ -93,6 +95,7 @@ class Folder:
         with os.fdopen(opened, "rb") as file:
             found = os.fstat(opened)
             _require_plain(found, path)  # it may have become another since
+            _log.debug("read %s, %d bytes", path, found.st_size)
             if found.st_size > most:
                 raise TooLargeError(path, found.st_size)
             return file.read(most)
@@ -103,6 +106,7 @@ class Folder:
         opened = os.open(name, _WRITE | flags, 0o666, dir_fd=self.descriptor)
         with os.fdopen(opened, "wb") as file:
             file.write(data)
+        _log.debug("wrote %s, %d bytes", self.path / name, len(data))
 
     @contextmanager
     def _enter(self, names: Sequence[str]) -> Iterator[int]:

@@ -17,13 +17,13 @@ from kafka.errors import (
     SaslAuthenticationFailedError,
     UnsupportedSaslMechanismError,
 )
-from kafka.net.compat import KafkaNetClient
 from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafka.protocol.metadata import MetadataRequest
 
 from quota_ops.kafka.client.deadlines import bounded
 from quota_ops.kafka.client.description import Broker
 from quota_ops.kafka.client.oauth import extensions_of, token_of
+from quota_ops.kafka.client.request_log import LoggedClient
 from quota_ops.kafka.client.tls import tls_context
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.connection.settings import kafka_python_options
@@ -75,14 +75,14 @@ def net_client(
     *,
     lookups: float | None = None,
     largest: int = 2**31 - 1,
-) -> KafkaNetClient:
+) -> LoggedClient:
     """A kafka-python client that knows these brokers alone, and waits `longest` seconds.
 
     It looks up their hosts one after the other, in `lookups` seconds together, or `longest`. An
     answer of more than `largest` bytes costs the connection. Raises InvalidInput when the
     certificates, which were there at the preflight, are not any more.
     """
-    return KafkaNetClient(
+    return LoggedClient(
         **{
             **kafka_python_options(connection.properties),
             "ssl_context": _tls(connection),
@@ -140,7 +140,7 @@ class BrokerClient:
         self._broker = broker
         self._longest = longest
         self._cluster_id = cluster_id
-        self._client: KafkaNetClient | None = None
+        self._client: LoggedClient | None = None
         self._throttled_until = 0.0
 
     def ask(self, request: Any, timeout: float) -> Any:
@@ -179,7 +179,7 @@ class BrokerClient:
     def _told(self) -> str:
         return f"cluster {self._connection.name}: {self._broker.named}"
 
-    def _connected(self, timeout: float) -> KafkaNetClient:
+    def _connected(self, timeout: float) -> LoggedClient:
         deadline = time.monotonic() + timeout
         self._drop_if_lost()
         _cause.first = None
@@ -197,7 +197,7 @@ class BrokerClient:
             self._check_cluster(self._client, self._cluster_id, deadline - time.monotonic())
         return self._client
 
-    def _check_cluster(self, client: KafkaNetClient, cluster_id: str, timeout: float) -> None:
+    def _check_cluster(self, client: LoggedClient, cluster_id: str, timeout: float) -> None:
         """Raise WrongCluster where a new connection leads to another cluster.
 
         The address may lead elsewhere since the preflight. The next request goes by the same

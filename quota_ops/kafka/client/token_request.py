@@ -2,6 +2,7 @@
 
 import base64
 import json
+import logging
 import ssl
 from http import HTTPStatus
 from http.client import HTTPException
@@ -13,6 +14,9 @@ from urllib.parse import urlencode, urlsplit
 from quota_ops.kafka.client.deadlines import within
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import InvalidInput, LoginFailed, Unreachable
+from quota_ops.model.moment import timed
+
+_log = logging.getLogger(__name__)
 
 _PREFIX = "sasl.oauthbearer."
 _URL, _CLIENT, _SECRET = (
@@ -45,7 +49,8 @@ def ask_for_token(connection: Connection, seconds: float) -> tuple[str, float]:
     InvalidInput (authorities that cannot be read).
     """
     try:
-        answer = within(seconds, lambda: _post(connection, seconds))
+        with timed(_log, logging.INFO, f"connection {connection.name}: token request"):
+            answer = within(seconds, lambda: _post(connection, seconds))
     except URLError as error:
         raise _not_asked(connection, error.reason, seconds) from None
     except (OSError, HTTPException) as error:

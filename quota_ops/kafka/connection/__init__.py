@@ -1,5 +1,6 @@
 """A connection: how to reach one cluster, and as whom; it stays outside of Git."""
 
+import logging
 import os
 import re
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from quota_ops.kafka.connection.settings import DEFAULTS, OAUTHBEARER
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.policy import CONNECTION_NAME, CONNECTION_RULE
 
+_log = logging.getLogger(__name__)
 _EXAMPLE = """\
     bootstrap.servers=kafka-1:9094,kafka-2:9094
     security.protocol=sasl_ssl
@@ -166,6 +168,7 @@ def _read(name: str, file: Path, why: str) -> Connection:
         raise InvalidInput(
             f"connection {name}: cannot read {file}, {why}: {error.strerror}."
         ) from None
+    _log.info("connection %s: read %s", name, file)
     return Connection.parse(text, name=name, source=str(file), folder=file.parent)
 
 

@@ -1,0 +1,54 @@
+"""A kafka-python client that logs connections and requests, and never what is in them.
+
+kafka-python's own log stays shut: at DEBUG it writes passwords and whole messages.
+"""
+
+import logging
+import time
+from functools import partial
+from typing import Any
+
+from kafka.net.compat import KafkaNetClient
+
+_log = logging.getLogger(__name__)
+
+
+class LoggedClient(KafkaNetClient):  # type: ignore[misc]
+    """Logs connections at INFO, and at DEBUG each request with its broker and its time."""
+
+    def await_ready(self, node_id: str, timeout_ms: float = 30000) -> None:
+        """Wait for a connection, which may be there already."""
+        if self.connected(node_id):
+            super().await_ready(node_id, timeout_ms=timeout_ms)
+            return
+        began = time.monotonic()
+        try:
+            super().await_ready(node_id, timeout_ms=timeout_ms)
+        except Exception as error:
+            self._write(logging.INFO, "not connected", node_id, began, error)
+            raise
+        self._write(logging.INFO, "connected", node_id, began)
+
+    def send(self, node_id: str, request: Any, **options: Any) -> Any:
+        """Send a request; returns the future of its response."""
+        future = super().send(node_id, request, **options)
+        if _log.isEnabledFor(logging.DEBUG):
+            name = type(request).__name__.removesuffix("Request")
+            future.add_both(partial(self._log_end, name, node_id, time.monotonic()))
+        return future
+
+    def _log_end(self, name: str, node_id: str, began: float, end: object) -> None:
+        self._write(
+            logging.DEBUG, name, node_id, began, end if isinstance(end, Exception) else None
+        )
+
+    def _write(
+        self, level: int, what: str, node_id: str, began: float, error: Exception | None = None
+    ) -> None:
+        ms = (time.monotonic() - began) * 1000
+        why = f": {type(error).__name__}" if error else ""
+        _log.log(level, "%s, %s, %.0f ms%s", self._address(node_id), what, ms, why)
+
+    def _address(self, node_id: str) -> str:
+        known = self.cluster.bootstrap_brokers()
+        return next((f"{one.host}:{one.port}" for one in known if one.node_id == node_id), node_id)
