@@ -1,13 +1,10 @@
 """The parts of a page as plain values, in the words of `cells`; the templates lay them out."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, lru_cache
-from html import escape
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from quota_ops.report import cells
 from quota_ops.report.standing import ReportRow, Section, Standing
-from quota_ops.report.wording import shown
 
 
 class BarPart(NamedTuple):
@@ -34,7 +31,6 @@ MEANING = {
 }
 
 
-@cache
 def style(standing: Standing) -> str:
     """The CSS class of a standing."""
     return standing.name.lower().replace("_", "-")
@@ -81,9 +77,6 @@ def headings(*, applied: bool) -> tuple[str, ...]:
     return ("kind", "entity", "key", *values, "change", "since", "asked by", "answer")
 
 
-_COLUMNS = len(headings(applied=True))
-
-
 def page_row(row: ReportRow, *, read_back: bool) -> PageRow:
     """The cells of one row."""
     difference = row.difference
@@ -111,34 +104,3 @@ def choices(rows: Sequence[PageRow]) -> dict[str, list[str]]:
     names = ("owner", "kind", "key")
     found = {name: {getattr(row, name) for row in rows} - {""} for name in names}
     return {name: sorted(values) for name, values in found.items()}
-
-
-def rows_html(rows: Iterable[PageRow]) -> str:
-    """The rows as HTML, under `headings`; every cell of every row is escaped and shown."""
-    return "".join(_html(map(_cell, row)) for row in rows)
-
-
-@lru_cache(maxsize=65_536)  # most stand in many rows: kind, key, owner, the time
-def _cell(text: str | tuple[str, ...]) -> str:
-    """A text as HTML; of several, none is broken by the end of a line."""
-    if isinstance(text, tuple):
-        return "".join(f"<span>{_cell(part)}</span> " for part in text)
-    return escape(shown(text))
-
-
-def _html(cells: Iterable[str]) -> str:
-    """A row of cells that are HTML already."""
-    style, sign, kind, entity, note, key, now, then, change, since, owner, asked, said, below = (
-        cells
-    )
-    sign = sign and f'<i aria-hidden="true">{sign}</i>'
-    note = note and f"<small>{note}</small>"
-    asked = asked and f"<small><code>{asked}</code></small>"
-    below = below and f'<tr class="trouble"><td colspan="{_COLUMNS}">{below}</td></tr>\n'
-    return (
-        f'<tr data-owner="{owner}" data-kind="{kind}" data-key="{key}">'
-        f'<td class="{style}">{sign}{kind}</td>'
-        f"<td><code>{entity}</code>{note}</td><td>{key}</td>"
-        f"<td>{now}</td><td>{then}</td><td>{change}</td><td>{since}</td>"
-        f"<td>{owner}{asked}</td><td>{said}</td></tr>\n{below}"
-    )

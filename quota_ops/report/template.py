@@ -2,20 +2,15 @@
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
-from quota_ops.report.page_parts import PageRow, rows_html
 from quota_ops.report.wording import shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-_LATER = "\0"
-"""Stands for rows until the page is made, because each macro would copy them; no text holds it."""
 
 
 def rendered(template: str, weights: Mapping[str, int], **values: Any) -> str:
@@ -28,13 +23,7 @@ def rendered(template: str, weights: Mapping[str, int], **values: Any) -> str:
 
     lengths = "".join(f"{part}{{flex-grow:{weight}}}" for part, weight in weights.items())
     style, script = _file("page.css") + lengths, _file("page.js")
-    tables: list[str] = []
-
-    def later(rows: Iterable[PageRow]) -> Markup:
-        tables.append(rows_html(rows))
-        return Markup(_LATER)  # noqa: S704 - no text of anybody's
-
-    page = (
+    return (
         _environment()
         .get_template(template)
         .render(
@@ -42,18 +31,9 @@ def rendered(template: str, weights: Mapping[str, int], **values: Any) -> str:
             script=Markup(script),  # noqa: S704 - our own file
             style_hash=_hash(style),
             script_hash=_hash(script),
-            rows_html=later,
             **values,
         )
     )
-    around = page.split(_LATER)
-    return "".join(chain.from_iterable(zip_longest(around, tables, fillvalue="")))
-
-
-def load_templates() -> None:
-    """Compile the templates of a run's page, which then need no more of its time."""
-    for name in ("skeleton.html", "parts.html", "report.html"):
-        _environment().get_template(name)
 
 
 @cache
