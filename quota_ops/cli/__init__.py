@@ -1,6 +1,5 @@
 """The command line: one command per stage, and the few beside them. It asks, calls and shows."""
 
-import gc
 import json
 import sys
 import traceback
@@ -204,4 +203,3 @@ def main() -> None:
 
     CLUSTER is a folder under --desired-state (default ./desired_state).
     """
-    gc.disable()  # a command ends before a collection pays, and each costs more than it frees

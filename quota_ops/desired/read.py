@@ -27,7 +27,6 @@ from quota_ops.desired.remembered import Remembered, read_files
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.nodes import (
     Room,
-    garbage_collector_off,
     read_document,
 )
 from quota_ops.desired.yaml.problems import Problems
@@ -71,7 +70,7 @@ def read_cluster(folder: Path, remembered: Remembered | None = None) -> Desired:
     when there is no such folder.
     """
     try:
-        with open_cluster(folder) as opened, garbage_collector_off():
+        with open_cluster(folder) as opened:
             return _read_cluster(opened, remembered)
     except (FileNotFoundError, NotADirectoryError):
         beside = ", ".join(path.name for path in clusters_beside(folder))

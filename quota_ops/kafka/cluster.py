@@ -15,7 +15,6 @@ from quota_ops.kafka.messages import (
     CLUSTER_AUTHORIZATION_FAILED,
     DESCRIBE_CONFIGS,
     alter_request,
-    collector_paused,
     describe_request,
     entity_answers,
     error_name,
@@ -177,10 +176,9 @@ class Cluster:
         broker: int | None,
         timeout: float | None,
     ) -> T:
-        with collector_paused():
-            response = self._brokers.read(request, broker, timeout)
-            if response.error_code == 0:
-                return read(response.entries)
+        response = self._brokers.read(request, broker, timeout)
+        if response.error_code == 0:
+            return read(response.entries)
         if response.error_code == CLUSTER_AUTHORIZATION_FAILED:
             raise not_authorized(self._connection, DESCRIBE_CONFIGS)
         raise ClusterTrouble(
@@ -197,9 +195,8 @@ class Cluster:
     ) -> tuple[EntityAnswer, ...]:
         if not alterations:
             return ()
-        with collector_paused():
-            response = ask(alter_request(alterations, validate_only=validate_only))
-            answers = entity_answers(response.entries)
+        response = ask(alter_request(alterations, validate_only=validate_only))
+        answers = entity_answers(response.entries)
         if any(answer.code == CLUSTER_AUTHORIZATION_FAILED for answer in answers):
             raise not_authorized(self._connection, ALTER_CONFIGS)
         return answers

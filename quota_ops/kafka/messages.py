@@ -5,10 +5,8 @@ Source of the permissions: KafkaApis.handleDescribeClientQuotasRequest and
 ControllerApis.handleAlterClientQuotas.
 """
 
-import gc
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kafka.errors import kafka_errors
@@ -105,18 +103,6 @@ def error_name(code: int) -> str:
     if code in _NAMES:
         return _NAMES[code]
     return str(kafka_errors[code].message) if code in kafka_errors else f"UNKNOWN_{code}"
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Decoding makes many objects and no garbage; looking for some takes longer than decoding."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _parts(entry: Any) -> tuple[tuple[str, str | None], ...]:

@@ -163,7 +163,6 @@ def demo(
     connection = Connection.parse(servers, name="demo", source="a test")
     with open_cluster(connection, cluster_id=None) as cluster:
         yield cluster
-    gc.enable()  # which the command line turns off
 
 
 @pytest.fixture

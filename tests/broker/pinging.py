@@ -1,6 +1,5 @@
 """A folder from which a cluster is pinged as a person would, and what was said."""
 
-import gc
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +28,6 @@ def ping(folder: Path, properties: str, cluster_id: str, *arguments: str) -> Pin
     connection.write_text(properties)
     given = ("--connection", str(connection), "--desired-state", str(desired_state))
     result = CliRunner().invoke(main, ["ping", "demo", *given, *arguments])
-    gc.enable()  # a command turns the collector off
     assert result.exception is None or isinstance(result.exception, SystemExit)
     stdout = re.sub(r"\b\d+ ms$", "N ms", result.stdout, flags=re.MULTILINE)
     return Pinged(result.exit_code, stdout, result.stderr.replace(f"{folder}/", ""))

@@ -1,6 +1,5 @@
 """describe, validate and apply: what a real broker takes, refuses and gives back."""
 
-import gc
 import time
 from collections.abc import Iterator
 
@@ -54,21 +53,6 @@ def test_nothing_asks_nothing(cluster: Cluster) -> None:
     """No alterations have no answers; a broker would say the same to whoever lacks permission."""
     assert cluster.validate([]) == ()
     assert cluster.apply([]) == ()
-
-
-def test_the_collector_is_left_as_it_was(cluster: Cluster) -> None:
-    """Decoding pauses the garbage collector, and gives it back as the caller had it."""
-    cluster.describe()
-    assert gc.isenabled()
-    with pytest.raises(ValueError, match="an entity stands twice"):
-        cluster.validate([Alteration(Entity.of({"user": "alice"}), ())] * 2)
-    assert gc.isenabled()
-    gc.disable()
-    try:
-        cluster.describe()
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
 
 
 def test_a_throttle_is_waited_for(cluster: Cluster, broker: RunningBroker) -> None:

@@ -1,6 +1,5 @@
 """resolve --ip on the command line: spellings of one address, and host names."""
 
-import gc
 import json
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from quota_ops.cli import main
 def resolve(*arguments: str) -> str:
     """Standard output of a resolve that ends well."""
     done = CliRunner().invoke(main, ["resolve", *arguments])
-    gc.enable()  # a command turns the collector off; a test is not over when a command is
     assert (done.exit_code, done.stderr) == (0, "")
     return done.stdout
 

@@ -1,6 +1,5 @@
 """Signals between a write and its answer: a cancelled job, a closed terminal."""
 
-import gc
 import signal
 
 from click.testing import CliRunner
@@ -23,7 +22,6 @@ def ended(scene: Scene, number: int) -> Seen:
     try:
         found = CliRunner().invoke(main, COMMAND, env=scene.lab.environment)
     finally:
-        gc.enable()  # which the command line turns off
         signal.signal(number, handler)
     scene.patch.setattr(Cluster, "apply", send)
     settle(scene.lab.cluster)

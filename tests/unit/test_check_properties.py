@@ -1,9 +1,7 @@
 """check for any input: names come back as they were written, and what it takes a schema takes."""
 
-import gc
 import re
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,6 @@ from jsonschema import Draft202012Validator
 from quota_ops.desired.read import read_cluster
 from quota_ops.desired.schema import quotas_schema
 from quota_ops.desired.yaml import nodes
-from quota_ops.desired.yaml.nodes import garbage_collector_off
 from quota_ops.desired.yaml.scalars import Misread, read_text
 from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
 from quota_ops.model.errors import InvalidDesiredState
@@ -101,19 +98,6 @@ def test_a_schema_takes_every_limit_that_check_takes(key: str, text: str) -> Non
     name = {"ip": "10.0.0.1"} if IP in QUOTA_KEYS[key].types else {"user": "a"}
     for limit in (text, value):
         QUOTAS.validate({"owner": "a", "quotas": [name | {"limits": {key: limit}}]})
-
-
-@pytest.mark.parametrize("switch", [gc.enable, gc.disable])
-def test_the_garbage_collector_is_left_as_it_was(switch: Callable[[], None]) -> None:
-    """The collector is off while files are read, and afterwards as it was before."""
-    before = gc.isenabled()
-    try:
-        switch()
-        with garbage_collector_off():
-            assert not gc.isenabled()
-        assert gc.isenabled() == (switch is gc.enable)
-    finally:
-        (gc.enable if before else gc.disable)()
 
 
 def test_half_a_character_is_refused_without_libyaml(monkeypatch: pytest.MonkeyPatch) -> None:

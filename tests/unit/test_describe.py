@@ -1,8 +1,7 @@
 """describe without a cluster: its formats, its filter, and snapshots that are none."""
 
-import gc
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -67,13 +66,6 @@ quotas:
 # left out: user="<default>"  request_percentage is nan, which no YAML may ask for
 # left out: user="bo,b\n"  future_key: unknown quota key
 """
-
-
-@pytest.fixture(autouse=True)
-def _collecting() -> Iterator[None]:
-    """A command turns the garbage collector off; a test is not over when a command is."""
-    yield
-    gc.enable()
 
 
 @pytest.fixture(autouse=True)

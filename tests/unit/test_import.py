@@ -1,8 +1,6 @@
 """Desired state from what a cluster holds: nothing is lost, and nothing is left to change."""
 
-import gc
 import json
-from collections.abc import Iterator
 from math import inf, nan
 from pathlib import Path
 from typing import Any
@@ -157,7 +155,7 @@ SNAPSHOT = """\
 
 
 @pytest.fixture(name="folder")
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cluster's folder with a policy and no quotas, and a snapshot beside it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
@@ -165,8 +163,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = Path("desired_state") / "demo"
     folder.mkdir(parents=True)
     (folder / "cluster.yaml").write_text(f"{CLUSTER_YAML}protect:\n  - {{user: kafka-operator}}\n")
-    yield folder
-    gc.enable()
+    return folder
 
 
 def run(command: str, *arguments: str) -> Result:

@@ -1,11 +1,9 @@
 """diff and plan on a snapshot, and what becomes there of rows that quota-ops does not know."""
 
-import gc
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +27,6 @@ UNKNOWN = tuple(
     )
 )
 ALICE = '{"entity": {"user": "alice"}, "key": "producer_byte_rate", "value": 1024.0}\n'
-
-
-@pytest.fixture(autouse=True)
-def _collecting() -> Iterator[None]:
-    """A command turns the garbage collector off; a test is not over when a command is."""
-    yield
-    gc.enable()
 
 
 @pytest.fixture(name="store", autouse=True)

@@ -1,8 +1,7 @@
 """A snapshot is used for the cluster that it is of, and as all of it only when it is all of it."""
 
-import gc
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -62,8 +61,8 @@ ON_DEMO = {
 
 
 @pytest.fixture(autouse=True)
-def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The files beside a cluster's folder; a command turns the garbage collector off."""
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files beside a cluster's folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
     folder = Path("desired_state") / "demo"
@@ -71,8 +70,6 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (folder / "cluster.yaml").write_text(f"cluster_id: {OURS}\nconnection: nowhere\n")
     for name, text in FILES.items():
         Path(f"{name}.jsonl").write_text(text)
-    yield
-    gc.enable()
 
 
 def run(command: str, *arguments: str) -> Result:

@@ -1,9 +1,7 @@
 """YAML text to PyYAML's nodes: scalars as written, places kept, nothing expanded, nothing run."""
 
-import gc
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -83,18 +81,6 @@ _COMPLAINTS = {
     "duplicate anchor": ("An anchor of this name stands above.", "Leave anchors out."),
 }
 """YAML's commonest complaints, by words that both loaders use, as we say them."""
-
-
-@contextmanager
-def garbage_collector_off() -> Iterator[None]:
-    """Keep Python's cycle collector from walking a million fresh nodes again and again."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 class Document(NamedTuple):
