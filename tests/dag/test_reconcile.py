@@ -97,7 +97,7 @@ def test_refused_by_the_broker(
 ) -> None:
     """A refusal at validate ends the run before its first write; it is not tried again."""
 
-    def read_less_strictly(folder: Path) -> Desired:
+    def read_less_strictly(folder: Path, _: object) -> Desired:
         desired = read_cluster(folder)
         row = desired.rows[0]._replace(entity="ip=nowhere.invalid", key="connection_creation_rate")
         return replace(desired, rows=(*desired.rows, row))

@@ -76,7 +76,7 @@ def test_a_checkout_while_files_are_read(
     git(repository, "checkout", "--quiet", first)
     reads: list[Desired] = []
 
-    def read(cluster_folder: Path) -> Desired:
+    def read(cluster_folder: Path, _: object) -> Desired:
         desired = read_cluster(cluster_folder)
         if not reads:  # half of the files were read before the checkout, half after it
             git(repository, "checkout", "--quiet", second)
