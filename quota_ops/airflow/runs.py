@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from quota_ops.desired.git.commit import BundleVersion
-    from quota_ops.kafka.cluster import Cluster
     from quota_ops.model.approval import Author
     from quota_ops.runs.run import Run
     from quota_ops.store.run_folder import RunFolder
@@ -95,16 +94,10 @@ def this_run(
 ) -> Iterator["Run"]:
     """This DAG run as the stages take it; the cluster is connected to when a stage asks for it."""
     from quota_ops.airflow.connection import find_connection
-    from quota_ops.kafka.cluster import open_policy
-    from quota_ops.runs.run import Run
+    from quota_ops.runs.run import Run, connect_once
 
     folder = run_folder(cluster_folder, run_store, anew=anew)
-    with ExitStack() as stack:
-
-        def connect() -> "Cluster":
-            policy = folder.policy()
-            return stack.enter_context(open_policy(policy, find_connection(policy.connection)))
-
+    with connect_once(folder.policy, find_connection) as connect:
         yield Run(
             folder=folder,
             cluster_folder=Path(cluster_folder),

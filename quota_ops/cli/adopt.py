@@ -9,6 +9,7 @@ from quota_ops.cli import options
 from quota_ops.cli.console import warn_of_writes
 from quota_ops.model.ownership import Adoption
 from quota_ops.model.quota import json_number
+from quota_ops.store.login import find_login
 
 
 @click.command(
@@ -53,34 +54,30 @@ def adopt(
     takes only what Git describes.
     """
     from quota_ops.cli.ownership import OwnershipRun, parse_wanted
-    from quota_ops.cli.run_end import stoppable
-    from quota_ops.kafka.connection import find_connection
+    from quota_ops.cli.run_end import keep_verb_if_stopped
+    from quota_ops.cli.session import Session
     from quota_ops.report.audit_verb import Verb
     from quota_ops.report.ownership import adopted_fate, adopted_screen
     from quota_ops.runs import command_record, ownership
+    from quota_ops.runs.ownership import Word
     from quota_ops.store.holds import holds_now
     from quota_ops.store.run_folder import ADOPTED
 
     who = parse_wanted(names, defaults, anyone, everything=everything)
-    run = OwnershipRun.start(
-        cluster,
-        desired_state=desired_state,
-        run_store=run_store,
-        by=by,
-        reason=reason,
-        commit=commit,
-        output=output,
-    )
-    policy = run.desired.policy
-    found = find_connection(policy.connection, file=connection_file)
+    session = Session.start(cluster, desired_state, run_store, connection_file)
+    connection = session.find_connection()
+    run = OwnershipRun.start(session, Word(by, reason, find_login()), commit)
     writes = run.find_writes(who)
-    opening = command_record.opened(run.run, "adopt", policy, found)
-    with stoppable(run.run, Verb.ADOPT, ADOPTED), opening as opened:
-        rows = ownership.adopt(run.run, opened, run.ledger, run.desired, wanted=who, word=run.word)
-    kept, stopped = holds_now(run.holds), run.standstill
-    screen = adopted_screen(run.where, rows, stopped, kept, named=who is not None)
-    fates = (adopted_fate(one, stopped, kept) for one in rows)
-    run.show_rows(Verb.ADOPT, screen, list(map(_row, rows, fates)))
+    stoppable = keep_verb_if_stopped(run.folder, Verb.ADOPT, ADOPTED)
+    opening = command_record.opened(run.folder, "adopt", session.policy, connection)
+    with stoppable, opening as opened:
+        rows = ownership.adopt(
+            run.folder, opened, session.ledger, run.desired, wanted=who, word=run.word
+        )
+    holds, stopped = holds_now(session.holds), run.standstill
+    screen = adopted_screen(session.heading, rows, stopped, holds, named=who is not None)
+    fates = (adopted_fate(one, stopped, holds) for one in rows)
+    run.show_rows(Verb.ADOPT, screen, list(map(_row, rows, fates)), output)
     warn_of_writes(writes)
 
 

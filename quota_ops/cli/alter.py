@@ -1,9 +1,7 @@
 """The command for a one-off change."""
 
 import json
-from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,14 +9,18 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import TEXT, show_screen, warn_idle, warn_of_writes
-from quota_ops.model.alteration import Alteration, altered_keys
+from quota_ops.model.alteration import Alteration, altered_keys, parse_changes, read_changes
 from quota_ops.model.commit import Provenance
 from quota_ops.model.errors import GitFailed, InvalidInput, Refused
 from quota_ops.model.outcome import Status
+from quota_ops.model.policy import Policy
+from quota_ops.model.snapshot import read_header
+from quota_ops.model.specification import parse_entity
 from quota_ops.model.text import counted
 from quota_ops.store.login import find_login
 
 if TYPE_CHECKING:
+    from quota_ops.cli.session import Session
     from quota_ops.desired.export.one_off import OneOff
     from quota_ops.desired.read import Desired
     from quota_ops.report.alteration import AlterReport
@@ -84,108 +86,65 @@ def alter(
     The broker validates all of it before any of it is sent. Entities under `protect` are refused;
     a run folder keeps what was asked and what became of each entity.
     """
-    from quota_ops.cli.session import find_cluster
-    from quota_ops.desired.read import read_policy
-    from quota_ops.model.alteration import Alteration, parse_changes, read_changes
-    from quota_ops.model.errors import InvalidInput
-    from quota_ops.model.snapshot import read_header
-    from quota_ops.model.specification import parse_entity
-    from quota_ops.store.snapshot import read_lines
-
-    cluster_folder = find_cluster(cluster, desired_state)
-    if source is None:
-        asked: tuple[Alteration, ...] = (
-            Alteration(parse_entity(names, defaults), parse_changes(add, delete)),
-        )
-    elif names or defaults or add or delete:
-        raise InvalidInput("--from says who and what", "Leave out --names, --add and the others.")
-    else:
-        lines = read_lines(source)
-        asked = read_changes(lines, str(source))
-        header = read_header(lines, str(source))
-        header.require_cluster(read_policy(cluster_folder).cluster_id, str(source))
-    alter_cluster(
-        cluster_folder,
-        asked,
-        commit=commit,
-        by=by,
-        reason=reason or "",
-        allow=tuple(options.allowed(allow, reason, "alter")),
-        connection_file=connection_file,
-        run_store=run_store,
-        output=output,
-        validate_only=validate_only,
-    )
-
-
-def alter_cluster(
-    folder: Path,
-    asked: Sequence[Alteration],
-    *,
-    commit: str | None,
-    by: str,
-    reason: str,
-    allow: Sequence[str],
-    connection_file: Path | None,
-    run_store: str | None,
-    output: str,
-    validate_only: bool,
-) -> None:
-    """Alter, show what became of it, and raise Refused when an entity did not end as asked."""
-    from quota_ops.cli.run_end import keep_verb, stoppable
-    from quota_ops.desired.read import read_policy
+    from quota_ops.cli.run_end import keep_verb, keep_verb_if_stopped
+    from quota_ops.cli.session import Session
     from quota_ops.desired.standstill import standstill
-    from quota_ops.kafka.connection import find_connection
     from quota_ops.report.alteration import AlterReport
     from quota_ops.report.audit_verb import Verb
     from quota_ops.runs import command_record
     from quota_ops.runs.alter import refuse_protected
     from quota_ops.runs.alter import run as alter_entities
-    from quota_ops.runs.concurrent_writes import find_concurrent_writes
     from quota_ops.runs.ownership import Word
     from quota_ops.store.run_folder import ALTER, APPLIED
-    from quota_ops.store.run_store import find_run_store
 
-    policy, store = read_policy(folder), find_run_store(run_store)
-    refuse_protected(asked, policy.protect)
-    found = find_connection(policy.connection, file=connection_file)
-    desired, provenance = _read(folder, commit, must_know=not validate_only)
-    run = command_record.start(store, policy, provenance)
-    word = Word(by, reason, find_login())
-    entities = {one.entity for one in asked}
-    look = partial(find_concurrent_writes, store.runs_of(policy.cluster), entities.__contains__)
-    writes = look()
-    opening = command_record.opened(run, "validate", policy, found)
-    with stoppable(run, Verb.ALTER, APPLIED), opening as cluster:
+    session = Session.start(cluster, desired_state, run_store, connection_file)
+    if source is None:
+        wanted: tuple[Alteration, ...] = (
+            Alteration(parse_entity(names, defaults), parse_changes(add, delete)),
+        )
+    elif names or defaults or add or delete:
+        raise InvalidInput("--from says who and what", "Leave out --names, --add and the others.")
+    else:
+        wanted = _read_changes(source, session.policy)
+    overridden = tuple(options.parse_allowed(allow, reason, "alter"))
+    refuse_protected(wanted, session.policy.protect)
+    connection = session.find_connection()
+    desired, provenance = _read_desired(session, commit, must_know=not validate_only)
+    run = command_record.start(session.store, session.policy, provenance)
+    entities = {one.entity for one in wanted}
+    writes = session.find_writes(entities.__contains__)
+    stoppable = keep_verb_if_stopped(run, Verb.ALTER, APPLIED)
+    opening = command_record.opened(run, "validate", session.policy, connection)
+    with stoppable, opening as opened:
         done = alter_entities(
             run,
-            cluster,
-            asked,
-            word,
-            ledger_folder=store.ledger(policy.cluster_id),
-            policy=policy,
-            allow=allow,
+            opened,
+            wanted,
+            Word(by, reason or "", find_login()),
+            ledger_folder=session.ledger,
+            policy=session.policy,
+            allow=overridden,
             validate_only=validate_only,
         )
     sent = done.refusal is None and not validate_only
     try:
         _show(
             AlterReport(
-                policy,
+                session.policy,
                 str(run.path),
                 done.rows,
                 done.outcomes,
                 done.guards,
                 run.read_as(ALTER, altered_keys) if sent else frozenset(),
-                _git(desired, store.holds(policy.cluster_id)),
-                standstill(policy, datetime.now(UTC)),
+                _compare_git(session, desired),
+                standstill(session.policy, datetime.now(UTC)),
                 sent,
             ),
             output,
         )
-        warn_idle(allow, done.guards)
+        warn_idle(overridden, done.guards)
         if sent:
-            warn_of_writes((*writes, *look()))
+            warn_of_writes((*writes, *session.find_writes(entities.__contains__)))
     finally:
         if not validate_only:
             keep_verb(run, Verb.ALTER)
@@ -198,6 +157,16 @@ def alter_cluster(
         )
 
 
+def _read_changes(source: Path, policy: Policy) -> tuple[Alteration, ...]:
+    """Read the changes of a file; InvalidInput where it names another cluster."""
+    from quota_ops.store.snapshot import read_lines
+
+    lines = read_lines(source)
+    changes = read_changes(lines, str(source))
+    read_header(lines, str(source)).require_cluster(policy.cluster_id, str(source))
+    return changes
+
+
 def _show(report: "AlterReport", output: str) -> None:
     from quota_ops.report.alteration import alter_json, alter_screen, kept_text
 
@@ -208,21 +177,21 @@ def _show(report: "AlterReport", output: str) -> None:
         click.echo(json.dumps(alter_json(report), ensure_ascii=False, indent=1))
 
 
-def _read(
-    folder: Path, commit: str | None, *, must_know: bool
+def _read_desired(
+    session: "Session", commit: str | None, *, must_know: bool
 ) -> "tuple[Desired | None, Provenance]":
     """The desired state and its commit; no problem of its files stops an operator at night."""
     from quota_ops.desired.git.commit import read_with_commit
 
     try:
-        return read_with_commit(folder, given=commit, must_know=must_know)
+        return read_with_commit(session.folder, given=commit, must_know=must_know)
     except GitFailed:
         raise
     except InvalidInput:
         return None, Provenance.given(commit)
 
 
-def _git(desired: "Desired | None", holds: Path) -> "OneOff | None":
+def _compare_git(session: "Session", desired: "Desired | None") -> "OneOff | None":
     """What becomes of the change by Git and holds; None when one of them has problems."""
     from quota_ops.desired.export.one_off import OneOff
     from quota_ops.desired.standstill import standstill
@@ -230,6 +199,6 @@ def _git(desired: "Desired | None", holds: Path) -> "OneOff | None":
 
     try:
         stopped = None if desired is None else standstill(desired.policy, datetime.now(UTC))
-        return None if desired is None else OneOff(desired, holds_now(holds), stopped)
+        return None if desired is None else OneOff(desired, holds_now(session.holds), stopped)
     except InvalidInput:
         return None

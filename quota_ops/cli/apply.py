@@ -18,6 +18,6 @@ def apply(**typed: Any) -> None:
 
     What the cluster holds already is not sent, so it may be run again after anything.
     """
-    from quota_ops.cli.stage_run import run_command
+    from quota_ops.cli.stage_run import StageOptions, run_command
 
-    run_command("apply", **typed)
+    run_command("apply", StageOptions(**typed))

@@ -1,7 +1,8 @@
 """Who says whether a plan may be applied: the options, or the person at the terminal."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -24,22 +25,30 @@ from quota_ops.store.run_folder import RunFolder
 Answer = TypeVar("Answer")
 
 
-def person(
-    folder: RunFolder,
-    output: str,
-    *,
-    approve: str | None,
-    reason: str | None,
-    author: Author,
-    judged_now: bool,
+@dataclass(frozen=True)
+class Permission:
+    """What the options of a command permit, and who gave them.
+
+    `allow` has the guards to override, each with the reason; `approve` is the digest of a plan.
+    """
+
+    author: Author
+    allow: Mapping[str, str]
+    reason: str | None
+    approve: str | None
+
+
+def find_approver(
+    folder: RunFolder, permission: Permission, output: str, *, judged_now: bool
 ) -> Callable[[Plan], Decision] | None:
-    """What asks a person about a run's plan; None where nobody can be asked.
+    """Find who decides on a run's plan: the options, or a person; None where nobody can.
 
     Options approve what somebody has seen: a plan made this moment may have the digest that was
     shown and other guards, so those have to be named by --allow.
     """
+    author, approve, reason = permission.author, permission.approve, permission.reason
 
-    def by_options(plan: Plan) -> Decision:
+    def decide_by_options(plan: Plan) -> Decision:
         refuse_unless_approves(approve or "", folder, plan)
         if judged_now:
             refuse_unless_guards_pass(plan)
@@ -50,43 +59,43 @@ def person(
             )
         return answered(folder, plan, Said.APPROVED, author, reason)
 
-    def at_the_terminal(plan: Plan) -> Decision:
+    def decide_at_terminal(plan: Plan) -> Decision:
         if approve is not None:
             refuse_unless_approves(approve, folder, plan)
         show_screen((*plan_screen(read_report(folder), most=MOST), line()))
-        if not _approved(plan):
+        if not _confirm_plan(plan):
             return answered(folder, plan, Said.REJECTED, author, "")
-        return answered(folder, plan, Said.APPROVED, author, _reason())
+        return answered(folder, plan, Said.APPROVED, author, _prompt_reason())
 
     interactive = output == TEXT and sys.stdin.isatty() and sys.stdout.isatty()
     if approve is not None and (reason is not None or not interactive):
-        return by_options
-    return at_the_terminal if interactive else None
+        return decide_by_options
+    return decide_at_terminal if interactive else None
 
 
-def _approved(plan: Plan) -> bool:
+def _confirm_plan(plan: Plan) -> bool:
     """Ask for the decision alone; Enter and `no` reject the plan."""
     show_screen((line(f"This plan needs approval: {approval_source(plan)}.", Tone.CHANGE),))
     what, cluster = f"plan {plan.digest[:SHORT]}", plan.policy.cluster
     if not needs_name(plan):
-        return _asked(partial(click.confirm, f"Apply {what} to {cluster}?", default=False))
+        return _prompt(partial(click.confirm, f"Apply {what} to {cluster}?", default=False))
     question = f"Type the name of the cluster, {cluster}, to apply {what}; Enter rejects it"
-    return cluster == _asked(partial(click.prompt, question, default="", show_default=False))
+    return cluster == _prompt(partial(click.prompt, question, default="", show_default=False))
 
 
-def _reason() -> str:
+def _prompt_reason() -> str:
     """Ask why, until there is an answer."""
     question = "Reason (it is recorded with your name)"
-    return _asked(partial(click.prompt, question, value_proc=_given))
+    return _prompt(partial(click.prompt, question, value_proc=_parse_reason))
 
 
-def _given(text: str) -> str:
+def _parse_reason(text: str) -> str:
     if not recorded(text):
         raise click.UsageError("the reason is blank")
     return recorded(text)
 
 
-def _asked(question: Callable[[], Answer]) -> Answer:
+def _prompt(question: Callable[[], Answer]) -> Answer:
     try:
         return question()
     except click.Abort:

@@ -14,10 +14,8 @@ from quota_ops.model.guard import GuardFinding, idle_words
 from quota_ops.model.progress import SILENT, ConcurrentWrite, Progress
 
 if TYPE_CHECKING:
-    from quota_ops.report.screen import Screen
-
-if TYPE_CHECKING:
     from quota_ops.model.policy import Policy
+    from quota_ops.report.screen import Screen
 
 
 TEXT = "text"
@@ -62,15 +60,15 @@ def log_to_stderr() -> Iterator[None]:
 
 
 @contextmanager
-def progress(output: str) -> Iterator[Progress]:
-    """Tell how far apply and verify are: on a terminal as bars, in a pipe not at all."""
+def show_progress(output: str) -> Iterator[Progress]:
+    """Show how far apply and verify are: on a terminal as bars, in a pipe not at all."""
     if output != TEXT or not sys.stderr.isatty():
         yield SILENT
         return
     from quota_ops.report.terminal import progress as on_a_terminal
 
-    with on_a_terminal() as told:
-        yield told
+    with on_a_terminal() as bars:
+        yield bars
 
 
 def warn_idle(allow: Iterable[str], guards: Iterable[GuardFinding] | None) -> None:

@@ -1,6 +1,7 @@
 """The command that shows what a cluster holds."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -135,17 +136,17 @@ def describe_run(
     path: Path, run_store: str | None, connection_file: Path | None
 ) -> tuple[tuple[StoredQuota, ...], str, str]:
     """What a cluster holds now, left as `actual` in the folder of an earlier run; path and id."""
-    from quota_ops.cli.session import connection
     from quota_ops.cli.stage_run import find_unwritten
+    from quota_ops.kafka.connection import find_connection
     from quota_ops.model.entity import Entity
     from quota_ops.model.tables import ACTUAL
     from quota_ops.runs.chain import run_stages
-    from quota_ops.runs.run import Run
+    from quota_ops.runs.run import Run, connect_once
     from quota_ops.store.parquet import to_rows
     from quota_ops.store.run_store import store_of
 
     folder, store = find_unwritten(path, "describe"), store_of(path, run_store)
-    with connection(folder.policy, connection_file) as connect:
+    with connect_once(folder.policy, partial(find_connection, file=connection_file)) as connect:
         run_stages(Run(folder, Path(), store, connect), ("describe",))
     rows = to_rows(folder.read_table(ACTUAL).select(["entity", "key", "value"]))
     stored = tuple(StoredQuota(Entity.parse(one), key, value) for one, key, value in rows)

@@ -19,6 +19,6 @@ def diff(**typed: Any) -> None:
 
     Each row has its kind, which says who moved: Git, the cluster, or both.
     """
-    from quota_ops.cli.stage_run import run_command
+    from quota_ops.cli.stage_run import StageOptions, run_command
 
-    run_command("diff", **typed)
+    run_command("diff", StageOptions(**typed))

@@ -58,7 +58,6 @@ def hold(
     """
     from quota_ops.cli.session import Session
     from quota_ops.report.holds import hold_screen
-    from quota_ops.runs.concurrent_writes import find_concurrent_writes
     from quota_ops.store.holds import add
 
     who = parse_exactly(names, defaults, anyone)
@@ -74,4 +73,4 @@ def hold(
         show_screen(hold_screen(session.policy, made, is_known=is_known))
     else:
         click.echo(json.dumps(made.as_json(), ensure_ascii=False, indent=1))
-    warn_of_writes(find_concurrent_writes(session.runs, who.accepts))
+    warn_of_writes(session.find_writes(who.accepts))

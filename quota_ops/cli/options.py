@@ -169,7 +169,9 @@ def allowing(command: Command) -> Command:
     return allow(reason("Why the plan may pass; it is recorded.")(by(command)))
 
 
-def allowed(allow: tuple[str, ...], reason: str | None, approve: str | None) -> dict[str, str]:
+def parse_allowed(
+    allow: tuple[str, ...], reason: str | None, approve: str | None
+) -> dict[str, str]:
     """The guards that may pass, each with the reason; InvalidInput without one."""
     if allow and not reason:
         raise InvalidInput(f"--allow {allow[0]} needs a reason", "Add --reason TEXT.")

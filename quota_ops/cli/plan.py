@@ -22,6 +22,6 @@ def plan(**typed: Any) -> None:
     The broker is asked about every change (validate-only); nothing is written. The digest names
     the plan: give it to `reconcile --approve`.
     """
-    from quota_ops.cli.stage_run import run_command
+    from quota_ops.cli.stage_run import StageOptions, run_command
 
-    run_command("plan", **typed)
+    run_command("plan", StageOptions(**typed))

@@ -24,6 +24,6 @@ def reconcile(**typed: Any) -> None:
     --run it writes the plan of an earlier command, or goes on where that stopped. A plan that is
     made anew passes no guard that --allow does not name.
     """
-    from quota_ops.cli.stage_run import run_command
+    from quota_ops.cli.stage_run import StageOptions, run_command
 
-    run_command("reconcile", **typed)
+    run_command("reconcile", StageOptions(**typed))

@@ -16,6 +16,7 @@ from quota_ops.model.hold import hold_on, in_force
 from quota_ops.model.ownership import why_unwritable
 from quota_ops.model.quota import json_number
 from quota_ops.model.rows import LedgerRow
+from quota_ops.store.login import find_login
 
 if TYPE_CHECKING:
     from quota_ops.cli.ownership import OwnershipRun
@@ -73,24 +74,19 @@ def release(
     from quota_ops.cli.session import Session
     from quota_ops.desired.standstill import standstill
     from quota_ops.report.holds import release_screen
+    from quota_ops.runs.ownership import Word
     from quota_ops.store import holds
 
     who = parse_wanted(names, defaults, anyone, everything=everything)
+    if from_ledger and reason is None:
+        raise InvalidInput("--from-ledger needs a reason", "Add --reason TEXT: it is recorded.")
+    session = Session.start(cluster, desired_state, run_store)
     if from_ledger:
-        run = OwnershipRun.start(
-            cluster,
-            desired_state=desired_state,
-            run_store=run_store,
-            by=by,
-            reason=reason,
-            commit=commit,
-            output=output,
-        )
-        _release_rows(run, who)
+        run = OwnershipRun.start(session, Word(by, reason or "", find_login()), commit)
+        _release_rows(run, who, output)
         return
     if who is None:
         raise InvalidInput("--all is for --from-ledger", "A hold is named as it was made.")
-    session = Session.start(cluster, desired_state, run_store)
     made = holds.release(session.holds, who, by=by, reason=reason or "")
     if output != TEXT:
         click.echo(json.dumps(made.as_json(), ensure_ascii=False, indent=1))
@@ -105,21 +101,22 @@ def release(
     show_screen(screen)
 
 
-def _release_rows(run: "OwnershipRun", who: EntityFilter | None) -> None:
+def _release_rows(run: "OwnershipRun", who: EntityFilter | None, output: str) -> None:
     """Release what the ledger knows of these entities, and say what the next run makes of it."""
-    from quota_ops.cli.run_end import stoppable
+    from quota_ops.cli.run_end import keep_verb_if_stopped
     from quota_ops.report.audit_verb import Verb
     from quota_ops.report.ownership import released_fate, released_screen
     from quota_ops.runs import ownership
     from quota_ops.store.holds import holds_now
     from quota_ops.store.run_folder import RELEASED
 
-    policy = run.desired.policy
+    policy, session = run.desired.policy, run.session
     asked = {row.id: row for row in run.desired.rows}
-    kept, scope, protect = holds_now(run.holds), Borders(policy.scope), Borders(policy.protect)
+    kept = holds_now(session.holds)
+    scope, protect = Borders(policy.scope), Borders(policy.protect)
     writes = run.find_writes(who)
-    with stoppable(run.run, Verb.RELEASE, RELEASED):
-        released = ownership.release(run.run, run.ledger, who, run.word)
+    with keep_verb_if_stopped(run.folder, Verb.RELEASE, RELEASED):
+        released = ownership.release(run.folder, session.ledger, who, run.word)
     rows = [
         (
             row,
@@ -135,8 +132,8 @@ def _release_rows(run: "OwnershipRun", who: EntityFilter | None) -> None:
         for row in released
         for entity in (Entity.parse(row.entity),)
     ]
-    screen = released_screen(run.where, rows, named=who is not None)
-    run.show_rows(Verb.RELEASE, screen, [_row(*row) for row in rows])
+    screen = released_screen(session.heading, rows, named=who is not None)
+    run.show_rows(Verb.RELEASE, screen, [_row(*row) for row in rows], output)
     warn_of_writes(writes)
 
 

@@ -19,6 +19,6 @@ def report(**typed: Any) -> None:
     It is left in the run's folder as HTML, Markdown, text and JSON. Writes nothing to the
     cluster.
     """
-    from quota_ops.cli.stage_run import run_command
+    from quota_ops.cli.stage_run import StageOptions, run_command
 
-    run_command("report", **typed)
+    run_command("report", StageOptions(**typed))

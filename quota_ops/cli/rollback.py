@@ -1,5 +1,6 @@
 """The command that plans to roll back what a run changed."""
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -45,22 +46,22 @@ def rollback(
     it is and named. No checkout is needed: the policy is the one that was last applied.
     """
     from quota_ops.cli.run_end import show_run
-    from quota_ops.cli.session import connection
+    from quota_ops.kafka.connection import find_connection
     from quota_ops.runs.chain import CHAINS, run_stages
     from quota_ops.runs.rollback import start
-    from quota_ops.runs.run import Run
+    from quota_ops.runs.run import Run, connect_once
     from quota_ops.store.retention import refuse_pruned
     from quota_ops.store.run_names import find_run
     from quota_ops.store.run_store import find_run_store, store_of
 
-    allowed = options.allowed(allow, reason if allow else None, None)
+    allowed = options.parse_allowed(allow, reason if allow else None, None)
     earlier = find_run(find_run_store(run_store), run, last_write=True)
     refuse_pruned(earlier)
     store = store_of(earlier.path, run_store)
     folder = start(store, earlier, by=by, reason=reason or "")
     error: QuotaOpsError | None = None
     author = Author(by, find_login())
-    with connection(folder.policy, connection_file) as connect:
+    with connect_once(folder.policy, partial(find_connection, file=connection_file)) as connect:
         new = Run(folder, Path(), store, connect, engine=engine, allow=allowed, author=author)
         try:
             run_stages(new, CHAINS["rollback"])

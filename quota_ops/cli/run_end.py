@@ -25,14 +25,14 @@ MOST = 200
 """Rows that a screen lists; the report has them all."""
 
 
-def report_of(folder: RunFolder) -> Report:
-    """What a run came to."""
+def load_report(folder: RunFolder) -> Report:
+    """Load the report of a run: the one it left, else what its artefacts say."""
     return folder.once(REPORT, lambda: read_report(folder))
 
 
 def show_run(command: str, folder: RunFolder, output: str) -> Report:
     """Show what a run came to, and give it back."""
-    report = report_of(folder)
+    report = load_report(folder)
     if output != TEXT:
         from quota_ops.report.data import as_json
 
@@ -60,11 +60,13 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
     if page.exists():
         show_screen((screens.finished_line(report, str(page)),))
     elif report.plan is not None:
-        show_screen((line(f"run: {folder.path}", Tone.CONTEXT), *_next(command, folder, report)))
+        show_screen(
+            (line(f"run: {folder.path}", Tone.CONTEXT), *_next_command(command, folder, report))
+        )
     return report
 
 
-def _next(command: str, folder: RunFolder, report: Report) -> Screen:
+def _next_command(command: str, folder: RunFolder, report: Report) -> Screen:
     """What writes exactly the plan that was shown, when the broker has nothing against it."""
     plan = report.plan
     if command not in {"plan", "validate", "rollback"} or plan is None or not plan.writes:
@@ -79,16 +81,16 @@ def keep_run(folder: RunFolder, report: Report) -> None:
 
     Raises InvalidInput when the run store cannot be written.
     """
-    _tell(end_record.run(folder, partial(audit_record, report), find_connection))
+    _warn_missed(end_record.run(folder, partial(audit_record, report), find_connection))
 
 
 def keep_verb(folder: RunFolder, verb: Verb) -> None:
     """Keep the end of an alter, adopt or release in the same way."""
-    _tell(command_record.run(folder, verb))
+    _warn_missed(command_record.run(folder, verb))
 
 
-def stoppable(folder: RunFolder, verb: Verb, left: str) -> AbstractContextManager[None]:
-    """A block that a signal may end; where it has left that artefact by then, its end is kept."""
+def keep_verb_if_stopped(folder: RunFolder, verb: Verb, left: str) -> AbstractContextManager[None]:
+    """Keep the end of a verb where a signal ends the block after it has left an artefact."""
 
     def keep() -> None:
         if folder.has(left):
@@ -97,6 +99,6 @@ def stoppable(folder: RunFolder, verb: Verb, left: str) -> AbstractContextManage
     return naming(folder.path, keep)
 
 
-def _tell(missed: str | None) -> None:
+def _warn_missed(missed: str | None) -> None:
     if missed is not None:
         click.echo(missed, err=True)

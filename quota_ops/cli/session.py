@@ -1,31 +1,29 @@
 """What a command works on: a cluster by its name, the run store, and what a cluster stores."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from quota_ops.cli.console import warn_unnamed
+from quota_ops.desired.files import cluster_folders, is_folder_or_link
 from quota_ops.desired.read import read_cluster, read_policy
-from quota_ops.kafka.connection import find_connection
+from quota_ops.kafka.cluster import Cluster, open_policy
+from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.policy import Policy
+from quota_ops.model.progress import ConcurrentWrite
+from quota_ops.runs.concurrent_writes import find_concurrent_writes
 from quota_ops.store import ledger
-from quota_ops.store.run_store import find_run_store
-
-if TYPE_CHECKING:
-    from quota_ops.kafka.cluster import Cluster
-    from quota_ops.store.snapshot import Snapshot
+from quota_ops.store.run_store import RunStore, find_run_store
+from quota_ops.store.snapshot import Snapshot
 
 
 def find_cluster(cluster: str, desired_state: Path) -> Path:
     """The folder of a cluster: its name under --desired-state, or a path to it."""
-    from quota_ops.desired.files import cluster_folders, is_folder_or_link
-
     for folder in (desired_state / cluster, Path(cluster)):
         if is_folder_or_link(folder):
             return folder
@@ -40,22 +38,47 @@ def find_cluster(cluster: str, desired_state: Path) -> Path:
 
 @dataclass(frozen=True)
 class Session:
-    """A cluster of this repository: its folder, its policy, and its places in the run store."""
+    """What a command on one cluster works with: its folder, its policy, and the run store."""
 
     folder: Path
     policy: Policy
-    holds: Path
-    ledger: Path
-    runs: Path
+    store: RunStore
+    connection_file: Path | None = None
 
     @classmethod
-    def start(cls, cluster: str, desired_state: Path, run_store: str | None) -> Self:
+    def start(
+        cls,
+        cluster: str,
+        desired_state: Path,
+        run_store: str | None,
+        connection_file: Path | None = None,
+    ) -> Self:
         """Find a cluster by its name; of its folder only cluster.yaml is read."""
         folder = find_cluster(cluster, desired_state)
-        policy = read_policy(folder)
-        store, cluster_id = find_run_store(run_store), policy.cluster_id
-        kept = (store.holds(cluster_id), store.ledger(cluster_id), store.runs_of(policy.cluster))
-        return cls(folder, policy, *kept)
+        return cls(folder, read_policy(folder), find_run_store(run_store), connection_file)
+
+    @property
+    def heading(self) -> str:
+        """The cluster, as headings name it."""
+        return f"{self.policy.cluster} ({self.policy.cluster_id})"
+
+    @property
+    def holds(self) -> Path:
+        """The holds of the cluster."""
+        return self.store.holds(self.policy.cluster_id)
+
+    @property
+    def ledger(self) -> Path:
+        """The ledger of the cluster."""
+        return self.store.ledger(self.policy.cluster_id)
+
+    def find_connection(self) -> Connection:
+        """Find the connection to the cluster; InvalidInput when there is none."""
+        return find_connection(self.policy.connection, file=self.connection_file)
+
+    def find_writes(self, accepts: Callable[[Entity], bool]) -> tuple[ConcurrentWrite, ...]:
+        """Find what other runs are writing to the accepted entities at this moment."""
+        return find_concurrent_writes(self.store.runs_of(self.policy.cluster), accepts)
 
     def is_described(self, who: EntityFilter) -> bool:
         """Whether Git describes such an entity, as far as its files can be read."""
@@ -77,17 +100,13 @@ class Session:
 @contextmanager
 def open_source(
     cluster: str | None, actual: Path | None, desired_state: Path, connection_file: Path | None
-) -> Iterator[tuple["Cluster | Snapshot", str]]:
+) -> Iterator[tuple[Cluster | Snapshot, str]]:
     """What can be asked for the stored quotas, and the words for where they are.
 
     With `actual` the cluster is not asked, and need not be named. Where it is named, the snapshot
     must be of that cluster.
     """
-    from quota_ops.desired.read import read_policy
-
     if actual is not None:
-        from quota_ops.store.snapshot import Snapshot
-
         snapshot = Snapshot.read(actual)
         if cluster is not None:
             policy = read_policy(find_cluster(cluster, desired_state))
@@ -97,28 +116,7 @@ def open_source(
         return
     if cluster is None:
         raise InvalidInput("no cluster is named", "Name a CLUSTER, or a snapshot by --actual FILE.")
-    from quota_ops.kafka.cluster import open_policy
-    from quota_ops.kafka.connection import find_connection
-
     policy = read_policy(find_cluster(cluster, desired_state))
     found = find_connection(policy.connection, file=connection_file)
     with open_policy(policy, found) as opened:
         yield opened, f"{policy.cluster} ({policy.cluster_id})"
-
-
-@contextmanager
-def connection(
-    policy: Callable[[], Policy], connection_file: Path | None
-) -> Iterator[Callable[[], "Cluster"]]:
-    """What opens a policy's cluster at its first call, and closes it at the end."""
-    with ExitStack() as stack:
-
-        @cache
-        def connect() -> "Cluster":
-            from quota_ops.kafka.cluster import open_policy
-
-            asked = policy()
-            found = find_connection(asked.connection, file=connection_file)
-            return stack.enter_context(open_policy(asked, found))
-
-        yield connect

@@ -1,27 +1,30 @@
 """One run from the command line: its folder, its connection, its stages, and what it came to."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from shlex import quote
+from typing import NamedTuple
 
 import click
 
 from quota_ops.cli import options
-from quota_ops.cli.approval import person
-from quota_ops.cli.console import TEXT, progress, warn_idle, warn_unnamed
+from quota_ops.cli.approval import Permission, find_approver
+from quota_ops.cli.console import TEXT, show_progress, warn_idle, warn_unnamed
 from quota_ops.cli.interrupt import naming
-from quota_ops.cli.run_end import keep_run, report_of, show_run
-from quota_ops.cli.session import connection, find_cluster
+from quota_ops.cli.run_end import keep_run, load_report, show_run
+from quota_ops.cli.session import find_cluster
 from quota_ops.desired.files import cluster_name
 from quota_ops.desired.remembered import Remembered
+from quota_ops.kafka.connection import find_connection
 from quota_ops.model.approval import Author
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.report import Report
 from quota_ops.model.verification import BACK_OR_GONE
 from quota_ops.report.summary import unseen_words
 from quota_ops.runs.chain import CHAINS, OFFLINE, RESUMED, run_stages
-from quota_ops.runs.run import Run
+from quota_ops.runs.run import Run, connect_once
 from quota_ops.stages.diff import EMBEDDED
 from quota_ops.store.login import find_login
 from quota_ops.store.retention import refuse_pruned
@@ -39,91 +42,112 @@ from quota_ops.store.run_store import RunStore, find_run_store, store_of
 DIFFERENCES_EXIST = 4
 
 
-def run_command(
-    name: str,
-    *,
-    cluster: str | None,
-    desired_state: Path,
-    connection_file: Path | None,
-    run_store: str | None,
-    run_folder: Path | None,
-    output: str,
-    commit: str | None = None,
-    engine: str = EMBEDDED,
-    allow: tuple[str, ...] = (),
-    reason: str | None = None,
-    by: str | None = None,
-    approve: str | None = None,
-    detailed_exitcode: bool = False,
-    actual: Path | None = None,
-    remembered: Remembered | None = None,
-) -> None:
+@dataclass(frozen=True)
+class StageOptions:
+    """The options of a command that runs stages, as they were typed; not every command has all."""
+
+    cluster: str | None
+    desired_state: Path
+    connection_file: Path | None
+    run_store: str | None
+    run_folder: Path | None
+    output: str
+    commit: str | None = None
+    engine: str = EMBEDDED
+    allow: tuple[str, ...] = ()
+    reason: str | None = None
+    by: str | None = None
+    approve: str | None = None
+    detailed_exitcode: bool = False
+    actual: Path | None = None
+    remembered: Remembered | None = None
+
+    def read_permission(self) -> Permission:
+        """Return what these permit; InvalidInput where a reason is missing or idle."""
+        allowed = options.parse_allowed(self.allow, self.reason, self.approve)
+        return Permission(Author(self.by, find_login()), allowed, self.reason, self.approve)
+
+
+class _Begun(NamedTuple):
+    """A run folder, new or of an earlier command, and the stages to run on it."""
+
+    folder: RunFolder
+    store: RunStore
+    cluster_folder: Path
+    stages: Sequence[str]
+
+
+def run_command(name: str, typed: StageOptions) -> None:
     """Run a command's stages in a new run folder, or the one it names on an earlier run's."""
-    if (cluster is None) == (run_folder is None):
+    if (typed.cluster is None) == (typed.run_folder is None):
         raise InvalidInput(f"{name} takes a CLUSTER or --run", f"See quota-ops {name} --help.")
-    if actual is not None and run_folder is not None:
+    if typed.actual is not None and typed.run_folder is not None:
         raise InvalidInput("--actual starts a run of its own", "Leave out --run.")
-    allowed = options.allowed(allow, reason, approve)
-    if run_folder is not None:
-        cluster_folder = Path()
-        folder, store = find_run(run_folder), store_of(run_folder, run_store)
-        stages = _resumed(name, folder, approve, allowed)
-    else:
-        store = find_run_store(run_store)
-        cluster_folder = find_cluster(str(cluster), desired_state)
-        folder, stages = _start(store, cluster_folder, commit), _started(name, actual)
-    folder, author = folder.keeping(), Author(by, find_login())
+    permission = typed.read_permission()
+    begun = _begin(name, typed, permission)
     error: QuotaOpsError | None = None
-    keep_end = partial(_keep_end, stages, folder, reported=False)
-    stoppable = naming(folder.path, keep_end)
     try:
-        with (
-            stoppable,
-            connection(folder.policy, connection_file) as connect,
-            progress(output) as told,
-        ):
-            run = Run(
-                folder=folder,
-                cluster_folder=cluster_folder,
-                store=store,
-                connect=connect,
-                engine=engine,
-                allow=allowed,
-                author=author,
-                approve=approve,
-                must_know_commit="apply" in stages,
-                remembered=remembered,
-                ask=person(
-                    folder,
-                    output,
-                    approve=approve,
-                    reason=reason,
-                    author=author,
-                    judged_now=run_folder is None or bool(allowed),
-                )
-                if "apply" in stages
-                else None,
-                progress=told,
-                actual=actual,
-            )
-            run_stages(run, stages)
+        _run(begun, typed, permission)
     except QuotaOpsError as raised:
         error = raised
+    folder, stages = begun.folder, begun.stages
     try:
-        shown = _show(name, folder, output, error)
+        shown = _show(name, folder, typed.output, error)
     finally:
         _keep_end(stages, folder, reported="report" in stages)
-    warn_idle(allowed, shown.plan.guards if shown.plan else None)
-    if actual is not None:
-        _show_offline(actual, folder, shown, output)
-    if isinstance(error, GuardsRefused) and output == TEXT and approve is None:
+    warn_idle(permission.allow, shown.plan.guards if shown.plan else None)
+    if typed.actual is not None:
+        _show_offline(typed.actual, folder, shown, typed.output)
+    if isinstance(error, GuardsRefused) and typed.output == TEXT and typed.approve is None:
         raise click.exceptions.Exit(error.exit_code)  # the screen has just said it
     if error is not None:
         raise error
-    if name == "report" and run_folder is None:
+    if name == "report" and typed.run_folder is None:
         _refuse_unseen(shown)
-    if detailed_exitcode and shown.plan is not None and shown.plan.differs:
+    if typed.detailed_exitcode and shown.plan is not None and shown.plan.differs:
         raise click.exceptions.Exit(DIFFERENCES_EXIST)
+
+
+def _begin(name: str, typed: StageOptions, permission: Permission) -> _Begun:
+    if typed.run_folder is not None:
+        folder, store = find_run(typed.run_folder), store_of(typed.run_folder, typed.run_store)
+        return _Begun(folder.keeping(), store, Path(), _choose_resumed(name, folder, permission))
+    store = find_run_store(typed.run_store)
+    cluster_folder = find_cluster(str(typed.cluster), typed.desired_state)
+    cluster = cluster_name(cluster_folder)
+    folder = RunFolder.start(store.new_run(cluster), cluster=cluster, commit=typed.commit)
+    stages = [one for one in CHAINS[name] if typed.actual is None or one in OFFLINE]
+    return _Begun(folder.keeping(), store, cluster_folder, stages)
+
+
+def _run(begun: _Begun, typed: StageOptions, permission: Permission) -> None:
+    """Run the stages; where a signal ends them, keep how far they came."""
+    folder, stages = begun.folder, begun.stages
+    judged_now = typed.run_folder is None or bool(permission.allow)
+    find = partial(find_connection, file=typed.connection_file)
+    with (
+        naming(folder.path, partial(_keep_end, stages, folder, reported=False)),
+        connect_once(folder.policy, find) as connect,
+        show_progress(typed.output) as progress,
+    ):
+        run = Run(
+            folder=folder,
+            cluster_folder=begun.cluster_folder,
+            store=begun.store,
+            connect=connect,
+            engine=typed.engine,
+            allow=permission.allow,
+            author=permission.author,
+            approve=permission.approve,
+            must_know_commit="apply" in stages,
+            remembered=typed.remembered,
+            ask=find_approver(folder, permission, typed.output, judged_now=judged_now)
+            if "apply" in stages
+            else None,
+            progress=progress,
+            actual=typed.actual,
+        )
+        run_stages(run, stages)
 
 
 def _show(name: str, folder: RunFolder, output: str, error: QuotaOpsError | None) -> Report:
@@ -152,17 +176,7 @@ def _keep_end(stages: Sequence[str], folder: RunFolder, *, reported: bool) -> No
     """Keep the end of what writes, which the stage report does itself."""
     writes = "apply" in stages or ("verify" in stages and folder.has(APPLIED))
     if writes and not reported:
-        keep_run(folder, report_of(folder))
-
-
-def _start(store: RunStore, cluster_folder: Path, commit: str | None) -> RunFolder:
-    name = cluster_name(cluster_folder)
-    return RunFolder.start(store.new_run(name), cluster=name, commit=commit)
-
-
-def _started(name: str, actual: Path | None) -> Sequence[str]:
-    """The stages of a command on a cluster; those that need it are left out for a snapshot."""
-    return [stage for stage in CHAINS[name] if actual is None or stage in OFFLINE]
+        keep_run(folder, load_report(folder))
 
 
 def find_run(path: Path) -> RunFolder:
@@ -193,10 +207,8 @@ def _refuse_written(folder: RunFolder, stage: str) -> None:
         )
 
 
-def _resumed(
-    name: str, folder: RunFolder, approve: str | None, allowed: Mapping[str, str]
-) -> Sequence[str]:
-    """The stages of a command on an earlier run; guards that may pass now are judged anew."""
+def _choose_resumed(name: str, folder: RunFolder, permission: Permission) -> Sequence[str]:
+    """Choose the stages of a command on an earlier run; overridden guards are judged again."""
     if name in {"diff", "plan"}:
         _refuse_written(folder, name)
     stages: Sequence[str] = RESUMED if name == "reconcile" else (name,)
@@ -204,9 +216,9 @@ def _resumed(
         stages = (name, "report")  # `runs` reads it
     if "apply" not in stages:
         return stages
-    if approve is None:
+    if permission.approve is None:
         raise InvalidInput(f"{name} --run needs --approve DIGEST", _digest_words(folder))
-    return ("plan", *stages) if allowed else stages
+    return ("plan", *stages) if permission.allow else stages
 
 
 def _digest_words(folder: RunFolder) -> str:

@@ -18,6 +18,6 @@ def validate(**typed: Any) -> None:
 
     With a CLUSTER it does what `plan` does; with --run it asks again about an earlier plan.
     """
-    from quota_ops.cli.stage_run import run_command
+    from quota_ops.cli.stage_run import StageOptions, run_command
 
-    run_command("validate", **typed)
+    run_command("validate", StageOptions(**typed))

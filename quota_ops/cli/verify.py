@@ -15,6 +15,6 @@ def verify(**typed: Any) -> None:
 
     Writes nothing to the cluster. On the run folder of an apply it also writes the ledger.
     """
-    from quota_ops.cli.stage_run import run_command
+    from quota_ops.cli.stage_run import StageOptions, run_command
 
-    run_command("verify", **typed)
+    run_command("verify", StageOptions(**typed))

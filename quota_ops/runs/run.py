@@ -1,7 +1,9 @@
 """One run and all that its stages need, and each stage by its name."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.approval import Author, Decision, needs_person
 from quota_ops.model.errors import GitFailed, GuardsRefused
 from quota_ops.model.plan import Plan
+from quota_ops.model.policy import Policy
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.runs.approvals import decide, earlier, plan_of
 from quota_ops.stages import check, diff, plan
@@ -68,6 +71,27 @@ class Run:
     def holds(self) -> Path:
         """The holds of this run's cluster."""
         return self.store.holds(self.folder.policy().cluster_id)
+
+
+@contextmanager
+def connect_once(
+    policy: Callable[[], Policy], find: Callable[[str], Connection]
+) -> Iterator[Callable[[], "Cluster"]]:
+    """Yield what opens a policy's cluster at its first call; the end of the block closes it.
+
+    `find` looks the policy's connection up by its name. Both are called only when a stage needs
+    the cluster.
+    """
+    with ExitStack() as stack:
+
+        @cache
+        def connect() -> "Cluster":
+            from quota_ops.kafka.cluster import open_policy  # noqa: PLC0415 - Kafka's clients
+
+            made = policy()
+            return stack.enter_context(open_policy(made, find(made.connection)))
+
+        yield connect
 
 
 def _check(run: Run) -> None:
