@@ -1,4 +1,4 @@
-"""The command line: one command per stage, and the few beside them. It asks, calls and shows."""
+"""The command line: a file for each command, named as it is typed, and what commands share."""
 
 import json
 import sys
@@ -119,16 +119,16 @@ class Commands(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read what stands before the command's name."""
-        with _usage_told():
+        with _showing_usage_errors():
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; what a person can mend is told without a traceback."""
+        """Run a command; what a person can mend is known without a traceback."""
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):  # a name may have what a terminal cannot show
                 stream.reconfigure(errors="backslashreplace")
         try:
-            with heard(), _usage_told():
+            with heard(), _showing_usage_errors():
                 return super().invoke(ctx)
         except KeyboardInterrupt as error:
             click.echo(interrupted_words(error), err=True)
@@ -137,19 +137,19 @@ class Commands(click.Group):
             raise
         except Exception as error:  # noqa: BLE001 - nobody foresaw some
             limit = find_limit(error)
-            told = error if isinstance(error, QuotaOpsError) else Unexpected(error)
-            told = told if limit is None else Unexpected(limit)
-            if isinstance(told, Unexpected) and ctx.meta.get(_VERBOSE):
+            known = error if isinstance(error, QuotaOpsError) else Unexpected(error)
+            known = known if limit is None else Unexpected(limit)
+            if isinstance(known, Unexpected) and ctx.meta.get(_VERBOSE):
                 traceback.print_exception(error)
-            tell(told)
-            ctx.exit(told.exit_code)
+            show_error(known)
+            ctx.exit(known.exit_code)
 
 
-def tell(error: QuotaOpsError) -> None:
-    """Say an error on stderr: red on a terminal, and as JSON when `--format json` was asked."""
+def show_error(error: QuotaOpsError) -> None:
+    """Show an error on stderr: red on a terminal, and as JSON with `--format json`."""
     if _wants_json():
-        said = {"error": error.message, "remedy": error.remedy, "exit_code": error.exit_code}
-        click.echo(json.dumps(said), err=True)
+        values = {"error": error.message, "remedy": error.remedy, "exit_code": error.exit_code}
+        click.echo(json.dumps(values), err=True)
         return
     from quota_ops.cli.console import show_screen
     from quota_ops.report.screen import Tone, line
@@ -163,15 +163,15 @@ def tell(error: QuotaOpsError) -> None:
 
 
 @contextmanager
-def _usage_told() -> Iterator[None]:
-    """Let click tell of arguments that are none, but to machines as other errors are told."""
+def _showing_usage_errors() -> Iterator[None]:
+    """Leave errors of usage to click, but show them to machines as other errors are shown."""
     try:
         yield
     except click.UsageError as error:
         if not _wants_json():
             raise
         where = error.ctx.command_path if error.ctx else "quota-ops"
-        tell(InvalidInput(error.format_message(), f"See {where} --help."))
+        show_error(InvalidInput(error.format_message(), f"See {where} --help."))
         raise click.exceptions.Exit(InvalidInput.exit_code) from None
 
 

@@ -76,11 +76,11 @@ def check_clusters(
         refuse_twins(one)
     folders = folders or list(find_clusters(desired_state))
     checked = [
-        _checked(folder, partial(read_whole_checkout, folder, remembered), output)
+        _check_cluster(folder, partial(read_whole_checkout, folder, remembered), output)
         for folder in folders
     ]
     try:
-        _tell(checked, output, strict=strict)
+        _show_all(checked, output, strict=strict)
     finally:  # whatever that raised: every problem is told at once
         if not clusters:
             refuse_strays(desired_state)
@@ -107,18 +107,18 @@ def check_run(
     run = find_unwritten(run_folder, "check")
     folder = find_cluster(run.about()["cluster"], desired_state)
     read = partial(check.run, run, folder, remembered=remembered)
-    _tell([_checked(folder, read, output)], output, strict=strict)
+    _show_all([_check_cluster(folder, read, output)], output, strict=strict)
 
 
-def _tell(checked: Sequence[dict[str, Any]], output: str, *, strict: bool) -> None:
+def _show_all(checked: Sequence[dict[str, Any]], output: str, *, strict: bool) -> None:
     if output != TEXT:
         click.echo(json.dumps({"clusters": checked}, indent=1))
-    heard = any(said["silenced"] is None for one in checked for said in one["findings"])
-    if any(one["problems"] for one in checked) or (strict and heard):
+    is_spoken = any(finding["silenced"] is None for one in checked for finding in one["findings"])
+    if any(one["problems"] for one in checked) or (strict and is_spoken):
         raise click.exceptions.Exit(InvalidDesiredState.exit_code)
 
 
-def _checked(folder: Path, read: "Callable[[], Desired]", output: str) -> dict[str, Any]:
+def _check_cluster(folder: Path, read: "Callable[[], Desired]", output: str) -> dict[str, Any]:
     from quota_ops.desired.files import cluster_name
     from quota_ops.findings.silences import spoken
     from quota_ops.report.findings import finding_lines, findings_json
@@ -132,25 +132,25 @@ def _checked(folder: Path, read: "Callable[[], Desired]", output: str) -> dict[s
         if output == TEXT:
             show_screen(problems_screen(invalid, str(folder)))
         problems = [asdict(problem) for problem in invalid.problems]
-        said = findings_json(invalid.findings, str(folder))
+        findings = findings_json(invalid.findings, str(folder))
         return {
             "cluster": name,
             "quotas": invalid.quotas,
             "problems": problems,
             "unlisted_problems": invalid.unlisted,
-            "findings": said,
+            "findings": findings,
         }
     if output == TEXT:
-        heard = spoken(desired.findings)
+        unsilenced = spoken(desired.findings)
         read_in = f"{counted(len(desired.rows), 'quota')} in {counted(desired.files, 'file')}"
-        found = f", {counted(len(heard), 'finding')}" if heard else ""
+        found = f", {counted(len(unsilenced), 'finding')}" if unsilenced else ""
         last = line(f"{name}: {read_in}, no problems{found}", Tone.CHANGE if found else Tone.OK)
-        show_screen((*finding_lines(heard, str(folder)), last))
-    said = findings_json(desired.findings, str(folder))
+        show_screen((*finding_lines(unsilenced, str(folder)), last))
+    findings = findings_json(desired.findings, str(folder))
     return {
         "cluster": name,
         "quotas": len(desired.rows),
         "problems": [],
         "unlisted_problems": 0,
-        "findings": said,
+        "findings": findings,
     }

@@ -30,7 +30,7 @@ def findings(code: str | None, output: str) -> None:
     if code is not None and wanted is None:
         raise InvalidInput(f"{code!r} is not a finding code", "quota-ops findings lists them all.")
     if output != TEXT:
-        told = CODES.values() if wanted is None else [wanted]
-        click.echo(json.dumps({"findings": [one._asdict() for one in told]}, indent=1))
+        explained = CODES.values() if wanted is None else [wanted]
+        click.echo(json.dumps({"findings": [one._asdict() for one in explained]}, indent=1))
     else:
         show_screen(codes_screen() if wanted is None else code_screen(wanted))

@@ -65,8 +65,8 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
             }
             for one in expired
         ]
-        told = {"before": iso_utc(now - kept), "removed": not dry_run, "expired": found}
-        click.echo(json.dumps(told, ensure_ascii=False, indent=1))
+        values = {"before": iso_utc(now - kept), "removed": not dry_run, "expired": found}
+        click.echo(json.dumps(values, ensure_ascii=False, indent=1))
     if failures:
         raise InvalidInput(
             f"{len(failures)} of {len(expired)} could not be removed:\n  " + "\n  ".join(failures),

@@ -111,7 +111,7 @@ def _release_rows(run: "OwnershipRun", who: EntityFilter | None, output: str) ->
     from quota_ops.store.run_folder import RELEASED
 
     policy, session = run.desired.policy, run.session
-    asked = {row.id: row for row in run.desired.rows}
+    desired_rows = {row.id: row for row in run.desired.rows}
     kept = holds_now(session.holds)
     scope, protect = Borders(policy.scope), Borders(policy.protect)
     writes = run.find_writes(who)
@@ -122,7 +122,7 @@ def _release_rows(run: "OwnershipRun", who: EntityFilter | None, output: str) ->
             row,
             released_fate(
                 row,
-                asked,
+                desired_rows,
                 clear_unmanaged=policy.clear_unmanaged,
                 hold=hold_on(kept, entity),
                 why=why_unwritable(entity, row.key, scope, protect),

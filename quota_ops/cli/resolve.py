@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from quota_ops.cli import options
+from quota_ops.cli.console import TEXT, show_screen
 from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.rows import StoredQuota
 from quota_ops.model.specification import parse_names, require_carried, require_text
 from quota_ops.precedence.resolution import CLIENT_KEYS, IP_KEYS
 
 if TYPE_CHECKING:
     from quota_ops.precedence.resolution import Limits, Resolution
+    from quota_ops.sql.resolve import Resolver
 
 if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster
     from quota_ops.model.metadata import Metadata
+    from quota_ops.sql.resolve import Resolver
 
 
 @click.command(
@@ -89,7 +93,7 @@ def resolve(
     run_store: str | None,
     actual: Path | None,
     clients: Path | None,
-    **asked: Any,
+    **typed: Any,
 ) -> None:
     """Say which limit holds for a client, and why.
 
@@ -97,15 +101,16 @@ def resolve(
     through the eight levels of users and client ids; the first that has a limit holds, even if a
     later one is lower. Read-only.
     """
-    from quota_ops.cli.resolve_clients import resolve_file
     from quota_ops.cli.session import open_source
     from quota_ops.precedence.resolution import Limits
     from quota_ops.report.remarks import callback_words, metadata_words
+    from quota_ops.report.resolution import as_json, resolution_screen
+    from quota_ops.report.screen import Tone, line
     from quota_ops.store.snapshot import Snapshot
 
-    names = _names(asked)
+    names = _read_names(typed)
     if clients is None:
-        keys = _keys(names, asked["key"])
+        keys = _choose_keys(names, typed["key"])
     elif names:
         raise InvalidInput("--clients takes the names from the file: leave out --user and others.")
     with open_source(cluster, actual, desired_state, connection_file) as (source, _):
@@ -115,18 +120,22 @@ def resolve(
         stored, brokers = source.describe(), len(source.brokers)
         callback = callback_words(facts())
         absent = None
-        if not isinstance(source, Snapshot) and clients is None and asked["output"] == "text":
+        if not isinstance(source, Snapshot) and clients is None and typed["output"] == "text":
             absent = _find_absent(source, str(cluster), desired_state, run_store)
             brokers += len(absent.missed)
     if clients is not None:
-        resolve_file(stored, clients, asked)
+        _resolve_file(stored, clients, typed)
         if callback:
             click.echo(callback, err=True)
         return
     limits = Limits(stored)
     resolutions = [_resolve(limits, key, names) for key in keys]
-    _show(resolutions, asked, cluster or str(actual), brokers or None, callback)
-    _show_warnings(tuple(metadata_words(absent)))
+    if typed["output"] != TEXT:
+        click.echo(json.dumps(as_json(resolutions, callback), ensure_ascii=False, indent=1))
+        return
+    place = (cluster or str(actual)) if typed["explain"] else None
+    screen = resolution_screen(resolutions, brokers or None, callback=callback, explained_on=place)
+    show_screen((*screen, *(line(one, Tone.CHANGE) for one in metadata_words(absent))))
 
 
 def _find_absent(
@@ -144,19 +153,19 @@ def _find_absent(
     return image
 
 
-def _names(asked: dict[str, Any]) -> dict[str, str]:
+def _read_names(typed: dict[str, Any]) -> dict[str, str]:
     """The names by type, from the options of their own and from --names."""
     from quota_ops.precedence.resolution import address
 
     names = {
-        kind: asked[option]
+        kind: typed[option]
         for kind, option in ((USER, "user"), (CLIENT_ID, "client_id"), (IP, "ip"))
-        if asked[option] is not None
+        if typed[option] is not None
     }
     for kind, name in names.items():
         require_text(f"--{kind}", name)
         require_carried(f"--{kind}", name)
-    for kind, name in parse_names(asked["names"]):
+    for kind, name in parse_names(typed["names"]):
         if kind not in ENTITY_TYPES:
             raise InvalidInput(f"--names {kind}=: brokers limit by {', '.join(ENTITY_TYPES)}.")
         if names.setdefault(kind, name) != name:
@@ -170,7 +179,7 @@ def _names(asked: dict[str, Any]) -> dict[str, str]:
     return names
 
 
-def _keys(names: dict[str, str], key: str | None) -> tuple[str, ...]:
+def _choose_keys(names: dict[str, str], key: str | None) -> tuple[str, ...]:
     """The keys that are asked for; InvalidInput when a name is missing for them."""
     by_client, by_address = not names.keys().isdisjoint((USER, CLIENT_ID)), IP in names
     if not names:
@@ -182,42 +191,49 @@ def _keys(names: dict[str, str], key: str | None) -> tuple[str, ...]:
         raise InvalidInput(f"{key} is not limited by address.", "Give --user or --client-id.")
     if key in IP_KEYS and not by_address:
         raise InvalidInput(f"{key} is limited by address alone.", "Give --ip.")
-    asked = (CLIENT_KEYS if by_client else ()) + (IP_KEYS if by_address else ())
-    return asked if key is None else (key,)
+    keys = (CLIENT_KEYS if by_client else ()) + (IP_KEYS if by_address else ())
+    return keys if key is None else (key,)
 
 
 def _resolve(limits: "Limits", key: str, names: dict[str, str]) -> "Resolution":
-
     if key in IP_KEYS:
         return limits.resolve_address(key, ip=names[IP])
     return limits.resolve(key, user=names.get(USER), client_id=names.get(CLIENT_ID))
 
 
-def _show(
-    resolutions: "Sequence[Resolution]",
-    asked: dict[str, Any],
-    cluster: str,
-    brokers: int | None,
-    callback: str,
-) -> None:
-    from quota_ops.cli.console import TEXT, show_screen
-    from quota_ops.report.resolution import as_json, as_ladder, as_text
-    from quota_ops.report.screen import line
+def _resolve_file(stored: Sequence[StoredQuota], clients: Path, typed: dict[str, Any]) -> None:
+    """Resolve a file's clients into another file, or on the screen when none is named."""
+    from quota_ops.sql.resolve import check_destination
 
-    if asked["output"] != TEXT:
-        click.echo(json.dumps(as_json(resolutions, callback), ensure_ascii=False, indent=1))
+    destination: Path | None = typed["destination"]
+    if destination is not None:
+        check_destination(destination, clients)
+    if typed["engine"] == "spark":
+        from quota_ops.sql.spark import SparkEngine, local_session
+
+        with local_session([]) as spark:
+            _resolve_clients(SparkEngine(spark), stored, clients, typed)
         return
-    if asked["explain"]:
-        for number, one in enumerate(resolutions):
-            show_screen((*([line()] if number else []), *as_ladder(one, cluster, brokers)))
-    else:
-        show_screen(as_text(resolutions, brokers))
-    if callback and any(one.key in CLIENT_KEYS for one in resolutions):
-        _show_warnings((callback,))
+    from quota_ops.sql.embedded import EmbeddedEngine
+
+    _resolve_clients(EmbeddedEngine(), stored, clients, typed)
 
 
-def _show_warnings(sentences: Sequence[str]) -> None:
-    from quota_ops.cli.console import show_screen
-    from quota_ops.report.screen import Tone, line
+def _resolve_clients(
+    engine: "Resolver", stored: Sequence[StoredQuota], clients: Path, typed: dict[str, Any]
+) -> None:
+    from quota_ops.precedence.tables import RESOLVED
+    from quota_ops.report.resolution import clients_screen
+    from quota_ops.sql.resolve import resolve_clients, resolved_rows
 
-    show_screen(tuple(line(one, Tone.CHANGE) for one in sentences))
+    destination: Path | None = typed["destination"]
+    if destination is not None:
+        resolve_clients(engine, stored, clients, destination)
+        click.echo(f"{destination}: what holds for each client of {clients}")
+        return
+    rows = resolved_rows(engine, stored, clients)
+    if typed["output"] == TEXT:
+        show_screen(clients_screen(rows))
+        return
+    for row in rows:
+        click.echo(json.dumps(dict(zip(RESOLVED.names, row, strict=True)), ensure_ascii=False))

@@ -45,7 +45,7 @@ def start(version: str | None, output: str) -> None:
 
     if output == "text":
         click.echo("starting Kafka on this machine ...", err=True)
-    _tell(start_sandbox(version=version, progress=counted(version or DEFAULT_VERSION)), output)
+    _show(start_sandbox(version=version, progress=counted(version or DEFAULT_VERSION)), output)
 
 
 @sandbox.command()
@@ -58,7 +58,7 @@ def status(output: str) -> None:
     from quota_ops.lab.kafka.demo_cluster import sandbox_status
 
     found = sandbox_status()
-    _tell(found, output)
+    _show(found, output)
     if not found.running:
         raise click.exceptions.Exit(ClusterTrouble.exit_code)
 
@@ -71,9 +71,9 @@ def stop() -> None:
     click.echo("stopped" if stop_sandbox() else "it was not running")
 
 
-def _tell(found: Any, output: str) -> None:
+def _show(found: Any, output: str) -> None:
     node = found.node
-    said = {
+    values = {
         "running": found.running,
         "version": node.version if node else None,
         "bootstrap": node.address() if found.running else None,
@@ -83,9 +83,9 @@ def _tell(found: Any, output: str) -> None:
         "log": str(node.log) if node else None,
     }
     if output != "text":
-        click.echo(json.dumps(said))
+        click.echo(json.dumps(values))
         return
-    said["running"] = "yes" if found.running else "no"
-    for name, value in said.items():
+    values["running"] = "yes" if found.running else "no"
+    for name, value in values.items():
         if value is not None:
             click.echo(f"{name.replace('_', ' '):11} {value}")

@@ -25,6 +25,41 @@ WHO_SHARES = {
 """By rank: the connections that are counted together."""
 
 
+def resolution_screen(
+    resolutions: Sequence[Resolution],
+    brokers: int | None,
+    *,
+    callback: str,
+    explained_on: str | None,
+) -> Screen:
+    """What limits a client, then what makes that uncertain.
+
+    With `explained_on`, the cluster, every level that was looked at. `callback` warns of a quota
+    callback class, and is empty where there is none.
+    """
+    blocks: list[Line | Table] = []
+    if explained_on is None:
+        blocks += as_text(resolutions, brokers)
+    else:
+        for number, one in enumerate(resolutions):
+            blocks += [*([line()] if number else []), *as_ladder(one, explained_on, brokers)]
+    if callback and any(one.key in CLIENT_KEYS for one in resolutions):
+        blocks.append(line(callback, Tone.CHANGE))
+    return tuple(blocks)
+
+
+def clients_screen(rows: Sequence[Sequence[Any]]) -> Screen:
+    """A row for each client and key of a table as RESOLVED declares it."""
+    return (Table(("user", "client id", "key", "limit", "set by"), tuple(map(_client_row, rows))),)
+
+
+def _client_row(row: Sequence[Any]) -> Row:
+    user, client_id, key, value, level, _, entity, *_shared = row
+    limit = UNLIMITED if value is None else format_limit(key, value)
+    cells = (user, client_id, key, limit, f"{entity} ({level})" if entity else "nobody")
+    return Row(tuple(map(Span, cells)))
+
+
 def as_text(resolutions: Sequence[Resolution], brokers: int | None) -> Screen:
     """KIP-546's text: the client, then a line for each key, then what it overrides and means.
 

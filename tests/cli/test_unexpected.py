@@ -104,7 +104,7 @@ def test_a_machine_reads_an_unexpected_error(
     """With --format json it is an object like every other error."""
     monkeypatch.setattr(sys, "argv", ["quota-ops", "--format", "json"])
 
-    cli.tell(Unexpected(ZeroDivisionError("x")))
+    cli.show_error(Unexpected(ZeroDivisionError("x")))
 
     assert json.loads(capsys.readouterr().err)["exit_code"] == 5
 
