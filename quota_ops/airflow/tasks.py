@@ -1,13 +1,14 @@
 """What the tasks do: one stage each, on the run folder of their DAG run."""
 
 import logging
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import get_current_context, task
+from airflow.sdk import DAG, get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 
-from quota_ops.airflow.endings import plainly
+from quota_ops.airflow.endings import RETRIES, plainly
 from quota_ops.airflow.runs import this_run
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.guard import idle_words
@@ -16,11 +17,6 @@ from quota_ops.model.text import recorded
 
 if TYPE_CHECKING:
     from quota_ops.runs.run import Run
-from datetime import timedelta
-
-from airflow.sdk import DAG
-
-from quota_ops.airflow.endings import RETRIES
 
 
 @task

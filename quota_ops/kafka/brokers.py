@@ -4,10 +4,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kafka.protocol.metadata import MetadataRequest
-
 from quota_ops.kafka.client.broker_client import BrokerClient, Unanswered
 from quota_ops.kafka.client.description import Broker, ClusterDescription
+from quota_ops.kafka.client.kafka_python import MetadataRequest
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import ClusterTrouble, NoAnswer, Unreachable
 

@@ -5,19 +5,18 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kafka.protocol.admin import (
+from quota_ops.kafka.client.broker_client import net_client
+from quota_ops.kafka.client.description import Broker, ClusterDescription
+from quota_ops.kafka.client.kafka_python import (
     ACLOperation,
     ACLPermissionType,
     ACLResourcePatternType,
     ACLResourceType,
+    ApiVersionsRequest,
     DescribeAclsRequest,
     DescribeConfigsRequest,
     DescribeUserScramCredentialsRequest,
 )
-from kafka.protocol.metadata import ApiVersionsRequest
-
-from quota_ops.kafka.client.broker_client import net_client
-from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.verification import BOOTSTRAP

@@ -10,8 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kafka.errors import kafka_errors
-from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
 
+from quota_ops.kafka.client.kafka_python import (
+    AlterClientQuotasRequest,
+    DescribeClientQuotasRequest,
+)
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import MAX_NAME_BYTES, USER, Entity, text_of

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kafka.errors import IncompatibleBrokerVersion
-from kafka.protocol.admin import DescribeClusterRequest, DescribeQuorumRequest
 
 from quota_ops.kafka.client.broker_client import net_client
 from quota_ops.kafka.client.description import Broker, ClusterDescription
+from quota_ops.kafka.client.kafka_python import DescribeClusterRequest, DescribeQuorumRequest
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.facts import nodes_of
 from quota_ops.model.metadata import Metadata

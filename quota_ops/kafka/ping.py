@@ -6,10 +6,13 @@ from functools import partial
 from typing import Any
 
 from kafka.errors import IncompatibleBrokerVersion, KafkaError, KafkaTimeoutError
-from kafka.protocol.admin import AlterClientQuotasResponse, DescribeUserScramCredentialsRequest
 
 from quota_ops.kafka.client.broker_client import net_client, reason
 from quota_ops.kafka.client.description import Broker, ClusterDescription
+from quota_ops.kafka.client.kafka_python import (
+    AlterClientQuotasResponse,
+    DescribeUserScramCredentialsRequest,
+)
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.facts import (
     METADATA_VERSION,

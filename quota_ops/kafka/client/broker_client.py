@@ -17,11 +17,10 @@ from kafka.errors import (
     SaslAuthenticationFailedError,
     UnsupportedSaslMechanismError,
 )
-from kafka.net.sasl.oauth import AbstractTokenProvider
-from kafka.protocol.metadata import MetadataRequest
 
 from quota_ops.kafka.client.deadlines import bounded
 from quota_ops.kafka.client.description import Broker
+from quota_ops.kafka.client.kafka_python import AbstractTokenProvider, MetadataRequest
 from quota_ops.kafka.client.oauth import extensions_of, token_of
 from quota_ops.kafka.client.request_log import LoggedClient
 from quota_ops.kafka.client.tls import tls_context

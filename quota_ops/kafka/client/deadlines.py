@@ -10,7 +10,8 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from kafka.errors import KafkaConnectionError
-from kafka.net.inet import KafkaNetSocket
+
+from quota_ops.kafka.client.kafka_python import KafkaNetSocket
 
 _Result = TypeVar("_Result")
 

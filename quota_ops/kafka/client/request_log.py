@@ -8,7 +8,7 @@ import time
 from functools import partial
 from typing import Any
 
-from kafka.net.compat import KafkaNetClient
+from quota_ops.kafka.client.kafka_python import KafkaNetClient
 
 _log = logging.getLogger(__name__)
 
