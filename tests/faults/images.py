@@ -59,7 +59,7 @@ def drift(folder: RunFolder) -> list[str]:
     return [row.entity for row in folder.differences() if row.is_drift]
 
 
-@fault("describe", "the only broker answers from an old image, once", quick=True)
+@fault("describe", "the only broker responds with old metadata, once", quick=True)
 def old_image_once(scene: Scene) -> Seen:
     """What seems to have drifted is described again before anyone is told."""
     cluster = late(scene, 1)
@@ -69,7 +69,7 @@ def old_image_once(scene: Scene) -> Seen:
     return Seen(scene.holds(), "no drift", scene.next_run())
 
 
-@fault("describe", "a row drifts, and every answer says so", quick=True)
+@fault("describe", "a row drifts, and every response shows it", quick=True)
 def drifted(scene: Scene) -> Seen:
     """Real drift is told after the second answer."""
     scene.lab.put(OLD)
@@ -78,7 +78,7 @@ def drifted(scene: Scene) -> Seen:
     return Seen(scene.holds(OLD), "2 rows drifted", scene.next_run())
 
 
-@fault("describe", "one broker of three answers from an old image", broker="three")
+@fault("describe", "one broker of three responds with old metadata", broker="three")
 def old_image(scene: Scene) -> Seen:
     """Two answers against one; the one is named."""
     cluster = late(scene, 100)

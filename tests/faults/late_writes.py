@@ -58,7 +58,7 @@ def freeze_after_intent(scene: Scene, node: int) -> None:
 
 @fault(
     "apply",
-    "first broker of three frozen after the intent; it wakes after a run of a newer commit",
+    "first broker of three frozen after the intent is noted; it wakes after a newer commit's run",
     broker="three",
     timeout=2.0,
 )
@@ -101,12 +101,12 @@ def named_and_repaired(scene: Scene, run: str) -> str:
     scene.go_on(scene.lab.resume(allowed.folder, allow={"returned": "a test"}), RECONCILE)
     assert scene.lab.stored() == scene.lab.known() == NEWER
     assert scene.reconcile() == "exit 0"
-    return "4 late writes and 1 returned row named; all as Git says once a person let it pass"
+    return "reported 4 late writes and 1 returned row; all as Git declares after an override"
 
 
 @fault(
     "describe",
-    "broker's data folder restored from before a run cleared a row",
+    "a broker's data folder restored from before a run cleared a row",
     broker="mortal",
     timeout=10.0,
 )

@@ -44,13 +44,13 @@ def request_lost(scene: Scene) -> Seen:
     return cut_in_apply(scene, "request")
 
 
-@fault("apply", "network cut after a request arrived, before its answer", quick=True)
+@fault("apply", "network cut after a request arrived, before its response", quick=True)
 def answer_lost(scene: Scene) -> Seen:
     """Described, found there, and not sent again."""
     return cut_in_apply(scene, "answer")
 
 
-@fault("apply", "network cut for good between two requests", quick=True)
+@fault("apply", "network cut permanently between two requests", quick=True)
 def cut_for_good(scene: Scene) -> Seen:
     """What surely was not sent is not sent later either, until somebody runs again."""
     scene.hurry()
@@ -59,7 +59,7 @@ def cut_for_good(scene: Scene) -> Seen:
     return Seen(scene.holds(), said, scene.next_run())
 
 
-@fault("apply", "network cut for good while a request is on the way", quick=True)
+@fault("apply", "network cut permanently while a request is in flight", quick=True)
 def cut_for_good_after_request(scene: Scene) -> Seen:
     """What nobody can find out is said to be unknown, and the next run finds it out."""
     scene.hurry()
@@ -70,7 +70,7 @@ def cut_for_good_after_request(scene: Scene) -> Seen:
     return Seen(scene.holds(), said, scene.next_run())
 
 
-@fault("describe", "network cut before the answer", quick=True)
+@fault("describe", "network cut before the response", quick=True)
 def describe_lost(scene: Scene) -> Seen:
     """Reading is tried again."""
     with wired(scene) as (cluster, wire):
@@ -80,7 +80,7 @@ def describe_lost(scene: Scene) -> Seen:
     return Seen(scene.holds(), said, scene.next_run())
 
 
-@fault("validate", "network cut before the answer")
+@fault("validate", "network cut before the response")
 def validate_lost(scene: Scene) -> Seen:
     """To ask twice writes nothing."""
     with wired(scene) as (cluster, wire):
@@ -90,7 +90,7 @@ def validate_lost(scene: Scene) -> Seen:
     return Seen(scene.holds(), said, scene.next_run())
 
 
-@fault("verify", "network cut before the answer")
+@fault("verify", "network cut before the response")
 def verify_lost(scene: Scene) -> Seen:
     """Who does not answer is asked again until the deadline."""
     with wired(scene) as (cluster, wire):

@@ -30,7 +30,7 @@ def quorum_lost(scene: Scene) -> Seen:
     holds = scene.holds()
     scene.machine.start()
     scene.next_run()
-    return Seen(holds, said, "sent what had not arrived; all as Git says")
+    return Seen(holds, said, "sent what had not arrived; all as Git declares")
 
 
 @fault("describe", "two of three controllers frozen", broker="three", timeout=3.0)

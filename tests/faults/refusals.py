@@ -25,7 +25,7 @@ class Gateway(Cluster):
         return super().apply(alterations)
 
 
-@fault("apply", "a proxy refuses every request that one entity is in", quick=True)
+@fault("apply", "a proxy rejects every request that contains one entity", quick=True)
 def one_spoils_all(scene: Scene) -> Seen:
     """One poisoned entity costs only itself."""
     address = f"bootstrap.servers={scene.lab.bootstrap}"

@@ -44,13 +44,13 @@ def full_in_outcomes(scene: Scene) -> Seen:
     return full(scene, "batch-0002.json")
 
 
-@fault("verify", "disk full when the ledger is to hold what was read back")
+@fault("verify", "disk full when the ledger records what was read back")
 def full_in_ledger(scene: Scene) -> Seen:
     """The intents stay until a run reads them back."""
     return full(scene, "00000003.parquet")
 
 
-@fault("describe", "last file of the ledger cut short, as by a power cut", quick=True)
+@fault("describe", "last file of the ledger truncated, as by a power cut", quick=True)
 def damaged_ledger(scene: Scene) -> Seen:
     """A damaged ledger is no empty ledger: nothing is planned until it is moved aside."""
     last = max(scene.lab.ledger_folder.iterdir())
@@ -62,7 +62,7 @@ def damaged_ledger(scene: Scene) -> Seen:
     return Seen(scene.holds(), said, scene.next_run())
 
 
-@fault("describe", "run store restored from a copy that is older than the last run", quick=True)
+@fault("describe", "run store restored from a copy older than the last run", quick=True)
 def store_restored(scene: Scene) -> Seen:
     """What the lost run wrote is as Git says, and enters the ledger again."""
     store, copy = scene.lab.store.root, scene.lab.root / "copy"
@@ -75,7 +75,11 @@ def store_restored(scene: Scene) -> Seen:
     return Seen(scene.holds(), said, scene.next_run())
 
 
-@fault("apply", "an approval replayed after the cluster has moved and come back", quick=True)
+@fault(
+    "apply",
+    "an approval replayed after the cluster changed and returned to its earlier state",
+    quick=True,
+)
 def approval_replayed(scene: Scene) -> Seen:
     """An approval counts once: the same digest is asked about again."""
     scene.lab.desire(AFTER, approval="always")
@@ -88,7 +92,7 @@ def approval_replayed(scene: Scene) -> Seen:
     holds = scene.holds()
     scene.lab.desire(AFTER)
     ended, _ = approved(scene)
-    return Seen(holds, said, f"{ended} once a person approves again; {scene.next_run()}")
+    return Seen(holds, said, f"{ended} after a new approval; {scene.next_run()}")
 
 
 def approved(scene: Scene) -> tuple[str, str]:

@@ -114,7 +114,7 @@ def last_request_delayed(scene: Scene) -> Seen:
     return delayed(scene, 2)
 
 
-@fault("apply", "a newer run is between two requests when an older one goes on", quick=True)
+@fault("apply", "a newer run is between two requests when an older one resumes", quick=True)
 def newer_run_applies(scene: Scene) -> Seen:
     """The intents of the newer run are in the ledger, so the older one sends nothing."""
     scene.hurry()
@@ -134,7 +134,7 @@ def newer_run_applies(scene: Scene) -> Seen:
     return Seen(scene.holds(), said, scene.next_run())
 
 
-@fault("apply", "two DAG runs at once, each in an Airflow of its own")
+@fault("apply", "two DAG runs at once, each in its own Airflow")
 def two_dag_runs(scene: Scene) -> Seen:
     """Each finds what the other wrote; together they report every change."""
     with ExitStack() as stack:

@@ -119,7 +119,7 @@ class Scene:
         assert {one: stored.get(one) for one in theirs} == theirs
         ours = [one for one in CHANGED if one not in theirs]
         done = sum(stored.get(one) == AFTER.get(one) for one in ours)
-        return f"{done} of {len(ours)} changes" + (", and theirs" if theirs else "")
+        return f"{done} of {len(ours)} changes" + (", and the manual one" if theirs else "")
 
     def next_run(self) -> str:
         """Run again; an assertion that cluster and ledger are then as Git says."""
@@ -129,5 +129,5 @@ class Scene:
         sent = folder.outcomes(APPLIED)
         assert {one.status for one in sent} <= DONE
         found = sum(row.action not in WRITES for row in folder.differences())
-        words = f"sent {len(sent)}" + (f", recognised {found}" if found else "")
-        return f"{words}; all as Git says" if sent or found else "nothing left to do"
+        words = f"sent {len(sent)}" + (f", recognized {found}" if found else "")
+        return f"{words}; all as Git declares" if sent or found else "nothing left to do"

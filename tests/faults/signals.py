@@ -31,16 +31,16 @@ def ended(scene: Scene, number: int) -> Seen:
     assert [one.status for one in run.outcomes(APPLIED)].count(Status.UNKNOWN) == 2
     holds, then = scene.holds(), scene.next_run()
     assert [one.status for one in run.outcomes(APPLIED)].count(Status.ACCEPTED) == 4
-    return Seen(holds, said, f"{then}; the first run's unknown rows settled")
+    return Seen(holds, said, f"{then}; settled the first run's unknown rows")
 
 
-@fault("apply", "SIGTERM between a write and its answer, as of a cancelled job", quick=True)
+@fault("apply", "SIGTERM between a write and its response, as from a canceled job", quick=True)
 def terminated(scene: Scene) -> Seen:
     """The run tells what it does not know, and the next one finds it out."""
     return ended(scene, signal.SIGTERM)
 
 
-@fault("apply", "SIGHUP between a write and its answer, as of a closed terminal")
+@fault("apply", "SIGHUP between a write and its response, as from a closed terminal")
 def hung_up(scene: Scene) -> Seen:
     """As SIGTERM."""
     return ended(scene, signal.SIGHUP)

@@ -104,7 +104,7 @@ def frozen_in_verify(scene: Scene) -> Seen:
     return Seen(scene.holds(), said, scene.next_run())
 
 
-@fault("verify", "broker killed, and its disk kept", broker="mortal", timeout=2.0)
+@fault("verify", "broker killed, its disk intact", broker="mortal", timeout=2.0)
 def killed_in_verify(scene: Scene) -> Seen:
     """What was acknowledged is there when the broker is."""
     scene.hurry()

@@ -13,7 +13,13 @@ ALL = os.environ.get("FAULTS") == "all"
 """Whether every fault is played and the page is written; else the quick ones, held against it."""
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "reliability.md"
-HEAD = ("stage", "fault", "what the cluster holds then", "what the run said", "what the next did")
+HEAD = (
+    "stage",
+    "fault",
+    "what the cluster then stores",
+    "what the run reported",
+    "what the next run did",
+)
 _ROW = re.compile(r"^\| (.*) \|$", re.MULTILINE)
 
 
@@ -77,7 +83,7 @@ def section(faults: Sequence[Fault], seen: Mapping[tuple[str, str], Seen]) -> st
         for one in faults
     ]
     lines = [HEAD, ["---"] * len(HEAD), *rows]
-    counted = f"\n{len(faults)} faults, and nothing lost:\n\n"
+    counted = f"\n{len(faults)} faults, and none of them lost a change:\n\n"
     return counted + "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"
 
 

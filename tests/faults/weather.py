@@ -90,13 +90,13 @@ class Weather:
 
 
 STRIKES: dict[str, Callable[[Weather], str | None]] = {
-    "nothing": Weather.calm,
+    "no fault": Weather.calm,
     "broker frozen for a while": Weather.frozen_for_a_while,
-    "broker frozen until the run has ended": Weather.frozen_to_the_end,
+    "broker frozen until the run ended": Weather.frozen_to_the_end,
     "request lost": partial(Weather.lost, what="request"),
-    "answer lost": partial(Weather.lost, what="answer"),
-    "network cut for good": Weather.cut_for_good,
-    "somebody else alters a row": Weather.altered,
+    "response lost": partial(Weather.lost, what="answer"),
+    "network cut permanently": Weather.cut_for_good,
+    "row changed by somebody else": Weather.altered,
     "worker killed": Weather.killed,
     "disk full": Weather.full,
 }
@@ -112,7 +112,7 @@ def sentence() -> str:
     """What the page says of the runs."""
     counts = Counter(drawn(run)[0] for run in range(RUNS))
     lots = "; ".join(f"{name} ({counts[name]})" for name in STRIKES)
-    return f"\n{RUNS} runs one after the other, and what struck: {lots}.\n\n"
+    return f"\n{RUNS} runs in sequence, with these faults: {lots}.\n\n"
 
 
 def play(scene: Scene, run: int) -> None:

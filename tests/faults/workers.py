@@ -16,7 +16,7 @@ PROCESSES = get_context("forkserver")
 PROCESSES.set_forkserver_preload(PRELOAD)
 ALLOW = [word for guard in EVERY_GUARD for word in ("--allow", guard)]
 COMMAND = ("reconcile", "demo", *ALLOW, "--reason", "a test")
-KILLED = "nothing: it was killed"
+KILLED = "nothing (killed)"
 
 
 def killed(scene: Scene, doom: Callable[..., None]) -> None:
@@ -34,7 +34,7 @@ def seen(scene: Scene, doom: Callable[..., None]) -> Seen:
     return Seen(scene.holds(), KILLED, scene.next_run())
 
 
-@fault("plan", "worker killed while plan.json is written")
+@fault("plan", "worker killed while it writes plan.json")
 def killed_in_plan(scene: Scene) -> Seen:
     """Before anything is approved there is nothing to lose."""
     return seen(scene, partial(die_in_file, "plan.json"))
@@ -52,7 +52,7 @@ def killed_before_request(scene: Scene) -> Seen:
     return seen(scene, partial(die_in_request, 1, before=True))
 
 
-@fault("apply", "worker killed while its first request is on the way", quick=True)
+@fault("apply", "worker killed while its first request is in flight", quick=True)
 def killed_during_request(scene: Scene) -> Seen:
     """What a silent broker was sent arrives although nobody is there to hear its answer."""
     pid = scene.machine.nodes[1].pid
@@ -65,25 +65,25 @@ def killed_during_request(scene: Scene) -> Seen:
     return Seen(scene.holds(), KILLED, scene.next_run())
 
 
-@fault("apply", "worker killed after its second request, its outcome not kept", quick=True)
+@fault("apply", "worker killed after its second request, before it records the outcome", quick=True)
 def killed_after_request(scene: Scene) -> Seen:
     """The ledger's intent tells the next run that the values are ours."""
     return seen(scene, partial(die_in_request, 2, before=False))
 
 
-@fault("apply", "worker killed while it keeps the outcomes of its last request")
+@fault("apply", "worker killed while it records the outcomes of its last request")
 def killed_in_outcomes(scene: Scene) -> Seen:
     """Everything was sent; that nobody wrote it down is no matter."""
     return seen(scene, partial(die_in_file, "applied.json"))
 
 
-@fault("verify", "worker killed while it writes to the ledger what it read back")
+@fault("verify", "worker killed while it records in the ledger what it read back")
 def killed_in_ledger(scene: Scene) -> Seen:
     """Read back, and not known to be: the next run reads it back."""
     return seen(scene, partial(die_in_file, "00000003.parquet"))
 
 
-@fault("report", "worker killed while report.html is written")
+@fault("report", "worker killed while it writes report.html")
 def killed_in_report(scene: Scene) -> Seen:
     """The cluster and the ledger are as they should be; only the page is missing."""
     return seen(scene, partial(die_in_file, "report.html"))

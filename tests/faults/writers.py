@@ -22,7 +22,7 @@ FEW = 3
 """Modules that look at a clock, at the least."""
 
 
-@fault("apply", "a person alters a row between plan and apply", quick=True)
+@fault("apply", "a person changes a row between plan and apply", quick=True)
 def altered_after_plan(scene: Scene) -> Seen:
     """Apply looks again, leaves the row alone, and says so."""
     run = scene.lab.planned()
@@ -31,7 +31,7 @@ def altered_after_plan(scene: Scene) -> Seen:
     return Seen(scene.holds(THEIRS), said, scene.next_run())
 
 
-@fault("apply", "a person alters a row between two requests that are far apart")
+@fault("apply", "a person changes a row between two requests that are far apart")
 def altered_in_pause(scene: Scene) -> Seen:
     """After a pause apply looks again."""
     scene.patch.setattr(apply, "stale_after", lambda _took: 0.0)
@@ -39,14 +39,14 @@ def altered_in_pause(scene: Scene) -> Seen:
     return Seen(scene.holds(THEIRS), said, scene.next_run())
 
 
-@fault("apply", "a person alters a row that is sent a moment later", quick=True)
+@fault("apply", "a person changes a row a moment before it is sent", quick=True)
 def altered_before_request(scene: Scene) -> Seen:
     """Kafka has no compare-and-set: the approved value wins, and it is the one that is verified."""
     said = scene.reconcile(progress=After(1, lambda: scene.lab.put(THEIRS)))
     return Seen(scene.holds(), said, scene.next_run())
 
 
-@fault("apply", "a process of kafka-configs.sh sets a row between describe and apply", quick=True)
+@fault("apply", "kafka-configs.sh sets a row between describe and apply", quick=True)
 def kafka_configs_before_apply(scene: Scene) -> Seen:
     """Apply looks again, whoever it was that came in between; the report has what it found."""
     run = scene.lab.planned()
@@ -56,7 +56,7 @@ def kafka_configs_before_apply(scene: Scene) -> Seen:
     return Seen(scene.holds(THEIRS), said, scene.next_run())
 
 
-@fault("verify", "a process of kafka-configs.sh sets a row between apply and verify")
+@fault("verify", "kafka-configs.sh sets a row between apply and verify")
 def kafka_configs_before_verify(scene: Scene) -> Seen:
     """The broker took what was sent, and holds something else by now: the report has both."""
     scene.hurry()
@@ -80,7 +80,7 @@ def reported(run: Run) -> str:
     return "\n".join(line for line in lines if "user=u7" in line)
 
 
-@fault("verify", "a person alters a row that was just written", quick=True)
+@fault("verify", "a person changes a row that was just written", quick=True)
 def altered_after_request(scene: Scene) -> Seen:
     """What is read back is what is said."""
     scene.hurry()
@@ -90,7 +90,7 @@ def altered_after_request(scene: Scene) -> Seen:
     return Seen(scene.holds(THEIRS), said, scene.next_run())
 
 
-@fault("apply", "two command lines at once, of one commit")
+@fault("apply", "two commands at once, at one commit")
 def two_at_once(scene: Scene) -> Seen:
     """Each finds what the other wrote; the ledger has it all."""
     both = [
