@@ -1,5 +1,6 @@
 """Entries of the lists in cluster.yaml and quotas files: freeze, retired_brokers, silence."""
 
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
@@ -9,7 +10,7 @@ import yaml
 from quota_ops.desired.cron import read_cron
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_value
 from quota_ops.desired.yaml.scalars import Misread, read_note, read_text, read_whole, show
-from quota_ops.desired.yaml.shapes import FREEZE, RETIRED_BROKER, SILENCE
+from quota_ops.desired.yaml.shapes import FREEZE, RETIRED_BROKER, SILENCE, Shape
 from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.findings.codes import CODES, IDLE_SILENCE, SILENCEABLE
 from quota_ops.model.entity import Entity
@@ -30,14 +31,19 @@ def read_freezes(source: Source, field: FieldNodes) -> tuple[Freeze, ...]:
         source.refuse(field.name, f"freeze has {len(items):,} windows.", remedy)
         return ()
     for item in items:
-        fields = read_fields(source, item, FREEZE) or {}
-        values: dict[str, Any] = {
-            name: read_value(source, fields.get(name), read)
-            for name, read in _FREEZE_READERS.items()
-        }
-        if None not in values.values():
+        values = _read_entry(source, item, FREEZE, _FREEZE_READERS)
+        if values is not None:
             freezes.append(Freeze(**values))
     return tuple(freezes)
+
+
+def _read_entry(
+    source: Source, item: yaml.Node, shape: Shape, readers: Mapping[str, Callable[..., Any]]
+) -> dict[str, Any] | None:
+    """The values of an entry by their fields; None, and a problem, where one is not clear."""
+    fields = read_fields(source, item, shape) or {}
+    values = {name: read_value(source, fields.get(name), read) for name, read in readers.items()}
+    return None if None in values.values() else values
 
 
 def _read_zone(field: str, node: yaml.Node) -> str:
@@ -70,12 +76,8 @@ def read_retired_brokers(source: Source, field: FieldNodes) -> tuple[RetiredBrok
     """The brokers of a `retired_brokers` field; problems for entries that are not clear."""
     found: dict[int, RetiredBroker] = {}
     for item in read_items(source, field):
-        fields = read_fields(source, item, RETIRED_BROKER) or {}
-        values: dict[str, Any] = {
-            name: read_value(source, fields.get(name), read)
-            for name, read in _RETIRED_READERS.items()
-        }
-        if None in values.values():
+        values = _read_entry(source, item, RETIRED_BROKER, _RETIRED_READERS)
+        if values is None:
             continue
         broker = RetiredBroker(**values)
         if broker.id in found:

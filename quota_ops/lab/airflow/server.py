@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from quota_ops.lab.airflow.api import AirflowApi, healthy_parts
-from quota_ops.lab.kafka.process import OwnProcess, launch
+from quota_ops.lab.kafka.process import OwnProcess, StoppedAtEnd, launch
 from quota_ops.model.errors import ClusterTrouble, MissingTool
 
 _PARTS = ("api-server", "scheduler", "dag-processor")
@@ -26,7 +25,7 @@ _TAIL_LINES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunningAirflow:
+class RunningAirflow(StoppedAtEnd):
     """An Airflow that has answered; as a context manager it stops at the end of the block."""
 
     home: Path
@@ -62,17 +61,6 @@ class RunningAirflow:
     def stop(self) -> None:
         """Stop it with all its tasks, and return when they are gone."""
         self.process.stop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
 
 def start_airflow(

@@ -6,8 +6,6 @@ import time
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
@@ -15,6 +13,7 @@ from quota_ops.lab.kafka.config import PLAIN, BrokerConfig, Ports, server_proper
 from quota_ops.lab.kafka.jars import Progress, pins_of
 from quota_ops.lab.kafka.jvm import Jvm
 from quota_ops.lab.kafka.node import LOG, RunningNode, last_known, remember
+from quota_ops.lab.kafka.process import StoppedAtEnd
 from quota_ops.model.errors import ClusterTrouble, InvalidInput
 
 _START_SECONDS = 60.0
@@ -26,7 +25,7 @@ class _PortTaken(ClusterTrouble):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunningBroker:
+class RunningBroker(StoppedAtEnd):
     """A Kafka that has answered; as a context manager it stops at the end of the block."""
 
     config: BrokerConfig
@@ -54,17 +53,6 @@ class RunningBroker:
             node.send(signal.SIGTERM)
         for node in self.nodes:
             node.stop(grace)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
 
 def start_broker(

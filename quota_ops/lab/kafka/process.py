@@ -11,10 +11,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, cast
+from types import TracebackType
+from typing import IO, Self, cast
 
 _LAUNCH = Path(__file__).with_name("launch.py")
 _GLANCES = 200
+
+
+class StoppedAtEnd:
+    """A context manager that stops what it started; frozen dataclasses inherit from it."""
+
+    def stop(self) -> None:
+        """Stop it, and return when it is gone."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.stop()
 
 
 @dataclass(frozen=True, kw_only=True)
