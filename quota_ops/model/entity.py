@@ -8,7 +8,6 @@ order once, when the entity is made.
 import json
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
 from quota_ops.model.text import is_visible
@@ -37,7 +36,6 @@ class Entity(NamedTuple):
         return cls(tuple(sorted(names.items())))  # no two have one type, so no name is compared
 
     @classmethod
-    @lru_cache(maxsize=65_536)
     def parse(cls, text: str) -> "Entity":
         """Read back what `text` wrote; ValueError when it is nothing that `text` writes."""
         entity = cls.of(dict(_parts(text)))
@@ -77,7 +75,6 @@ class Entity(NamedTuple):
         return self.text
 
 
-@lru_cache(maxsize=65_536)
 def text_of(parts: tuple[tuple[str, str | None], ...]) -> str:
     """The text of the entity of these parts, which are in order of type."""
     return ",".join(
@@ -88,7 +85,6 @@ def text_of(parts: tuple[tuple[str, str | None], ...]) -> str:
     )
 
 
-@lru_cache(maxsize=65_536)
 def _quoted(name: str) -> str:
     if _PLAIN.fullmatch(name) and is_visible(name):
         return name
