@@ -1,7 +1,6 @@
 """A quotas file: its owner, and for whom it asks which limits."""
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
 import yaml
@@ -146,12 +145,7 @@ def _read_limit(key: str, node: yaml.Node) -> float:
     if len(node.value) > _LONGEST_NUMBER:
         raise Misread(f"{key} must be one number, not {show(node.value)}.")
     try:
-        return _parse(key, node.value)
+        return parse_limit(QUOTA_KEYS[key], node.value)
     except ValueError as error:
         curly = any(quote in node.value for quote in CURLY)
         raise Misread(f"{key} {error}.", "Take the curly quotes out." if curly else None) from None
-
-
-@lru_cache(maxsize=4096)
-def _parse(key: str, text: str) -> float:
-    return parse_limit(QUOTA_KEYS[key], text)

@@ -1,7 +1,6 @@
 """Values that came from a file, held against the types that their class gives its fields."""
 
 from collections.abc import Sequence
-from functools import cache
 from operator import attrgetter
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -27,7 +26,6 @@ def conforming(rows: Sequence[Row]) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-@cache
 def _types(row: type) -> dict[str, tuple[frozenset[Any], frozenset[Any]]]:
     """The types of each field, and of what is in it where it is a tuple or a set."""
     return {name: _of_hint(hint) for name, hint in get_type_hints(row).items()}

@@ -7,7 +7,6 @@ org.apache.kafka.controller.ClientQuotaControlManager.
 import re
 from dataclasses import dataclass
 from decimal import Context, Decimal
-from functools import cache
 from math import isfinite, isnan
 
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
@@ -221,7 +220,6 @@ def same(one: float | None, other: float | None) -> bool:
     return one == other or (isnan(one) and isnan(other))
 
 
-@cache
 def unalterable(types: tuple[str, ...], key: str) -> str | None:
     """Why a broker would refuse or ignore a change of this stored row, or None when it takes it.
 

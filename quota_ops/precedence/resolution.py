@@ -7,7 +7,6 @@ quotaLimit) and ConnectionQuotas for addresses; the order of the levels is KIP-2
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from ipaddress import IPv6Address, ip_address
 
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
@@ -216,7 +215,6 @@ _DECIMALS = re.compile(r"[0-9]{1,99}(?:\.[0-9]{1,99}){0,3}")
 _BYTE = 256
 
 
-@cache
 def address(name: str) -> str | None:
     """The shortest spelling of the address that a name spells; None for a host name or no name.
 

@@ -1,6 +1,5 @@
 """What stands in each column of a row: the words are chosen here, each output lays them out."""
 
-from functools import lru_cache
 from math import isfinite
 
 from quota_ops.model.difference import DRIFT_KINDS, WRITES, Action, Difference, Kind
@@ -31,7 +30,6 @@ KIND_MEANING = {
 _EVERYONE = {USER: "every user", CLIENT_ID: "every client", IP: "every IP address"}
 _OTHERS = {USER: "any other user", CLIENT_ID: "any other client", IP: "any other IP address"}
 _NOUNS = {USER: "user", CLIENT_ID: "client", IP: "IP address"}
-_limit = lru_cache(maxsize=65_536)(format_limit)
 
 
 def kind(row: ReportRow) -> str:
@@ -57,16 +55,16 @@ def sign(row: ReportRow) -> str:
 
 def now(row: ReportRow) -> str:
     """The cluster's value before the run, with its unit."""
-    return _limit(row.difference.key, row.difference.before) if row.planned else ""
+    return format_limit(row.difference.key, row.difference.before) if row.planned else ""
 
 
 def then(row: ReportRow) -> str:
     """What the cluster is to hold: Git's value, `none` for a key that goes, or `stays`."""
     difference = row.difference
     if difference.action in WRITES:
-        return _limit(difference.key, difference.target)
+        return format_limit(difference.key, difference.target)
     if difference.after is not None:
-        return _limit(difference.key, difference.after)
+        return format_limit(difference.key, difference.after)
     return "none" if difference.action is Action.FORGET else "stays"
 
 
@@ -233,7 +231,7 @@ def outcome_words(outcome: Outcome) -> str:
 def _seen(verdict: RowVerdict) -> str:
     held: dict[str, list[int]] = {}
     for broker, value in verdict.seen:
-        held.setdefault(_limit(verdict.key, value), []).append(broker)
+        held.setdefault(format_limit(verdict.key, value), []).append(broker)
     said = (f"{_holders(brokers)} {value}" for value, brokers in held.items())
     return "; ".join(said) or "no broker answered"
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
 
 from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance, is_git, short
 
@@ -39,7 +38,6 @@ def file_size(size: int) -> str:
     return f"{size} B"
 
 
-@lru_cache(maxsize=1024)
 def moment(at: str | None) -> str:
     """An ISO 8601 time as people read it, in UTC: `2026-11-21 10:15 UTC`."""
     if not at:
