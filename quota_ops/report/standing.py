@@ -115,7 +115,7 @@ def not_read_back(report: Report) -> tuple[ReportRow, ...]:
     return tuple(row for row in report_rows(report) if row.was_written)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=1)  # every form asks for them; with all rows differing, a third of a reconcile
 def report_rows(report: Report) -> tuple[ReportRow, ...]:
     """Every row that differs or that a broker disagrees on, what can hurt most first."""
     verdicts = {one.id: one for one in report.verdicts}

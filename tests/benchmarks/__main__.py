@@ -11,7 +11,8 @@ from pathlib import Path
 
 from quota_ops.lab.kafka.broker import start_broker
 from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id
-from tests.benchmarks.cases import CASES, Bench, Row
+from tests.benchmarks.bench import Bench, Row
+from tests.benchmarks.cases import CASES
 from tests.benchmarks.measure import adopt_orphans, machine
 
 KEPT = Path(__file__).with_name("RESULTS.md")

@@ -1,6 +1,7 @@
 """The bare program that ours is held against: YAML, describe, compare, validate, and no more.
 
-`bare.py YAML BOOTSTRAP [apply]`: with `apply` it also writes, and polls until the broker agrees.
+`bare.py FOLDER BOOTSTRAP [apply]`: reads the YAML of the folder but cluster.yaml. With `apply` it
+also writes, and polls until the broker agrees.
 It keeps nothing, checks nothing, and tells nobody what it did.
 """
 
@@ -22,22 +23,26 @@ ENTITIES = 2_500
 
 
 def desired(path: str) -> dict[Entity, dict[str, float]]:
-    """What the file asks for."""
-    document: Any = yaml.compose(Path(path).read_text(encoding="utf-8"), Loader=yaml.CBaseLoader)
+    """What the files set."""
     wanted: dict[Entity, dict[str, float]] = {}
-    for field, value in document.value:
-        if field.value != "quotas":
-            continue
-        for quota in value.value:
-            names: dict[str, str] = {}
-            limits: dict[str, float] = {}
-            for key, node in quota.value:
-                if key.value == "limits":
-                    limits = {one.value: float(limit.value) for one, limit in node.value}
-                else:
-                    names[key.value] = node.value
-            wanted[tuple(sorted(names.items()))] = limits
+    for file in sorted(Path(path).glob("bench*.yaml")):
+        document: Any = yaml.compose(file.read_text(encoding="utf-8"), Loader=yaml.CBaseLoader)
+        for field, value in document.value:
+            if field.value == "quotas":
+                wanted.update(map(quota_of, value.value))
     return wanted
+
+
+def quota_of(quota: Any) -> tuple[Entity, dict[str, float]]:
+    """An entity and its limits."""
+    names: dict[str, str] = {}
+    limits: dict[str, float] = {}
+    for key, node in quota.value:
+        if key.value == "limits":
+            limits = {one.value: float(limit.value) for one, limit in node.value}
+        else:
+            names[key.value] = node.value
+    return tuple(sorted(names.items())), limits
 
 
 def main(path: str, bootstrap: str, *, write: bool) -> None:

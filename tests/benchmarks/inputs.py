@@ -16,10 +16,25 @@ def write_cluster(folder: Path, cluster_id: str) -> None:
     (folder / "cluster.yaml").write_text(POLICY.format(cluster_id=cluster_id))
 
 
-def write_quotas(folder: Path, entities: int, *, moved: int = 0, step: int = 0) -> Path:
-    """A file of so many entities, two keys each; every entity in `moved` adds `step` bytes/s."""
+def write_quotas(
+    folder: Path, entities: int, *, moved: int = 0, step: int = 0, files: int = 1
+) -> None:
+    """Write so many entities, two keys each, into files of equal size.
+
+    Every entity in `moved` adds `step` bytes/s: in one file anywhere, in several in the first.
+    """
+    for one in folder.glob("bench*.yaml"):
+        one.unlink()
+    size = entities // 2 // files
+    for file in range(files):
+        numbers = range(file * size, (file + 1) * size)
+        text = _quotas(numbers, moved if file == 0 else 0, step)
+        (folder / f"bench-{file:02d}.yaml").write_text(text)
+
+
+def _quotas(numbers: range, moved: int, step: int) -> str:
     lines = ["owner: bench", "quotas:"]
-    for number in range(entities // 2):
+    for number in numbers:
         rate = 1_048_576 + number + (step if moved and number % moved == 0 else 0)
         lines += (
             f"  - user: user-{number:06d}",
@@ -28,9 +43,7 @@ def write_quotas(folder: Path, entities: int, *, moved: int = 0, step: int = 0) 
             f"    client-id: app-{number % 100}",
             f"    limits: {{producer_byte_rate: {rate}, request_percentage: 50}}",
         )
-    path = folder / "bench.yaml"
-    path.write_text("\n".join(lines) + "\n")
-    return path
+    return "\n".join(lines) + "\n"
 
 
 def write_snapshot(place: Path, entities: int) -> Path:

@@ -1,0 +1,115 @@
+"""Plans and reconciles against the bare program, which reads the same YAML."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
+
+from tests.benchmarks import bulk, inputs
+from tests.benchmarks.bench import Bench, Row, row_to_bare
+from tests.benchmarks.measure import Pair, Sample, pair
+
+SMALL, LARGE = 10_000, 100_000
+ONE_PERCENT = 100
+_ALLOW = ("--allow", "conflict", "--allow", "takeover", "--reason", "benchmark")
+
+
+def plan(bench: Bench) -> Iterator[Row]:
+    """A plan of 10,000 entities of which 1 % differ."""
+    _adopt(bench, SMALL)
+    inputs.write_quotas(bench.cluster, SMALL, moved=ONE_PERCENT, step=1)
+    every_file = partial(bench.quota_ops, "plan", "bench", "--no-cache")
+    measured = pair(every_file, bench.bare, bench.runs)
+    yield row_to_bare("plan, 10,000 entities, 1 % differ", measured, 2.0)
+    peak = measured.spread("peak")
+    yield Row("the same, peak memory", peak.text(" MB"), "under 250 MB", peak.median < 250)
+    default = partial(bench.quota_ops, "plan", "bench", "--engine", "spark", QUOTA_OPS_SPARK_JVM="")
+    ours = partial(bench.quota_ops, "plan", "bench", "--engine", "spark")
+    spark = pair(ours, default, bench.runs)
+    cpu = spark.ratio("cpu")
+    yield Row(
+        "plan --engine spark: CPU to that of Spark's default JVM settings",
+        cpu.text(" times"),
+        "0.6 times",
+        cpu.median <= 0.6,
+    )
+
+
+def reconcile(bench: Bench) -> Iterator[Row]:
+    """A reconcile of 10,000 entities: 1 % of them differ, all do, or the cluster has none yet."""
+    steps = count(1)
+    _adopt(bench, SMALL)
+
+    def moved(every: int) -> None:
+        inputs.write_quotas(bench.cluster, SMALL, moved=every, step=next(steps))
+
+    def emptied() -> None:
+        bulk.empty(bench.broker)
+        shutil.rmtree(bench.home / "store", ignore_errors=True)  # none after the bare program
+        inputs.write_quotas(bench.cluster, SMALL)
+
+    for what, prepare, target in (
+        ("1 % differ", partial(moved, ONE_PERCENT), 2.5),
+        ("all differ", partial(moved, 1), 2.0),
+        ("a first apply", emptied, 2.0),
+    ):
+        ours = partial(bench.quota_ops, "reconcile", "bench", "--no-cache", *_ALLOW)
+        measured = _prepared(prepare, ours, partial(bench.bare, "apply"), bench.runs)
+        yield row_to_bare(f"reconcile, 10,000 entities, {what}", measured, target)
+
+
+def remembered(bench: Bench) -> Iterator[Row]:
+    """A plan and a reconcile of 10,000 entities in 20 files: 1 % differ, all in one file."""
+    steps = count(1)
+    _adopt(bench, SMALL, files=20)
+
+    def moved() -> None:
+        each = ONE_PERCENT // 20
+        inputs.write_quotas(bench.cluster, SMALL, moved=each, step=next(steps), files=20)
+
+    for command, arguments, bare_arguments, target in (
+        ("plan", (), (), 1.2),
+        ("reconcile", _ALLOW, ("apply",), 1.6),
+    ):
+        ours = partial(bench.quota_ops, command, "bench", *arguments)
+        measured = _prepared(moved, ours, partial(bench.bare, *bare_arguments), bench.runs)
+        yield row_to_bare(f"{command}, the same, 1 of 20 files changed", measured, target)
+
+
+def large(bench: Bench) -> Iterator[Row]:
+    """A reconcile of 100,000 entities in 50 files, of which one changed."""
+    steps = count(1)
+    _adopt(bench, LARGE, files=50)
+
+    def moved() -> None:
+        inputs.write_quotas(bench.cluster, LARGE, moved=ONE_PERCENT, step=next(steps), files=50)
+
+    ours = partial(bench.quota_ops, "reconcile", "bench", *_ALLOW)
+    measured = _prepared(moved, ours, partial(bench.bare, "apply"), bench.runs)
+    yield row_to_bare("reconcile, 100,000 entities, 1 of 50 files changed", measured, 2.0)
+    peak = measured.spread("peak")
+    yield Row("the same, peak memory", peak.text(" MB"), "under 600 MB", peak.median < 600)
+    bulk.empty(bench.broker)
+    shutil.rmtree(bench.home / "store")
+
+
+def _prepared(
+    prepare: Callable[[], None],
+    ours: Callable[[], Sample],
+    other: Callable[[], Sample],
+    runs: int,
+) -> Pair:
+    """Measure both in turn, each time after `prepare`, which is not measured."""
+
+    def prepared(once: Callable[[], Sample]) -> Sample:
+        prepare()
+        return once()
+
+    return pair(partial(prepared, ours), partial(prepared, other), runs)
+
+
+def _adopt(bench: Bench, entities: int, files: int = 1) -> None:
+    """Bring the broker to a desired state of so many entities, all of them in the ledger."""
+    inputs.write_cluster(bench.cluster, bench.broker.config.cluster_id)
+    inputs.write_quotas(bench.cluster, entities, files=files)
+    bench.quota_ops("reconcile", "bench", *_ALLOW)

@@ -1,0 +1,74 @@
+"""What a case measures with, and the rows that it gives."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from quota_ops.lab.kafka.broker import RunningBroker
+from tests.benchmarks import bare
+from tests.benchmarks.measure import Pair, Sample, Spread, run
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    what: str
+    measured: str
+    target: str
+    met: bool
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where a benchmark runs: a broker, a folder of its own, and how often."""
+
+    broker: RunningBroker
+    home: Path
+    runs: int
+
+    @property
+    def cluster(self) -> Path:
+        """The folder of the cluster `bench`."""
+        return self.home / "desired_state" / "bench"
+
+    def environment(self) -> dict[str, str]:
+        """Everything of ours in this folder, nothing in the user's home."""
+        connection = self.home / "bench.properties"
+        connection.write_text(f"bootstrap.servers={self.broker.bootstrap()}\n")
+        return {
+            "QUOTA_OPS_RUN_STORE": str(self.home / "store"),
+            "QUOTA_OPS_CONNECTION_BENCH": str(connection),
+            "QUOTA_OPS_DESIRED_STATE": str(self.cluster.parent),
+            "XDG_CACHE_HOME": str(self.home / "cache"),
+        }
+
+    def quota_ops(self, *arguments: str, **environment: str) -> Sample:
+        """One run of the command line."""
+        command = [str(Path(sys.executable).with_name("quota-ops")), *arguments]
+        return run(command, self.environment() | environment)
+
+    def bare(self, *arguments: str) -> Sample:
+        """One run of the bare program."""
+        given = (str(self.cluster), self.broker.bootstrap())
+        return run([sys.executable, bare.__file__, *given, *arguments])
+
+
+def row_of_seconds(what: str, once: Callable[[], Sample], runs: int, target: float) -> Row:
+    """Run a command some times, after once that is not counted; its wall time is the row."""
+    once()
+    spread = Spread.of([once().wall for _ in range(runs)])
+    return Row(what, spread.text(" s"), f"under {target} s", spread.median < target)
+
+
+def row_to_bare(what: str, measured: Pair, target: float) -> Row:
+    """Hold ours against the bare program, by wall time; CPU time is beside it."""
+    wall, bare_wall = measured.ratio("wall"), measured.spread("wall", other=True).median
+    cpu = measured.ratio("cpu").median
+    return Row(
+        f"{what}: to the bare program ({bare_wall:.2f} s)",
+        f"{wall.text(' times')}, CPU {cpu:.2f}",
+        f"{target:g} times",
+        wall.median <= target,
+    )
