@@ -1,13 +1,13 @@
 """Diff one or many runs on Spark: `spark-submit diff_quotas.py RUN_FOLDER...`."""
 
 import sys
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.sql.job import diff_runs
 from quota_ops.sql.spark import SparkEngine
+from quota_ops.store.run_store import open_place
 
 __all__ = ["main"]
 
@@ -16,7 +16,7 @@ def main(folders: list[str]) -> None:
     """Leave differences and batches in each run folder; master and memory are spark-submit's."""
     spark = SparkSession.builder.appName("quota-ops diff").getOrCreate()
     try:
-        diff_runs(SparkEngine(spark), [Path(folder) for folder in folders])
+        diff_runs(SparkEngine(spark), [open_place(folder) for folder in folders])
     except QuotaOpsError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(error.exit_code)

@@ -28,8 +28,9 @@ from quota_ops.model.rows import LedgerRow
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.runs.run import Run
 from quota_ops.store import ledger
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import PLAN, RunFolder
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.run_store import RunStore, open_place
 from tests.calling import call_cli
 from tests.looking import seen_in_time
 from tests.writing import Limits, State, empty, write
@@ -55,10 +56,10 @@ class Lab:
     @property
     def store(self) -> RunStore:
         """Where the runs and the ledger are."""
-        return RunStore(self.root / "store")
+        return RunStore(open_place(self.root / "store"))
 
     @property
-    def ledger_folder(self) -> Path:
+    def ledger_folder(self) -> Place:
         """The folder of the cluster's ledger."""
         return self.store.ledger(self.cluster.cluster_id)
 

@@ -73,7 +73,7 @@ def describe(cluster_folder: str, run_store: str | None) -> str:
     with this_run(cluster_folder, run_store, anew=True) as run:
         run_stage("check", run)
         run_stage("describe", run)
-        return str(run.folder.path)
+        return str(run.folder.place)
 
 
 @task
@@ -87,7 +87,7 @@ def report(cluster_folder: str, run_store: str | None) -> str:
             with suppress(GuardsRefused):  # a reconcile would meet it: the report says so
                 run_stage("plan", run)
         run_stage("report", run)
-        return str(run.folder.path / PAGE)
+        return str(run.folder.place / PAGE)
 
 
 @task
@@ -99,11 +99,11 @@ def overview(cluster_folders: Sequence[str], run_store: str | None) -> str:
 
     fleet = [(Path(one).name, _looked_at(one, run_store)) for one in cluster_folders]
     folder = RunFolder(store_of(run_store).overview(run_name(get_current_context())))
-    folder.write_json(ABOUT, {"run": folder.path.name, "started": iso_utc()})
+    folder.write_json(ABOUT, {"run": folder.place.name, "started": iso_utc()})
     folder.write_text(PAGE, pages.as_html(fleet))
     folder.write_text("report.md", pages.as_markdown(fleet))
     folder.write_text("report.txt", pages.as_text(fleet))
-    page = folder.path / PAGE
+    page = folder.place / PAGE
     if unseen := [name for name, report in fleet if isinstance(report, str)]:
         raise ClusterTrouble(
             f"{len(unseen):,} of {counted(len(fleet), 'cluster')} could not be looked at: "

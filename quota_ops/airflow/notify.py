@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from airflow.sdk import BaseNotifier
 
-from quota_ops.airflow.runs import run_path
+from quota_ops.airflow.runs import run_place
 from quota_ops.model.difference import EARLIER_KINDS
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.report import STOPPED, StageStatus
+from quota_ops.store.place import Place
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -76,8 +77,8 @@ def when_red(cluster_folder: str, run_store: str | None, notify: Notify) -> Call
     """What tells, after the report of a reconcile run that did not succeed."""
 
     def say(context: "Context") -> None:
-        path = run_path(context, cluster_folder, run_store)
-        tell(notify, _red(path, Path(cluster_folder).name, _why(context)), context)
+        run = run_place(context, cluster_folder, run_store)
+        tell(notify, _red(run, Path(cluster_folder).name, _why(context)), context)
 
     return say
 
@@ -87,12 +88,12 @@ def when_drifted(run_store: str | None, notify: Notify) -> Callback:
 
     def say(context: "Context") -> None:
         task: Any = context["task"]
-        path = run_path(context, task.op_kwargs["cluster_folder"], run_store)
-        report = _read(path)
+        run = run_place(context, task.op_kwargs["cluster_folder"], run_store)
+        report = _read(run)
         if report.plan is not None and any(
             row.is_drift or row.kind in EARLIER_KINDS for row in report.plan.differences
         ):
-            tell(notify, _news("drift", report, path), context)
+            tell(notify, _news("drift", report, run), context)
 
     return say
 
@@ -110,32 +111,32 @@ def _why(context: "Context") -> str:
     return str(context.get("exception")).partition("\n")[0]
 
 
-def _red(path: Path, cluster: str, why: str) -> News:
+def _red(run: Place, cluster: str, why: str) -> News:
     """What is told of a red run, in the words of `why` where its cluster is as agreed."""
     from quota_ops.report.summary import Word, answer
 
     try:
-        report = _read(path)
+        report = _read(run)
     except QuotaOpsError as error:
         return News("failed", cluster, error.message, "")
     ends = {one.status for one in report.stages}
     refused = ends & STOPPED == {StageStatus.REFUSED}
-    news = _news("refused" if refused else "failed", report, path)
+    news = _news("refused" if refused else "failed", report, run)
     said = answer(report)
     if said.word is not Word.YES:
         return news
     return news._replace(sentence=f"{why}, though {'; '.join((said.reason, *said.details))}.")
 
 
-def _news(event: str, report: "Report", path: Path) -> News:
+def _news(event: str, report: "Report", run: Place) -> News:
     from quota_ops.report.summary import summary_sentence
     from quota_ops.store.run_folder import PAGE
 
-    return News(event, report.cluster, summary_sentence(report), str(path / PAGE))
+    return News(event, report.cluster, summary_sentence(report), str(run / PAGE))
 
 
-def _read(path: Path) -> "Report":
+def _read(run: Place) -> "Report":
     from quota_ops.stages.report.run_report import read_report
     from quota_ops.store.run_folder import RunFolder
 
-    return read_report(RunFolder(path))
+    return read_report(RunFolder(run))

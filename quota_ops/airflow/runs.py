@@ -1,6 +1,5 @@
 """The run folder of a DAG run: the same for every task and every try, found by name alone."""
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +8,8 @@ from typing import TYPE_CHECKING
 from airflow.sdk import get_current_context
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store.run_store import ENVIRONMENT, RunStore, find_run_store
+from quota_ops.store.place import Place
+from quota_ops.store.run_store import ENVIRONMENT, RunStore, find_run_store, named_store
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -25,7 +25,7 @@ def store_of(run_store: str | None) -> RunStore:
 
     Raises InvalidInput when neither does: a worker's home is no place for a ledger.
     """
-    if not (run_store or os.environ.get(ENVIRONMENT)):
+    if not named_store(run_store):
         raise InvalidInput(
             "no run store is named, so there is no place for runs and ledgers",
             f"Set {ENVIRONMENT} on every worker, or give build_dags(run_store=...): one folder "
@@ -46,11 +46,11 @@ def run_folder(cluster_folder: str, run_store: str | None, *, anew: bool = False
     """
     from quota_ops.store.run_folder import RunFolder
 
-    path = run_path(get_current_context(), cluster_folder, run_store)
-    return RunFolder.start(path, cluster=Path(cluster_folder).name, commit=None, anew=anew)
+    place = run_place(get_current_context(), cluster_folder, run_store)
+    return RunFolder.start(place, cluster=Path(cluster_folder).name, commit=None, anew=anew)
 
 
-def run_path(context: "Context", cluster_folder: str, run_store: str | None) -> Path:
+def run_place(context: "Context", cluster_folder: str, run_store: str | None) -> Place:
     """Where the folder of a DAG run for a cluster is, which is made if it is not there."""
     return store_of(run_store).new_run(Path(cluster_folder).name, run_name(context))
 

@@ -16,6 +16,7 @@ from quota_ops.airflow.endings import SparkFailed, plainly
 from quota_ops.airflow.runs import run_folder
 from quota_ops.model.errors import MissingTool
 from quota_ops.model.report import StageStatus
+from quota_ops.store.place import Place
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -55,9 +56,9 @@ class SparkDiff(SparkSubmitOperator):
                 raise AirflowSkipException("no cluster was described")
             for folder in reached:
                 stages.enter_context(folder.stage("diff"))
-            paths = [one.path for one in reached]
-            self.application_args = [str(path) for path in paths]
-            self.conf = _settings(paths)
+            places = [one.place for one in reached]
+            self.application_args = [one.uri for one in places]
+            self.conf = _settings(places)
             _prepare_process()
             try:
                 super().execute(context)
@@ -73,7 +74,7 @@ def _origin(module: str) -> Path:
     return Path(spec.origin)
 
 
-def _settings(folders: Sequence[Path]) -> dict[str, str]:
+def _settings(folders: Sequence[Place]) -> dict[str, str]:
     """Spark's settings, by the size of what is compared."""
     from quota_ops.sql.spark import LARGE_JVM, jvm_options
 

@@ -2,7 +2,6 @@
 
 import logging
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, get_current_context, task
@@ -14,6 +13,7 @@ from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, R
 from quota_ops.model.guard import idle_words
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.text import recorded
+from quota_ops.store.place import Place
 
 if TYPE_CHECKING:
     from quota_ops.runs.run import Run
@@ -25,7 +25,7 @@ def check(cluster_folder: str, run_store: str | None) -> str:
     """Read the cluster's YAML, and say every problem at once; gives the run's folder."""
     with this_run(cluster_folder, run_store, anew=True, must_know_commit=True) as run:
         run_stage("check", run)
-        return str(run.folder.path)
+        return str(run.folder.place)
 
 
 @task
@@ -105,12 +105,12 @@ def report(cluster_folder: str, run_store: str | None) -> str:
 
     with this_run(cluster_folder, run_store) as run:
         run_stage("report", run)
-        page = run.folder.path / PAGE
+        page = run.folder.place / PAGE
     refuse_unless_done(page)
     return str(page)
 
 
-def refuse_unless_done(page: Path) -> None:
+def refuse_unless_done(page: Place) -> None:
     """Raise QuotaOpsError when another task of this DAG run did not succeed; it says which."""
     context = get_current_context()
     ti, run_id = context["ti"], context["run_id"]

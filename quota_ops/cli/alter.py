@@ -131,7 +131,7 @@ def alter(
         _show(
             AlterReport(
                 session.policy,
-                str(run.path),
+                str(run.place),
                 done.rows,
                 done.outcomes,
                 done.guards,

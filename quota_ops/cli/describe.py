@@ -145,7 +145,8 @@ def describe_run(
     from quota_ops.store.parquet import to_rows
     from quota_ops.store.run_store import store_of
 
-    folder, store = find_unwritten(path, "describe"), store_of(path, run_store)
+    folder = find_unwritten(path, "describe")
+    store = store_of(folder.place, run_store)
     with connect_once(folder.policy, partial(find_connection, file=connection_file)) as connect:
         run_stages(Run(folder, Path(), store, connect), ("describe",))
     rows = to_rows(folder.read_table(ACTUAL).select(["entity", "key", "value"]))

@@ -6,10 +6,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
+
+from quota_ops.store.place import Place
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C; what `kill`, a cancelled CI job and Kubernetes send; a closed terminal."""
@@ -71,7 +72,7 @@ def heard() -> Iterator[None]:
 
 
 @contextmanager
-def naming(run: Path, keep_end: Callable[[], object]) -> Iterator[None]:
+def naming(run: Place, keep_end: Callable[[], object]) -> Iterator[None]:
     """Where a signal ends the block, name its run, keep how that ended, and exit."""
     try:
         with heard():

@@ -55,7 +55,7 @@ class OwnershipRun:
         self, verb: Verb, screen: Screen, rows: list[dict[str, Any]], output: str
     ) -> None:
         """Show what was done, and keep its end, also where nobody can read it."""
-        path = str(self.folder.path)
+        path = str(self.folder.place)
         try:
             if output == TEXT:
                 show_screen((*screen, line(), line(f"run: {path}", Tone.CONTEXT)))

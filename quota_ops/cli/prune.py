@@ -59,7 +59,7 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
             {
                 "what": one.what,
                 "cluster": one.cluster,
-                "path": str(one.path),
+                "path": str(one.place),
                 "bytes": one.size,
                 "unknown": list(map(str, one.unknown)),
             }

@@ -57,7 +57,7 @@ def rollback(
     allowed = options.parse_allowed(allow, reason if allow else None, None)
     earlier = find_run(find_run_store(run_store), run, last_write=True)
     refuse_pruned(earlier)
-    store = store_of(earlier.path, run_store)
+    store = store_of(earlier.place, run_store)
     folder = start(store, earlier, by=by, reason=reason or "")
     error: QuotaOpsError | None = None
     author = Author(by, find_login())

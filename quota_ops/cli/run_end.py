@@ -54,14 +54,14 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
                 screens.verified_line(report),
             )
         show_screen((*screens.verify_screen(report), *last))
-    page = folder.path / PAGE
+    page = folder.place / PAGE
     if command == "verify":
         return report
     if page.exists():
         show_screen((screens.finished_line(report, str(page)),))
     elif report.plan is not None:
         show_screen(
-            (line(f"run: {folder.path}", Tone.CONTEXT), *_next_command(command, folder, report))
+            (line(f"run: {folder.place}", Tone.CONTEXT), *_next_command(command, folder, report))
         )
     return report
 
@@ -73,7 +73,7 @@ def _next_command(command: str, folder: RunFolder, report: Report) -> Screen:
         return ()
     if (plan.refused and not needs_person(plan)) or not (report.validated and is_accepted(report)):
         return ()
-    return (line(f"next: {approve_command(str(folder.path), plan)}"),)
+    return (line(f"next: {approve_command(str(folder.place), plan)}"),)
 
 
 def keep_run(folder: RunFolder, report: Report) -> None:
@@ -96,7 +96,7 @@ def keep_verb_if_stopped(folder: RunFolder, verb: Verb, left: str) -> AbstractCo
         if folder.has(left):
             keep_verb(folder, verb)
 
-    return naming(folder.path, keep)
+    return naming(folder.place, keep)
 
 
 def _warn_missed(missed: str | None) -> None:

@@ -18,6 +18,7 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.progress import ConcurrentWrite
 from quota_ops.runs.concurrent_writes import find_concurrent_writes
 from quota_ops.store import ledger
+from quota_ops.store.place import Place
 from quota_ops.store.run_store import RunStore, find_run_store
 from quota_ops.store.snapshot import Snapshot
 
@@ -63,12 +64,12 @@ class Session:
         return f"{self.policy.cluster} ({self.policy.cluster_id})"
 
     @property
-    def holds(self) -> Path:
+    def holds(self) -> Place:
         """The holds of the cluster."""
         return self.store.holds(self.policy.cluster_id)
 
     @property
-    def ledger(self) -> Path:
+    def ledger(self) -> Place:
         """The ledger of the cluster."""
         return self.store.ledger(self.policy.cluster_id)
 

@@ -79,6 +79,6 @@ def _place(folder: "RunFolder") -> "Screen":
     from quota_ops.report.screen import Tone, line
     from quota_ops.store.run_folder import PAGE
 
-    page = folder.path / PAGE
-    last = f"report: {page}" if page.exists() else f"run: {folder.path}"
+    page = folder.place / PAGE
+    last = f"report: {page}" if page.exists() else f"run: {folder.place}"
     return (line(), line(last, Tone.CONTEXT))

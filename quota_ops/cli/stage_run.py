@@ -37,7 +37,7 @@ from quota_ops.store.run_folder import (
     RunFolder,
     batch_file,
 )
-from quota_ops.store.run_store import RunStore, find_run_store, store_of
+from quota_ops.store.run_store import RunStore, find_run_store, open_place, store_of
 
 DIFFERENCES_EXIST = 4
 
@@ -110,7 +110,10 @@ def run_command(name: str, typed: StageOptions) -> None:
 
 def _begin(name: str, typed: StageOptions, permission: Permission) -> _Begun:
     if typed.run_folder is not None:
-        folder, store = find_run(typed.run_folder), store_of(typed.run_folder, typed.run_store)
+        folder, store = (
+            find_run(typed.run_folder),
+            store_of(open_place(typed.run_folder), typed.run_store),
+        )
         return _Begun(folder.keeping(), store, Path(), _choose_resumed(name, folder, permission))
     store = find_run_store(typed.run_store)
     cluster_folder = find_cluster(str(typed.cluster), typed.desired_state)
@@ -126,7 +129,7 @@ def _run(begun: _Begun, typed: StageOptions, permission: Permission) -> None:
     judged_now = typed.run_folder is None or bool(permission.allow)
     find = partial(find_connection, file=typed.connection_file)
     with (
-        naming(folder.path, partial(_keep_end, stages, folder, reported=False)),
+        naming(folder.place, partial(_keep_end, stages, folder, reported=False)),
         connect_once(folder.policy, find) as connect,
         show_progress(typed.output) as progress,
     ):
@@ -181,7 +184,7 @@ def _keep_end(stages: Sequence[str], folder: RunFolder, *, reported: bool) -> No
 
 def find_run(path: Path) -> RunFolder:
     """The run folder at a path; InvalidInput when it is none."""
-    folder = RunFolder(path)
+    folder = RunFolder(open_place(path))
     if not folder.has(ABOUT):
         raise InvalidInput(f"{path} is not a run folder: it has no {ABOUT}")
     refuse_pruned(folder)
@@ -201,7 +204,7 @@ def find_unwritten(path: Path, stage: str) -> RunFolder:
 def _refuse_written(folder: RunFolder, stage: str) -> None:
     if folder.has(APPLIED) or folder.has(batch_file(1)):
         raise InvalidInput(
-            f"{folder.path} is a run that wrote: {stage} would replace what its report and "
+            f"{folder.place} is a run that wrote: {stage} would replace what its report and "
             "rollback need",
             f"Plan anew: quota-ops plan {folder.about()['cluster']}",
         )
@@ -223,7 +226,7 @@ def _choose_resumed(name: str, folder: RunFolder, permission: Permission) -> Seq
 
 def _digest_words(folder: RunFolder) -> str:
     """Where the digest of a run's plan comes from, and which it is."""
-    show = f"quota-ops show {quote(str(folder.path))}"
+    show = f"quota-ops show {quote(str(folder.place))}"
     if not folder.has(PLAN):
         return f"This run has no plan to approve. What it came to: {show}"
     return f"If you reviewed this plan ({show}), it is --approve {folder.plan()[1]}"

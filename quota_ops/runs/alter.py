@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 from quota_ops.kafka.cluster import Cluster
@@ -36,6 +35,7 @@ from quota_ops.runs.ownership import Word
 from quota_ops.stages import validate
 from quota_ops.store import ledger
 from quota_ops.store.parquet import from_rows, to_rows
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ALTER, APPLIED, APPROVAL, VALIDATED, RunFolder
 from quota_ops.store.run_marks import at_work
 
@@ -75,7 +75,7 @@ def run(
     asked: Iterable[Alteration],
     word: Word,
     *,
-    ledger_folder: Path,
+    ledger_folder: Place,
     policy: Policy,
     allow: Sequence[str] = (),
     validate_only: bool,
@@ -92,7 +92,7 @@ def run(
     if not validate_only:
         if refusal is None:
             _record_overrides(folder, word, guards)
-            with at_work(folder.path):
+            with at_work(folder.place):
                 dead_runs.settle(folder, cluster, find_connection)
             outcomes = send(folder, cluster, batches)
             end_memory(ledger_folder, rows, outcomes)
@@ -128,7 +128,7 @@ def _record_overrides(folder: RunFolder, word: Word, guards: Sequence[GuardFindi
         folder.write_json(APPROVAL, {"decisions": [decision.as_json()]})
 
 
-def end_memory(ledger_folder: Path, rows: Iterable[BatchRow], outcomes: Iterable[Outcome]) -> None:
+def end_memory(ledger_folder: Place, rows: Iterable[BatchRow], outcomes: Iterable[Outcome]) -> None:
     """End the ledger's memory of the values that a person has just set."""
     written = {one.entity for one in outcomes if one.status in DONE | {Status.UNKNOWN}}
     values = {row.id: row.after for row in rows if row.entity in written}
@@ -204,7 +204,7 @@ def send(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple[Outcome
     def note() -> None:
         folder.leave_outcomes(APPLIED, (*done, *interrupted(batches, done)))
 
-    with at_work(folder.path), folder.stage("apply"):
+    with at_work(folder.place), folder.stage("apply"):
         try:
             for answers in _sent_in_turn(cluster, batches, note):
                 done += answers

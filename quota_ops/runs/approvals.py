@@ -1,12 +1,11 @@
 """A person's decision on a plan: found again by its digest, recorded, and put into effect."""
 
-from pathlib import Path
-
 from quota_ops.model.approval import Author, Decision, Said
 from quota_ops.model.errors import Refused
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.stages import plan as judging
 from quota_ops.store import decisions
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
 
 _NOTHING = "Nothing was written."
@@ -22,7 +21,7 @@ def answered(folder: RunFolder, plan: Plan, said: Said, author: Author, reason: 
     return decisions.new_decision(folder, plan, said, author, reason, shown=plan.guards)
 
 
-def earlier(folder: RunFolder, approvals: Path, plan: Plan) -> Decision | None:
+def earlier(folder: RunFolder, approvals: Place, plan: Plan) -> Decision | None:
     """The last approval of this digest that counts, of whatever run, if it lets this plan pass.
 
     Raises InvalidInput when what was kept of it is damaged.
@@ -39,7 +38,7 @@ def earlier(folder: RunFolder, approvals: Path, plan: Plan) -> Decision | None:
     )
 
 
-def decide(folder: RunFolder, approvals: Path, decision: Decision) -> None:
+def decide(folder: RunFolder, approvals: Place, decision: Decision) -> None:
     """Record a decision about the run's plan, and judge the plan again by it.
 
     Raises Refused when it is not an approval, has no reason, or is about another plan.
@@ -72,9 +71,9 @@ def decide(folder: RunFolder, approvals: Path, decision: Decision) -> None:
             judging.run(folder, approvals)
 
 
-def _record(folder: RunFolder, approvals: Path, decision: Decision) -> None:
+def _record(folder: RunFolder, approvals: Place, decision: Decision) -> None:
     """Add to the record what was said of this run, and to the run's copy."""
-    is_new = decision not in folder.decisions() and decision.run == folder.path.name
+    is_new = decision not in folder.decisions() and decision.run == folder.place.name
     if is_new and decision.said is not Said.NOTHING:
         decisions.append(approvals, decision)
     decisions.copy_to_run(folder, (decision,))

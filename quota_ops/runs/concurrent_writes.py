@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path
 
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
@@ -10,6 +9,7 @@ from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.progress import ConcurrentWrite
 from quota_ops.model.report import StageStatus
 from quota_ops.store.attempt import outcomes_so_far
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import Life, all_marked_runs, is_overdue, life
 
@@ -18,7 +18,7 @@ _OPEN = frozenset({Status.UNKNOWN, Status.NOT_SENT})
 
 
 def find_concurrent_writes(
-    runs: Path, accepts: Callable[[Entity], bool]
+    runs: Place, accepts: Callable[[Entity], bool]
 ) -> tuple[ConcurrentWrite, ...]:
     """Return what the runs in a cluster's folder are writing of the accepted entities.
 
@@ -27,19 +27,19 @@ def find_concurrent_writes(
     """
     found: list[ConcurrentWrite] = []
     with suppress(InvalidInput):
-        for path in all_marked_runs(runs):
+        for run in all_marked_runs(runs):
             with suppress(InvalidInput, ValueError):
-                found += _writes(RunFolder(path), life(path), accepts)
+                found += _writes(RunFolder(run), life(run), accepts)
     return tuple(found)
 
 
 def _writes(
     run: RunFolder, alive: Life, accepts: Callable[[Entity], bool]
 ) -> Iterator[ConcurrentWrite]:
-    is_dead = alive is Life.GONE or (alive is Life.UNKNOWN and is_overdue(run.path))
+    is_dead = alive is Life.GONE or (alive is Life.UNKNOWN and is_overdue(run.place))
     if is_dead or run.stage_result("apply").status is not StageStatus.NOT_ENDED:
         return
-    name = f"{run.path.parent.name}/{run.path.name}"
+    name = f"{run.place.parent.name}/{run.place.name}"
     for entity, is_sent in _open(outcomes_so_far(run)).items():
         if accepts(Entity.parse(entity)):
             yield ConcurrentWrite(name, entity, is_sent and alive is Life.AT_WORK)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from quota_ops.kafka.cluster import Cluster
@@ -16,9 +15,9 @@ from quota_ops.model.rows import Key
 from quota_ops.report.audit_verb import Verb
 from quota_ops.runs import command_record
 from quota_ops.stages.verify.read_back import applied_digest, follow_applied
-from quota_ops.store import local
 from quota_ops.store.attempt import outcomes_so_far
 from quota_ops.store.json_text import json_text
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ALTER, APPLIED, RunFolder
 from quota_ops.store.run_marks import (
     Life,
@@ -41,7 +40,7 @@ def settle(by: RunFolder, cluster: Cluster, find: Callable[[str], Connection]) -
     each run by one other run, when several find it at once. Raises ClusterTrouble when the cluster
     cannot be described.
     """
-    marked = (RunFolder(path) for path in marked_runs(by.path))
+    marked = map(RunFolder, marked_runs(by.place))
     if dead := [one for one in marked if _is_dead(one)]:
         stored = cluster.stored()
         for one in dead:
@@ -51,11 +50,11 @@ def settle(by: RunFolder, cluster: Cluster, find: Callable[[str], Connection]) -
 
 
 def _is_dead(run: RunFolder) -> bool:
-    alive = life(run.path)
+    alive = life(run.place)
     return alive is not Life.AT_WORK and (
         (alive is Life.GONE and _has_not_ended(run))
-        or is_unsettled(run.path)
-        or is_overdue(run.path)
+        or is_unsettled(run.place)
+        or is_overdue(run.place)
     )
 
 
@@ -66,15 +65,15 @@ def _take(run: RunFolder, by: RunFolder) -> bool:
     """
     number = 1
     while run.has(_settling_file(number)):
-        other = run.read_as(_settling_file(number), lambda told: by.path.with_name(told["by"]))
-        if other != by.path and _is_at_work(other):
+        other = run.read_as(_settling_file(number), lambda told: by.place.parent / told["by"])
+        if other != by.place and _is_at_work(other):
             return False
         number += 1
-    content = json_text({"by": by.path.name}).encode()
-    return local.create(run.path / _settling_file(number), content)
+    content = json_text({"by": by.place.name}).encode()
+    return (run.place / _settling_file(number)).create(content)
 
 
-def _is_at_work(run: Path) -> bool:
+def _is_at_work(run: Place) -> bool:
     is_over = is_unsettled(run) or is_overdue(run) or life(run) is Life.GONE
     return is_marked(run) and not is_over
 
@@ -103,7 +102,7 @@ def _settle(run: RunFolder, by: str, stored: Stored, find: Callable[[str], Conne
         from quota_ops.stages import report  # noqa: PLC0415 - templates, rarely needed here
 
         report.run(run, find)
-    unmark(run.path)
+    unmark(run.place)
 
 
 def _settle_ended(run: RunFolder, by: str, stored: Stored) -> None:

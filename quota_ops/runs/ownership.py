@@ -1,7 +1,6 @@
 """adopt and release: rows into the ledger and out of it; the cluster is never written."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from quota_ops.desired.read import Desired
@@ -15,6 +14,7 @@ from quota_ops.model.ownership import Adoption, adoptions
 from quota_ops.model.quota import json_number
 from quota_ops.model.rows import LedgerRow
 from quota_ops.store import ledger
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ADOPTED, RELEASED, RunFolder
 
 
@@ -29,7 +29,7 @@ class Word(NamedTuple):
 def adopt(
     folder: RunFolder,
     cluster: Cluster,
-    ledger_folder: Path,
+    ledger_folder: Place,
     desired: Desired,
     *,
     wanted: EntityFilter | None,
@@ -55,7 +55,7 @@ def adopt(
 
 
 def release(
-    folder: RunFolder, ledger_folder: Path, wanted: EntityFilter | None, word: Word
+    folder: RunFolder, ledger_folder: Place, wanted: EntityFilter | None, word: Word
 ) -> tuple[LedgerRow, ...]:
     """Forget that rows are ours, and leave released.json; the rows that the ledger knew.
 

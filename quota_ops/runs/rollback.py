@@ -48,7 +48,7 @@ def _changes_of(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reason:
     if earlier.has(ALTER):
         raise Refused(
             f"run {about['run']} is an alter: a rollback undoes what a plan changed",
-            f"Set the values back by quota-ops alter: those before are in {earlier.path / ALTER}. "
+            f"Set the values back by quota-ops alter: those before are in {earlier.place / ALTER}. "
             "Or name the run that is to be rolled back.",
         )
     if earlier.stage_result("apply").status is StageStatus.NOT_ENDED:
@@ -65,11 +65,11 @@ def _changes_of(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reason:
             "The runs and how much each changed are listed by: quota-ops runs",
         )
     if digest != plan.digest:
-        raise Refused(f"{earlier.path / PLAN} was changed after it was written")
+        raise Refused(f"{earlier.place / PLAN} was changed after it was written")
     if not any(row.verified for row in rows):
         raise Refused(
             f"run {about['run']} did not read back what it wrote, so what to roll back is unknown",
-            f"Read it back first: quota-ops verify --run {earlier.path}",
+            f"Read it back first: quota-ops verify --run {earlier.place}",
         )
     return Rollback(about["run"], about["commit"], digest, by, reason, rows, find_login())
 

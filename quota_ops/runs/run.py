@@ -19,6 +19,7 @@ from quota_ops.runs.approvals import decide, earlier, plan_of
 from quota_ops.stages import check, diff, plan
 from quota_ops.stages.apply.permission import nobody_approved
 from quota_ops.stages.verify.read_back import superseding
+from quota_ops.store.place import Place
 from quota_ops.store.restart import begin
 from quota_ops.store.run_folder import ROLLBACK, RunFolder
 from quota_ops.store.run_marks import at_work
@@ -58,17 +59,17 @@ class Run:
     """A snapshot in the cluster's place: described, never validated or written."""
 
     @property
-    def ledger(self) -> Path:
+    def ledger(self) -> Place:
         """The ledger of this run's cluster."""
         return self.store.ledger(self.folder.policy().cluster_id)
 
     @property
-    def approvals(self) -> Path:
+    def approvals(self) -> Place:
         """What people said of the plans of this run's cluster."""
         return self.store.approvals(self.folder.policy().cluster_id)
 
     @property
-    def holds(self) -> Path:
+    def holds(self) -> Place:
         """The holds of this run's cluster."""
         return self.store.holds(self.folder.policy().cluster_id)
 
@@ -144,7 +145,7 @@ def _apply(run: Run) -> None:
     from quota_ops.stages import apply  # noqa: PLC0415 - as above
 
     _refuse_unknown_commit(run.folder)
-    with at_work(run.folder.path):
+    with at_work(run.folder.place):
         approved = _approved(run)
         dead_runs.settle(run.folder, run.connect(), run.find_connection)
         apply.run(

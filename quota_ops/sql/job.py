@@ -1,7 +1,6 @@
 """One diff of one or many runs: read the sides, let an engine decide, write what it says."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
@@ -17,7 +16,8 @@ from quota_ops.model.tables import (
     LEDGER,
     Table,
 )
-from quota_ops.store import local, parquet
+from quota_ops.store import parquet
+from quota_ops.store.place import Place
 
 SIDES = (DESIRED, ACTUAL, LEDGER, HOLDS, CLUSTERS)
 RESULTS = (DIFFERENCES, BATCHES)
@@ -31,7 +31,7 @@ class Engine(Protocol):
         ...
 
 
-def diff_runs(engine: Engine, folders: Sequence[Path]) -> None:
+def diff_runs(engine: Engine, folders: Sequence[Place]) -> None:
     """Leave differences.parquet and batches.parquet in each run folder, all by one job.
 
     Each folder has desired, actual, ledger, holds and clusters, of one cluster. Raises
@@ -41,13 +41,13 @@ def diff_runs(engine: Engine, folders: Sequence[Path]) -> None:
     clusters = [_cluster(folder) for folder in folders]
     if len(set(clusters)) != len(clusters):
         raise InvalidInput("two of the runs are of the same cluster; diff them one by one")
-    sides = {table: [str(folder / table.file) for folder in folders] for table in SIDES}
+    sides = {table: [(folder / table.file).uri for folder in folders] for table in SIDES}
     results = engine.decide(sides)
     for table, rows in zip(RESULTS, results, strict=True):
         conformed = parquet.conform(table, rows, table.name)
         for folder, cluster in zip(folders, clusters, strict=True):
             own = conformed if len(folders) == 1 else _of(cluster, conformed)
-            local.write(folder / table.file, parquet.to_bytes(table, own))
+            (folder / table.file).replace(parquet.to_bytes(table, own))
 
 
 def _of(cluster: str, rows: pa.Table) -> pa.Table:
@@ -56,7 +56,7 @@ def _of(cluster: str, rows: pa.Table) -> pa.Table:
     return rows.filter(compute.equal(rows["cluster"], cluster))
 
 
-def _cluster(folder: Path) -> str:
+def _cluster(folder: Place) -> str:
     """The cluster id of a run folder, its sides held against their schema and it on the way."""
     for table in SIDES:
         place = folder / table.file
@@ -68,7 +68,7 @@ def _cluster(folder: Path) -> str:
             ) from None
         parquet.check_columns(table, found, str(place))
     place = folder / CLUSTERS.file
-    rows = parquet.from_bytes(CLUSTERS, local.read(place), str(place))
+    rows = parquet.from_bytes(CLUSTERS, place.read(), str(place))
     if rows.num_rows != 1:
         raise InvalidInput(f"{place} must hold one cluster, it holds {rows.num_rows}")
     cluster = str(rows["cluster"][0].as_py())

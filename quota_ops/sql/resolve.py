@@ -15,7 +15,8 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import StoredQuota
 from quota_ops.precedence.resolution import CLIENT_KEYS
 from quota_ops.precedence.tables import CLIENTS, LIMITS, RESOLVED, ResolvedRow, limit_rows
-from quota_ops.store import local, parquet
+from quota_ops.store import parquet
+from quota_ops.store.run_store import open_place
 
 CLIENT_FILES = (".csv", ".jsonl", ".parquet")
 RESOLVED_FILES = (".parquet", ".csv")
@@ -84,10 +85,10 @@ def _check_clients(clients: Path) -> None:
 def column_names(clients: Path) -> Iterable[str]:
     """The columns of a file of clients, read from its beginning."""
     if clients.suffix == ".parquet":
-        return parquet.columns(clients)
+        return parquet.columns(open_place(clients))
     if clients.suffix not in CLIENT_FILES:
         raise InvalidInput(f"{clients} must end in one of {', '.join(CLIENT_FILES)}.")
-    with TextIOWrapper(local.open_file(clients), encoding="utf-8", newline="") as lines:
+    with TextIOWrapper(open_place(clients).open(), encoding="utf-8", newline="") as lines:
         if clients.suffix == ".csv":
             return next(csv.reader(lines), [])
         return dict(json.loads(next(lines, "{}")))

@@ -18,7 +18,9 @@ from quota_ops.model.tables import Table
 from quota_ops.precedence.tables import CLIENTS, RESOLVED
 from quota_ops.sql import text
 from quota_ops.sql.java import find_java
+from quota_ops.sql.job import SIDES
 from quota_ops.sql.resolve import QUOTA_KEYS
+from quota_ops.store.place import Place
 
 _log = logging.getLogger(__name__)
 SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
@@ -79,16 +81,16 @@ class SparkEngine:
         return rows.select(*(rows[f"`{name}`"].cast("string") for name in CLIENTS.names))
 
 
-def jvm_options(folders: Sequence[Path]) -> str:
+def jvm_options(folders: Sequence[Place]) -> str:
     """The driver's JVM options: QUOTA_OPS_SPARK_JVM, else by the size of what is compared."""
     if (chosen := os.environ.get("QUOTA_OPS_SPARK_JVM")) is not None:
         return chosen
-    size = sum(side.stat().st_size for one in folders for side in one.glob("*.parquet"))
+    size = sum((one / side.file).size() for one in folders for side in SIDES)
     return LARGE_JVM if size > LARGE_BYTES else SMALL_JVM
 
 
 @contextmanager
-def local_session(folders: Sequence[Path]) -> Iterator[SparkSession]:
+def local_session(folders: Sequence[Place]) -> Iterator[SparkSession]:
     """A quiet Spark session in this process, stopped at the end; one that runs already is used.
 
     The master is SPARK_MASTER, or this machine. Raises MissingTool when there is no fitting Java.

@@ -28,7 +28,7 @@ def run(
     other asks for. Of the commit it raises what `read_with_commit` does.
     """
     if folder.has(ROLLBACK):
-        raise InvalidInput(f"{folder.path} rolls back a run: it does not go by YAML")
+        raise InvalidInput(f"{folder.place} rolls back a run: it does not go by YAML")
     set_aside(folder, "check")
     refuse_twins(cluster_folder)
     before = folder.about()["provenance"]

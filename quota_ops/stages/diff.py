@@ -11,7 +11,7 @@ SPARK = "spark"
 
 def run(folders: Sequence[RunFolder], engine: str = EMBEDDED) -> None:
     """Leave differences and batches in every folder, by one job."""
-    paths = [folder.path for folder in folders]
+    paths = [folder.place for folder in folders]
     if engine == SPARK:
         from quota_ops.sql.spark import SparkEngine, local_session  # noqa: PLC0415 - a JVM
 

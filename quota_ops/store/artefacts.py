@@ -3,15 +3,15 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import Table
-from quota_ops.store import local, parquet
+from quota_ops.store import parquet
 from quota_ops.store.json_text import head, json_text
+from quota_ops.store.place import Place
 
 Parsed = TypeVar("Parsed")
 
@@ -20,7 +20,7 @@ Parsed = TypeVar("Parsed")
 class ArtefactFolder:
     """Artefacts by name; every write is whole or not at all."""
 
-    path: Path
+    place: Place
     kept: dict[str | Table, Any] | None = field(default=None, compare=False, repr=False)
     """What artefacts that this process left or read stand for, by name, and tables as they are.
 
@@ -45,11 +45,11 @@ class ArtefactFolder:
 
     def has(self, name: str) -> bool:
         """Whether the artefact is there; InvalidInput when nobody may look."""
-        return local.exists(self.path / name)
+        return (self.place / name).exists()
 
     def size(self) -> int:
         """The bytes of all artefacts."""
-        return local.size_of(self.path)
+        return self.place.size()
 
     def write_table(self, table: Table, rows: Sequence[Sequence[Any]]) -> None:
         """Leave a table's rows as NAME.parquet."""
@@ -63,7 +63,7 @@ class ArtefactFolder:
 
     def read_table(self, table: Table) -> pa.Table:
         """A table that an earlier stage left; InvalidInput when it did not, or is damaged."""
-        place = str(self.path / table.file)
+        place = str(self.place / table.file)
         return self.once(table, lambda: parquet.from_bytes(table, self._read(table.file), place))
 
     def count(self, table: Table) -> int:
@@ -82,9 +82,9 @@ class ArtefactFolder:
         try:
             value = json.loads(self._read(name, before))
         except (RecursionError, ValueError) as error:
-            raise InvalidInput(f"{self.path / name} is not JSON: {error}") from error
+            raise InvalidInput(f"{self.place / name} is not JSON: {error}") from error
         if not isinstance(value, dict):
-            raise InvalidInput(f"{self.path / name} holds no JSON object")
+            raise InvalidInput(f"{self.place / name} holds no JSON object")
         return value
 
     def read_as(
@@ -95,14 +95,14 @@ class ArtefactFolder:
         try:
             return parse(value)
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-            raise InvalidInput(f"{self.path / name} is damaged: {error!r}") from error
+            raise InvalidInput(f"{self.place / name} is damaged: {error!r}") from error
 
     def write_text(self, name: str, text: str) -> None:
         """Leave text; half a surrogate pair, which is no text, as the escape that JSON has too."""
         self._write(name, text.encode("utf-8", "backslashreplace"))
 
     def _write(self, name: str, content: bytes) -> None:
-        local.write(self.path / name, content)
+        (self.place / name).replace(content)
         self._forget(name)
 
     def _forget(self, what: str | Table) -> None:
@@ -112,12 +112,12 @@ class ArtefactFolder:
     def _read(self, name: str, before: str | None = None) -> bytes:
         try:
             if before is None:
-                return local.read(self.path / name)
-            with local.open_file(self.path / name) as file:
+                return (self.place / name).read()
+            with (self.place / name).open() as file:
                 return head(file, before)
         except FileNotFoundError:
             raise InvalidInput(
-                f"{self.path / name} is missing: the stage that leaves it has not run"
+                f"{self.place / name} is missing: the stage that leaves it has not run"
             ) from None
         except OSError as error:
-            raise InvalidInput(f"{self.path / name} cannot be read: {error.strerror}") from error
+            raise InvalidInput(f"{self.place / name} cannot be read: {error.strerror}") from error

@@ -57,7 +57,9 @@ class Attempt:
             return error
         why = error.message
         if not self.folder.has(ABOUT):
-            why = f"the folder of this run, {self.folder.path}, was moved or removed while it wrote"
+            why = (
+                f"the folder of this run, {self.folder.place}, was moved or removed while it wrote"
+            )
         remedy = "" if error.remedy is None else f"{error.remedy} "
         return Refused(f"{why}. Sent until then: {words}", f"{remedy}The next run looks for it.")
 

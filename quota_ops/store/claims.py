@@ -7,13 +7,12 @@ the run's number and created once.
 import json
 from collections.abc import Iterable
 from hashlib import sha256
-from pathlib import Path
 from typing import NamedTuple
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plan import exact
-from quota_ops.store import local
 from quota_ops.store.numbered_files import file_name, numbers
+from quota_ops.store.place import Place
 
 KIND = "json"
 """The kind of a cluster's numbered claims."""
@@ -33,25 +32,25 @@ def digest_of(values: Iterable[tuple[str, str, float | None]]) -> str:
     return sha256("".join(lines).encode()).hexdigest()
 
 
-def create(ledger_folder: Path, number: int, claim: Claim) -> None:
+def create(ledger_folder: Place, number: int, claim: Claim) -> None:
     """Leave the claim of the run with this number, unless it has left one; InvalidInput as ever.
 
     `ledger_folder` is that of the cluster's ledger, here and below.
     """
     content = json.dumps(claim._asdict()).encode()
-    local.create(folder_of(ledger_folder) / file_name(number, KIND), content)
+    (folder_of(ledger_folder) / file_name(number, KIND)).create(content)
 
 
-def last_number(ledger_folder: Path) -> int:
+def last_number(ledger_folder: Place) -> int:
     """Return the largest number of a run that has begun to apply; 0 where none has."""
     return max(numbers(folder_of(ledger_folder), KIND), default=0)
 
 
-def read(ledger_folder: Path, number: int) -> Claim:
+def read(ledger_folder: Place, number: int) -> Claim:
     """Return the claim of the run with this number; InvalidInput when it is damaged."""
     place = folder_of(ledger_folder) / file_name(number, KIND)
     try:
-        kept = json.loads(local.read(place))
+        kept = json.loads(place.read())
         return Claim(str(kept["run"]), kept["commit"], str(kept["values"]))
     except (KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         raise InvalidInput(
@@ -59,6 +58,6 @@ def read(ledger_folder: Path, number: int) -> Claim:
         ) from error
 
 
-def folder_of(ledger_folder: Path) -> Path:
+def folder_of(ledger_folder: Place) -> Place:
     """Return the folder of a cluster's claims, beside the folder of all ledgers."""
-    return ledger_folder.parent.with_name("claims") / ledger_folder.name
+    return ledger_folder.parent.parent / "claims" / ledger_folder.name

@@ -6,15 +6,15 @@ which nothing is decided.
 
 import json
 from datetime import UTC, datetime
-from pathlib import Path
+from itertools import takewhile
 
 from quota_ops.model.approval import Author, Decision, Said, in_force
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import Plan
-from quota_ops.store import local
 from quota_ops.store.numbered_files import create_next
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import APPROVAL, RunFolder
 
 
@@ -36,11 +36,11 @@ def new_decision(
         login=author.login,
         at=iso_utc(),
         reason=reason.strip(),
-        run=folder.path.name,
+        run=folder.place.name,
     )
 
 
-def counting(folder: RunFolder, approvals: Path, plan: Plan) -> tuple[Decision, ...]:
+def counting(folder: RunFolder, approvals: Place, plan: Plan) -> tuple[Decision, ...]:
     """What counts for a run's plan now, as `in_force` says.
 
     Raises InvalidInput when the record is damaged or cannot be listed.
@@ -48,14 +48,14 @@ def counting(folder: RunFolder, approvals: Path, plan: Plan) -> tuple[Decision, 
     policy = plan.judged_by
     return in_force(
         _read(approvals, plan.digest),
-        folder.path.name,
+        folder.place.name,
         datetime.now(UTC),
         policy.approval,
         policy.approval_valid_for,
     )
 
 
-def append(approvals: Path, decision: Decision) -> None:
+def append(approvals: Place, decision: Decision) -> None:
     """Add a decision to the record, after all that were made about its digest."""
     content = json.dumps(decision.as_json(), indent=1).encode()
     create_next(
@@ -63,10 +63,10 @@ def append(approvals: Path, decision: Decision) -> None:
     )
 
 
-def spend(folder: RunFolder, approvals: Path, plan: Plan) -> None:
+def spend(folder: RunFolder, approvals: Place, plan: Plan) -> None:
     """Note that a run begins to write its plan, so that what was decided counts for it alone."""
     record = _read(approvals, plan.digest)
-    run = folder.path.name
+    run = folder.place.name
     if record and (record[-1].said, record[-1].run) != (Said.APPLIED, run):
         applied = Decision(Said.APPLIED, plan.digest, (), None, None, iso_utc(), "", run)
         append(approvals, applied)
@@ -80,15 +80,16 @@ def copy_to_run(folder: RunFolder, decisions: tuple[Decision, ...]) -> None:
         folder.write_json(APPROVAL, {"decisions": [one.as_json() for one in (*before, *new)]})
 
 
-def _read(approvals: Path, digest: str) -> tuple[Decision, ...]:
+def _read(approvals: Place, digest: str) -> tuple[Decision, ...]:
     """Everything that was decided about a digest, in order."""
-    names = sorted(name for name in local.list_names(approvals) if name.startswith(f"{digest}-"))
+    start = f"{digest}-"
+    names = takewhile(lambda name: name.startswith(start), approvals.list(after=start))
     return tuple(_decision(approvals / name) for name in names if name.endswith(".json"))
 
 
-def _decision(file: Path) -> Decision:
+def _decision(file: Place) -> Decision:
     try:
-        return _dated(Decision.from_json(json.loads(local.read(file))))
+        return _dated(Decision.from_json(json.loads(file.read())))
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         raise InvalidInput(
             f"{file} is damaged: {error!r}", "Move it aside: the plan is then asked about again."

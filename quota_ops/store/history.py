@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count, takewhile
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from quota_ops.model.alteration import altered_keys, count_altered
@@ -17,6 +16,7 @@ from quota_ops.model.outcome import Outcome
 from quota_ops.model.report import STAGES, STOPPED, PastRun, StageStatus
 from quota_ops.model.tables import DIFFERENCES
 from quota_ops.store.authors import read_author
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import (
     ABOUT,
     ADOPTED,
@@ -61,15 +61,15 @@ def past_runs(store: RunStore, cluster: str | None, most: int) -> tuple[tuple[Pa
 
     Raises InvalidInput when the store knows no run of that cluster.
     """
-    paths = latest_first(store.runs(cluster))
-    return tuple(map(past_run, paths[:most])), len(paths[most:])
+    runs = latest_first(store.runs(cluster))
+    return tuple(map(past_run, runs[:most])), len(runs[most:])
 
 
-def past_run(path: Path) -> PastRun:
+def past_run(place: Place) -> PastRun:
     """What a run's folder tells at a glance; what cannot be read is its `trouble`."""
-    folder = RunFolder(path)
+    folder = RunFolder(place)
     parts = _Parts(folder)
-    about = parts.tell(ABOUT, folder.about) or {"cluster": path.parent.name, "commit": None}
+    about = parts.tell(ABOUT, folder.about) or {"cluster": place.parent.name, "commit": None}
     read = partial(folder.read_as, REPORT, _reported, before="rows")
     pruned = parts.tell(PRUNED, partial(folder.read_as, PRUNED, _pruned))
     interrupted = pruned or _interrupted(parts)
@@ -78,9 +78,9 @@ def past_run(path: Path) -> PastRun:
         parts.troubles.append(f"{ABOUT} is missing")
     return PastRun(
         cluster=about["cluster"],
-        run=path.name,
-        path=str(path),
-        started=_started(path),
+        run=place.name,
+        path=str(place),
+        started=_started(folder),
         commit=about["commit"],
         decisions=parts.tell(APPROVAL, folder.decisions) or (),
         by=read_author(folder),
@@ -117,14 +117,15 @@ class _Parts:
             return None
 
 
-def _started(path: Path) -> str | None:
+def _started(folder: RunFolder) -> str | None:
     """When a run started; of a damaged one by its name, where that says it."""
     with suppress(InvalidInput, ValueError):
-        started = str(RunFolder(path).about()["started"])
+        started = str(folder.about()["started"])
         datetime.fromisoformat(started)
         return started
+    name = folder.place.name[:20]
     with suppress(ValueError):
-        return iso_utc(datetime.strptime(path.name[:20], "%Y-%m-%dT%H-%M-%SZ").replace(tzinfo=UTC))
+        return iso_utc(datetime.strptime(name, "%Y-%m-%dT%H-%M-%SZ").replace(tzinfo=UTC))
     return None
 
 
@@ -153,7 +154,7 @@ def _interrupted(parts: _Parts) -> _End | None:
     if ended is None or ended.status not in {StageStatus.INTERRUPTED, StageStatus.NOT_ENDED}:
         return None
     is_ended = ended.status is StageStatus.INTERRUPTED
-    came_to = Life.GONE if is_ended else life(parts.folder.path)
+    came_to = Life.GONE if is_ended else life(parts.folder.place)
     outcomes = tuple(_outcomes_so_far(parts, is_ended=is_ended))
     keys: Counter[str] = Counter()
     for one in outcomes:

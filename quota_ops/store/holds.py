@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from quota_ops.kafka.outcomes import Stored, all_of
 from quota_ops.model.entity import Entity
@@ -14,15 +13,15 @@ from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.quota import same
 from quota_ops.model.rows import BatchRow, HoldRow
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
-from quota_ops.store import local
 from quota_ops.store.login import find_login
 from quota_ops.store.numbered_files import create_next, file_name, numbers
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
 
 _KIND = "json"
 
 
-def read(folder: Path) -> tuple[Hold, ...]:
+def read(folder: Place) -> tuple[Hold, ...]:
     """Every word on a cluster in the order in which they were said; none where there is no folder.
 
     Raises InvalidInput when a file does not parse: a damaged hold is no hold that ended.
@@ -30,7 +29,7 @@ def read(folder: Path) -> tuple[Hold, ...]:
     return tuple(_read(folder / file_name(number, _KIND)) for number in numbers(folder, _KIND))
 
 
-def add(folder: Path, hold: Hold) -> None:
+def add(folder: Place, hold: Hold) -> None:
     """Keep a word, after all those that are there; nothing that was said is ever changed."""
     content = json.dumps(hold.as_json(), ensure_ascii=False, indent=1).encode()
     create_next(
@@ -40,7 +39,7 @@ def add(folder: Path, hold: Hold) -> None:
     )
 
 
-def release(folder: Path, who: EntityFilter, *, by: str, reason: str) -> Hold:
+def release(folder: Place, who: EntityFilter, *, by: str, reason: str) -> Hold:
     """End a hold early; InvalidInput when there is none on exactly these entities."""
     now = datetime.now(UTC).replace(microsecond=0)
     lasting = in_force(read(folder), now)
@@ -52,9 +51,9 @@ def release(folder: Path, who: EntityFilter, *, by: str, reason: str) -> Hold:
     return word
 
 
-def _read(file: Path) -> Hold:
+def _read(file: Place) -> Hold:
     try:
-        return Hold.from_json(json.loads(local.read(file)))
+        return Hold.from_json(json.loads(file.read()))
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         raise InvalidInput(
             f"{file} is not a hold: {error}",
@@ -62,7 +61,7 @@ def _read(file: Path) -> Hold:
         ) from error
 
 
-def holds_now(folder: Path) -> tuple[Hold, ...]:
+def holds_now(folder: Place) -> tuple[Hold, ...]:
     """The holds of a cluster that last at this moment; InvalidInput as `read` does."""
     return in_force(read(folder), datetime.now(UTC))
 
@@ -80,7 +79,7 @@ def held_entities(folder: RunFolder, cluster_id: str, lasting: Sequence[Hold]) -
 
 
 def without_held(
-    number: int, rows: Sequence[BatchRow], stored: Stored, folder: Path
+    number: int, rows: Sequence[BatchRow], stored: Stored, folder: Place
 ) -> tuple[tuple[BatchRow, ...], tuple[Outcome, ...]]:
     """The rows of a batch that nobody holds now, and the outcomes of those that somebody does.
 
@@ -96,7 +95,7 @@ def without_held(
     return free, tuple(one for some in outcomes for one in some)
 
 
-def held_among(entities: Iterable[str], folder: Path) -> Mapping[str, Hold]:
+def held_among(entities: Iterable[str], folder: Place) -> Mapping[str, Hold]:
     """Of some entities those that somebody holds now, and the hold on each."""
     lasting = holds_now(folder)
     found = {text: hold_on(lasting, Entity.parse(text)) for text in entities} if lasting else {}

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +21,7 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.registration import NO_BROKERS, KnownBrokers
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import LEDGER
-from quota_ops.store import ledger_end, local, parquet
+from quota_ops.store import ledger_end, parquet
 from quota_ops.store.ledger_end import KIND
 from quota_ops.store.ledger_notes import (
     applied_by,
@@ -32,6 +31,7 @@ from quota_ops.store.ledger_notes import (
     with_commit,
 )
 from quota_ops.store.numbered_files import MOST_ATTEMPTS, file_name, numbers, refused_create
+from quota_ops.store.place import Place
 from quota_ops.store.run_store import safe_name
 
 
@@ -88,7 +88,7 @@ class LedgerFile:
         return self._content.rows
 
 
-def last(folder: Path) -> LedgerFile:
+def last(folder: Place) -> LedgerFile:
     """The last file of a cluster's ledger; an empty table when there has never been one.
 
     Raises InvalidInput when that file does not parse, has a row twice or one in a state that does
@@ -100,14 +100,14 @@ def last(folder: Path) -> LedgerFile:
         if not there:
             return LedgerFile(None, _Content(parquet.from_rows(LEDGER, ()), frozenset()))
         place = folder / file_name(there[-1], KIND)
-        return LedgerFile(place.name, _said(local.read(place), place))
+        return LedgerFile(place.name, _said(place.read(), place))
     except InvalidInput as error:
         raise damaged(error.message) from error
     except (OSError, RecursionError, ValueError) as error:
         raise damaged(f"{place}: {error}") from error
 
 
-def file_numbers(folder: Path) -> list[int]:
+def file_numbers(folder: Place) -> list[int]:
     """The numbers of the files of a ledger, in order; InvalidInput as `numbers` says."""
     return numbers(folder, KIND)
 
@@ -120,7 +120,7 @@ def damaged(why: str) -> InvalidInput:
     )
 
 
-def read(folder: Path) -> Ledger:
+def read(folder: Place) -> Ledger:
     """The ledger as its last file holds it; InvalidInput as `last` says."""
     found = last(folder)
     notes = (known_brokers(found.table), applied_by(found.table))
@@ -131,7 +131,7 @@ _known: dict[bytes, _Content] = {}
 """What this process read or wrote last, by its very bytes: a run reads its ledger six times."""
 
 
-def _said(content: bytes, place: Path) -> _Content:
+def _said(content: bytes, place: Place) -> _Content:
     if content not in _known:
         table = parquet.from_bytes(LEDGER, content, str(place))
         check_notes(table)
@@ -145,7 +145,7 @@ def _said(content: bytes, place: Path) -> _Content:
     return known
 
 
-def _check(table: pa.Table, place: Path) -> None:
+def _check(table: pa.Table, place: Place) -> None:
     columns = [table[name].to_pylist() for name in ("entity", "key", "state", "value")]
     states = {*columns[2]}
     keys = [
@@ -171,7 +171,7 @@ def applied(table: pa.Table) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
 
 
 def change(
-    folder: Path,
+    folder: Place,
     edit: Edit,
     *,
     policy: Policy | None = None,
@@ -202,11 +202,11 @@ def change(
             return None
         if is_last and policy is not None:
             after = replace(after, applied_by=sequence)
-        name = file_name(1 if before.file is None else int(Path(before.file).stem) + 1, KIND)
+        name = file_name(1 if before.file is None else int(before.file.partition(".")[0]) + 1, KIND)
         notes = notes_of(after.policy, after.commits, after.brokers, after.applied_by)
         table = parquet.from_rows(LEDGER, after.rows).replace_schema_metadata(notes)
         content = parquet.to_bytes(LEDGER, table, notes)
-        if local.create(folder / name, content):
+        if (folder / name).create(content):
             clusters = frozenset({row.cluster for row in after.rows})
             _remember(content, _Content(table, clusters, after.rows))
             # Of an older copy one row may be put right, and another not: only a run settles it.

@@ -3,17 +3,15 @@
 A copy of that folder leaves the note alone, so a run can tell an older copy from the ledger.
 """
 
-from pathlib import Path
-
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store import local
 from quota_ops.store.numbered_files import is_file_name
+from quota_ops.store.place import Place
 
 KIND = "parquet"
 """The kind of a ledger's numbered files."""
 
 
-def read(folder: Path) -> str | None:
+def read(folder: Place) -> str | None:
     """The name of the file that was written last, also where an older copy is in its place.
 
     That one's end counts from a run on that notes its policy there. Read it before the ledger:
@@ -22,7 +20,7 @@ def read(folder: Path) -> str | None:
     """
     place = _place(folder)
     try:
-        name = local.read(place).decode("ascii", "replace").strip()
+        name = place.read().decode("ascii", "replace").strip()
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -44,10 +42,10 @@ def doubt(read_file: str | None, end: str | None) -> str | None:
     return f"an older copy of the ledger: it was at {end}" if (read_file or "") < end else None
 
 
-def write(folder: Path, name: str) -> None:
+def write(folder: Place, name: str) -> None:
     """Note the file that the ledger in this folder ends with; InvalidInput where it cannot be."""
-    local.write_durably(_place(folder), name.encode())
+    _place(folder).replace(name.encode(), durable=True)
 
 
-def _place(folder: Path) -> Path:
-    return folder.parent.with_name("ledger_ends") / folder.name
+def _place(folder: Place) -> Place:
+    return folder.parent.parent / "ledger_ends" / folder.name

@@ -6,10 +6,9 @@ after.
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store import local
+from quota_ops.store.place import Place
 
 MOST_ATTEMPTS = 1000
 """How often a writer tries to be first: far more than there are writers at once."""
@@ -33,32 +32,31 @@ def is_file_name(name: str, kind: str) -> bool:
     return bool(_NAME.fullmatch(name)) and name.endswith(f".{kind}")
 
 
-def numbers(folder: Path, kind: str) -> list[int]:
+def numbers(folder: Place, kind: str) -> list[int]:
     """The numbers whose files are there, in order; none where there is no folder.
 
     A copy that somebody laid beside them under another name does not count. Raises InvalidInput
-    as `artefact.list_names` does.
+    as `Place.list` does.
     """
-    names = local.list_names(folder)
-    found = (_NAME.fullmatch(name) for name in names if name.endswith(f".{kind}"))
+    found = (_NAME.fullmatch(name) for name in folder.list() if name.endswith(f".{kind}"))
     return sorted(int(name[1]) for name in found if name)
 
 
 def create_next(
-    place_of: Callable[[int], Path], content_of: Callable[[int], bytes], first: int = 1
+    place_of: Callable[[int], Place], content_of: Callable[[int], bytes], first: int = 1
 ) -> int:
     """Create the file of the first free number from `first` on, and return that number.
 
-    Raises InvalidInput as `artefact.create` does, and when none of many numbers can be created.
+    Raises InvalidInput as `Place.create` does, and when none of many numbers can be created.
     """
     for number in range(first, first + MOST_ATTEMPTS):
         place = place_of(number)
-        if not local.exists(place) and local.create(place, content_of(number)):
+        if not place.exists() and place.create(content_of(number)):
             return number
     raise refused_create(place_of(first))
 
 
-def refused_create(place: Path) -> InvalidInput:
+def refused_create(place: Place) -> InvalidInput:
     """The error of a place that reports every new file as one that exists already."""
     return InvalidInput(
         f"{place.parent} took no new file in {MOST_ATTEMPTS:,} attempts, from {place.name} on",

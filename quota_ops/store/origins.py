@@ -83,10 +83,10 @@ def find_origins(folder: RunFolder, rows: Sequence[Difference]) -> dict[Key, Ori
 
 def _earlier(folder: RunFolder) -> list[RunFolder]:
     """The other runs of the cluster's name among the newest of the store, the newest first."""
-    store, cluster = store_of(folder.path), folder.path.parent
-    names = newest_runs(store.sequence, LOOKED_AT)
-    paths = (cluster.parent / one for one in names)
-    return [RunFolder(one) for one in paths if one.parent == cluster and one != folder.path]
+    cluster, run = folder.place.parent, folder.place.name
+    runs = newest_runs(store_of(folder.place).sequence, LOOKED_AT)
+    names = (name for of, _, name in (one.partition("/") for one in runs) if of == cluster.name)
+    return [RunFolder(cluster / name) for name in names if name != run]
 
 
 def _is_of(run: RunFolder, cluster_id: str) -> bool:

@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +9,7 @@ import pyarrow.parquet as pq
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import COUNT, FLAG, NUMBER, TEXT, Table
-from quota_ops.store import local
+from quota_ops.store.place import Place
 
 # Arrow's own pool keeps what a stage is done with: 45 MB of a plan of 10,000 entities.
 pa.set_memory_pool(pa.system_memory_pool())
@@ -122,13 +121,13 @@ def check_columns(table: Table, found: Mapping[str, str], place: str = "") -> No
         )
 
 
-def columns(place: Path) -> dict[str, str]:
+def columns(place: Place) -> dict[str, str]:
     """Column names and Arrow type names of a Parquet file, without reading its rows.
 
     Raises FileNotFoundError, or InvalidInput when it is no Parquet file.
     """
     try:
-        with local.open_file(place) as file:
+        with place.open() as file:
             schema = pq.read_schema(file)
     except FileNotFoundError:
         raise
@@ -137,12 +136,12 @@ def columns(place: Path) -> dict[str, str]:
     return {field.name: str(field.type) for field in schema}
 
 
-def check_cluster(place: Path, cluster: str) -> None:
+def check_cluster(place: Place, cluster: str) -> None:
     """Raise InvalidInput when a Parquet file of one of our tables has rows of another cluster.
 
     They would read as if everything were gone from this one.
     """
-    with local.open_file(place) as opened:
+    with place.open() as opened:
         file = pq.ParquetFile(opened, read_dictionary=["cluster"], pre_buffer=False)
         chunks = file.read(columns=["cluster"], use_threads=False)["cluster"].chunks
     if others := {one for chunk in chunks for one in chunk.dictionary.to_pylist()} - {cluster}:

@@ -11,16 +11,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.report import StageStatus
-from quota_ops.store import claims, ledger, local
+from quota_ops.store import claims, ledger
 from quota_ops.store.history import PRUNED, past_run
 from quota_ops.store.ledger_end import KIND
 from quota_ops.store.numbered_files import file_name, numbers
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import (
     ABOUT,
     ADOPTED,
@@ -41,11 +41,11 @@ class Expired:
     what: str
     """`run`, `overview`, `ledger` or `claim`."""
     cluster: str
-    path: Path
+    place: Place
     size: int
     stays: bool
     """Whether its folder stays with the records of how it ended, and the rest goes."""
-    unknown: tuple[Path, ...] = ()
+    unknown: tuple[Place, ...] = ()
     """Files and folders in it that no run recorded; they stay."""
 
 
@@ -92,11 +92,11 @@ def remove(expired: Iterable[Expired], now: datetime) -> tuple[str, ...]:
     for one in expired:
         try:
             if one.stays and one.what == "run":
-                folder, run = RunFolder(one.path), past_run(one.path).as_json()
+                folder, run = RunFolder(one.place), past_run(one.place).as_json()
                 folder.write_json(PRUNED, {"at": iso_utc(now)} | {name: run[name] for name in ENDS})
             _remove(one)
         except (OSError, InvalidInput) as error:
-            failures.append(f"{one.path}: {getattr(error, 'strerror', None) or error}")
+            failures.append(f"{one.place}: {getattr(error, 'strerror', None) or error}")
     return tuple(failures)
 
 
@@ -110,66 +110,64 @@ def refuse_pruned(folder: RunFolder) -> None:
     if folder.has(PRUNED):
         at = folder.read_as(PRUNED, lambda told: typed(told["at"], str))
         raise InvalidInput(
-            f"run {folder.path.name} was pruned at {at}: its plan, tables and report are gone",
-            f"How it ended: quota-ops runs, and the records end-*.json in {folder.path}.",
+            f"run {folder.place.name} was pruned at {at}: its plan, tables and report are gone",
+            f"How it ended: quota-ops runs, and the records end-*.json in {folder.place}.",
         )
 
 
 def _expired_runs(store: RunStore, before: datetime) -> Iterator[Expired]:
     unsettled = _unsettled_runs(store)
     by_cluster: dict[str, list[RunFolder]] = {}
-    for path in store.runs():
-        by_cluster.setdefault(path.parent.name, []).append(RunFolder(path))
+    for run in store.runs():
+        by_cluster.setdefault(run.parent.name, []).append(RunFolder(run))
     for cluster, folders in sorted(by_cluster.items()):
         verified = [one for one in folders if _is_verified(one)]
         last = max(verified, key=_order, default=None)
         for folder in folders:
-            kept = folder == last or folder.path.name in unsettled
+            kept = folder == last or folder.place.name in unsettled
             if kept or not _began_before(folder, before):
                 continue
-            has_ended = any(name.startswith(_END) for name in local.list_names(folder.path))
-            yield from _expired_folder("run", cluster, folder.path, stays=has_ended)
+            has_ended = any(name.startswith(_END) for name in folder.place.list(after=_END))
+            yield from _expired_folder("run", cluster, folder.place, stays=has_ended)
 
 
-def _expired_folder(what: str, cluster: str, path: Path, *, stays: bool) -> Iterator[Expired]:
+def _expired_folder(what: str, cluster: str, place: Place, *, stays: bool) -> Iterator[Expired]:
     """The folder, unless nothing of it is removed; it stays where it has unknown files as well."""
-    recorded, unknown = _split_files(path)
+    recorded, unknown = _split_files(place)
     stays = stays or bool(unknown)
-    removable = _without_records(path, recorded) if stays else recorded
-    if size := sum(map(local.size_of, removable)):
-        yield Expired(what, cluster, path, size, stays, tuple(unknown))
+    removable = _without_records(place, recorded) if stays else recorded
+    if size := sum(one.size() for one in removable):
+        yield Expired(what, cluster, place, size, stays, tuple(unknown))
 
 
-def _split_files(folder: Path) -> tuple[list[Path], list[Path]]:
+def _split_files(folder: Place) -> tuple[list[Place], list[Place]]:
     """The files that a run recorded in its folder, and everything else that lies there."""
     recorded, unknown = [], []
-    for name in sorted(local.list_names(folder)):
-        path = folder / name
-        if path.is_symlink():
-            unknown.append(path)
-        elif _is_attempt(path) and path.is_dir():
-            of_attempt, beside = _split_files(path)
+    for name, is_folder, is_own in folder.entries():
+        place = folder / name
+        if is_own and is_folder and _is_attempt(place):
+            of_attempt, beside = _split_files(place)
             recorded += of_attempt
             unknown += beside
-        elif is_recorded(name) and path.is_file():
-            recorded.append(path)
+        elif is_own and not is_folder and is_recorded(name):
+            recorded.append(place)
         else:
-            unknown.append(path)
+            unknown.append(place)
     return recorded, unknown
 
 
-def _without_records(run: Path, recorded: Iterable[Path]) -> list[Path]:
+def _without_records(run: Place, recorded: Iterable[Place]) -> list[Place]:
     """What goes of a folder that stays."""
     return [
-        path
-        for path in recorded
-        if path.parent != run or not (path.name in _RECORDS or path.name.startswith(_END))
+        one
+        for one in recorded
+        if one.parent != run or not (one.name in _RECORDS or one.name.startswith(_END))
     ]
 
 
 def _expired_overviews(store: RunStore, before: datetime) -> Iterator[Expired]:
     folder = store.overviews
-    for name in sorted(local.list_names(folder)):
+    for name in folder.list():
         if _began_before(RunFolder(folder / name), before):
             yield from _expired_folder("overview", "", folder / name, stays=False)
 
@@ -177,16 +175,16 @@ def _expired_overviews(store: RunStore, before: datetime) -> Iterator[Expired]:
 def _expired_ledger_files(store: RunStore) -> Iterator[Expired]:
     for folder in store.ledgers():
         for number in numbers(folder, KIND)[:-LEDGER_FILES]:
-            path = folder / file_name(number, KIND)
-            yield Expired("ledger", folder.name, path, local.size_of(path), stays=False)
+            place = folder / file_name(number, KIND)
+            yield Expired("ledger", folder.name, place, place.size(), stays=False)
 
 
 def _expired_claims(store: RunStore) -> Iterator[Expired]:
     for ledger_folder in store.ledgers():
         folder = claims.folder_of(ledger_folder)
         for number in numbers(folder, claims.KIND)[:-LEDGER_FILES]:
-            path = folder / file_name(number, claims.KIND)
-            yield Expired("claim", folder.name, path, local.size_of(path), stays=False)
+            place = folder / file_name(number, claims.KIND)
+            yield Expired("claim", folder.name, place, place.size(), stays=False)
 
 
 def _unsettled_runs(store: RunStore) -> frozenset[str]:
@@ -205,9 +203,9 @@ def _is_verified(folder: RunFolder) -> bool:
 def _order(folder: RunFolder) -> tuple[int, str]:
     """The order of runs in their store: by the numbers that they took, older ones by name."""
     try:
-        return folder.about()["sequence"] or 0, folder.path.name
+        return folder.about()["sequence"] or 0, folder.place.name
     except InvalidInput:
-        return 0, folder.path.name
+        return 0, folder.place.name
 
 
 def _began_before(folder: RunFolder, moment: datetime) -> bool:
@@ -221,19 +219,19 @@ def _began_before(folder: RunFolder, moment: datetime) -> bool:
 
 def _remove(one: Expired) -> None:
     if one.what not in {"run", "overview"}:
-        one.path.unlink(missing_ok=True)
+        one.place.delete()
         return
-    recorded, _ = _split_files(one.path)
-    removable = _without_records(one.path, recorded) if one.stays else recorded
+    recorded, _ = _split_files(one.place)
+    removable = _without_records(one.place, recorded) if one.stays else recorded
     # run.json is last: without it nobody knows the age of what is left when this is stopped.
-    for path in sorted(removable, key=lambda path: path.name == ABOUT):
-        path.unlink(missing_ok=True)
-    for attempt in filter(_is_attempt, one.path.iterdir()):
+    for place in sorted(removable, key=lambda place: place.name == ABOUT):
+        place.delete()
+    for attempt in filter(_is_attempt, one.place.folders()):
         with suppress(OSError):  # somebody's file is in it
-            attempt.rmdir()
+            attempt.delete_folder()
     if not one.stays:
-        one.path.rmdir()
+        one.place.delete_folder()
 
 
-def _is_attempt(path: Path) -> bool:
-    return bool(_ATTEMPT.fullmatch(path.name))
+def _is_attempt(place: Place) -> bool:
+    return bool(_ATTEMPT.fullmatch(place.name))

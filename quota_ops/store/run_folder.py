@@ -4,7 +4,6 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from time import monotonic
 from typing import Any, Self
 from uuid import uuid4
@@ -28,6 +27,7 @@ from quota_ops.store import parquet, run_numbers
 from quota_ops.store.artefacts import ArtefactFolder
 from quota_ops.store.json_text import json_text
 from quota_ops.store.ledger_end import doubt
+from quota_ops.store.place import Place
 from quota_ops.store.run_json import (
     about_from_json,
     checked_from_json,
@@ -83,15 +83,15 @@ class RunFolder(ArtefactFolder):
     """One run's artefacts."""
 
     @classmethod
-    def start(cls, path: Path, *, cluster: str, commit: str | None, anew: bool = False) -> Self:
+    def start(cls, place: Place, *, cluster: str, commit: str | None, anew: bool = False) -> Self:
         """Say in run.json what run this is, unless an earlier attempt that goes on has said it.
 
         A `commit` is one that was given; check finds out any other. The run takes the next number
         of its run store. Raises InvalidInput where it lies in none.
         """
-        folder = cls(path)
+        folder = cls(place)
         if anew or not folder.has(ABOUT):
-            about = {"run": path.name, "cluster": cluster, "started": iso_utc()}
+            about = {"run": place.name, "cluster": cluster, "started": iso_utc()}
             folder._number(about | provenance_json(Provenance.given(commit)))
         return folder
 
@@ -100,9 +100,9 @@ class RunFolder(ArtefactFolder):
         self._number(self.read_json(ABOUT), above)
 
     def _number(self, about: Mapping[str, Any], above: int = 0) -> None:
-        run = f"{self.path.parent.name}/{self.path.name}"
+        run = f"{self.place.parent.name}/{self.place.name}"
         content = json_text({"run": run, "at": iso_utc(), "nonce": uuid4().hex}).encode()
-        number = run_numbers.take_number(store_of(self.path).sequence, content, above)
+        number = run_numbers.take_number(store_of(self.place).sequence, content, above)
         self.write_json(ABOUT, {**about, "sequence": number})
 
     def note_commit(self, provenance: Provenance) -> None:
@@ -182,7 +182,7 @@ class RunFolder(ArtefactFolder):
             columns["action"] = [_ACTIONS.get(one) or Action(one) for one in columns["action"]]
             return tuple(map(Difference._make, zip(*columns.values(), strict=True)))
         except ValueError as error:
-            raise InvalidInput(f"{self.path / DIFFERENCES.file} is damaged: {error}") from error
+            raise InvalidInput(f"{self.place / DIFFERENCES.file} is damaged: {error}") from error
 
     def batches(self) -> dict[int, tuple[BatchRow, ...]]:
         """The rows of BATCHES by the number of their batch, in order."""

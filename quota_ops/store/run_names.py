@@ -2,27 +2,27 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from quota_ops.model.alteration import altered_keys
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Status
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ABOUT, ALTER, APPLIED, RunFolder, batch_file
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.run_store import RunStore, open_place
 
 LAST = "last"
 _MAY_HAVE_WRITTEN = {Status.ACCEPTED, Status.UNKNOWN}
 
 
 def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFolder:
-    """The run that a person means: `last`, a path, or a name or the part of one that no other has.
+    """The run that a person means: `last`, an address, or a name or a part that no other has.
 
     CLUSTER/ before it looks among that cluster's runs alone. With `last_write`, `last` is the last
     run that wrote to a cluster. Raises InvalidInput when there is no such run, or more than one.
     """
-    with suppress(OSError):  # a text may be too long for a path
-        if (path := Path(wanted)).joinpath(ABOUT).exists():
-            return RunFolder(path.absolute())
+    with suppress(InvalidInput):  # a text may be too long for a path
+        if (named := RunFolder(open_place(wanted))).has(ABOUT):
+            return named
     cluster, _, name = wanted.strip("/").rpartition("/")
     paths = store.runs(cluster or None)
     if name == LAST and paths:
@@ -49,18 +49,18 @@ def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFo
     )
 
 
-def latest_first(paths: Sequence[Path]) -> list[Path]:
+def latest_first(paths: Sequence[Place]) -> list[Place]:
     """Order runs by their numbers; those from before there were numbers come last, by name."""
     return sorted(paths, key=lambda path: (_number(path), path.name), reverse=True)
 
 
-def _number(path: Path) -> int:
+def _number(path: Place) -> int:
     with suppress(InvalidInput):
         return RunFolder(path).about()["sequence"] or 0
     return 0
 
 
-def _has_written(path: Path) -> bool:
+def _has_written(path: Place) -> bool:
     """Whether a run changed its cluster, or may have; what is damaged may have."""
     folder = RunFolder(path)
     if not folder.has(APPLIED):

@@ -2,10 +2,9 @@
 
 import json
 from contextlib import suppress
-from pathlib import Path
 
-from quota_ops.store import local
 from quota_ops.store.numbered_files import LAST, create_next, file_name, numbers
+from quota_ops.store.place import Place
 
 _KIND = "json"
 _GROUPS = "runs"
@@ -13,7 +12,7 @@ _EACH = 1000
 """Numbers in a folder, so that a store of many runs is listed as fast as one of few."""
 
 
-def take_number(folder: Path, content: bytes, above: int = 0) -> int:
+def take_number(folder: Place, content: bytes, above: int = 0) -> int:
     """Create the file of the next number, larger than each that was taken and than `above`.
 
     Two runs never take the same one. Raises InvalidInput when the folder cannot be written.
@@ -25,7 +24,7 @@ def take_number(folder: Path, content: bytes, above: int = 0) -> int:
     )
 
 
-def last_number(folder: Path) -> int:
+def last_number(folder: Place) -> int:
     """The largest number that was taken; 0 when none was."""
     groups = [one for one in numbers(folder, _GROUPS) if one <= LAST // _EACH]
     if not groups:
@@ -34,7 +33,7 @@ def last_number(folder: Path) -> int:
     return max(taken, default=groups[-1] * _EACH - 1)
 
 
-def newest_runs(folder: Path, most: int) -> list[str]:
+def newest_runs(folder: Place, most: int) -> list[str]:
     """The runs, as CLUSTER/RUN, that took the last `most` numbers, the newest first, each once.
 
     A number whose file is gone or damaged is passed over.
@@ -43,9 +42,9 @@ def newest_runs(folder: Path, most: int) -> list[str]:
     runs: dict[str, None] = {}
     for number in range(last, max(last - most, 0), -1):
         with suppress(OSError, RecursionError, ValueError, KeyError, TypeError):
-            runs[str(json.loads(local.read(_place(folder, number)))["run"])] = None
+            runs[str(json.loads(_place(folder, number).read())["run"])] = None
     return list(runs)
 
 
-def _place(folder: Path, number: int) -> Path:
+def _place(folder: Place, number: int) -> Place:
     return folder / file_name(number // _EACH, _GROUPS) / file_name(number, _KIND)

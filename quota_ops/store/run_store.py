@@ -16,11 +16,12 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path
+from os import PathLike
 from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store import local
+from quota_ops.store.local import LocalStore, find_key
+from quota_ops.store.place import Place
 
 ENVIRONMENT = "QUOTA_OPS_RUN_STORE"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.+-]+")
@@ -31,80 +32,83 @@ _LONGEST_NAME = 150
 class RunStore:
     """A folder for runs and ledgers; private to whom it belongs."""
 
-    root: Path
+    root: Place
 
-    def new_run(self, cluster: str, run: str | None = None) -> Path:
+    def new_run(self, cluster: str, run: str | None = None) -> Place:
         """Make the folder of a run; given the name of an earlier one, that run's folder again.
 
         `run` may be any text, such as Airflow's run id: see `safe_name`.
         """
         folder = self.runs_of(cluster) / (safe_name(run) if run else _run_name())
         try:
-            local.make_folder(folder)
-        except OSError as error:
-            if Path(error.filename).is_relative_to(self.root / "runs"):
-                raise InvalidInput(
-                    f"{folder} cannot be written: {error.strerror}", local.remedy(error)
-                ) from error
+            self.root.prepare()
+        except InvalidInput as error:
             raise InvalidInput(
-                f"the run store {self.root} cannot be written: {error.strerror}",
+                f"the run store {error.message}",
                 f"By --run-store or {ENVIRONMENT}, name the folder that all runs use.",
             ) from error
+        folder.prepare()
         return folder
 
-    def runs_of(self, cluster: str) -> Path:
+    def runs_of(self, cluster: str) -> Place:
         """The folder of a cluster's runs."""
         return self.root / "runs" / safe_name(cluster)
 
-    def runs(self, cluster: str | None = None) -> tuple[Path, ...]:
-        """The folders of all runs, or of one cluster's, in no order.
+    def runs(self, cluster: str | None = None) -> tuple[Place, ...]:
+        """The folders of all runs, or of one cluster's, by cluster and name.
 
         Raises InvalidInput when the store has no run of that cluster, or cannot be listed.
         """
-        root = self.root / "runs"
-        there = sorted(local.list_names(root))
-        clusters = there if cluster is None else {*there} & {safe_name(cluster)}
-        folders = (root / folder for folder in clusters if local.is_folder(root / folder))
-        places = (folder / name for folder in folders for name in local.list_names(folder))
-        found = tuple(filter(local.is_folder, places))
+        clusters = (self.root / "runs").folders()
+        wanted = None if cluster is None else safe_name(cluster)
+        found = [run for one in clusters if wanted in {None, one.name} for run in one.folders()]
         if cluster and not found:
+            names = ", ".join(one.name for one in clusters)
             raise InvalidInput(
                 f"the run store {self.root} has no run of a cluster {cluster!r}",
-                f"It has runs of: {', '.join(there) or 'none'}.",
+                f"It has runs of: {names or 'none'}.",
             )
-        return found
+        return tuple(found)
 
     @property
-    def sequence(self) -> Path:
+    def sequence(self) -> Place:
         """The folder of the numbers that runs have taken."""
         return self.root / "sequence"
 
     @property
-    def overviews(self) -> Path:
+    def overviews(self) -> Place:
         """The folder of the overviews that drift runs leave, of all clusters."""
         return self.root / "fleet"
 
-    def overview(self, run: str) -> Path:
+    def overview(self, run: str) -> Place:
         """The folder of a drift run's overview of all clusters; `run` as `new_run` takes it."""
         return self.overviews / safe_name(run)
 
-    def ledgers(self) -> tuple[Path, ...]:
+    def ledgers(self) -> tuple[Place, ...]:
         """The folders of all ledgers; InvalidInput when they cannot be listed."""
-        root = self.root / "ledger"
-        places = (root / name for name in sorted(local.list_names(root)))
-        return tuple(filter(local.is_folder, places))
+        return (self.root / "ledger").folders()
 
-    def ledger(self, cluster_id: str) -> Path:
+    def ledger(self, cluster_id: str) -> Place:
         """The folder of a cluster's ledger."""
         return self.root / "ledger" / safe_name(cluster_id)
 
-    def approvals(self, cluster_id: str) -> Path:
+    def approvals(self, cluster_id: str) -> Place:
         """The folder of what people said of a cluster's plans."""
         return self.root / "approvals" / safe_name(cluster_id)
 
-    def holds(self, cluster_id: str) -> Path:
+    def holds(self, cluster_id: str) -> Place:
         """The folder of a cluster's holds."""
         return self.root / "holds" / safe_name(cluster_id)
+
+
+def open_place(address: str | PathLike[str]) -> Place:
+    """Return the place of an address: a local path, from the root, from here or from `~`."""
+    return Place(LocalStore(), find_key(address))
+
+
+def named_store(place: str | None = None) -> str | None:
+    """The address that an option or else the environment gives; None where neither does."""
+    return place or os.environ.get(ENVIRONMENT) or None
 
 
 def find_run_store(place: str | None = None) -> RunStore:
@@ -113,14 +117,17 @@ def find_run_store(place: str | None = None) -> RunStore:
     Raises InvalidInput for a place inside a Git checkout, where a clean-up could take it away, and
     for an address, which would be made a folder of that name.
     """
-    named = place or os.environ.get(ENVIRONMENT)
+    named = named_store(place)
     if named and "://" in named:
         raise InvalidInput(
             f"the run store {named} is an address",
             f"Give a local folder, by --run-store or {ENVIRONMENT}: object stores are not offered.",
         )
-    root = Path(named).expanduser().absolute() if named else _usual()
-    if checkout := _checkout(root):
+    return _open_store(open_place(named or _usual()))
+
+
+def _open_store(root: Place) -> RunStore:
+    if checkout := root.find_checkout():
         raise InvalidInput(
             f"the run store {root} lies inside the Git checkout {checkout}",
             "Runs and ledgers must outlive a checkout: give a folder elsewhere, "
@@ -129,19 +136,19 @@ def find_run_store(place: str | None = None) -> RunStore:
     return RunStore(root)
 
 
-def store_of(run: Path, named: str | None = None) -> RunStore:
+def store_of(run: Place, named: str | None = None) -> RunStore:
     """The run store that a run's folder lies in, whose ledger, approvals and holds are the run's.
 
     Raises InvalidInput when it lies in none, as a copy does, or in another one than `named`.
     """
-    runs = Path(os.path.normpath(run.absolute())).parent.parent
+    runs = run.parent.parent
     if runs.name != "runs":
         raise InvalidInput(
             f"{run} lies in no run store, where the ledger, approvals and holds of its run are",
             "Name the run as `quota-ops runs` lists it; a copy can be read by quota-ops show.",
         )
-    store = find_run_store(str(runs.parent))
-    if named and (other := find_run_store(named)).root.resolve() != store.root.resolve():
+    store = _open_store(runs.parent)
+    if named and (other := find_run_store(named)).root.resolved() != store.root.resolved():
         raise InvalidInput(
             f"{run} lies in the run store {store.root}, and --run-store names {other.root}",
             "Leave out --run-store.",
@@ -149,15 +156,10 @@ def store_of(run: Path, named: str | None = None) -> RunStore:
     return store
 
 
-def _usual() -> Path:
+def _usual() -> PathLike[str]:
     from platformdirs import user_state_path  # noqa: PLC0415 - only where no place was named
 
     return user_state_path("quota-ops") / "store"
-
-
-def _checkout(root: Path) -> Path | None:
-    real = root.resolve()
-    return next((one for one in (real, *real.parents) if local.exists(one / ".git")), None)
 
 
 def safe_name(name: str) -> str:

@@ -1,7 +1,6 @@
 """Whether another commit was applied since a run began, or a run that began later writes too."""
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -15,6 +14,7 @@ from quota_ops.store import claims
 from quota_ops.store.claims import Claim
 from quota_ops.store.ledger import Ledger, applied, last, read
 from quota_ops.store.parquet import to_rows
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ROLLBACK, RunFolder
 from quota_ops.store.run_json import typed
 from quota_ops.store.run_numbers import last_number
@@ -24,7 +24,7 @@ BEGAN = "began.json"
 """A run's commit, and which was the last applied one when the run first began at it."""
 
 
-def note_beginning(folder: RunFolder, ledger_folder: Path) -> None:
+def note_beginning(folder: RunFolder, ledger_folder: Place) -> None:
     """Leave began.json, unless the run began at its commit before: then it takes a new number.
 
     Raises InvalidInput as `ledger.last` does.
@@ -45,7 +45,7 @@ def overtaken_by(folder: RunFolder, commits: tuple[str, ...]) -> str | None:
     return commits[-1]
 
 
-def refuse_if_overtaken(folder: RunFolder, ledger_folder: Path) -> None:
+def refuse_if_overtaken(folder: RunFolder, ledger_folder: Place) -> None:
     """Raise Refused when a run's plan may no longer be written: its ledger is lost, or it is late.
 
     Raises InvalidInput as `ledger.read` does.
@@ -56,7 +56,7 @@ def refuse_if_overtaken(folder: RunFolder, ledger_folder: Path) -> None:
         raise Refused(why, "Nothing was written. Make a new plan.")
 
 
-def why_lost(folder: RunFolder, known: Ledger, ledger_folder: Path) -> str | None:
+def why_lost(folder: RunFolder, known: Ledger, ledger_folder: Place) -> str | None:
     """Why the ledger is not the one that a run's plan was made from, or one after it.
 
     One that ends before that file was lost, or is an older copy.
@@ -67,13 +67,13 @@ def why_lost(folder: RunFolder, known: Ledger, ledger_folder: Path) -> str | Non
     return f"the ledger that this plan was made from, {began}, is gone from {ledger_folder}"
 
 
-def claim(folder: RunFolder, ledger_folder: Path) -> None:
+def claim(folder: RunFolder, ledger_folder: Place) -> None:
     """Let earlier runs see that this one applies, also where it finds nothing to change."""
     if number := folder.about()["sequence"]:
         claims.create(ledger_folder, number, _claim_of(folder))
 
 
-def why_overtaken(folder: RunFolder, known: Ledger, ledger_folder: Path) -> str | None:
+def why_overtaken(folder: RunFolder, known: Ledger, ledger_folder: Place) -> str | None:
     """Which commit was applied since a run's plan was made, or which later run applies too.
 
     Of two runs, the one with the larger number began later. What an earlier run applies meanwhile
@@ -90,7 +90,7 @@ def why_overtaken(folder: RunFolder, known: Ledger, ledger_folder: Path) -> str 
     return why or (_why_claimed(folder, number, ledger_folder) if number else None)
 
 
-def _why_claimed(folder: RunFolder, number: int, ledger_folder: Path) -> str | None:
+def _why_claimed(folder: RunFolder, number: int, ledger_folder: Place) -> str | None:
     """Which later run, the last of all, has begun to apply another commit or other values.
 
     None overtakes a rollback: what it confirms is the very state that the rollback undoes.
@@ -135,7 +135,7 @@ def take_number_above(folder: RunFolder, table: pa.Table, claimed: int) -> None:
     """
     noted = filter(None, table["sequence"].to_pylist())
     known = max(claimed, *noted, 0)
-    if known > last_number(store_of(folder.path).sequence):
+    if known > last_number(store_of(folder.place).sequence):
         folder.take_next_number(above=known)
 
 

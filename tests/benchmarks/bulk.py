@@ -18,7 +18,8 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER
 from quota_ops.sql.job import diff_runs
 from quota_ops.sql.spark import SparkEngine, local_session
-from quota_ops.store import local, parquet
+from quota_ops.store import parquet
+from quota_ops.store.run_store import open_place
 
 BATCH = 2_500
 
@@ -86,10 +87,10 @@ def empty(broker: RunningBroker) -> None:
 def spark_diff_seconds(folder: Path, rows: int, runs: int) -> list[float]:
     """Seconds of a diff of so many rows on a session that is warm; 1 % of the rows differ."""
     _sides(folder, rows)
-    with local_session([folder]) as spark:
+    with local_session([open_place(folder)]) as spark:
         engine = SparkEngine(spark)
-        diff_runs(engine, [folder])
-        return [_seconds(lambda: diff_runs(engine, [folder])) for _ in range(runs)]
+        diff_runs(engine, [open_place(folder)])
+        return [_seconds(lambda: diff_runs(engine, [open_place(folder)])) for _ in range(runs)]
 
 
 def _sides(folder: Path, rows: int) -> None:
@@ -109,7 +110,7 @@ def _sides(folder: Path, rows: int) -> None:
         (CLUSTERS, [("bench", "repair", False, "", "")]),
     ):
         content = parquet.to_bytes(table, parquet.from_rows(table, values))
-        local.write(folder / table.file, content)
+        (folder / table.file).write_bytes(content)
 
 
 def peak_pss(command: Sequence[str], environment: Mapping[str, str]) -> float:

@@ -18,6 +18,7 @@ from quota_ops.runs.chain import run_stages
 from quota_ops.stages.report import end_record
 from quota_ops.store.run_folder import RunFolder
 from tests.lab import Lab
+from tests.places import on_disk
 
 KEY = "producer_byte_rate"
 END = "end-0001.json"
@@ -68,11 +69,11 @@ def test_every_end_is_kept(lab: Lab) -> None:
     """A run that is reported again ends again; what was kept before stays as it was."""
     lab.desire({"user=a": {KEY: 1.0}})
     run = lab.run("reconcile")
-    before = (run.path / END).read_bytes()
+    before = (on_disk(run) / END).read_bytes()
 
     run_stages(lab.resume(run), ("report",))
 
-    assert (run.path / END).read_bytes() == before
+    assert (on_disk(run) / END).read_bytes() == before
     assert [run.read_json(f"end-000{at}.json")["end"] for at in (1, 2)] == [1, 2]
     assert not run.has("audit.json")
 
@@ -104,7 +105,7 @@ def test_a_topic_that_is_out_of_reach(
     assert why in said
     assert "\n" not in said, "reports would show a line end as an escape"
     for page in ("report.txt", "report.html", "report.md"):
-        assert "misses the end of this run" in (run.path / page).read_text()
+        assert "misses the end of this run" in (on_disk(run) / page).read_text()
 
 
 def test_files_are_private(lab: Lab) -> None:
@@ -112,7 +113,7 @@ def test_files_are_private(lab: Lab) -> None:
     lab.desire({"user=a": {KEY: 1.0}})
     run: RunFolder = lab.run("reconcile")
 
-    assert run.path.stat().st_mode & 0o077 == 0
+    assert on_disk(run).stat().st_mode & 0o077 == 0
 
 
 def test_a_topic_takes_what_has_no_report(lab: Lab, topic: str) -> None:
@@ -130,7 +131,7 @@ def test_a_topic_takes_what_has_no_report(lab: Lab, topic: str) -> None:
         assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
 
     folders = sorted(
-        (lab.store.root / "runs" / "demo").iterdir(), key=lambda one: one.stat().st_ctime
+        on_disk(lab.store.root / "runs" / "demo").iterdir(), key=lambda one: one.stat().st_ctime
     )
     kept = [json.loads((folder / END).read_text("utf-8")) for folder in folders]
     assert consumed(lab, topic, 4) == [(lab.cluster.cluster_id, one) for one in kept]
@@ -169,7 +170,7 @@ def test_an_alter_that_the_topic_misses(lab: Lab) -> None:
     assert ran.returncode == 0
     assert ran.stderr.startswith("the audit topic audit misses the end of this run: there is no ")
     lab.wait_for({"user=a": {KEY: 1.0}})
-    (folder,) = (lab.store.root / "runs" / "demo").iterdir()
+    (folder,) = on_disk(lab.store.root / "runs" / "demo").iterdir()
     assert json.loads((folder / END).read_text("utf-8"))["verb"] == "alter"
 
 
@@ -189,8 +190,8 @@ def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
         said = (ended.returncode, ended.stderr)
         assert said == (120, b"quota-ops: cannot print: No space left on device\n")
         lab.wait_for({"user=a": {KEY: value}})
-    hold.parent.mkdir(parents=True)
-    hold.write_text("{")
+    on_disk(hold.parent).mkdir(parents=True)
+    on_disk(hold).write_text("{")
     altered = lab.call("alter", "demo", "--names", "user=a", "--add", f"{KEY}=3")
 
     assert (altered.returncode, altered.stderr) == (0, "")
@@ -198,7 +199,7 @@ def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
         "The desired state or a hold has problems, so nobody knows what Git says; see check."
     )
     lab.wait_for({"user=a": {KEY: 3.0}})
-    runs = (lab.store.root / "runs" / "demo").iterdir()
+    runs = on_disk(lab.store.root / "runs" / "demo").iterdir()
     ends = [json.loads((one / END).read_text("utf-8"))["changes"] for one in runs]
     assert [(len(one), one[0]["outcome"]) for one in ends].count((1, "accepted")) == 3
     assert len(ends) == 4

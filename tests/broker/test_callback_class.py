@@ -13,6 +13,7 @@ from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id
 from quota_ops.lab.kafka.jars import kafka_jars
 from quota_ops.sql.java import find_java
 from tests.lab import Lab, open_lab
+from tests.places import on_disk
 
 NO_LIMITS = Path(__file__).with_name("NoLimits.java")
 WORDS = (
@@ -51,7 +52,7 @@ def test_a_plan_and_a_report_say_so(lab: Lab) -> None:
     lab.call("report", "demo")
 
     assert [screen.splitlines().count(WORDS) for screen in screens] == [1, 1]
-    reports = sorted(lab.store.root.glob("runs/demo/*/report.*"))
+    reports = sorted(on_disk(lab.store.root).glob("runs/demo/*/report.*"))
     assert [path.suffix for path in reports] == [".html", ".json", ".md", ".txt"]
     for path in reports:
         assert "client.quota.callback.class is" in path.read_text("utf-8")

@@ -8,6 +8,7 @@ import pytest
 from quota_ops.runs.chain import CHAINS, run_stages
 from tests.broker.stage_runs import KEY
 from tests.lab import Lab
+from tests.places import on_disk
 
 BOB, WANTED = "user=bob", {"user=bob": {KEY: 5.0}}
 COMMANDS = {
@@ -24,7 +25,7 @@ def test_it_names_the_run(lab: Lab, verb: str) -> None:
     lab.desire(WANTED)
     beside = Beside(lab, COMMANDS[verb])
     run = lab.start(connect=lambda: beside)
-    name = f"demo/{run.folder.path.name}"
+    name = f"demo/{on_disk(run.folder).name}"
 
     run_stages(run, CHAINS["reconcile"])
 

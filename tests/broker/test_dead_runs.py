@@ -18,6 +18,7 @@ from tests.broker.killing import die_in_request
 from tests.broker.stage_runs import KEY, outcomes
 from tests.broker.test_stages_killed import ALLOW, PROCESSES
 from tests.lab import Lab
+from tests.places import on_disk
 from tests.writing import settle
 
 OTHER = "consumer_byte_rate"
@@ -45,7 +46,7 @@ def begin(lab: Lab) -> None:
 
 def shown(lab: Lab, run: RunFolder) -> Any:
     """What `show` tells of a run, as JSON."""
-    ended = lab.call("show", str(run.path), "--format", "json")
+    ended = lab.call("show", str(on_disk(run)), "--format", "json")
     assert (ended.returncode, ended.stderr) == (0, "")
     return json.loads(ended.stdout)
 
@@ -58,7 +59,7 @@ def counted(report: Any) -> Counter[str]:
 def listed(lab: Lab, run: RunFolder) -> tuple[str, int]:
     """What `runs` says that a run came to, and how many keys it changed."""
     told = json.loads(lab.call("runs", "demo", "--format", "json").stdout)
-    [one] = [one for one in told if one["run"] == run.path.name]
+    [one] = [one for one in told if one["run"] == on_disk(run).name]
     return one["came_to"], one["changes"]
 
 
@@ -84,15 +85,15 @@ def test_the_next_run_settles_it(lab: Lab) -> None:
 
     later = lab.run("reconcile")
 
-    by = later.path.name
+    by = on_disk(later).name
     assert [(one.status, one.message) for one in run.outcomes(APPLIED)] == [
         *[(Status.ACCEPTED, None)] * 3,
         *[(Status.ACCEPTED, f"found by run {by}")] * 3,
         *[(Status.NOT_SENT, None)] * 3,
     ]
-    record = json.loads((run.path / "end-0001.json").read_bytes())
+    record = json.loads((on_disk(run) / "end-0001.json").read_bytes())
     told = Counter(one["outcome"] for one in record["changes"])
-    assert (record["run"], told) == (run.path.name, {"accepted": 6, "not_sent": 3})
+    assert (record["run"], told) == (on_disk(run).name, {"accepted": 6, "not_sent": 3})
     apply = next(one for one in record["stages"] if one["stage"] == "apply")
     assert (apply["status"], apply["message"]) == (
         "interrupted",
@@ -100,14 +101,14 @@ def test_the_next_run_settles_it(lab: Lab) -> None:
     )
     assert listed(lab, run) == ("interrupted", 6)
     lab.run("reconcile")
-    assert not (run.path / "end-0002.json").exists()
+    assert not (on_disk(run) / "end-0002.json").exists()
 
 
 def test_what_was_settled_goes_back(lab: Lab) -> None:
     """A later run read it back, so it is rolled back; what moved since is left and named."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 2, before=False))
-    early = lab.call("rollback", str(run.path), "--reason", "INC-31")
+    early = lab.call("rollback", str(on_disk(run)), "--reason", "INC-31")
     assert (early.returncode, "has recorded no end" in early.stderr) == (1, True)
     lab.run("reconcile")
     lab.put({"user=a1": {KEY: 99.0}})
@@ -141,7 +142,7 @@ def test_what_did_not_arrive_stays_unknown(lab: Lab) -> None:
     begin(lab)
     run = kill(lab, partial(die_in_request, 1, before=True))
 
-    by = lab.run("reconcile").path.name
+    by = on_disk(lab.run("reconcile")).name
 
     first = run.outcomes(APPLIED)[0]
     assert (first.status, first.message) == (
@@ -154,26 +155,28 @@ def test_a_run_at_work_is_left_alone(lab: Lab) -> None:
     """Another process that holds its mark is not called dead, and nobody records its end."""
     begin(lab)
     run = lab.planned()
-    with at_work(run.folder.path), run.folder.stage("apply"):
+    with at_work(run.folder.place), run.folder.stage("apply"):
         assert listed(lab, run.folder) == ("at work", 0)
         lab.run("reconcile")
-    assert not (run.folder.path / "end-0001.json").exists()
+    assert not (on_disk(run.folder) / "end-0001.json").exists()
 
 
 def test_a_run_of_another_machine(lab: Lab) -> None:
     """Whose process nobody can see is given an hour before its end is recorded."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 1, before=False))
-    mark = lab.store.root / "at_work" / "demo" / run.path.name
-    since = json.loads(mark.read_bytes())["since"]
-    mark.write_text(json.dumps({"machine": "another", "since": since}))
+    mark = lab.store.root / "at_work" / "demo" / on_disk(run).name
+    since = json.loads(on_disk(mark).read_bytes())["since"]
+    on_disk(mark).write_text(json.dumps({"machine": "another", "since": since}))
     assert listed(lab, run) == ("at work or interrupted", 0)
     lab.run("reconcile")
-    assert not (run.path / "end-0001.json").exists()
+    assert not (on_disk(run) / "end-0001.json").exists()
 
-    mark.write_text(json.dumps({"machine": "another", "since": "2020-01-01T00:00:00+00:00"}))
+    on_disk(mark).write_text(
+        json.dumps({"machine": "another", "since": "2020-01-01T00:00:00+00:00"})
+    )
     lab.run("reconcile")
-    assert (run.path / "end-0001.json").exists()
+    assert (on_disk(run) / "end-0001.json").exists()
     assert not mark.exists()
 
 
@@ -194,7 +197,7 @@ def test_killed_again_when_resumed(lab: Lab) -> None:
     """The second attempt's unknown rows are not told as the first attempt left them."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 1, before=True))
-    resumed = ("reconcile", "--run", str(run.path), "--approve", run.read_json(PLAN)["digest"])
+    resumed = ("reconcile", "--run", str(on_disk(run)), "--approve", run.read_json(PLAN)["digest"])
     kill(lab, partial(die_in_request, 3, before=False), resumed)
 
     assert listed(lab, run) == ("interrupted", 6)
@@ -209,8 +212,8 @@ def test_a_row_that_moved_after_the_kill(lab: Lab) -> None:
     run = kill(lab, partial(die_in_request, 1, before=False))
     lab.put({"user=a0": {KEY: 7.0}})
 
-    run.path.joinpath(APPLIED).unlink(missing_ok=True)
-    resumed = ("reconcile", "--run", str(run.path), "--approve", run.read_json(PLAN)["digest"])
+    on_disk(run).joinpath(APPLIED).unlink(missing_ok=True)
+    resumed = ("reconcile", "--run", str(on_disk(run)), "--approve", run.read_json(PLAN)["digest"])
     assert lab.call(*resumed).returncode == 1
 
     told = [(one.keys, one.status, one.earlier) for one in run.outcomes(APPLIED)]
@@ -229,12 +232,12 @@ def test_an_alter(lab: Lab) -> None:
     assert listed(lab, run) == ("interrupted", 0)
     assert [one.status for one in run.outcomes(APPLIED)] == [Status.UNKNOWN]
     lab.run("reconcile")
-    record = json.loads((run.path / "end-0001.json").read_bytes())
+    record = json.loads((on_disk(run) / "end-0001.json").read_bytes())
     assert (record["verb"], record["changes"][0]["outcome"]) == ("alter", "accepted")
 
     run = kill(lab, partial(die_in_request, 1, before=False), change)
     assert lab.call(*change[:-1], f"{KEY}=8").returncode == 0
-    assert (run.path / "end-0001.json").exists()
+    assert (on_disk(run) / "end-0001.json").exists()
 
 
 @pytest.mark.parametrize("before", [True, False])

@@ -16,6 +16,7 @@ from quota_ops.runs.approvals import answered
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.store.run_folder import APPROVAL, PLAN, RunFolder
 from tests.lab import Lab, error_of, open_lab
+from tests.places import on_disk
 from tests.writing import State
 
 KEY = "producer_byte_rate"
@@ -41,7 +42,7 @@ def approves(lab: Lab, run: str) -> Callable[[Any], Decision]:
 
 def record(lab: Lab) -> list[dict[str, Any]]:
     """The files of the record, in order."""
-    files = sorted(lab.store.approvals(lab.cluster.cluster_id).glob("*.json"))
+    files = sorted(on_disk(lab.store.approvals(lab.cluster.cluster_id)).glob("*.json"))
     return [json.loads(file.read_text()) for file in files]
 
 
@@ -55,7 +56,7 @@ def test_an_override_typed_into_a_run_folder(lab: Lab) -> None:
     refused.write_json(PLAN, plan)
     forged = Decision(
         Said.OVERRIDDEN, plan["digest"], (), "mallory", "mallory", "2999-01-01T00:00:00Z", "I", ""
-    ).as_json() | {"run": refused.path.name, "shown": plan["guards"]}
+    ).as_json() | {"run": on_disk(refused).name, "shown": plan["guards"]}
     refused.write_json(APPROVAL, {"decisions": [forged]})
 
     run = lab.resume(refused, approve=plan["digest"], allow={})
@@ -80,14 +81,14 @@ def test_an_override_is_recorded(lab: Lab) -> None:
         "robot",
         "agreed in PLAT-1",
         ["default_touched"],
-        run.folder.path.name,
+        on_disk(run.folder).name,
     ]
     (shown,) = override["shown"]
     assert (shown["rows"], shown["message"][:14]) == (1, "user=<default>")
     end = run.folder.read_json("end-0001.json")
     assert end["decisions"] == [override]
     said = "anna (login robot) overrode default_touched of plan"
-    assert said in (run.folder.path / "report.txt").read_text()
+    assert said in (on_disk(run.folder) / "report.txt").read_text()
 
 
 def test_an_override_is_for_its_run(lab: Lab) -> None:
@@ -109,7 +110,7 @@ def test_an_approval_is_spent(lab: Lab) -> None:
 
     def approve(plan: Any) -> Decision:
         asked.append(plan.digest)
-        return approves(lab, run.folder.path.name)(plan)
+        return approves(lab, on_disk(run.folder).name)(plan)
 
     run = lab.resume(run.folder, allow={}, ask=approve)
     run_stages(run, CHAINS["reconcile"])
@@ -133,12 +134,12 @@ def test_an_approval_expires(lab: Lab, policy: dict[str, Any], days: int, *, cou
     lab.desire({"user=alice": {KEY: 10.0}}, approval="always", **policy)
     planned = lab.run("plan", allow={})
     plan = planned.plan()[0]
-    decision = approves(lab, planned.path.name)(plan).as_json()
+    decision = approves(lab, on_disk(planned).name)(plan).as_json()
     at = datetime.now(UTC) - timedelta(days=days)
     folder = lab.store.approvals(lab.cluster.cluster_id)
-    folder.mkdir(parents=True)
+    on_disk(folder).mkdir(parents=True)
     text = json.dumps(decision | {"at": f"{at:%Y-%m-%dT%H:%M:%SZ}"})
-    (folder / f"{plan.digest}-0001.json").write_text(text)
+    on_disk(folder / f"{plan.digest}-0001.json").write_text(text)
 
     run = lab.start(allow={})
     if counts:

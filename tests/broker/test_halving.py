@@ -13,6 +13,7 @@ from quota_ops.model.outcome import EntityAnswer, Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.runs import alter
 from quota_ops.store.run_folder import APPLIED, RunFolder
+from quota_ops.store.run_store import open_place
 from tests.broker.stage_runs import KEY
 from tests.lab import Lab
 
@@ -113,9 +114,9 @@ def test_one_bad_entity_of_a_one_off(
     names = [f"u{number}" for number in range(4)]
     monkeypatch.setattr(lab.cluster, "apply", gateway({"user=u2"}, lab.cluster.apply))
 
-    outcomes = alter.send(RunFolder(tmp_path), lab.cluster, {1: rows(names)})
+    outcomes = alter.send(RunFolder(open_place(tmp_path)), lab.cluster, {1: rows(names)})
 
     monkeypatch.undo()
     assert {one.entity for one in outcomes if one.status is not Status.ACCEPTED} == {"user=u2"}
-    assert RunFolder(tmp_path).outcomes(APPLIED) == outcomes
+    assert RunFolder(open_place(tmp_path)).outcomes(APPLIED) == outcomes
     lab.wait_for({f"user={name}": {KEY: 1.0} for name in names if name != "u2"})

@@ -7,6 +7,7 @@ from subprocess import CompletedProcess
 
 from quota_ops.store.run_folder import ABOUT, PLAN
 from tests.lab import Lab
+from tests.places import on_disk
 
 KEY = "producer_byte_rate"
 
@@ -34,8 +35,8 @@ def test_each_run_is_listed(lab: Lab) -> None:
     lab.desire({"user=<default>": {KEY: 10.0}})
     lab.refused("reconcile", allow={})
     lab.call("alter", "demo", "--names", "user=bob", "--add", f"{KEY}=7", "--by", "anna")
-    (lab.store.root / "runs" / "demo" / "broken").mkdir()
-    (lab.store.root / "runs" / "demo" / "broken" / ABOUT).write_text("{")
+    on_disk(lab.store.root / "runs" / "demo" / "broken").mkdir()
+    on_disk(lab.store.root / "runs" / "demo" / "broken" / ABOUT).write_text("{")
 
     shown = masked(said(lab.call("runs", "demo", "--last", "3")), lab)
     assert re.sub(" +", " ", shown).splitlines() == [
@@ -96,13 +97,13 @@ def test_a_run_is_shown_as_it_ended(lab: Lab) -> None:
         "report: ROOT/store/runs/demo/RUN/report.html\n"
     )
     left = run.read_json("report.json")
-    told = json.loads(said(lab.call("show", run.path.name[-4:], "--format", "json")))
+    told = json.loads(said(lab.call("show", on_disk(run).name[-4:], "--format", "json")))
     varies = {"finished", "stages", "versions"}
     assert {name: told[name] for name in told.keys() - varies} == {
         name: left[name] for name in left.keys() - varies
     }
-    ticket = said(lab.call("show", str(run.path), "--format", "markdown"))
-    assert ticket.partition("\n")[0] == (run.path / "report.md").read_text().partition("\n")[0]
+    ticket = said(lab.call("show", str(on_disk(run)), "--format", "markdown"))
+    assert ticket.partition("\n")[0] == (on_disk(run) / "report.md").read_text().partition("\n")[0]
 
 
 def test_a_run_without_a_plan_is_shown(lab: Lab) -> None:
@@ -125,6 +126,6 @@ def test_a_run_without_a_plan_is_shown(lab: Lab) -> None:
         "run: ROOT/store/runs/demo/RUN\n"
     )
     planned = lab.run("plan")
-    (planned.path / PLAN).write_text("{")
-    shown = said(lab.call("show", planned.path.name))
-    assert f"plan failed: {planned.path / PLAN} is not JSON" in shown
+    (on_disk(planned) / PLAN).write_text("{")
+    shown = said(lab.call("show", on_disk(planned).name))
+    assert f"plan failed: {on_disk(planned) / PLAN} is not JSON" in shown

@@ -13,6 +13,7 @@ from quota_ops.store import holds
 from quota_ops.store.run_folder import PLAN, RunFolder
 from tests.broker.stage_runs import KEY, outcomes
 from tests.lab import Lab, error_of
+from tests.places import on_disk
 from tests.writing import State
 
 ALICE: State = {"user=alice": {KEY: 10.0}}
@@ -98,7 +99,7 @@ def test_every_report_tells_of_it(lab: Lab) -> None:
     folder = lab.run("reconcile")
 
     for name in ("report.txt", "report.md", "report.html"):
-        text = (folder.path / name).read_text()
+        text = (on_disk(folder) / name).read_text()
         assert text.count(word.text) == 2, name
         assert "Not yet" in text
     told = folder.read_json("report.json")
@@ -124,7 +125,7 @@ def test_held_after_the_plan_was_approved(lab: Lab) -> None:
     assert outcomes(run.folder) == {"user=alice": Status.HELD, "user=bob": Status.ACCEPTED}
     assert lab.stored() == lab.known() == BOB
     assert lab.known("intended") == {}
-    assert word.text in (run.folder.path / "report.txt").read_text()
+    assert word.text in (on_disk(run.folder) / "report.txt").read_text()
 
 
 def test_held_after_it_was_written(lab: Lab) -> None:
@@ -198,7 +199,7 @@ def test_a_damaged_hold_stops_every_write(lab: Lab) -> None:
     lab.desire(ALICE)
     run = lab.planned()
     hold(lab, "alice")
-    (damaged,) = lab.store.holds(lab.cluster.cluster_id).iterdir()
+    (damaged,) = on_disk(lab.store.holds(lab.cluster.cluster_id)).iterdir()
     damaged.write_text("{")
 
     error = error_of(run, RESUMED)

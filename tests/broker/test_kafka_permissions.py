@@ -15,6 +15,7 @@ from quota_ops.model.outcome import EntityAnswer
 from tests.broker.rights import connection_of, properties_of, rights
 from tests.broker.stage_runs import TEN
 from tests.lab import open_lab
+from tests.places import on_disk
 
 ALICE = Entity.of({"user": "alice"})
 CLEAR = (Alteration(ALICE, (("producer_byte_rate", None),)),)
@@ -87,7 +88,7 @@ def test_a_pull_request_by_who_may_describe(secured_broker: RunningBroker, tmp_p
 
         ran = lab.call("report", "demo")
 
-        (run,) = (lab.store.root / "runs" / "demo").iterdir()
+        (run,) = on_disk(lab.store.root / "runs" / "demo").iterdir()
     unasked = (
         "the broker was not asked whether it would accept this plan: Kafka requires the permission "
         "to alter even for validate-only."

@@ -10,6 +10,7 @@ import pytest
 from quota_ops.lab.kafka.broker import RunningBroker
 from tests.cli.test_screens import KEY
 from tests.lab import Lab, open_lab
+from tests.places import on_disk
 
 WHO = ("--names", "user=bob")
 
@@ -43,7 +44,7 @@ def test_nothing_is_claimed_of_what_nobody_saw(lab: Lab) -> None:
 def test_a_value_that_appeared_between_two_runs_is_told(lab: Lab) -> None:
     """What was sneaked in yesterday was not there in the run before; later it was there already."""
     lab.desire({"user=alice": {KEY: 10.0}})
-    run = lab.run("reconcile").path.name
+    run = on_disk(lab.run("reconcile")).name
     lab.put({"user=alice": {KEY: 10.0}, "user=bob": {KEY: 7.0}})
     lab.desire({"user=bob": {KEY: 10.0}})
 

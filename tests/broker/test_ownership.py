@@ -10,6 +10,7 @@ import pytest
 from quota_ops.store import ledger
 from quota_ops.store.run_folder import ADOPTED, PLAN, RELEASED, RunFolder
 from tests.lab import Lab
+from tests.places import on_disk
 from tests.writing import State
 
 KEY = "producer_byte_rate"
@@ -26,7 +27,7 @@ def begin(lab: Lab) -> None:
     """A ledger that was lost while Git dropped a row and moved another; two rows are not ours."""
     lab.desire({**SAME, **OLD, "user=moved": {KEY: 9.0}})
     lab.run("reconcile")
-    shutil.rmtree(lab.ledger_folder)
+    shutil.rmtree(on_disk(lab.ledger_folder))
     lab.put(THEIRS)
     lab.desire({**SAME, **MOVED}, clear_unmanaged=True, protect=[{"user": "kafka-operator"}])
 
@@ -120,7 +121,7 @@ def test_what_no_plan_writes_is_not_adopted(lab: Lab) -> None:
     assert {row["entity"]: row["value"] for row in record["rows"]} == {
         "user=moved": 9.0, "user=old": 3.0, "user=same": 1.0, "user=theirs": 4.0
     }  # fmt: skip
-    assert {row.run for row in ledger.read(lab.ledger_folder).rows} == {kept.path.name}
+    assert {row.run for row in ledger.read(lab.ledger_folder).rows} == {on_disk(kept).name}
 
 
 def test_released_rows_are_left_alone(lab: Lab) -> None:
@@ -222,6 +223,6 @@ def test_a_row_that_was_released_by_mistake_is_adopted_again(lab: Lab) -> None:
     said(lab.call("adopt", "demo", "--names", "user=old", *WHY))
 
     assert plan(lab) == before == {"user=old": ("removed", "clear")}
-    runs = (lab.store.root / "runs" / "demo").iterdir()
+    runs = on_disk(lab.store.root / "runs" / "demo").iterdir()
     records = [name for run in runs for name in (ADOPTED, RELEASED) if (run / name).exists()]
     assert sorted(records) == [ADOPTED, RELEASED]

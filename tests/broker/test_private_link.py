@@ -16,10 +16,12 @@ from quota_ops.model.policy import VerifyPolicy
 from quota_ops.model.verification import BOOTSTRAP
 from quota_ops.stages import verify
 from quota_ops.store.run_folder import METADATA, RunFolder
+from quota_ops.store.run_store import open_place
 from tests.broker.pinging import Pinged, ping
 from tests.broker.stage_runs import TEN
 from tests.broker.wire import Wire
 from tests.lab import Lab
+from tests.places import on_disk
 
 
 @pytest.fixture(name="link")
@@ -44,7 +46,10 @@ def came(silent: socket.socket) -> int:
 
 def reports(lab: Lab) -> list[RunFolder]:
     """The folders of the lab's runs, in order."""
-    return [RunFolder(path) for path in sorted((lab.store.root / "runs" / "demo").iterdir())]
+    return [
+        RunFolder(open_place(path))
+        for path in sorted(on_disk(lab.store.root / "runs" / "demo").iterdir())
+    ]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +99,7 @@ def test_a_run_over_a_private_link(lab: Lab, link: Broker, out_of_reach: socket.
     )
     assert came(out_of_reach) == 0
     assert lab.stored() == lab.known() == TEN
-    folder = reports(lab)[0].path
+    folder = on_disk(reports(lab)[0])
     for name in ("report.txt", "report.md", "report.html"):
         assert said in (folder / name).read_text("utf-8")
     assert "<td>1, at the bootstrap address</td>" in (folder / "report.html").read_text("utf-8")
@@ -112,7 +117,7 @@ def test_a_run_over_a_private_link(lab: Lab, link: Broker, out_of_reach: socket.
             "left": 0,
         }
     ]
-    assert RunFolder(folder).read_json(METADATA)["led"] is True
+    assert RunFolder(open_place(folder)).read_json(METADATA)["led"] is True
 
 
 def test_a_broker_behind_a_private_link_differs(

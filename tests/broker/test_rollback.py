@@ -14,8 +14,10 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import Plan
 from quota_ops.runs.chain import run_stages
 from quota_ops.store.run_folder import APPLIED, PLAN, ROLLBACK, VERIFIED, RunFolder
+from quota_ops.store.run_store import open_place
 from tests.broker.going_back import guards, kinds, plan_back, reconcile, run_at, write
 from tests.lab import Lab
+from tests.places import on_disk
 from tests.writing import State
 
 KEY, OTHER = "producer_byte_rate", "consumer_byte_rate"
@@ -57,7 +59,7 @@ def test_a_run_is_taken_back(lab: Lab) -> None:
         "user=new": (7.0, None),
         "user=gone": (None, None),
         "user=moved": (30.0, "changed behind Git's back since"),
-        "user=later": (3.0, f"run {latest.path.name} set it, commit c3"),
+        "user=later": (3.0, f"run {on_disk(latest).name} set it, commit c3"),
     }
     assert kinds(planned) == {
         "user=raised": "pending",
@@ -76,13 +78,13 @@ def test_a_run_is_taken_back(lab: Lab) -> None:
     report = done.read_json("report.json")
     assert report["answer"] == {
         "word": "Yes",
-        "sentence": f"Yes: run {run.path.name} has been rolled back on demo; "
+        "sentence": f"Yes: run {on_disk(run).name} has been rolled back on demo; "
         "3 changes made by this run; 2 of 2 quotas in sync; 2 changes left as they are; "
         "1 of 1 broker agrees.",
     }
-    page = (done.path / "report.html").read_text()
+    page = (on_disk(done) / "report.html").read_text()
     assert "left as it is: user=moved producer_byte_rate, now 30 B/s" in page
-    assert "user=later" in (done.path / "report.md").read_text()
+    assert "user=later" in (on_disk(done) / "report.md").read_text()
 
 
 def test_what_the_next_run_makes_of_it(lab: Lab) -> None:
@@ -94,7 +96,7 @@ def test_what_the_next_run_makes_of_it(lab: Lab) -> None:
 
     lab.desire(AFTER)
     assert guards(run_at(lab, "c2", "plan"))["went_back"] == (
-        f"commit c2 was applied before, rollback of {run.path.name} came after it"
+        f"commit c2 was applied before, rollback of {on_disk(run).name} came after it"
     )
     merged = run_at(lab, "c3", "plan")
     assert "went_back" not in guards(merged)
@@ -135,7 +137,7 @@ def test_without_a_ledger_nothing_is_cleared(lab: Lab) -> None:
     """What the ledger does not know is left where it would go, and asks where it would be set."""
     reconcile(lab, BEFORE, "c1")
     run = reconcile(lab, AFTER, "c2")
-    shutil.rmtree(lab.ledger_folder)
+    shutil.rmtree(on_disk(lab.ledger_folder))
 
     planned = plan_back(lab, run)
 
@@ -164,7 +166,9 @@ def test_an_approval_does_not_outlive_a_rollback(lab: Lab) -> None:
 
 def _approves(lab: Lab, plan: Plan) -> Decision:
     now = iso_utc()
-    newest = max((lab.store.root / "runs" / "demo").iterdir(), key=lambda one: one.stat().st_mtime)
+    newest = max(
+        on_disk(lab.store.root / "runs" / "demo").iterdir(), key=lambda one: one.stat().st_mtime
+    )
     return Decision(
         Said.APPROVED, plan.digest, plan.guards, "anna", "anna", now, "agreed", newest.name
     )
@@ -183,7 +187,7 @@ def test_what_is_not_sure_is_not_taken_back(
     """A run that wrote nothing, or did not read it back, is refused; no run is begun for it."""
     lab.desire({"user=a": {KEY: 1.0}})
     run = lab.run(command)
-    (run.path / missing).unlink(missing_ok=True)
+    (on_disk(run) / missing).unlink(missing_ok=True)
 
     ended = lab.call("rollback", "last", *WHY)
 
@@ -213,7 +217,7 @@ def test_an_operator_at_night(lab: Lab) -> None:
 
     idle = "--allow removals: that guard did not block anything, so no override is recorded\n"
     assert (ended.returncode, ended.stderr) == (0, idle)
-    name = run.path.name
+    name = on_disk(run).name
     shown = ended.stdout.split("\n\n", 1)[1]
     assert re.sub(r"\d+ ms|\d\.\d s\b", "TIME", shown).splitlines()[:-2] == [
         "  kind     entity  key                 now       then    change   asked by",
@@ -229,9 +233,9 @@ def test_an_operator_at_night(lab: Lab) -> None:
         "",
     ]
     place, last = ended.stdout.splitlines()[-2:]
-    back = RunFolder(Path(place.removeprefix("run: ")))
+    back = RunFolder(open_place(Path(place.removeprefix("run: "))))
     digest = back.read_json(PLAN)["digest"]
-    assert last == f"next: quota-ops reconcile --run {back.path} --approve {digest}"
+    assert last == f"next: quota-ops reconcile --run {on_disk(back)} --approve {digest}"
     done = lab.call(*last.split()[2:])
     assert (done.returncode, done.stderr) == (0, "")
     assert lab.stored() == {"user=a": {KEY: 1000.0}, "user=b": {KEY: 3.0}}

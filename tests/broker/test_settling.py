@@ -15,6 +15,7 @@ from tests.broker.killing import die_in_request
 from tests.broker.stage_runs import outcomes
 from tests.broker.test_dead_runs import begin, kill, listed
 from tests.lab import Lab
+from tests.places import on_disk
 from tests.writing import settle
 
 
@@ -28,16 +29,16 @@ def test_unknown_rows_of_a_run_that_ended(lab: Lab) -> None:
     assert set(outcomes(run.folder).values()) == {Status.UNKNOWN}
     settle(lab.cluster)
 
-    by = lab.run("reconcile").path.name
+    by = on_disk(lab.run("reconcile")).name
 
     found = {(one.status, one.message) for one in run.folder.outcomes(APPLIED)}
     assert found == {(Status.ACCEPTED, f"found by run {by}")}
     assert run.folder.stage_result("apply").message == (
         f"a signal ended it\nRun {by} looked for the unknown rows."
     )
-    assert (run.folder.path / "end-0002.json").exists()
+    assert (on_disk(run.folder) / "end-0002.json").exists()
     lab.run("reconcile")
-    assert not (run.folder.path / "end-0003.json").exists()
+    assert not (on_disk(run.folder) / "end-0003.json").exists()
 
 
 def test_two_runs_find_one_that_died(lab: Lab) -> None:
@@ -45,14 +46,14 @@ def test_two_runs_find_one_that_died(lab: Lab) -> None:
     begin(lab)
     run = kill(lab, partial(die_in_request, 1, before=False))
     first = lab.start().folder
-    with at_work(first.path):
-        run.write_json("settling-0001.json", {"by": first.path.name})
+    with at_work(first.place):
+        run.write_json("settling-0001.json", {"by": on_disk(first).name})
         lab.run("reconcile")
-        assert not (run.path / "end-0001.json").exists()
+        assert not (on_disk(run) / "end-0001.json").exists()
 
-    unmark(first.path)
+    unmark(first.place)
     lab.run("reconcile")
-    assert (run.path / "end-0001.json").exists()
+    assert (on_disk(run) / "end-0001.json").exists()
     assert listed(lab, run) == ("interrupted", 3)
 
 

@@ -7,8 +7,10 @@ from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.store import ledger
 from quota_ops.store.restart import begin
 from quota_ops.store.run_folder import APPLIED, PLAN, VERIFIED, RunFolder
+from quota_ops.store.run_store import open_place
 from tests.broker.stage_runs import KEY, outcomes
 from tests.lab import Lab, error_of
+from tests.places import on_disk
 from tests.writing import State
 
 FIRST: State = {"user=alice": {KEY: 10e6}, "user=bob": {KEY: 10e6}}
@@ -39,7 +41,7 @@ def test_an_old_run_that_is_cleared(lab: Lab) -> None:
     assert lab.stored() == SECOND
     assert ledger.read(lab.ledger_folder) == before
     assert [one for one in (APPLIED, VERIFIED) if old.has(one)] == []
-    said = (old.path / "report.txt").read_text()
+    said = (on_disk(old) / "report.txt").read_text()
     assert said.startswith(
         "Not yet: 2 changes to make on demo; 1 guard needs a person's approval; 1 of 2"
     )
@@ -55,19 +57,19 @@ def test_what_an_attempt_came_to_is_kept(lab: Lab) -> None:
     run_stages(lab.resume(run), CHAINS["reconcile"])
     run_stages(lab.resume(run), CHAINS["reconcile"][1:])  # from describe on
 
-    attempts = [RunFolder(run.path / f"attempt-000{number}") for number in (1, 2)]
+    attempts = [RunFolder(open_place(on_disk(run) / f"attempt-000{number}")) for number in (1, 2)]
     written = [len(outcomes(one)) for one in (*attempts, run)]
     assert written == [2, 0, 0]
     assert all(one.has(PLAN) and one.has("report.html") for one in attempts)
-    assert [one.path.stat().st_mode & 0o777 for one in attempts] == [0o700, 0o700]
+    assert [on_disk(one).stat().st_mode & 0o777 for one in attempts] == [0o700, 0o700]
     assert [one.has("policy.json") for one in attempts] == [True, False], "describe needs it"
-    assert not (run.path / "attempt-0003").exists()
+    assert not (on_disk(run) / "attempt-0003").exists()
 
 
 def test_an_attempt_that_ends_as_it_begins(lab: Lab) -> None:
     """A ledger that does not parse ends it, and it tells nothing of what the one before came to."""
     run = reconciled(lab, "c1", FIRST)
-    (lab.ledger_folder / "00000003.parquet").write_bytes(b"")
+    on_disk(lab.ledger_folder / "00000003.parquet").write_bytes(b"")
 
     with pytest.raises(InvalidInput, match="the ledger does not parse"):
         begin(run, lab.ledger_folder)

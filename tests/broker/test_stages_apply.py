@@ -18,6 +18,7 @@ from quota_ops.store.run_folder import VALIDATED
 from quota_ops.store.run_json import outcomes_json
 from tests.broker.stage_runs import KEY, TEN, After, outcomes
 from tests.lab import Lab, error_of
+from tests.places import on_disk
 from tests.writing import State
 
 OTHER = "consumer_byte_rate"
@@ -34,7 +35,7 @@ def test_run_twice(lab: Lab) -> None:
     }
     lab.desire(state)
     first = lab.run("reconcile")
-    written = sorted(lab.ledger_folder.iterdir())
+    written = sorted(on_disk(lab.ledger_folder).iterdir())
 
     second = lab.run("reconcile")
 
@@ -42,7 +43,7 @@ def test_run_twice(lab: Lab) -> None:
     assert lab.known(INTENDED) == {}
     assert set(outcomes(first).values()) == {Status.ACCEPTED}
     assert outcomes(second) == {}
-    assert sorted(lab.ledger_folder.iterdir()) == written
+    assert sorted(on_disk(lab.ledger_folder).iterdir()) == written
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -156,7 +157,7 @@ def test_nothing_is_written_when_one_entity_is_refused(lab: Lab) -> None:
     )
     assert lab.stored() == {}
     assert not lab.ledger_folder.exists()
-    assert (run.folder.path / "report.html").exists()
+    assert (on_disk(run.folder) / "report.html").exists()
 
 
 def test_what_is_not_a_number_is_replaced_and_cleared(lab: Lab) -> None:
@@ -181,14 +182,14 @@ def test_the_folder_of_a_run_goes_away_while_it_writes(lab: Lab) -> None:
     """The error says so, and what was sent until then; the next run takes it for ours."""
     lab.desire(TEN)
     run = lab.start()
-    gone = partial(shutil.rmtree, run.folder.path)
+    gone = partial(shutil.rmtree, on_disk(run.folder))
     run = replace(run, progress=After(1, gone))
 
     error = error_of(run, CHAINS["reconcile"])
 
     assert error.exit_code == 1
     assert error.message == (
-        f"the folder of this run, {run.folder.path}, was moved or removed while it wrote. "
+        f"the folder of this run, {on_disk(run.folder)}, was moved or removed while it wrote. "
         "Sent until then: 2 keys accepted"
     )
     assert len(lab.stored()) == 2

@@ -11,10 +11,11 @@ from quota_ops.model.errors import GuardsRefused, InvalidDesiredState, InvalidIn
 from quota_ops.model.outcome import Status
 from quota_ops.model.tables import ACTUAL, LEDGER
 from quota_ops.runs.chain import CHAINS, run_stages
-from quota_ops.store import ledger, local, parquet
+from quota_ops.store import ledger, parquet
 from quota_ops.store.run_folder import APPLIED, PLAN, VALIDATED, RunFolder
 from tests.broker.stage_runs import KEY, TEN, outcomes
 from tests.lab import Lab
+from tests.places import on_disk
 from tests.writing import State
 
 OURS: State = {"user=ours": {KEY: 1.0}}
@@ -75,7 +76,7 @@ def test_a_ledger_that_does_not_parse(damage: Callable[[Path], bytes], lab: Lab)
     begin(lab)
     lab.note({**OURS, **OLD})
     damaged = lab.ledger_folder / "00000002.parquet"
-    local.write(damaged, damage(lab.ledger_folder / "00000001.parquet"))
+    damaged.replace(damage(on_disk(lab.ledger_folder / "00000001.parquet")))
 
     folder, error = lab.refused("reconcile")
 
@@ -87,9 +88,9 @@ def test_a_ledger_that_does_not_parse(damage: Callable[[Path], bytes], lab: Lab)
     )
     assert lab.stored() == {**OURS, **OLD, **THEIRS}
     assert not folder.has(APPLIED)
-    assert (folder.path / "report.html").exists()
+    assert (on_disk(folder) / "report.html").exists()
 
-    damaged.unlink()
+    on_disk(damaged).unlink()
     lab.run("reconcile")
     assert lab.stored() == lab.known() == OURS
 
@@ -98,8 +99,8 @@ def test_a_file_in_the_place_of_the_ledger(lab: Lab) -> None:
     """It is no ledger that there has never been: nothing is asked of the cluster, or changed."""
     begin(lab)
     lab.note({**OURS, **OLD})
-    shutil.rmtree(lab.ledger_folder)
-    lab.ledger_folder.touch()
+    shutil.rmtree(on_disk(lab.ledger_folder))
+    on_disk(lab.ledger_folder).touch()
 
     _, error = lab.refused("reconcile")
 
@@ -130,14 +131,14 @@ def test_a_ledger_of_another_cluster(lab: Lab) -> None:
     begin(lab)
     lab.note({**OURS, **OLD})
     other = lab.store.ledger("another")
-    shutil.copytree(lab.ledger_folder, other)
-    before = (other / "00000001.parquet").read_bytes()
+    shutil.copytree(on_disk(lab.ledger_folder), on_disk(other))
+    before = (other / "00000001.parquet").read()
     lab.run("reconcile")
-    assert [one.read_bytes() for one in other.iterdir()] == [before]
-    table = parquet.from_bytes(LEDGER, (other / "00000001.parquet").read_bytes(), "")
+    assert [one.read_bytes() for one in on_disk(other).iterdir()] == [before]
+    table = parquet.from_bytes(LEDGER, (other / "00000001.parquet").read(), "")
     rows = [("another", *row[1:]) for row in parquet.to_rows(table)]
     content = parquet.to_bytes(LEDGER, parquet.from_rows(LEDGER, rows), parquet.notes(table))
-    (lab.ledger_folder / "00000009.parquet").write_bytes(content)
+    on_disk(lab.ledger_folder / "00000009.parquet").write_bytes(content)
 
     _, error = lab.refused("reconcile")
 

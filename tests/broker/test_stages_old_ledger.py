@@ -8,6 +8,7 @@ from quota_ops.runs.ownership import Word, release
 from quota_ops.store.run_folder import PLAN, RunFolder
 from tests.broker.stage_runs import KEY
 from tests.lab import Lab
+from tests.places import on_disk
 from tests.writing import State
 
 OURS: State = {"user=ours": {KEY: 10e6}}
@@ -18,12 +19,12 @@ def test_what_was_released_since_is_not_cleared(lab: Lab) -> None:
     """The copy calls it ours, so a guard asks; with nothing left to clear, it is silent."""
     lab.desire({**OURS, **RELEASED})
     lab.run("reconcile")
-    shutil.copytree(lab.ledger_folder, lab.root / "copy")
+    shutil.copytree(on_disk(lab.ledger_folder), lab.root / "copy")
     lab.desire(OURS)
     let_go(lab, "user=released")
     lab.run("reconcile")
-    shutil.rmtree(lab.ledger_folder)
-    shutil.copytree(lab.root / "copy", lab.ledger_folder)
+    shutil.rmtree(on_disk(lab.ledger_folder))
+    shutil.copytree(lab.root / "copy", on_disk(lab.ledger_folder))
 
     folder, error = lab.refused("reconcile", allow={"owner_removed": "a test"})
 
@@ -53,13 +54,13 @@ def test_what_one_was_told_of_does_not_speak_for_the_others(lab: Lab) -> None:
     others: State = {"user=other": {KEY: 10e6}}
     lab.desire({**OURS, **RELEASED, **others})
     lab.run("reconcile")
-    shutil.copytree(lab.ledger_folder, lab.root / "copy")
+    shutil.copytree(on_disk(lab.ledger_folder), lab.root / "copy")
     lab.desire(OURS)
     let_go(lab, "user=released")
     let_go(lab, "user=other")
     lab.run("reconcile")
-    shutil.rmtree(lab.ledger_folder)
-    shutil.copytree(lab.root / "copy", lab.ledger_folder)
+    shutil.rmtree(on_disk(lab.ledger_folder))
+    shutil.copytree(lab.root / "copy", on_disk(lab.ledger_folder))
     let_go(lab, "user=released")
 
     folder, _ = lab.refused("reconcile", allow={"owner_removed": "a test"})

@@ -10,6 +10,7 @@ from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from tests.broker.going_back import plan_back
 from tests.broker.stage_runs import KEY, After, outcomes
 from tests.lab import Lab, error_of
+from tests.places import on_disk
 from tests.writing import State
 
 BEFORE: State = {f"user=w{number}": {KEY: 1.0} for number in range(6)}
@@ -107,7 +108,7 @@ def test_the_only_quota_that_differs(lab: Lab) -> None:
         f"  user=w4  stale: {KEY} is 3 B/s by now\n"
         "  Plan again to see where these stand: quota-ops plan demo"
     )
-    shown = lab.call("show", str(run.folder.path)).stdout
+    shown = lab.call("show", str(on_disk(run.folder))).stdout
     assert f"broker 1 {agrees}\n" in shown
     for name in ("report.txt", "report.md", "report.html"):
-        assert f"1 of 1 broker {agrees}" in (run.folder.path / name).read_text("utf-8")
+        assert f"1 of 1 broker {agrees}" in (on_disk(run.folder) / name).read_text("utf-8")

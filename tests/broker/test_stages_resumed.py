@@ -7,7 +7,6 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Status
 from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.runs.run import Run
-from quota_ops.store import local
 from quota_ops.store.run_folder import APPLIED, batch_file
 from quota_ops.store.run_json import outcomes_json
 from tests.broker.going_back import plan_back, write
@@ -54,12 +53,12 @@ def test_a_resumed_run_that_is_stopped_forgets_nothing(status: Status, lab: Lab)
     stopped = lab.resume(
         run.folder,
         approve=run.approve,
-        progress=After(1, lambda: local.write(hold, b"{")),
+        progress=After(1, lambda: hold.replace(b"{")),
     )
 
     error = error_of(stopped, ("apply",))
     first = {one for one in run.folder.outcomes(APPLIED) if one.entity in HALF}
-    hold.unlink()
+    hold.delete()
     run_stages(run, RESUMED)
 
     assert isinstance(error, InvalidInput) is (status is Status.ACCEPTED)

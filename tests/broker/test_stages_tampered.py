@@ -19,6 +19,7 @@ from quota_ops.stages import report as report_stage
 from quota_ops.stages.apply.permission import approved_plan
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.parquet import to_rows
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import (
     ABOUT,
     APPLIED,
@@ -30,7 +31,9 @@ from quota_ops.store.run_folder import (
     RunFolder,
 )
 from quota_ops.store.run_json import plan_from_json
+from quota_ops.store.run_store import open_place
 from tests.lab import Lab, error_of, open_lab
+from tests.places import on_disk
 from tests.writing import State
 
 KEY = "producer_byte_rate"
@@ -44,7 +47,7 @@ def field(name: str, change: Callable[[dict[str, Any]], object]) -> Edit:
     def edit(folder: RunFolder) -> None:
         values = folder.read_json(name)
         change(values)
-        (folder.path / name).write_text(json.dumps(values))
+        (on_disk(folder) / name).write_text(json.dumps(values))
 
     return edit
 
@@ -58,7 +61,7 @@ def digest_to_match(folder: RunFolder) -> str:
     """Write the digest that the plan's rows give now."""
     values = folder.read_json(PLAN)
     values["digest"] = plan_from_json(values)[0].digest
-    (folder.path / PLAN).write_text(json.dumps(values))
+    (on_disk(folder) / PLAN).write_text(json.dumps(values))
     return str(values["digest"])
 
 
@@ -107,7 +110,7 @@ CASES = {
         "batches.parquet does not hold the rows of the plan",
     ),
     "the broker was not asked": (
-        lambda folder: (folder.path / VALIDATED).unlink(),
+        lambda folder: (on_disk(folder) / VALIDATED).unlink(),
         Refused,
         "the broker has not accepted 2 of 2 entities (validate-only)",
     ),
@@ -117,22 +120,22 @@ CASES = {
         "the broker has not accepted 1 of 2 entities (validate-only)",
     ),
     "no JSON": (
-        lambda folder: (folder.path / PLAN).write_text("{"),
+        lambda folder: (on_disk(folder) / PLAN).write_text("{"),
         InvalidInput,
         "plan.json is not JSON",
     ),
     "no object": (
-        lambda folder: (folder.path / PLAN).write_text("[]"),
+        lambda folder: (on_disk(folder) / PLAN).write_text("[]"),
         InvalidInput,
         "plan.json holds no JSON object",
     ),
     "no plan": (
-        lambda folder: (folder.path / PLAN).unlink(),
+        lambda folder: (on_disk(folder) / PLAN).unlink(),
         InvalidInput,
         "plan.json is missing: the stage that leaves it has not run",
     ),
     "no Parquet": (
-        lambda folder: (folder.path / BATCHES.file).write_bytes(b"PAR1"),
+        lambda folder: (on_disk(folder) / BATCHES.file).write_bytes(b"PAR1"),
         InvalidInput,
         "batches.parquet is not a Parquet file",
     ),
@@ -155,7 +158,7 @@ def test_a_tampered_plan_is_not_written(
     assert lab.stored() == {}
     assert not lab.ledger_folder.exists()
     assert not run.folder.has(APPLIED)
-    assert (run.folder.path / "report.html").exists()
+    assert (on_disk(run.folder) / "report.html").exists()
 
 
 def test_the_approval_is_of_another_plan(lab: Lab) -> None:
@@ -189,7 +192,7 @@ def test_a_table_of_another_cluster_is_not_compared(table: Table, lab: Lab) -> N
 
     assert isinstance(error, InvalidInput)
     assert error.message.startswith(
-        f"{run.folder.path / table.file} is of another cluster: another"
+        f"{on_disk(run.folder) / table.file} is of another cluster: another"
     )
     assert lab.stored() == {"user=alice": {KEY: 5.0}}
 
@@ -201,7 +204,7 @@ ARTEFACTS = (ABOUT, POLICY, DESCRIBED, PLAN, VALIDATED, APPLIED, VERIFIED, "stag
 @pytest.fixture(name="finished", scope="module")
 def _finished(
     broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[RunFolder, Path, Plan]]:
+) -> Iterator[tuple[RunFolder, Place, Plan]]:
     """A run that came to its end, and its plan."""
     with open_lab(broker, tmp_path_factory.mktemp("finished")) as lab:
         lab.desire(DESIRED_STATE)
@@ -212,18 +215,18 @@ def _finished(
 
 @pytest.mark.parametrize("name", ARTEFACTS)
 def test_a_damaged_artefact_is_told_and_hides_nothing(
-    name: str, finished: tuple[RunFolder, Path, Plan], tmp_path: Path
+    name: str, finished: tuple[RunFolder, Place, Plan], tmp_path: Path
 ) -> None:
     """Whatever stands in a field, a person reads an error or a report that says what is damaged."""
     whole, approvals, plan = finished
-    folder = RunFolder(tmp_path / whole.path.name)
-    shutil.copytree(whole.path, folder.path)
+    folder = RunFolder(open_place(tmp_path / on_disk(whole).name))
+    shutil.copytree(on_disk(whole), on_disk(folder))
     for values in broken(whole.read_json(name)):
-        (folder.path / name).write_text(json.dumps(values))
+        (on_disk(folder) / name).write_text(json.dumps(values))
         told = error_from(partial(approved_plan, folder, plan.digest, approvals))
-        assert told is None or str(folder.path) in str(told) or plan.digest[:8] in str(told)
+        assert told is None or str(on_disk(folder)) in str(told) or plan.digest[:8] in str(told)
         if (unreadable := error_from(partial(read_report, folder))) is not None:
-            assert str(folder.path / ABOUT) in unreadable.message
+            assert str(on_disk(folder) / ABOUT) in unreadable.message
             continue
         ends = {stage.status for stage in report_stage.run(folder).stages}
         assert ends <= {StageStatus.DONE, StageStatus.FAILED, StageStatus.REFUSED}

@@ -26,6 +26,7 @@ from tests.broker.pinging import ping
 from tests.broker.stage_runs import KEY, TEN
 from tests.faults.machine import Machine
 from tests.lab import Lab, error_of, open_lab
+from tests.places import on_disk
 from tests.writing import State
 
 
@@ -144,7 +145,7 @@ def test_a_silent_broker_is_named_and_blocks_no_row(lab: Lab, follower: RunningN
         f"not every broker holds what it should: cluster demo: broker {follower.id} at "
         f"{follower.address()} cannot be reached: timed out after 3 s. Nothing was sent.\n"
         "  The others hold every row. Verify again when it answers: quota-ops verify --run "
-        f"{run.folder.path}\n"
+        f"{on_disk(run.folder)}\n"
         "  Where only the bootstrap address can be reached, as over a private link, cluster.yaml "
         "may say verify: bootstrap."
     )

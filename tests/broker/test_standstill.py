@@ -13,6 +13,7 @@ from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.store.run_folder import APPLIED, PLAN
 from tests.broker.stage_runs import KEY, TEN, After, outcomes
 from tests.lab import Lab, error_of
+from tests.places import on_disk
 from tests.writing import State
 
 ALICE: State = {"user=alice": {KEY: 10.0}}
@@ -47,7 +48,7 @@ def test_paused(lab: Lab) -> None:
     assert f"\n{why}. Nothing is written; reports go on.\n" in planned.stdout
     assert (reconciled.returncode, reconciled.stderr.splitlines()[0]) == (1, why)
     assert lab.stored() == lab.known() == {}
-    (folder,) = (lab.store.root / "runs" / "demo").glob("*/report.html")
+    (folder,) = on_disk(lab.store.root / "runs" / "demo").glob("*/report.html")
     assert all(why in text for text in pages(folder.parent).values())
 
     lab.desire(ALICE)

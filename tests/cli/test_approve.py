@@ -9,8 +9,10 @@ import pytest
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.approval import Decision, Said
 from quota_ops.store.run_folder import PLAN, RunFolder
+from quota_ops.store.run_store import open_place
 from tests.cli.test_screens import KEY, STATE, on_a_terminal, said
 from tests.lab import Lab, open_lab
+from tests.places import on_disk
 from tests.writing import State
 
 EVERYONE: State = {"user=<default>": {KEY: 10.0}}
@@ -25,8 +27,8 @@ def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
 
 def last_run(lab: Lab) -> RunFolder:
     """The folder of the last run."""
-    runs = (lab.store.root / "runs" / "demo").iterdir()
-    return RunFolder(max(runs, key=lambda one: one.stat().st_mtime))
+    runs = on_disk(lab.store.root / "runs" / "demo").iterdir()
+    return RunFolder(open_place(max(runs, key=lambda one: one.stat().st_mtime)))
 
 
 def last_decisions(lab: Lab) -> tuple[Decision, ...]:
@@ -91,7 +93,7 @@ def test_what_a_guard_refuses(lab: Lab) -> None:
     assert (code, "to apply plan" in shown, lab.stored()) == (1, False, {})
     run = last_run(lab)
     named = ("--approve", run.read_json(PLAN)["digest"], "--reason", "agreed")
-    refused = lab.cli("reconcile", "--run", str(run.path), *named)
+    refused = lab.cli("reconcile", "--run", str(on_disk(run)), *named)
     assert (refused.returncode, lab.stored()) == (1, {})
     assert refused.stderr.startswith(
         "cluster.yaml sets approval: never, so only --allow overrides guards: default_touched: "
@@ -134,12 +136,12 @@ def test_an_approval_that_names_guards(lab: Lab) -> None:
     refused = lab.cli("reconcile", "demo", *options)
     assert "To let the plan pass: --allow takeover --allow default_touched" in refused.stderr
     assert (refused.returncode, lab.stored(), last_decisions(lab)) == (1, before, ())
-    for command in (("demo",), ("--run", str(run.path))):
+    for command in (("demo",), ("--run", str(on_disk(run)))):
         refused = lab.cli("reconcile", *command, *options, *one)
         assert refused.returncode == 1
         assert "To let the plan pass: --allow takeover --reason TEXT" in refused.stderr
         overrides = {one.guards for one in last_decisions(lab)}
         assert (lab.stored(), overrides) == (before, {("default_touched",)})
 
-    said(lab, "reconcile", "--run", str(run.path), *options, *one, *other)
+    said(lab, "reconcile", "--run", str(on_disk(run)), *options, *one, *other)
     assert lab.stored() == after

@@ -21,6 +21,7 @@ from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.store.run_folder import PLAN, POLICY
 from tests.clock import PROMPTLY
 from tests.lab import Lab, open_lab
+from tests.places import on_disk
 from tests.writing import State
 
 CASES = yaml.safe_load(
@@ -60,10 +61,10 @@ def _places(lab: Lab, secured_broker: RunningBroker) -> Iterator[dict[str, str]]
         closed.bind(("127.0.0.1", 0))
         yield {
             "ROOT": str(lab.root),
-            "RUN": str(run.path),
+            "RUN": str(on_disk(run)),
             "DIGEST": run.read_json(PLAN)["digest"][:8],
             "WHOLE_DIGEST": run.read_json(PLAN)["digest"],
-            "RUN_OF_ANOTHER": str(other.path),
+            "RUN_OF_ANOTHER": str(on_disk(other)),
             "PLAINTEXT": lab.bootstrap,
             "SASL": secured_broker.bootstrap("SASL"),
             "NOBODY": f"127.0.0.1:{closed.getsockname()[1]}",

@@ -10,6 +10,7 @@ from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.store.run_folder import PLAN, RunFolder
 from tests.cli.test_screens import KEY, SMALL, STATE, masked
 from tests.lab import Lab, open_lab
+from tests.places import on_disk
 
 
 @pytest.fixture(name="lab")
@@ -28,24 +29,24 @@ def _run(lab: Lab) -> RunFolder:
 def told(lab: Lab, run: RunFolder) -> tuple[str, str]:
     """The sentences that `runs` and `show` have for a run."""
     (listed,) = json.loads(lab.cli("runs", "demo", "--format", "json").stdout)
-    shown = json.loads(lab.cli("show", str(run.path), "--format", "json").stdout)
+    shown = json.loads(lab.cli("show", str(on_disk(run)), "--format", "json").stdout)
     return listed["sentence"], shown["answer"]["sentence"]
 
 
 @pytest.mark.parametrize("stage", ["check", "describe", "diff", "plan"])
 def test_a_run_that_wrote_is_not_begun_anew(stage: str, lab: Lab, run: RunFolder) -> None:
     """The command is refused, nothing is set aside, and the run can be rolled back."""
-    before = sorted(run.path.iterdir())
+    before = sorted(on_disk(run).iterdir())
 
-    ended = lab.cli(stage, "--run", str(run.path))
+    ended = lab.cli(stage, "--run", str(on_disk(run)))
 
     assert ended.returncode == 2
     assert ended.stderr == (
-        f"{run.path} is a run that wrote: {stage} would replace what its report and rollback "
+        f"{on_disk(run)} is a run that wrote: {stage} would replace what its report and rollback "
         "need\n  Plan anew: quota-ops plan demo\n"
     )
-    assert sorted(run.path.iterdir()) == before
-    planned = lab.cli("rollback", str(run.path), "--reason", "INC-31")
+    assert sorted(on_disk(run).iterdir()) == before
+    planned = lab.cli("rollback", str(on_disk(run)), "--reason", "INC-31")
     assert (planned.stderr, "2 to change of 2" in planned.stdout) == ("", True)
 
 
@@ -54,14 +55,14 @@ def test_a_verify_without_an_answer_shows_no_earlier_one(lab: Lab, run: RunFolde
     lost = lab.root / "lost.properties"
     lost.write_text("bootstrap.servers=127.0.0.1:1\n")
 
-    ended = lab.cli("verify", "--run", str(run.path), "--connection", str(lost))
+    ended = lab.cli("verify", "--run", str(on_disk(run)), "--connection", str(lost))
 
     assert (ended.returncode, ended.stdout) == (3, "applied: 2 accepted\n")
     assert ended.stderr.startswith("cluster demo: ")
     listed, shown = told(lab, run)
     assert listed == shown
     assert "verify failed" in listed
-    again = lab.cli("verify", "--run", str(run.path))
+    again = lab.cli("verify", "--run", str(on_disk(run)))
     assert again.stdout.endswith("broker 1 agrees\n2 of 2 quotas hold on every broker.\n")
     listed, shown = told(lab, run)
     assert listed == shown
@@ -72,7 +73,7 @@ def test_an_apply_after_verify_shows_no_earlier_one(lab: Lab, run: RunFolder) ->
     """What was read back before it was applied again is not shown as read back since."""
     digest = run.read_json("plan.json")["digest"]
 
-    ended = lab.cli("apply", "--run", str(run.path), "--approve", digest)
+    ended = lab.cli("apply", "--run", str(on_disk(run)), "--approve", digest)
 
     assert (ended.returncode, "agrees" in ended.stdout) == (0, False), ended.stderr
     listed, shown = told(lab, run)
@@ -84,13 +85,13 @@ def test_runs_and_show_agree_after_another_verify(lab: Lab, run: RunFolder) -> N
     """A quota that was changed since is in both, and each verify leaves one record of its end."""
     lab.put({"user=alice": {KEY: 5.0}})
 
-    ended = lab.cli("verify", "--run", str(run.path))
+    ended = lab.cli("verify", "--run", str(on_disk(run)))
 
     assert ended.returncode == 1
     listed, shown = told(lab, run)
     assert listed == shown
     assert listed.startswith("No: ")
-    assert [one.name for one in sorted(run.path.glob("end-*"))] == [
+    assert [one.name for one in sorted(on_disk(run).glob("end-*"))] == [
         "end-0001.json",
         "end-0002.json",
     ]
@@ -101,7 +102,7 @@ def test_what_was_written_before_is_not_claimed_again(
     command: str, lab: Lab, run: RunFolder
 ) -> None:
     """The last line of the same command, given again, says what was written when."""
-    again = (command, "--run", str(run.path), "--approve", run.read_json(PLAN)["digest"])
+    again = (command, "--run", str(on_disk(run)), "--approve", run.read_json(PLAN)["digest"])
     read_back = "1 of 1 broker agrees; " if command == "reconcile" else ""
 
     for _ in range(2):
@@ -119,7 +120,7 @@ def test_a_plan_that_somebody_else_wrote_first_changed_nothing(lab: Lab) -> None
     folder = lab.run("plan")
     lab.put(STATE)
 
-    ended = lab.cli("reconcile", "--run", str(folder.path), "--approve", folder.plan()[1])
+    ended = lab.cli("reconcile", "--run", str(on_disk(folder)), "--approve", folder.plan()[1])
 
     assert (ended.returncode, ended.stderr) == (0, "")
     assert masked(ended.stdout, lab).endswith(
@@ -128,13 +129,13 @@ def test_a_plan_that_somebody_else_wrote_first_changed_nothing(lab: Lab) -> None
         "report: ROOT/store/runs/demo/RUN/report.html\n"
     )
     (listed,) = json.loads(lab.cli("runs", "demo", "--format", "json").stdout)
-    shown = json.loads(lab.cli("show", str(folder.path), "--format", "json").stdout)
+    shown = json.loads(lab.cli("show", str(on_disk(folder)), "--format", "json").stdout)
     counts = {name: number for name, number in shown["counts"].items() if number}
     assert (listed["changes"], counts) == (0, {"in_sync": 2, "found": 2})
     assert listed["sentence"].startswith(
         "Yes: demo holds what the files say, of no known commit; 2 changes were there already; "
     )
-    assert "Changed" not in lab.cli("show", str(folder.path)).stdout
-    undone = lab.cli("rollback", str(folder.path), "--reason", "INC-31")
+    assert "Changed" not in lab.cli("show", str(on_disk(folder))).stdout
+    undone = lab.cli("rollback", str(on_disk(folder)), "--reason", "INC-31")
     assert (undone.returncode, undone.stdout) == (1, "")
     assert "changed nothing by a plan, so there is nothing to roll back" in undone.stderr

@@ -11,6 +11,7 @@ from quota_ops.store.run_folder import PLAN
 from quota_ops.store.run_store import ENVIRONMENT
 from tests.cli.test_screens import KEY
 from tests.lab import Lab, open_lab
+from tests.places import on_disk
 from tests.writing import State
 
 STATE: State = {"user=alice": {KEY: 10.0}}
@@ -30,16 +31,16 @@ def test_a_run_keeps_to_its_store(lab: Lab) -> None:
     hold = ("hold", "demo", "--names", "user=alice", "--until", "1h", "--reason", "INC-31")
     assert lab.cli(*hold).returncode == 0
     elsewhere = {ENVIRONMENT: str(lab.root / "elsewhere")}
-    approved = ("reconcile", "--run", str(run.path), "--approve", run.read_json(PLAN)["digest"])
+    approved = ("reconcile", "--run", str(on_disk(run)), "--approve", run.read_json(PLAN)["digest"])
 
     refused = lab.cli(*approved, "--run-store", elsewhere[ENVIRONMENT])
     assert refused.returncode == 2
-    assert refused.stderr.startswith(f"{run.path} lies in the run store {lab.store.root}, and ")
+    assert refused.stderr.startswith(f"{on_disk(run)} lies in the run store {lab.store.root}, and ")
     assert lab.stored() == {}
 
     lab.cli(*approved, environment=elsewhere)
     assert lab.stored() == lab.known() == {"user=bob": {KEY: 10.0}}
-    lab.cli("rollback", str(run.path), "--reason", "INC-31", environment=elsewhere)
+    lab.cli("rollback", str(on_disk(run)), "--reason", "INC-31", environment=elsewhere)
     assert len(lab.store.runs("demo")) == len(("plan", "rollback"))
     assert not (lab.root / "elsewhere").exists()
 
@@ -47,7 +48,7 @@ def test_a_run_keeps_to_its_store(lab: Lab) -> None:
 def test_a_copy_of_a_run_is_only_read(lab: Lab) -> None:
     """Beside a copy there is no ledger: it can be shown, and nothing can be done with it."""
     run = lab.run("plan")
-    copy = str(shutil.copytree(run.path, lab.root / "copy"))
+    copy = str(shutil.copytree(on_disk(run), lab.root / "copy"))
     digest = run.read_json(PLAN)["digest"]
 
     assert lab.cli("show", copy).returncode == 0

@@ -19,6 +19,7 @@ import pytest
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.store.run_folder import RunFolder
 from tests.lab import Lab, open_lab
+from tests.places import on_disk
 from tests.signals import signals_taken
 from tests.writing import State
 
@@ -103,7 +104,7 @@ def test_a_guard_refuses(lab: Lab) -> None:
         "--allow removals: that guard did not block anything, so no override is recorded\n",
     )
     assert lab.stored() == {"user=<default>": {KEY: 10.0}}
-    (decision,) = RunFolder(max(lab.store.runs("demo"))).decisions()
+    (decision,) = RunFolder(lab.store.runs("demo")[-1]).decisions()
     assert decision.guards == ("default_touched",)
     as_json = lab.cli(
         "plan", "demo", "--allow", "removals", "--reason", "a test", "--format", "json"
@@ -113,7 +114,7 @@ def test_a_guard_refuses(lab: Lab) -> None:
 
 def test_json(lab: Lab) -> None:
     """With --format json standard output is one JSON value, of every command that has it."""
-    run = str(lab.run("plan").path)
+    run = str(on_disk(lab.run("plan")))
     read: dict[str, Any] = {}
     for command in (
         ("check",),
@@ -209,7 +210,7 @@ def test_interrupted(lab: Lab) -> None:
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=10)
-    [run] = (lab.store.root / "runs" / "demo").iterdir()
+    [run] = on_disk(lab.store.root / "runs" / "demo").iterdir()
     assert (process.returncode, out, err) == (130, "", f"interrupted; the run is in {run}\n")
 
 

@@ -1,12 +1,12 @@
 """The diff by DuckDB, where a DAG run is about what comes before or after it."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import diff_runs
+from quota_ops.store.run_store import open_place
 
 OPERATOR = "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator"
 
@@ -15,6 +15,6 @@ def compare_embedded(patch: pytest.MonkeyPatch) -> None:
     """Let the task diff start no Spark."""
 
     def execute(self: Any, _context: Any) -> None:
-        diff_runs(EmbeddedEngine(), [Path(folder) for folder in self.application_args])
+        diff_runs(EmbeddedEngine(), [open_place(folder) for folder in self.application_args])
 
     patch.setattr(f"{OPERATOR}.execute", execute)

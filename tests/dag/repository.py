@@ -17,6 +17,7 @@ from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import open_place
 from tests.dag.answering import Answer, napping
 from tests.writing import empty, write
 
@@ -60,7 +61,7 @@ class DagRun:
     def folder(self, cluster: str = "demo") -> RunFolder:
         """The run folder of a cluster, the only one in the store."""
         (path,) = (self.store / "runs" / cluster).iterdir()
-        return RunFolder(path)
+        return RunFolder(open_place(path))
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,11 @@ import pytest
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.approval import Decision, Said
 from quota_ops.store import ledger
+from quota_ops.store.run_store import open_place
 from tests.dag.answering import approve, lost, nobody, question, reject
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
 from tests.dag.test_reconcile import ALICE_HAS_1000, DONE, NOT_APPLIED, said
+from tests.places import on_disk
 
 pytestmark = pytest.mark.usefixtures("embedded")
 NOT_APPROVED = DONE | {"approve": "failed"} | NOT_APPLIED
@@ -45,7 +47,7 @@ def test_approved(taken: Repository, quotas: Quotas) -> None:
     assert (run.state, run.tasks) == ("success", DONE)
     assert quotas.stored() == ALICE_HAS_1000
     kept = decision(run)
-    name = run.folder().path.name
+    name = on_disk(run.folder()).name
     assert kept.guards == ("takeover",)
     assert kept == Decision(
         Said.APPROVED, kept.digest, kept.shown, "olga", getuser(), "", "agreed in PLAT-12", name
@@ -76,7 +78,7 @@ def test_rejected(taken: Repository, quotas: Quotas) -> None:
     assert (run.state, run.tasks, run.tries["approve"]) == ("failed", NOT_APPROVED, 1)
     assert f"olga rejected plan {decision(run).digest}: not on a Friday" in said(run, "apply")
     assert (decision(run).said, decision(run).by) == (Said.REJECTED, "olga")
-    assert "not on a Friday" in (run.folder().path / "report.txt").read_text()
+    assert "not on a Friday" in (on_disk(run.folder()) / "report.txt").read_text()
     assert quotas.stored() == TAKEN_OVER
 
     assert taken.run(RECONCILE, approve()).state == "success", "a rejected plan is asked again"
@@ -124,7 +126,7 @@ def test_approved_after_another_commit(
     folder = taken.store / "ledger" / broker.config.cluster_id
 
     def answer(waiting: Any) -> None:
-        ledger.change(folder, lambda _rows: None, commit="c2")
+        ledger.change(open_place(folder), lambda _rows: None, commit="c2")
         approve()(waiting)
 
     run = taken.run(RECONCILE, answer)

@@ -9,7 +9,7 @@ from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.store import ledger
 from quota_ops.store.restart import begin
 from quota_ops.store.run_folder import PLAN, RunFolder
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.run_store import RunStore, open_place
 from quota_ops.store.succession import BEGAN
 from tests.dag.answering import reject
 from tests.dag.repository import Quotas, Repository
@@ -37,7 +37,7 @@ def committed(repository: Repository) -> str:
 @pytest.mark.usefixtures("embedded")
 def test_an_old_run_that_finds_a_newer_commit(demo: Repository, broker: RunningBroker) -> None:
     """It is a run of the commit whose YAML it reads, whatever it was when it ran before."""
-    store = RunStore(demo.store)
+    store = RunStore(open_place(demo.store))
     RunFolder.start(
         store.new_run("demo", RUN.format(OLD.isoformat())), cluster="demo", commit="old"
     )
@@ -56,7 +56,7 @@ def test_a_run_that_failed_and_was_overtaken(
     demo: Repository, quotas: Quotas, broker: RunningBroker
 ) -> None:
     """Its own commit was never applied, a later one was: cleared, it asks a person."""
-    store, mine = RunStore(demo.store), committed(demo)
+    store, mine = RunStore(open_place(demo.store)), committed(demo)
     failed = RunFolder.start(
         store.new_run("demo", RUN.format(OLDER.isoformat())), cluster="demo", commit=mine
     )

@@ -9,9 +9,10 @@ from quota_ops.model.ledger_edits import VERIFIED, adopt
 from quota_ops.model.report import StageStatus
 from quota_ops.model.rows import LedgerRow
 from quota_ops.store.ledger import change
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.run_store import RunStore, open_place
 from tests.broker.rights import rights
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
+from tests.places import on_disk
 
 KEY = "producer_byte_rate"
 
@@ -87,7 +88,7 @@ def test_drift_alone_leaves_the_run_green(demo: Repository, quotas: Quotas) -> N
     assert set(run.tasks.values()) == {"success"}
     assert run.folder().stage_result("plan").status is StageStatus.REFUSED
     assert run.folder().stage_result("apply").status is StageStatus.NOT_RUN
-    assert "takeover" in (run.folder().path / "report.txt").read_text()
+    assert "takeover" in (on_disk(run.folder()) / "report.txt").read_text()
     assert quotas.stored() == {"user=alice producer_byte_rate": 7.0}
 
 
@@ -120,7 +121,10 @@ def test_who_may_only_describe_reports_drift(
     verified = LedgerRow(
         cluster_id, "user=alice", KEY, 2.0**20, VERIFIED, *("payments", "", "", "", "")
     )
-    change(RunStore(repository.store).ledger(cluster_id), lambda rows: adopt(rows, [verified]))
+    change(
+        RunStore(open_place(repository.store)).ledger(cluster_id),
+        lambda rows: adopt(rows, [verified]),
+    )
     quotas = Quotas(secured_broker)
 
     with rights(secured_broker):
@@ -130,7 +134,7 @@ def test_who_may_only_describe_reports_drift(
 
     assert (run.state, set(run.tasks.values())) == ("success", {"success"})
     folder = run.folder("orders")
-    report = json.loads((folder.path / "report.json").read_text())
+    report = json.loads((on_disk(folder) / "report.json").read_text())
     assert report["answer"]["sentence"].startswith(
         "No: 1 quota on orders was changed behind Git's back"
     )

@@ -16,6 +16,7 @@ from quota_ops.lab.airflow.server import RunningAirflow, git_bundle, start_airfl
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import open_place
 from tests.dag.repository import ALICE, Quotas
 
 ROOT = Path(__file__).parents[2]
@@ -127,7 +128,7 @@ def test_what_goes_on_while_a_plan_waits(company: Company, api: AirflowApi, quot
     assert answered(api, following, "Approve") == "success"
     assert quotas.stored() == {"user=alice producer_byte_rate": 1000.0}
     last = max((company.store / "runs" / "demo").iterdir())
-    assert RunFolder(last).about()["commit"] == company.git("rev-parse", "HEAD")
+    assert RunFolder(open_place(last)).about()["commit"] == company.git("rev-parse", "HEAD")
     submitted = api.task_log(RECONCILE, following, "diff")
     assert str(company.installed / "spark_jobs" / "diff_quotas.py") in submitted
 

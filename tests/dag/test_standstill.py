@@ -8,9 +8,10 @@ from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.hold import Hold
 from quota_ops.model.specification import parse_exactly
 from quota_ops.store import holds
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.run_store import RunStore, open_place
 from tests.dag.repository import Quotas, Repository
 from tests.dag.test_reconcile import DONE, said
+from tests.places import on_disk
 
 pytestmark = pytest.mark.usefixtures("embedded")
 
@@ -44,10 +45,10 @@ def test_what_is_held_is_left(demo: Repository, quotas: Quotas, broker: RunningB
     now = datetime.now(UTC)
     who = parse_exactly(["user=alice"], [], [])
     hold = Hold(who, now + timedelta(hours=1), "anna", "a load test", now)
-    holds.add(RunStore(demo.store).holds(broker.config.cluster_id), hold)
+    holds.add(RunStore(open_place(demo.store)).holds(broker.config.cluster_id), hold)
 
     run = demo.run("reconcile_demo")
 
     assert (run.state, run.tasks) == ("success", DONE)
     assert quotas.stored() == {}
-    assert hold.text in (run.folder().path / "report.txt").read_text()
+    assert hold.text in (on_disk(run.folder()) / "report.txt").read_text()

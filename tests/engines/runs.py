@@ -8,6 +8,7 @@ from quota_ops.model.difference import Difference
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import open_place
 from tests.engines.oracle import FROM
 
 
@@ -25,7 +26,7 @@ def put(
 ) -> Path:
     """A run folder that holds the sides of one cluster; `held` are entities, and their hold."""
     path.mkdir(parents=True, exist_ok=True)
-    folder = RunFolder(path)
+    folder = RunFolder(open_place(path))
     folder.write_table(DESIRED, desired)
     folder.write_table(ACTUAL, actual)
     folder.write_table(LEDGER, ledger)
@@ -36,9 +37,9 @@ def put(
 
 def differences(path: Path) -> tuple[Difference, ...]:
     """The differences that an engine left."""
-    return RunFolder(path).differences()
+    return RunFolder(open_place(path)).differences()
 
 
 def batches(path: Path) -> Iterable[BatchRow]:
     """The rows of the batches that an engine left, batch after batch."""
-    return [row for rows in RunFolder(path).batches().values() for row in rows]
+    return [row for rows in RunFolder(open_place(path)).batches().values() for row in rows]

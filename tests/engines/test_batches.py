@@ -16,6 +16,7 @@ from quota_ops.sql import text
 from quota_ops.sql.job import Engine, diff_runs
 from quota_ops.sql.spark import SparkEngine
 from quota_ops.store import parquet
+from quota_ops.store.run_store import open_place
 from tests.engines.runs import batches, put
 
 CLUSTER = "c"
@@ -133,7 +134,7 @@ def first_apply(tmp_path: Path) -> Path:
 
 def test_the_bound_that_brokers_refuse_is_kept(engine: Engine, first_apply: Path) -> None:
     """Both engines close a batch at 5,000 keys, half of what a broker refuses."""
-    diff_runs(engine, [first_apply])
+    diff_runs(engine, [open_place(first_apply)])
 
     rows = list(batches(first_apply))
     assert [sum(row.batch == number for row in rows) for number in (1, 2)] == [5_000, 1_001]

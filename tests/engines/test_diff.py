@@ -10,6 +10,7 @@ from quota_ops.model.tables import ACTUAL
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import Engine, diff_runs
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import open_place
 from tests.engines.cases import Case, cases
 from tests.engines.runs import batches, differences, put
 
@@ -33,7 +34,7 @@ def decided(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[st
         )
         for case in CASES
     }
-    diff_runs(engine, list(folders.values()))
+    diff_runs(engine, list(map(open_place, folders.values())))
     return folders
 
 
@@ -65,7 +66,7 @@ def test_a_side_that_is_missing_is_named(embedded: EmbeddedEngine, tmp_path: Pat
     (folder / ACTUAL.file).unlink()
 
     with pytest.raises(InvalidInput, match=r"actual\.parquet is missing: the stage that leaves it"):
-        diff_runs(embedded, [folder])
+        diff_runs(embedded, [open_place(folder)])
 
 
 def test_every_discrepancy_of_a_table_is_named(embedded: EmbeddedEngine, tmp_path: Path) -> None:
@@ -74,7 +75,7 @@ def test_every_discrepancy_of_a_table_is_named(embedded: EmbeddedEngine, tmp_pat
     (folder / ACTUAL.file).write_bytes((folder / "desired.parquet").read_bytes())
 
     with pytest.raises(InvalidInput) as refused:
-        diff_runs(embedded, [folder])
+        diff_runs(embedded, [open_place(folder)])
 
     assert refused.value.message == (
         f"{folder / ACTUAL.file} is not a actual table: in_scope is missing, must be boolean; "
@@ -89,7 +90,7 @@ def test_a_damaged_table_is_named(embedded: EmbeddedEngine, tmp_path: Path) -> N
     (folder / ACTUAL.file).write_bytes(b"PAR1 no")
 
     with pytest.raises(InvalidInput, match=r"actual\.parquet is not a Parquet file"):
-        diff_runs(embedded, [folder])
+        diff_runs(embedded, [open_place(folder)])
 
 
 def test_one_cluster_twice_is_refused(embedded: EmbeddedEngine, tmp_path: Path) -> None:
@@ -97,7 +98,7 @@ def test_one_cluster_twice_is_refused(embedded: EmbeddedEngine, tmp_path: Path) 
     folders = [put(tmp_path / name, "c") for name in ("one", "two")]
 
     with pytest.raises(InvalidInput, match="two of the runs are of the same cluster"):
-        diff_runs(embedded, folders)
+        diff_runs(embedded, list(map(open_place, folders)))
 
 
 def test_differences_are_in_a_stable_order(engine: Engine, tmp_path: Path) -> None:
@@ -109,7 +110,7 @@ def test_differences_are_in_a_stable_order(engine: Engine, tmp_path: Path) -> No
     ]
     folder = put(tmp_path, "c", desired=desired)
 
-    diff_runs(engine, [folder])
+    diff_runs(engine, [open_place(folder)])
 
-    rows = [(row.entity, row.key) for row in RunFolder(folder).differences()]
+    rows = [(row.entity, row.key) for row in RunFolder(open_place(folder)).differences()]
     assert rows == sorted(rows)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from quota_ops.model.difference import Difference
 from quota_ops.model.rows import ActualRow, DesiredRow, LedgerRow
 from quota_ops.sql.job import Engine, diff_runs
+from quota_ops.store.run_store import open_place
 from tests.engines.oracle import decide
 from tests.engines.runs import differences, put
 
@@ -113,7 +114,7 @@ def test_every_combination(engine: Engine, tmp_path: Path) -> None:
             remembered_from=FROM,
         )
 
-    diff_runs(engine, [tmp_path / cluster for cluster in POLICIES])
+    diff_runs(engine, [open_place(tmp_path / cluster) for cluster in POLICIES])
 
     for cluster, (drift, clears) in POLICIES.items():
         expected = decide(

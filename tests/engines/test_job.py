@@ -13,6 +13,7 @@ from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import diff_runs
 from quota_ops.store import parquet
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import open_place
 from tests.engines.runs import differences, put
 
 ROW = ("user=a", "producer_byte_rate", 1.0)
@@ -45,13 +46,13 @@ def test_a_side_of_another_cluster_is_refused(side: str, tmp_path: Path) -> None
     folder = put_elsewhere(tmp_path, side)
 
     with pytest.raises(InvalidInput) as refused:
-        diff_runs(EmbeddedEngine(), [folder])
+        diff_runs(EmbeddedEngine(), [open_place(folder)])
 
     assert str(refused.value) == (
         f"{tmp_path}/{side}.parquet is of another cluster: elsewhere; the run is of c\n"
         "  Nothing was changed. A run has a folder, and a cluster a ledger, of its own."
     )
-    assert not RunFolder(folder).has(DIFFERENCES.file)
+    assert not RunFolder(open_place(folder)).has(DIFFERENCES.file)
 
 
 def test_results_are_held_against_their_table(tmp_path: Path) -> None:
@@ -59,25 +60,25 @@ def test_results_are_held_against_their_table(tmp_path: Path) -> None:
     folder = put(tmp_path, "c")
 
     with pytest.raises(InvalidInput) as refused:
-        diff_runs(Broken(), [folder])
+        diff_runs(Broken(), [open_place(folder)])
 
     told = str(refused.value)
     assert told.startswith("differences is not a differences table: entity is missing, must be ")
     required = [column for column in DIFFERENCES.columns if not column.added]
     assert told.count("; ") == len(required) - 2
     assert "; kind is int64, must be string; " in told
-    assert not RunFolder(folder).has(DIFFERENCES.file)
+    assert not RunFolder(open_place(folder)).has(DIFFERENCES.file)
 
 
 @pytest.mark.parametrize("clusters", [(), ("c", "d")])
 def test_a_run_is_of_one_cluster(clusters: tuple[str, ...], tmp_path: Path) -> None:
     """A run folder without a cluster, or of two, is no run."""
-    folder = RunFolder(put(tmp_path, "c"))
+    folder = RunFolder(open_place(put(tmp_path, "c")))
     since = "2026-11-01T00:00:00Z"
     folder.write_table(CLUSTERS, [(one, "repair", False, since, since) for one in clusters])
 
     with pytest.raises(InvalidInput) as refused:
-        diff_runs(EmbeddedEngine(), [folder.path])
+        diff_runs(EmbeddedEngine(), [folder.place])
 
     assert str(refused.value) == (
         f"{tmp_path}/clusters.parquet must hold one cluster, it holds {len(clusters)}"
@@ -87,10 +88,10 @@ def test_a_run_is_of_one_cluster(clusters: tuple[str, ...], tmp_path: Path) -> N
 def test_what_an_earlier_diff_left_is_written_anew(tmp_path: Path) -> None:
     """A diff run again on a run folder says what its sides say now."""
     folder = put(tmp_path, "c", desired=[DesiredRow("c", *ROW, None, None, "f", 1)])
-    diff_runs(EmbeddedEngine(), [folder])
+    diff_runs(EmbeddedEngine(), [open_place(folder)])
     assert len(differences(folder)) == 1
 
     put(tmp_path, "c")
-    diff_runs(EmbeddedEngine(), [folder])
+    diff_runs(EmbeddedEngine(), [open_place(folder)])
 
     assert differences(folder) == ()

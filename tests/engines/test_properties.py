@@ -18,6 +18,7 @@ from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import Engine
 from quota_ops.store import parquet
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import open_place
 from tests.engines.oracle import decide
 
 LEFT_ALONE = {Action.REPORT, Action.HELD}
@@ -118,7 +119,7 @@ def _named(value: float | None) -> float | None:
 
 def by_engine(engine: Engine, path: Path, fleet: Fleet) -> tuple[list[Difference], list[BatchRow]]:
     """What an engine makes of a fleet, all of it in one file for each side."""
-    folder = RunFolder(path)
+    folder = RunFolder(open_place(path))
     sides = [cluster.sides(name) for name, cluster in fleet.items()]
     for table, rows in zip((DESIRED, ACTUAL, LEDGER), zip(*sides, strict=True), strict=True):
         folder.write_table(table, [row for some in rows for row in some])

@@ -8,6 +8,7 @@ from quota_ops.model.difference import Difference
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import diff_runs
+from quota_ops.store.run_store import open_place
 from tests.engines.runs import batches, differences, put
 from tests.engines.submitting import standalone_cluster, submit, workers_used
 
@@ -44,7 +45,7 @@ def said(folders: list[Path]) -> list[Said]:
 @pytest.fixture(name="expected")
 def _expected(tmp_path: Path) -> list[Said]:
     folders = put_fleet(tmp_path / "expected")
-    diff_runs(EmbeddedEngine(), folders)
+    diff_runs(EmbeddedEngine(), list(map(open_place, folders)))
     return said(folders)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from quota_ops import cli
 from quota_ops.model.errors import QuotaOpsError
-from quota_ops.store import local
+from quota_ops.store.local import LocalStore
 from tests.broker.killing import run
 
 FULL = 75
@@ -28,16 +28,16 @@ def fill_at(
 
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     setattr(cli, "tell", tell)  # noqa: B010
-    for verb in ("write", "create"):
-        setattr(local, verb, _filling(getattr(local, verb), name))
+    for verb in ("replace", "create"):
+        setattr(LocalStore, verb, _filling(getattr(LocalStore, verb), name))
     run(environment, arguments)
 
 
 def _filling(keep: Any, name: str) -> Any:
-    def keep_or_fill(place: Path, content: bytes) -> Any:
-        if place.name == name:
+    def keep_or_fill(store: LocalStore, key: str, content: bytes, **how: bool) -> Any:
+        if key.endswith(f"/{name}"):
             _limit(0)
-        return keep(place, content)
+        return keep(store, key, content, **how)
 
     return keep_or_fill
 

@@ -16,6 +16,7 @@ from quota_ops.store.run_folder import RunFolder
 from tests.faults.runs_at_once import at
 from tests.faults.scene import AFTER, KEY, Scene
 from tests.faults.table import Seen, fault
+from tests.places import on_disk
 from tests.writing import State
 
 NEWER: State = {
@@ -78,7 +79,7 @@ def woken_after_a_newer_run(scene: Scene) -> Seen:
         assert cluster.stored() == {(one, KEY): limits[KEY] for one, limits in NEWER.items()}
     scene.machine.thaw()
     scene.lab.wait_for(AFTER)
-    then = named_and_repaired(scene, older.folder.path.name)
+    then = named_and_repaired(scene, on_disk(older.folder).name)
     return Seen("the newer run undone, and u2 is back", "; then ".join(said), then)
 
 
@@ -93,7 +94,7 @@ def named_and_repaired(scene: Scene, run: str) -> str:
     assert scene.lab.stored() == AFTER
     assert kinds(asks.folder) == {"late_write": list(LATE), "returned": ["user=u2"]}
     assert {row.run for row in asks.folder.differences()} == {run}
-    report = (asks.folder.path / "report.txt").read_text("utf-8")
+    report = (on_disk(asks.folder) / "report.txt").read_text("utf-8")
     assert report.count(f"(late write of run {run})") == len(LATE) + 1
     _, error = scene.lab.refused("verify")
     assert (error.exit_code, "Late writes of earlier runs: user=u3" in str(error)) == (1, True)
@@ -125,6 +126,6 @@ def data_folder_restored(scene: Scene) -> Seen:
     scene.machine.start()
     holds = scene.holds()
     asks = scene.lab.start(allow={})
-    said = scene.go_on(asks, RECONCILE).replace(cleared.path.name, "N")
+    said = scene.go_on(asks, RECONCILE).replace(on_disk(cleared).name, "N")
     assert kinds(asks.folder)["returned"] == ["user=u5"]
     return Seen(holds, said, scene.next_run())

@@ -11,6 +11,7 @@ from tests.faults.filling import FULL, fill_at
 from tests.faults.scene import AFTER, BEFORE, KEY, Scene
 from tests.faults.table import Seen, fault
 from tests.faults.workers import COMMAND, PROCESSES
+from tests.places import on_disk
 
 
 def full(scene: Scene, name: str) -> Seen:
@@ -22,7 +23,7 @@ def full(scene: Scene, name: str) -> Seen:
     process.start()
     process.join()
     assert process.exitcode == FULL
-    assert not list(scene.lab.store.root.rglob("*.part"))
+    assert not list(on_disk(scene.lab.store.root).rglob("*.part"))
     return Seen(scene.holds(), scene.masked(said.read_text("utf-8")), scene.next_run())
 
 
@@ -53,7 +54,7 @@ def full_in_ledger(scene: Scene) -> Seen:
 @fault("describe", "last file of the ledger truncated, as by a power cut", quick=True)
 def damaged_ledger(scene: Scene) -> Seen:
     """A damaged ledger is no empty ledger: nothing is planned until it is moved aside."""
-    last = max(scene.lab.ledger_folder.iterdir())
+    last = max(on_disk(scene.lab.ledger_folder).iterdir())
     damaged = last.with_name("00000002.parquet")
     damaged.write_bytes(last.read_bytes()[:100])
     said = scene.reconcile()
@@ -65,7 +66,7 @@ def damaged_ledger(scene: Scene) -> Seen:
 @fault("describe", "run store restored from a copy older than the last run", quick=True)
 def store_restored(scene: Scene) -> Seen:
     """What the lost run wrote is as Git says, and enters the ledger again."""
-    store, copy = scene.lab.store.root, scene.lab.root / "copy"
+    store, copy = on_disk(scene.lab.store.root), scene.lab.root / "copy"
     shutil.copytree(store, copy)
     assert scene.reconcile() == "exit 0"
     shutil.rmtree(store)
@@ -98,6 +99,6 @@ def approval_replayed(scene: Scene) -> Seen:
 def approved(scene: Scene) -> tuple[str, str]:
     """Make a whole run whose plan a person approves: how it ended, and the digest."""
     folder = scene.start().folder
-    agrees = approves(scene.lab, folder.path.name)
+    agrees = approves(scene.lab, on_disk(folder).name)
     said = scene.go_on(scene.lab.resume(folder, ask=agrees), CHAINS["reconcile"])
     return said, str(folder.read_json(PLAN)["digest"])

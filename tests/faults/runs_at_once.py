@@ -15,6 +15,7 @@ from quota_ops.store.run_folder import APPLIED, PLAN, RunFolder
 from tests.broker.stage_runs import After
 from tests.faults.scene import AFTER, BEFORE, CHANGED, KEY, Scene
 from tests.faults.table import Seen, fault
+from tests.places import on_disk
 from tests.writing import State, settle
 
 OLDER: State = {**BEFORE, **{f"user=u{number}": {KEY: 3.0} for number in range(6, 10)}}
@@ -147,7 +148,7 @@ def two_dag_runs(scene: Scene) -> Seen:
         ends = [one.stdout.read().split()[-1] for one in both]
     folders = [RunFolder(path) for path in scene.lab.store.runs("demo")]
     began, ended = (
-        [(folder.path / name).stat().st_mtime for folder in folders]
+        [(on_disk(folder) / name).stat().st_mtime for folder in folders]
         for name in ("run.json", "report.html")
     )
     assert max(began) < min(ended)

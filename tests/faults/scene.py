@@ -21,6 +21,7 @@ from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.run_folder import APPLIED, RunFolder
 from tests.faults.machine import Machine
 from tests.lab import Lab
+from tests.places import on_disk
 from tests.writing import State
 
 KEY = "producer_byte_rate"
@@ -85,7 +86,7 @@ class Scene:
     def told(self, folder: RunFolder, error: QuotaOpsError | None) -> str:
         """The exit code, the first line of the error, and how many entities came to what."""
         outcomes = folder.outcomes(APPLIED)
-        report = (folder.path / "report.txt").read_text("utf-8")
+        report = (on_disk(folder) / "report.txt").read_text("utf-8")
         unnamed = [one for one in outcomes if one.status not in DONE if one.entity not in report]
         assert unnamed == []
         if error is None:

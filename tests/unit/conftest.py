@@ -4,14 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.store.place import Place
+from quota_ops.store.run_store import open_place
 from tests.repositories import commit_all, git, write_cluster
 
 
 @pytest.fixture
-def ledger_folder(tmp_path: Path) -> Path:
+def ledger_folder(tmp_path: Path) -> Place:
     """The folder of a cluster's ledger in a run store, empty."""
-    folder = tmp_path / "ledger" / "id"
-    folder.mkdir(parents=True)
+    folder = open_place(tmp_path / "ledger" / "id")
+    folder.prepare()
     return folder
 
 

@@ -1,8 +1,8 @@
 """What an earlier attempt left, and cannot be moved."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -10,15 +10,20 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import DIFFERENCES
 from quota_ops.store.restart import set_aside
 from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import open_place
 
 
-def no_listing(_path: Path) -> Iterator[Path]:
+def no_listing(path: str) -> NoReturn:
     """What root never meets: a folder that may not be listed."""
-    raise PermissionError(13, os.strerror(13))
+    raise PermissionError(13, os.strerror(13), path)
 
 
 @pytest.mark.parametrize(
-    ("trouble", "why"), [("a file", "File exists"), ("no listing", "Permission denied")]
+    ("trouble", "why"),
+    [
+        ("a file", "/attempt-0001/.* cannot be written: File exists"),
+        ("no listing", " cannot be listed: Permission denied"),
+    ],
 )
 def test_what_cannot_be_set_aside(
     trouble: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -28,9 +33,9 @@ def test_what_cannot_be_set_aside(
     if trouble == "a file":
         (tmp_path / "attempt-0001").touch()
     else:
-        monkeypatch.setattr(Path, "iterdir", no_listing)
+        monkeypatch.setattr(os, "scandir", no_listing)
 
-    with pytest.raises(InvalidInput, match=f"{tmp_path} cannot be set aside: {why}"):
-        set_aside(RunFolder(tmp_path), "check")
+    with pytest.raises(InvalidInput, match=f"{tmp_path} cannot be set aside: {tmp_path}{why}"):
+        set_aside(RunFolder(open_place(tmp_path)), "check")
 
     assert (tmp_path / DIFFERENCES.file).exists()

@@ -5,17 +5,18 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.store.place import Place
 from quota_ops.store.run_marks import GRACE, Life, at_work, is_overdue, life
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.run_store import RunStore, open_place
 
 LONG_AGO = (datetime.now(UTC) - 2 * GRACE).isoformat()
 JUST_NOW = (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
 
 
 @pytest.fixture(name="run")
-def _run(tmp_path: Path) -> Path:
+def _run(tmp_path: Path) -> Place:
     """A run that was at work."""
-    run = RunStore(tmp_path).new_run("demo", "one")
+    run = RunStore(open_place(tmp_path)).new_run("demo", "one")
     with at_work(run):
         assert life(run) is Life.AT_WORK
     assert life(run) is Life.GONE
@@ -36,10 +37,10 @@ def _run(tmp_path: Path) -> Path:
     ],
     ids=["long ago", "just now", "empty", "half", "deep", "no fields", "no time", "no mark"],
 )
-def test_a_run_is_given_up(content: str | None, run: Path, *, overdue: bool) -> None:
+def test_a_run_is_given_up(content: str | None, run: Place, *, overdue: bool) -> None:
     """After an hour, and at once when a power cut took its mark; not when its end is recorded."""
-    mark = run.parents[2] / "at_work" / "demo" / "one"
-    mark.unlink() if content is None else mark.write_text(content)
+    mark = run.parent.parent.parent / "at_work" / "demo" / "one"
+    mark.delete() if content is None else mark.replace(content.encode())
 
     assert life(run) is Life.UNKNOWN
     assert is_overdue(run) is overdue

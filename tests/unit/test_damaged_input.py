@@ -39,7 +39,8 @@ from quota_ops.store.run_folder import (
     RunFolder,
 )
 from quota_ops.store.run_json import outcomes_json, verification_json
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.run_store import RunStore, open_place
+from tests.places import on_disk
 
 CLUSTER_FILE = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\nprotect: [{user: boss}]\n"
 QUOTAS_FILE = """\
@@ -130,7 +131,7 @@ def _run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     (folder / "team.yaml").write_text(QUOTAS_FILE)
     snapshot = root / "snapshot.jsonl"
     snapshot.write_text("".join(f"{json.dumps(row)}\n" for row in SNAPSHOT))
-    store = RunStore(root / "store")
+    store = RunStore(open_place(root / "store"))
 
     def connect() -> Any:
         raise AssertionError("there is no cluster")
@@ -171,10 +172,10 @@ def test_a_connection_of_any_text(edits: Edits) -> None:
 @given(st.data())
 def test_an_artefact_of_any_bytes(run: Run, tmp_path: Path, data: st.DataObject) -> None:
     """The report is written all the same, harmless and whole; apply refuses, or takes the plan."""
-    folder = RunFolder(tmp_path / "run")
-    shutil.rmtree(folder.path, ignore_errors=True)
-    shutil.copytree(run.folder.path, folder.path)
-    inputs = [one for one in sorted(folder.path.iterdir()) if not one.name.startswith("report")]
+    folder = RunFolder(open_place(tmp_path / "run"))
+    shutil.rmtree(on_disk(folder), ignore_errors=True)
+    shutil.copytree(on_disk(run.folder), on_disk(folder))
+    inputs = [one for one in sorted(on_disk(folder).iterdir()) if not one.name.startswith("report")]
     path = data.draw(st.sampled_from([one for one in inputs if one.name != "run.json"]))
     if path.suffix == ".json" and data.draw(st.booleans()):
         path.write_text(json.dumps(_with_any(data, json.loads(path.read_text("utf-8")))))
@@ -184,8 +185,8 @@ def test_an_artefact_of_any_bytes(run: Run, tmp_path: Path, data: st.DataObject)
     outcome(lambda: approved_plan(folder, run.folder.read_json(PLAN)["digest"], run.approvals))
     outcome(lambda: report.run(folder))
 
-    assert not list(folder.path.glob("*.part"))
-    for page in folder.path.glob("report.*"):
+    assert not list(on_disk(folder).glob("*.part"))
+    for page in on_disk(folder).glob("report.*"):
         assert is_harmless(page.read_text("utf-8"))
 
 
@@ -202,15 +203,15 @@ def _with_any(data: st.DataObject, value: Any) -> Any:
 @pytest.mark.parametrize("depth", [700, 3000])
 def test_artefacts_that_are_nested_deep(run: Run, tmp_path: Path, depth: int) -> None:
     """Python gives up on them, sooner or later, and the run is told of all the same."""
-    folder = RunFolder(tmp_path / "runs" / "demo" / "run")
-    shutil.copytree(run.folder.path, folder.path)
+    folder = RunFolder(open_place(tmp_path / "runs" / "demo" / "run"))
+    shutil.copytree(on_disk(run.folder), on_disk(folder))
     nested = "[" * depth + "]" * depth
-    plan = (folder.path / PLAN).read_text("utf-8")
-    (folder.path / PLAN).write_text(plan.replace('"schedule":null', f'"schedule":{nested}'))
+    plan = (on_disk(folder) / PLAN).read_text("utf-8")
+    (on_disk(folder) / PLAN).write_text(plan.replace('"schedule":null', f'"schedule":{nested}'))
     for name in (FACTS, REPORT, VALIDATED):
-        (folder.path / name).write_text(nested)
+        (on_disk(folder) / name).write_text(nested)
 
-    assert str(past_run(folder.path).trouble).startswith(f"{REPORT} is ")
+    assert str(past_run(folder.place).trouble).startswith(f"{REPORT} is ")
     assert outcome(
         lambda: approved_plan(folder, run.folder.read_json(PLAN)["digest"], run.approvals)
     )
@@ -220,15 +221,15 @@ def test_artefacts_that_are_nested_deep(run: Run, tmp_path: Path, depth: int) ->
 @pytest.mark.parametrize("damage", [{"after": ["x"]}, {"words": 1}, {"rows": [[{}, "k"]]}])
 def test_an_origin_of_another_type(run: Run, tmp_path: Path, damage: dict[str, Any]) -> None:
     """Damaged origins are named, and the report is written without them."""
-    folder = RunFolder(tmp_path / "run")
-    shutil.copytree(run.folder.path, folder.path)
-    (folder.path / ORIGINS).write_text(
+    folder = RunFolder(open_place(tmp_path / "run"))
+    shutil.copytree(on_disk(run.folder), on_disk(folder))
+    (on_disk(folder) / ORIGINS).write_text(
         json.dumps({"origins": [{"words": "w", "after": None, "rows": [["user=a", "k"]]} | damage]})
     )
 
-    assert f"{folder.path / ORIGINS} is damaged: " in str(outcome(lambda: read_origins(folder)))
+    assert f"{on_disk(folder) / ORIGINS} is damaged: " in str(outcome(lambda: read_origins(folder)))
     report.run(folder)
-    assert (folder.path / "report.html").exists()
+    assert (on_disk(folder) / "report.html").exists()
 
 
 @bounded
@@ -238,10 +239,12 @@ def test_a_ledger_of_any_bytes(tmp_path: Path, edits: Edits) -> None:
     folder = tmp_path / "ledger" / "c"
     shutil.rmtree(folder, ignore_errors=True)
     row = LedgerRow("c", "user=a", "k", 1.0, ledger_edits.VERIFIED, "t", "f", None, "run", "")
-    ledger.change(folder, lambda rows: rows.update({("user=a", "k", ledger_edits.VERIFIED): row}))
+    ledger.change(
+        open_place(folder), lambda rows: rows.update({("user=a", "k", ledger_edits.VERIFIED): row})
+    )
     (last,) = folder.iterdir()
     last.write_bytes(edited(last.read_bytes(), edits))
 
-    error = outcome(lambda: ledger.change(folder, lambda rows: rows.clear()))
+    error = outcome(lambda: ledger.change(open_place(folder), lambda rows: rows.clear()))
 
     assert len(list(folder.iterdir())) == (1 if error else 2)

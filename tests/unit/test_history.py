@@ -15,7 +15,8 @@ from quota_ops.stages.report.run_report import read_finished
 from quota_ops.store.history import past_run, past_runs
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_names import find_run
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.run_store import RunStore, open_place
+from tests.places import on_disk
 
 CASES = yaml.safe_load(
     (Path(__file__).parents[1] / "cases" / "history" / "runs.yaml").read_text("utf-8")
@@ -39,7 +40,7 @@ def leave(path: Path, files: dict[str, Any]) -> Path:
         if isinstance(content, str):
             (path / name).write_text(content, "utf-8")
         elif content is not None:
-            RunFolder(path).write_json(name, content)
+            RunFolder(open_place(path)).write_json(name, content)
     return path
 
 
@@ -48,7 +49,7 @@ def test_what_is_told_of_a_run(case: dict[str, Any], tmp_path: Path) -> None:
     """A run is told of from what it left; damage is named, and never keeps the rest from us."""
     path = leave(tmp_path / "demo" / "one", {"run.json": ABOUT} | case["files"])
 
-    told = json.loads(json.dumps(past_run(path).as_json()))
+    told = json.loads(json.dumps(past_run(open_place(path)).as_json()))
 
     size = sum(one.stat().st_size for one in path.iterdir())
     assert told == {**ABOUT, "path": str(path), **NOTHING, "size": size, **case["run"]}
@@ -58,12 +59,12 @@ def test_when_a_damaged_run_started(tmp_path: Path) -> None:
     """Its name says so, where it is a time; the times of its files are not asked."""
     path = leave(tmp_path / "demo" / "2026-11-22T10-11-12Z-beef", {"run.json": "{"})
 
-    assert past_run(path).started == "2026-11-22T10:11:12Z"
+    assert past_run(open_place(path)).started == "2026-11-22T10:11:12Z"
 
 
 def test_when_a_run_ended(tmp_path: Path) -> None:
     """Its stages say so, its report of an earlier version, or at least when it started."""
-    folder = RunFolder(leave(tmp_path / "demo" / "one", {"run.json": ABOUT}))
+    folder = RunFolder(open_place(leave(tmp_path / "demo" / "one", {"run.json": ABOUT})))
     assert read_finished(folder) == "2026-11-21T10:00:00Z"
     folder.write_json("report.json", {"finished": "2026-11-21T10:05:00Z"})
     assert read_finished(folder) == "2026-11-21T10:05:00Z"
@@ -80,24 +81,28 @@ def store_of(root: Path, *names: str) -> RunStore:
         started = f"2026-11-21T10:{59 - number:02}:00Z"
         leave(root / "runs" / name, {"run.json": ABOUT | {"started": started, "sequence": number}})
     (root / "runs" / "demo" / "a note").touch()
-    return RunStore(root)
+    return RunStore(open_place(root))
 
 
 def test_runs_from_before_there_were_numbers(tmp_path: Path) -> None:
     """They come before all that have one, in the order of their names."""
     for name in ("b", "a"):
         leave(tmp_path / "runs" / "demo" / name, {"run.json": ABOUT})
-    assert find_run(RunStore(tmp_path), "last").path.name == "b"
+    assert on_disk(find_run(RunStore(open_place(tmp_path)), "last")).name == "b"
 
-    RunFolder.start(tmp_path / "runs" / "demo" / "0", cluster="demo", commit=None)
-    assert [one.run for one in past_runs(RunStore(tmp_path), "demo", 3)[0]] == ["0", "b", "a"]
+    RunFolder.start(open_place(tmp_path / "runs" / "demo" / "0"), cluster="demo", commit=None)
+    assert [one.run for one in past_runs(RunStore(open_place(tmp_path)), "demo", 3)[0]] == [
+        "0",
+        "b",
+        "a",
+    ]
 
 
 def test_a_copied_store_orders_its_runs_alike(tmp_path: Path) -> None:
     """The order is in the runs: neither the files' times nor the clocks of workers matter."""
     names = ("demo/scheduled__9", "other/b", "demo/c", "demo/a")
     store = store_of(tmp_path / "one", *names)
-    shutil.copytree(store.root, tmp_path / "two", copy_function=shutil.copyfile)
+    shutil.copytree(on_disk(store.root), tmp_path / "two", copy_function=shutil.copyfile)
     for age, name in enumerate(names):
         for path in (
             tmp_path / "two" / "runs" / name,
@@ -105,10 +110,10 @@ def test_a_copied_store_orders_its_runs_alike(tmp_path: Path) -> None:
         ):
             os.utime(path, (1e9 - age, 1e9 - age))
 
-    copied, _ = past_runs(RunStore(tmp_path / "two"), None, 9)
+    copied, _ = past_runs(RunStore(open_place(tmp_path / "two")), None, 9)
     assert [one.run for one in copied] == ["a", "c", "b", "scheduled__9"]
     assert [one.run for one in past_runs(store, None, 9)[0]] == [one.run for one in copied]
-    assert find_run(RunStore(tmp_path / "two"), "demo/last").path.name == "a"
+    assert on_disk(find_run(RunStore(open_place(tmp_path / "two")), "demo/last")).name == "a"
 
 
 def test_the_last_run_that_wrote(tmp_path: Path) -> None:
@@ -116,16 +121,18 @@ def test_the_last_run_that_wrote(tmp_path: Path) -> None:
     store = store_of(tmp_path, "demo/wrote", "demo/nothing", "demo/plan", "other/plan")
     applied = {"wrote": [ACCEPTED], "nothing": [ACCEPTED | {"status": "already"}]}
     for name, outcomes in applied.items():
-        folder = RunFolder(tmp_path / "runs" / "demo" / name)
+        folder = RunFolder(open_place(tmp_path / "runs" / "demo" / name))
         folder.write_json("applied.json", {"outcomes": outcomes})
 
     def last() -> str:
-        return find_run(store, "demo/last", last_write=True).path.name
+        return on_disk(find_run(store, "demo/last", last_write=True)).name
 
     assert last() == "wrote"
-    RunFolder(tmp_path / "runs" / "demo" / "nothing").write_text("applied.json", "{")
+    RunFolder(open_place(tmp_path / "runs" / "demo" / "nothing")).write_text("applied.json", "{")
     assert last() == "nothing", "what is damaged may have written"
-    RunFolder(tmp_path / "runs" / "demo" / "plan").write_json("batch-0001.json", {"outcomes": []})
+    RunFolder(open_place(tmp_path / "runs" / "demo" / "plan")).write_json(
+        "batch-0001.json", {"outcomes": []}
+    )
     assert last() == "plan", "it was killed while it wrote"
     with pytest.raises(InvalidInput, match="there is no run 'other/last'"):
         find_run(store, "other/last", last_write=True)
@@ -139,7 +146,7 @@ def test_the_last_runs(tmp_path: Path) -> None:
     assert ([one.run for one in runs], more) == (["a", "c", "b"], 1)
     runs, more = past_runs(store, "demo", 3)
     assert ([one.run for one in runs], more) == (["a", "c", "scheduled__9"], 0)
-    assert past_runs(RunStore(tmp_path / "new"), None, 3) == ((), 0)
+    assert past_runs(RunStore(open_place(tmp_path / "new")), None, 3) == ((), 0)
     with pytest.raises(InvalidInput, match="no run of a cluster 'nowhere'"):
         past_runs(store, "nowhere", 3)
 
@@ -163,8 +170,8 @@ def test_a_run_is_found(wanted: str, found: str, tmp_path: Path) -> None:
     runs = ["demo/max", "demo/x", "demo/drift__1", "other/drift__1", "demo/2026-1-beef"]
     store = store_of(tmp_path, *runs, "demo/2026-1-c0de")
 
-    assert find_run(store, wanted).path == store.root / "runs" / found
-    assert find_run(store, str(store.root / "runs" / found)).path == store.root / "runs" / found
+    path = f"{store.root}/runs/{found}"
+    assert str(find_run(store, wanted).place) == str(find_run(store, path).place) == path
 
 
 @pytest.mark.parametrize(
@@ -191,4 +198,4 @@ def test_a_run_that_is_not_found(wanted: str, message: str, tmp_path: Path) -> N
 def test_last_of_no_runs(tmp_path: Path) -> None:
     """A store without runs has no last one."""
     with pytest.raises(InvalidInput, match="there is no run 'last'"):
-        find_run(RunStore(tmp_path), "last")
+        find_run(RunStore(open_place(tmp_path)), "last")

@@ -8,6 +8,7 @@ import pytest
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.store import holds
+from quota_ops.store.run_store import open_place
 from tests.unit.test_model_hold import ALICE, NOW, hold, user
 
 BOB = hold(user("bob"), 1)
@@ -15,7 +16,7 @@ BOB = hold(user("bob"), 1)
 
 def test_nobody_was_ever_held(tmp_path: Path) -> None:
     """Where there is no folder there is no hold, and none is made by looking."""
-    assert holds.read(tmp_path / "missing") == ()
+    assert holds.read(open_place(tmp_path / "missing")) == ()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -23,17 +24,17 @@ def test_every_word_is_a_file(tmp_path: Path) -> None:
     """A word makes the next file, a release too; what stands there is never written again."""
     released = hold(user("alice"), 0)
     for word in (ALICE, BOB, released):
-        holds.add(tmp_path, word)
+        holds.add(open_place(tmp_path), word)
     (tmp_path / "00000003 (copy).json").write_text("a person's")
 
-    assert holds.read(tmp_path) == (ALICE, BOB, released)
+    assert holds.read(open_place(tmp_path)) == (ALICE, BOB, released)
     assert len(list(tmp_path.iterdir())) == 4
 
 
 def add_some(folder: Path, writer: int) -> None:
     """Add ten words, as one of several processes."""
     for number in range(10):
-        holds.add(folder, hold(user(f"{writer}-{number}"), 1, NOW))
+        holds.add(open_place(folder), hold(user(f"{writer}-{number}"), 1, NOW))
 
 
 def test_people_lose_nothing_to_each_other(tmp_path: Path) -> None:
@@ -41,7 +42,7 @@ def test_people_lose_nothing_to_each_other(tmp_path: Path) -> None:
     with ProcessPoolExecutor(4, get_context("forkserver")) as processes:
         list(processes.map(add_some, [tmp_path] * 4, range(4)))
 
-    kept = {one.who for one in holds.read(tmp_path)}
+    kept = {one.who for one in holds.read(open_place(tmp_path))}
     assert kept == {user(f"{writer}-{number}") for writer in range(4) for number in range(10)}
 
 
@@ -50,7 +51,7 @@ def test_a_file_in_the_place_of_all_holds(tmp_path: Path) -> None:
     (tmp_path / "holds").touch()
 
     with pytest.raises(InvalidInput, match="holds cannot be listed: Not a directory"):
-        holds.read(tmp_path / "holds")
+        holds.read(open_place(tmp_path / "holds"))
 
 
 @pytest.mark.parametrize(
@@ -58,12 +59,12 @@ def test_a_file_in_the_place_of_all_holds(tmp_path: Path) -> None:
 )
 def test_a_damaged_hold_did_not_end(content: str, tmp_path: Path) -> None:
     """It is an error that names the file: what it held may not be written by mistake."""
-    holds.add(tmp_path, ALICE)
+    holds.add(open_place(tmp_path), ALICE)
     damaged = tmp_path / "00000002.json"
     damaged.write_text(content)
 
     with pytest.raises(InvalidInput) as refused:
-        holds.read(tmp_path)
+        holds.read(open_place(tmp_path))
 
     assert refused.value.message.startswith(f"{damaged} is not a hold: ")
     assert "Move the damaged file aside" in str(refused.value.remedy)

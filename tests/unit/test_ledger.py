@@ -20,6 +20,9 @@ from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import ACTUAL, LEDGER
 from quota_ops.store import ledger, ledger_notes, parquet
 from quota_ops.store.ledger import Ledger
+from quota_ops.store.place import Place
+from quota_ops.store.run_store import open_place
+from tests.places import on_disk
 
 KEY = "producer_byte_rate"
 POLICY = Policy("demo", "id", "demo")
@@ -37,36 +40,40 @@ def rows(*given: LedgerRow) -> dict[LedgerKey, LedgerRow]:
     return {ledger_key(one): one for one in given}
 
 
-def add(folder: Path, *given: LedgerRow) -> str | None:
+def add(folder: Place, *given: LedgerRow) -> str | None:
     """Add rows to a ledger."""
     return ledger.change(folder, lambda known: known.update(rows(*given)))
 
 
-def names(folder: Path) -> list[str]:
+def names(folder: Place) -> list[str]:
     """What is in a folder."""
-    return sorted(path.name for path in folder.iterdir())
+    return list(folder.list())
 
 
-def test_there_has_never_been_one(ledger_folder: Path) -> None:
+def test_there_has_never_been_one(ledger_folder: Place) -> None:
     """No folder and an empty folder are a ledger that knows nothing."""
-    assert ledger.read(ledger_folder / "missing") == ledger.read(ledger_folder) == Ledger(None, ())
+    assert (
+        ledger.read(open_place(on_disk(ledger_folder / "missing")))
+        == ledger.read(ledger_folder)
+        == Ledger(None, ())
+    )
 
 
-def test_every_change_is_a_file(ledger_folder: Path) -> None:
+def test_every_change_is_a_file(ledger_folder: Place) -> None:
     """A change makes the next file, whole, and leaves those before it as they were."""
     first = add(ledger_folder, row("user=b", 1.0))
-    content = (ledger_folder / "00000001.parquet").read_bytes()
+    content = on_disk(ledger_folder / "00000001.parquet").read_bytes()
     second = add(ledger_folder, row("user=a", None, INTENDED))
 
     assert (first, second) == ("00000001.parquet", "00000002.parquet")
     assert names(ledger_folder) == [first, second]
-    assert (ledger_folder / "00000001.parquet").read_bytes() == content
+    assert on_disk(ledger_folder / "00000001.parquet").read_bytes() == content
     assert ledger.read(ledger_folder) == Ledger(
         "00000002.parquet", (row("user=a", None, INTENDED), row("user=b", 1.0))
     )
 
 
-def test_a_change_that_changes_nothing_makes_no_file(ledger_folder: Path) -> None:
+def test_a_change_that_changes_nothing_makes_no_file(ledger_folder: Place) -> None:
     """The same rows, policy and commit again are the ledger that is there; the first is made."""
     made = ledger.change(ledger_folder, lambda _: None, policy=POLICY, commit="c1")
 
@@ -76,7 +83,7 @@ def test_a_change_that_changes_nothing_makes_no_file(ledger_folder: Path) -> Non
     assert names(ledger_folder) == [made]
 
 
-def test_policy_and_commits_stand_beside_the_rows(ledger_folder: Path) -> None:
+def test_policy_and_commits_stand_beside_the_rows(ledger_folder: Place) -> None:
     """The last applied policy, and each applied commit once, in order of its last time."""
     for commit in ("c1", "c2", None, "c2", "c3", "c1"):
         ledger.change(ledger_folder, lambda _: None, policy=POLICY, commit=commit)
@@ -86,7 +93,7 @@ def test_policy_and_commits_stand_beside_the_rows(ledger_folder: Path) -> None:
     assert (found.policy, found.commits) == (POLICY.as_json(), ("c2", "c3", "c1"))
 
 
-def test_old_commits_are_forgotten(ledger_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_commits_are_forgotten(ledger_folder: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only so many commits are kept, the last ones."""
     monkeypatch.setattr(ledger_notes, "COMMITS_KEPT", 2)
     for commit in ("c1", "c2", "c3"):
@@ -97,17 +104,17 @@ def test_old_commits_are_forgotten(ledger_folder: Path, monkeypatch: pytest.Monk
 
 WRITER = """
 import sys
-from pathlib import Path
+from quota_ops.store.run_store import open_place
 from tests.unit.test_ledger import add, row
 writer = sys.argv[2]
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(10):
-    add(Path(sys.argv[1]), row(f"user={writer}-{number}", float(number)))
+    add(open_place(sys.argv[1]), row(f"user={writer}-{number}", float(number)))
 """
 
 
-def test_writers_lose_nothing_to_each_other(ledger_folder: Path) -> None:
+def test_writers_lose_nothing_to_each_other(ledger_folder: Place) -> None:
     """Four processes write at once; every row of each is there, and every file is one change."""
     writers = [
         subprocess.Popen(
@@ -133,11 +140,11 @@ def test_writers_lose_nothing_to_each_other(ledger_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1 no", b"not at all"])
-def test_a_damaged_ledger_is_no_empty_one(content: bytes, ledger_folder: Path) -> None:
+def test_a_damaged_ledger_is_no_empty_one(content: bytes, ledger_folder: Place) -> None:
     """It is an error that names the file and the way on; nothing is written."""
     add(ledger_folder, row("user=a", 1.0))
     damaged = ledger_folder / "00000002.parquet"
-    damaged.write_bytes(content)
+    on_disk(damaged).write_bytes(content)
 
     for act in (ledger.read, add):
         with pytest.raises(InvalidInput) as refused:
@@ -146,14 +153,14 @@ def test_a_damaged_ledger_is_no_empty_one(content: bytes, ledger_folder: Path) -
         assert refused.value.remedy == (
             "Nothing was changed. Move the damaged file aside to go on from the file before it."
         )
-    assert damaged.read_bytes() == content
+    assert on_disk(damaged).read_bytes() == content
     assert names(ledger_folder) == ["00000001.parquet", "00000002.parquet"]
 
 
-def test_a_table_of_another_kind_is_no_ledger(ledger_folder: Path) -> None:
+def test_a_table_of_another_kind_is_no_ledger(ledger_folder: Place) -> None:
     """Parquet alone is not enough: the columns must be the ledger's."""
     add(ledger_folder, row("user=a", 1.0))
-    (ledger_folder / "00000002.parquet").write_bytes(
+    on_disk(ledger_folder / "00000002.parquet").write_bytes(
         parquet.to_bytes(ACTUAL, parquet.from_rows(ACTUAL, []))
     )
 
@@ -162,17 +169,17 @@ def test_a_table_of_another_kind_is_no_ledger(ledger_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("aside", ["00000002.parquet.bad", "00000002.bad.parquet", "copy.parquet"])
-def test_a_file_that_was_moved_aside_does_not_count(aside: str, ledger_folder: Path) -> None:
+def test_a_file_that_was_moved_aside_does_not_count(aside: str, ledger_folder: Place) -> None:
     """The ledger goes on from the file before it, with its number."""
     add(ledger_folder, row("user=a", 1.0))
-    (ledger_folder / aside).write_bytes(b"damaged")
-    (ledger_folder / "00000002.parquet.0123.part").write_bytes(b"half")
+    on_disk(ledger_folder / aside).write_bytes(b"damaged")
+    on_disk(ledger_folder / "00000002.parquet.0123.part").write_bytes(b"half")
 
     assert ledger.read(ledger_folder).file == "00000001.parquet"
     assert add(ledger_folder, row("user=b", 1.0)) == "00000002.parquet"
 
 
-def test_old_memory_goes_with_the_next_change(ledger_folder: Path) -> None:
+def test_old_memory_goes_with_the_next_change(ledger_folder: Place) -> None:
     """What is remembered no longer, by the policy of that moment, is in no further file."""
     old = iso_utc(datetime.now(UTC) - timedelta(hours=25))
     late, gone = row("user=a", 2.0, SUPERSEDED, at=old), row("user=a", 1.0, CLEARED, at=old)
@@ -185,7 +192,7 @@ def test_old_memory_goes_with_the_next_change(ledger_folder: Path) -> None:
     assert ledger.read(ledger_folder).rows == ()
 
 
-def test_a_key_may_be_remembered_with_many_values(ledger_folder: Path) -> None:
+def test_a_key_may_be_remembered_with_many_values(ledger_folder: Place) -> None:
     """Each value once: the same value of the same state twice is a damaged ledger."""
     now = iso_utc()
     values = (None, 1.0, 2.0, nan)
@@ -196,7 +203,7 @@ def test_a_key_may_be_remembered_with_many_values(ledger_folder: Path) -> None:
     assert last.table.num_rows == len(given) + 1
     twice = pa.concat_tables([last.table, last.table.slice(0, 1)])
     content = parquet.to_bytes(LEDGER, twice, parquet.notes(last.table))
-    (ledger_folder / "00000002.parquet").write_bytes(content)
+    on_disk(ledger_folder / "00000002.parquet").write_bytes(content)
     with pytest.raises(InvalidInput, match="has producer_byte_rate of user=a twice"):
         ledger.read(ledger_folder)
 
@@ -215,11 +222,11 @@ def test_a_key_may_be_remembered_with_many_values(ledger_folder: Path) -> None:
         ),
     ],
 )
-def test_a_ledger_without_its_notes(notes: dict[str, str], why: str, ledger_folder: Path) -> None:
+def test_a_ledger_without_its_notes(notes: dict[str, str], why: str, ledger_folder: Place) -> None:
     """Without them no guard knows what was applied: it is damaged, like one without its rows."""
     add(ledger_folder, row("user=a", 1.0))
     place = ledger_folder / "00000002.parquet"
-    place.write_bytes(parquet.to_bytes(LEDGER, ledger.last(ledger_folder).table, notes))
+    on_disk(place).write_bytes(parquet.to_bytes(LEDGER, ledger.last(ledger_folder).table, notes))
 
     with pytest.raises(InvalidInput) as raised:
         ledger.read(ledger_folder)

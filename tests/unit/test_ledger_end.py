@@ -7,18 +7,20 @@ import pytest
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.store import ledger, ledger_end
+from quota_ops.store.place import Place
+from tests.places import on_disk
 from tests.unit.test_ledger import POLICY, add, row
 
 
-def test_what_a_ledger_ended_with(ledger_folder: Path, tmp_path: Path) -> None:
+def test_what_a_ledger_ended_with(ledger_folder: Place, tmp_path: Path) -> None:
     """It is told also where an older copy is in its place, until that has come as far."""
     assert ledger_end.read(ledger_folder) is None
     add(ledger_folder, row("user=a", 1.0))
-    shutil.copytree(ledger_folder.parent, tmp_path / "copy")
+    shutil.copytree(on_disk(ledger_folder.parent), tmp_path / "copy")
     add(ledger_folder, row("user=b", 1.0))
     add(ledger_folder, row("user=c", 1.0))
-    shutil.rmtree(ledger_folder.parent)
-    shutil.copytree(tmp_path / "copy", ledger_folder.parent)
+    shutil.rmtree(on_disk(ledger_folder.parent))
+    shutil.copytree(tmp_path / "copy", on_disk(ledger_folder.parent))
 
     assert (ledger.read(ledger_folder).file, ledger_end.read(ledger_folder)) == (
         "00000001.parquet",
@@ -31,24 +33,24 @@ def test_what_a_ledger_ended_with(ledger_folder: Path, tmp_path: Path) -> None:
     assert ledger_end.read(ledger_folder) == "00000004.parquet"
 
 
-def test_a_run_goes_on_from_an_older_copy(ledger_folder: Path) -> None:
+def test_a_run_goes_on_from_an_older_copy(ledger_folder: Place) -> None:
     """So does whatever rebuilds a ledger that is lost: there is no older copy left to ask about."""
     for name in "abc":
         add(ledger_folder, row(f"user={name}", 1.0))
-    (ledger_folder / "00000003.parquet").unlink()
-    (ledger_folder / "00000002.parquet").unlink()
+    on_disk(ledger_folder / "00000003.parquet").unlink()
+    on_disk(ledger_folder / "00000002.parquet").unlink()
     ledger.change(ledger_folder, lambda _: None, policy=POLICY)
     assert ledger_end.read(ledger_folder) == "00000002.parquet"
-    shutil.rmtree(ledger_folder)
+    shutil.rmtree(on_disk(ledger_folder))
     add(ledger_folder, row("user=a", 1.0))
     assert ledger_end.read(ledger_folder) == "00000001.parquet"
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"\x1b[2J00000001.parquet", b"1.parquet", None])
-def test_an_end_that_is_lost_or_damaged(content: bytes | None, ledger_folder: Path) -> None:
+def test_an_end_that_is_lost_or_damaged(content: bytes | None, ledger_folder: Place) -> None:
     """Nobody knows then whether the ledger is the last one, until a run was verified on it."""
     add(ledger_folder, row("user=a", 1.0))
-    ends = ledger_folder.parent.with_name("ledger_ends") / ledger_folder.name
+    ends = on_disk(ledger_folder.parent).with_name("ledger_ends") / ledger_folder.name
     ends.unlink() if content is None else ends.write_bytes(content)
 
     assert ledger_end.read(ledger_folder) is None
@@ -58,10 +60,10 @@ def test_an_end_that_is_lost_or_damaged(content: bytes | None, ledger_folder: Pa
     assert ledger_end.read(ledger_folder) == "00000003.parquet"
 
 
-def test_an_end_that_a_person_wrote(ledger_folder: Path) -> None:
+def test_an_end_that_a_person_wrote(ledger_folder: Place) -> None:
     """An editor ends the line."""
     add(ledger_folder, row("user=a", 1.0))
-    ends = ledger_folder.parent.with_name("ledger_ends") / ledger_folder.name
+    ends = on_disk(ledger_folder.parent).with_name("ledger_ends") / ledger_folder.name
     ends.write_text("00000001.parquet\n")
     assert ledger_end.read(ledger_folder) == "00000001.parquet"
 
@@ -95,9 +97,9 @@ def test_why_a_ledger_may_be_an_older_copy(
     assert ledger_end.doubt(read, end) == doubt
 
 
-def test_an_end_that_cannot_be_written_is_an_error(ledger_folder: Path) -> None:
+def test_an_end_that_cannot_be_written_is_an_error(ledger_folder: Place) -> None:
     """The change is there, and its writer learns that the next run could not check it."""
-    ends = ledger_folder.parent.with_name("ledger_ends")
+    ends = on_disk(ledger_folder.parent).with_name("ledger_ends")
     ends.write_text("a file")
 
     with pytest.raises(InvalidInput, match=f"^{ends}/{ledger_folder.name} cannot be written"):

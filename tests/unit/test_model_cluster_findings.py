@@ -13,7 +13,7 @@ from quota_ops.model.plan import Plan
 from quota_ops.stages import check
 from quota_ops.stages.plan.findings import leave_findings
 from quota_ops.store.run_folder import FACTS, RunFolder
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.run_store import RunStore, open_place
 from tests.unit.report_sample import CLUSTER_ID
 from tests.unit.test_model_findings import CLUSTER_YAML, told
 
@@ -52,7 +52,7 @@ def differences(case: Mapping[str, Any]) -> Iterator[Difference]:
 def test_a_plan_gives_rise_to_findings(case: Any, tmp_path: Path) -> None:
     """A plan leaves the findings of the files and of the cluster, and what no silence covers."""
     files = tmp_path / "desired_state" / "demo"
-    store = RunStore(tmp_path / "store")
+    store = RunStore(open_place(tmp_path / "store"))
     folder = RunFolder.start(store.new_run("demo"), cluster="demo", commit=None)
     files.mkdir(parents=True)
     for name, text in ({"cluster.yaml": CLUSTER_YAML} | case["files"]).items():

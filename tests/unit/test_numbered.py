@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store import ledger, local
+from quota_ops.store import ledger
 from quota_ops.store.numbered_files import create_next, file_name
 from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.run_store import RunStore, open_place
 from tests.unit.test_ledger import add, row
 
 
-def next_of(folder: Path) -> int:
+def next_of(path: Path) -> int:
     """Create the next number's file in a folder."""
+    folder = open_place(path)
     return create_next(lambda number: folder / file_name(number, "json"), lambda _number: b"mine")
 
 
@@ -37,7 +38,7 @@ def test_a_link_that_was_made_and_reported_as_there_is_ours(
 
     monkeypatch.setattr(Path, "hardlink_to", make_and_report)
 
-    assert local.create(tmp_path / "1.json", b"mine")
+    assert open_place(tmp_path / "1.json").create(b"mine")
     assert next_of(tmp_path / "holds") == 1
     assert [one.name for one in (tmp_path / "holds").iterdir()] == ["00000001.json"]
 
@@ -50,7 +51,7 @@ def test_a_store_without_hard_links_is_refused_before_anything_is_written(
     def refuse(place: Path, target: Any) -> None:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(place), None, str(target))
 
-    path = RunStore(tmp_path / "store").new_run("demo")
+    path = RunStore(open_place(tmp_path / "store")).new_run("demo")
     monkeypatch.setattr(Path, "hardlink_to", refuse)
 
     with pytest.raises(InvalidInput, match="cannot be written: Operation not permitted"):
@@ -71,7 +72,7 @@ def test_a_folder_that_takes_no_file_ends_with_an_error(
     with pytest.raises(InvalidInput) as holds:
         next_of(tmp_path / "holds")
     with pytest.raises(InvalidInput) as changed:
-        add(tmp_path / "ledger" / "id", row("user=a", 1.0))
+        add(open_place(tmp_path / "ledger" / "id"), row("user=a", 1.0))
 
     why = "took no new file in 1,000 attempts, from 00000001"
     assert holds.value.message == f"{tmp_path}/holds {why}.json on"
@@ -81,19 +82,19 @@ def test_a_folder_that_takes_no_file_ends_with_an_error(
 def test_after_the_last_number_is_an_error(tmp_path: Path) -> None:
     """A ledger whose last number is used up is not written, and nothing waits for ever."""
     folder = tmp_path / "ledger" / "id"
-    add(folder, row("user=a", 1.0))
+    add(open_place(folder), row("user=a", 1.0))
     (folder / "00000001.parquet").rename(folder / "99999999.parquet")
 
     with pytest.raises(InvalidInput, match=r"^99999999\.parquet is the last number"):
-        add(folder, row("user=b", 1.0))
+        add(open_place(folder), row("user=b", 1.0))
 
 
 def test_another_clusters_ledger_is_no_ledger_of_this_one(tmp_path: Path) -> None:
     """Rows of another cluster, copied into the wrong folder, are neither read nor changed."""
-    add(tmp_path / "ledger" / "id", row("user=a", 1.0))
+    add(open_place(tmp_path / "ledger" / "id"), row("user=a", 1.0))
     (tmp_path / "ledger" / "id").rename(tmp_path / "ledger" / "other")
 
     with pytest.raises(InvalidInput) as raised:
-        ledger.change(tmp_path / "ledger" / "other", dict.clear)
+        ledger.change(open_place(tmp_path / "ledger" / "other"), dict.clear)
     place = tmp_path / "ledger" / "other" / "00000001.parquet"
     assert raised.value.message == f"the ledger does not parse: {place} is of another cluster, id"

@@ -17,7 +17,8 @@ from quota_ops.model import ledger_edits
 from quota_ops.model.entity import Entity
 from quota_ops.model.rows import LedgerRow
 from quota_ops.store import ledger
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.run_store import RunStore, open_place
+from tests.places import on_disk
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 UNKNOWN = tuple(
@@ -42,7 +43,7 @@ def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
     (folder / "team.yaml").write_text(
         "owner: team\nquotas:\n  - {user: bob, limits: {producer_byte_rate: 10 MiB}}\n"
     )
-    store = RunStore(tmp_path / "store")
+    store = RunStore(open_place(tmp_path / "store"))
     row = LedgerRow(
         CLUSTER_ID,
         "user=x",
@@ -170,7 +171,7 @@ def test_a_plan_that_clears_by_a_ledger_whose_end_is_not_known(
     """A power cut or a full disk may take the note: a person decides whether it is the last."""
     Path("snapshot.jsonl").write_text(ALICE)
     ends = store.root / "ledger_ends" / CLUSTER_ID
-    ends.unlink() if content is None else ends.write_text(content)
+    on_disk(ends).unlink() if content is None else on_disk(ends).write_text(content)
 
     result = run("plan")
 
@@ -201,7 +202,7 @@ def test_a_pipe_in_the_run_store_keeps_nobody_waiting(place: str, store: RunStor
     planned = json.loads(run("plan", "--format", "json").stdout)
     (earlier,) = store.runs("demo")
     place = place.replace("RUN", earlier.name).replace("DIGEST", planned["plan"]["digest"])
-    pipe = store.root / place
+    pipe = on_disk(store.root) / place
     pipe.unlink(missing_ok=True)
     pipe.parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(pipe)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import ACTUAL, COUNT, DESIRED, FLAG, LEDGER, NUMBER, TEXT, Table
 from quota_ops.store import parquet
+from quota_ops.store.run_store import open_place
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     TEXT: st.text(st.characters(exclude_categories=["Cs"])),
@@ -97,7 +98,7 @@ def test_what_is_no_parquet_is_refused(content: bytes, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"^place is not a Parquet file that can be read: "):
         parquet.from_bytes(ACTUAL, content, "place")
     with pytest.raises(InvalidInput, match=f"^{place} is not a Parquet file that can be read: "):
-        parquet.columns(place)
+        parquet.columns(open_place(place))
 
 
 def test_columns_without_rows(tmp_path: Path) -> None:
@@ -105,6 +106,6 @@ def test_columns_without_rows(tmp_path: Path) -> None:
     place = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": ["x", "y", "x"], "b": [1.0, 2.0, 3.0]}), place)
 
-    assert parquet.columns(place) == {"a": "string", "b": "double"}
+    assert parquet.columns(open_place(place)) == {"a": "string", "b": "double"}
     with pytest.raises(FileNotFoundError):
-        parquet.columns(tmp_path / "missing")
+        parquet.columns(open_place(tmp_path / "missing"))

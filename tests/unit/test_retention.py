@@ -16,9 +16,11 @@ from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.tables import Table
 from quota_ops.store import claims, ledger, retention
 from quota_ops.store.history import past_run
+from quota_ops.store.place import Place
 from quota_ops.store.retention import LEDGER_FILES, find_expired, remove
 from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.run_store import RunStore, open_place
+from tests.places import on_disk
 from tests.unit.test_ledger import add, row
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -29,24 +31,23 @@ END = {"answer": {"word": "Yes", "sentence": "Yes."}}
 REPORT = {**END, "counts": {"changed": 2}, "plan": {"digest": "abc"}, "rows": []}
 
 
-def leave(store: RunStore, run: str, started: str, sequence: int, **files: Any) -> Path:
+def leave(store: RunStore, run: str, started: str, sequence: int, **files: Any) -> Place:
     """A run of demo with some artefacts, `report` for report.json."""
     path = store.root / "runs" / "demo" / run
-    path.mkdir(parents=True)
     about = {"run": run, "cluster": "demo", "commit": "c", "started": started}
     for name, content in {"run": {**about, "sequence": sequence}, **files}.items():
         RunFolder(path).write_json(f"{name.replace('_', '-')}.json", content)
     return path
 
 
-def names(folder: Path) -> list[str]:
+def names(folder: Place) -> list[str]:
     """What is in a folder."""
-    return sorted(one.name for one in folder.iterdir())
+    return list(folder.list())
 
 
 @pytest.fixture(name="store")
 def _store(tmp_path: Path) -> RunStore:
-    return RunStore(tmp_path / "store")
+    return RunStore(open_place(tmp_path / "store"))
 
 
 def prune(store: RunStore) -> None:
@@ -70,7 +71,7 @@ def test_how_a_run_ended_stays(store: RunStore) -> None:
     path = leave(
         store, "old", OLD, 1, report=REPORT, end_0001=END, approval={"decisions": []}, batch_0001={}
     )
-    (path / "attempt-0001").mkdir()
+    on_disk(path / "attempt-0001").mkdir()
     before = past_run(path).as_json()
 
     prune(store)
@@ -91,15 +92,15 @@ def test_what_no_run_recorded_stays(store: RunStore) -> None:
     """A person's files stay in the folders they were put into, and prune names one of them."""
     path = leave(store, "old", OLD, 1, plan={"digest": "abc"}, stage_plan={}, batch_0001={})
     for place in (path / "notes", path / "attempt-0001", store.overviews / "drift"):
-        place.mkdir(parents=True)
+        on_disk(place).mkdir(parents=True)
     for name in ("notes/report.json", "plan.json.bak", "batch-1.json", "attempt-0001/mail.txt"):
-        (path / name).write_text("mine")
-    (path / "report.md").symlink_to(path / "plan.json.bak")
-    (path / "attempt-0001" / "differences.parquet").write_text("recorded")
-    (path / f"plan.json.{'0' * 32}.part").write_text("recorded")
+        (on_disk(path) / name).write_text("mine")
+    on_disk(path / "report.md").symlink_to(on_disk(path / "plan.json.bak"))
+    on_disk(path / "attempt-0001" / "differences.parquet").write_text("recorded")
+    on_disk(path / f"plan.json.{'0' * 32}.part").write_text("recorded")
     RunFolder(store.overviews / "drift").write_json("run.json", {"started": OLD})
-    (store.overviews / "drift" / "report.html").write_text("recorded")
-    (store.overviews / "drift" / "why.md").write_text("mine")
+    on_disk(store.overviews / "drift" / "report.html").write_text("recorded")
+    on_disk(store.overviews / "drift" / "why.md").write_text("mine")
     kept = f"6 kept that no run recorded, for example {path}/attempt-0001/mail.txt\n"
     arguments = ["prune", "--keep", "90d", "--run-store", str(store.root)]
 
@@ -157,13 +158,13 @@ def test_a_run_with_unsettled_writes_stays(store: RunStore) -> None:
 def test_a_run_that_does_not_tell_its_age_stays(about: str | None, store: RunStore) -> None:
     """Nothing is removed by guess."""
     path = store.root / "runs" / "demo" / "odd"
-    path.mkdir(parents=True)
+    on_disk(path).mkdir(parents=True)
     if about is not None:
-        (path / "run.json").write_text(about)
+        on_disk(path / "run.json").write_text(about)
 
     prune(store)
 
-    assert path.is_dir()
+    assert on_disk(path).is_dir()
 
 
 def test_the_newest_files_of_a_ledger_stay(store: RunStore) -> None:
@@ -196,8 +197,7 @@ def test_the_newest_claims_stay(store: RunStore) -> None:
 def test_what_people_said_stays(store: RunStore) -> None:
     """Approvals and holds are no artefacts of runs: prune does not look at them."""
     for folder in (store.approvals("id"), store.holds("id")):
-        folder.mkdir(parents=True)
-        (folder / "00000001.json").write_text("{}")
+        (folder / "00000001.json").replace(b"{}")
 
     prune(store)
 
@@ -207,8 +207,7 @@ def test_what_people_said_stays(store: RunStore) -> None:
 def test_a_damaged_ledger_stops_it(store: RunStore) -> None:
     """Which runs are needed is not known then: nothing is removed."""
     leave(store, "old", OLD, 1, plan={"digest": "abc"})
-    store.ledger("id").mkdir(parents=True)
-    (store.ledger("id") / "00000001.parquet").write_text("")
+    (store.ledger("id") / "00000001.parquet").replace(b"")
 
     with pytest.raises(InvalidInput, match="the ledger does not parse"):
         find_expired(store, BEFORE)
@@ -218,7 +217,7 @@ def test_a_damaged_ledger_stops_it(store: RunStore) -> None:
 def test_the_command_lists_and_removes(store: RunStore) -> None:
     """A dry run removes nothing and says the same numbers; JSON names each path."""
     leave(store, "old", OLD, 1, plan={"digest": "abc"})
-    size = sum(one.stat().st_size for one in (store.root / "runs" / "demo" / "old").iterdir())
+    size = (store.root / "runs" / "demo" / "old").size()
     arguments = ["prune", "--keep", "90d", "--run-store", str(store.root)]
 
     dry = CliRunner().invoke(cli.main, [*arguments, "--dry-run"])

@@ -13,19 +13,21 @@ from quota_ops.model.rows import BatchRow
 from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.store.run_folder import ABOUT, APPLIED, POLICY, RunFolder
 from quota_ops.store.run_json import outcomes_json
+from quota_ops.store.run_store import open_place
+from tests.places import on_disk
 
 
 @pytest.fixture(name="folder")
 def _folder(tmp_path: Path) -> RunFolder:
-    return RunFolder(tmp_path)
+    return RunFolder(open_place(tmp_path))
 
 
 def test_a_run_says_once_what_it_is(tmp_path: Path) -> None:
     """An attempt that comes later changes nothing of what the first one said."""
     run = tmp_path / "runs" / "demo" / "run-1"
-    first = RunFolder.start(run, cluster="demo", commit="c1").about()
+    first = RunFolder.start(open_place(run), cluster="demo", commit="c1").about()
 
-    assert RunFolder.start(run, cluster="other", commit="c2").about() == first
+    assert RunFolder.start(open_place(run), cluster="other", commit="c2").about() == first
     assert (first["run"], first["cluster"], first["commit"]) == ("run-1", "demo", "c1")
 
 
@@ -33,7 +35,7 @@ def test_json_is_read_by_people(folder: RunFolder) -> None:
     """A field a line, an item a line, names as they are."""
     folder.write_json("a.json", {"name": "é", "none": None, "empty": [], "items": [{"a": 1}, [2]]})
 
-    assert (folder.path / "a.json").read_text("utf-8") == (
+    assert (on_disk(folder) / "a.json").read_text("utf-8") == (
         '{\n"name": "é",\n"none": null,\n"empty": [],\n"items": [\n {"a":1},\n [2]\n]\n}\n'
     )
     assert folder.read_json("a.json") == {
@@ -56,7 +58,7 @@ def test_a_page_takes_any_text(folder: RunFolder) -> None:
     folder.write_text("report.md", "a\ud800b")
     folder.write_json("a.json", {"name": "a\ud800b"})
 
-    assert (folder.path / "report.md").read_bytes() == b"a\\ud800b"
+    assert (on_disk(folder) / "report.md").read_bytes() == b"a\\ud800b"
     assert folder.read_json("a.json") == {"name": "a\ud800b"}
 
 
@@ -95,18 +97,18 @@ def test_what_is_damaged_is_named(content: bytes, said: str, folder: RunFolder) 
         (APPLIED, lambda: folder.outcomes(APPLIED)),
         ("stage-apply.json", lambda: folder.stage_result("apply")),
     ):
-        (folder.path / name).write_bytes(content)
+        (on_disk(folder) / name).write_bytes(content)
         with pytest.raises(InvalidInput) as refused:
             read()
-        assert refused.value.message.startswith(f"{folder.path / name} {said}")
+        assert refused.value.message.startswith(f"{on_disk(folder) / name} {said}")
 
 
 def test_what_cannot_be_read_is_named(folder: RunFolder) -> None:
     """Whatever keeps the operating system from reading an artefact is said."""
-    (folder.path / ABOUT).mkdir()
+    (on_disk(folder) / ABOUT).mkdir()
     with pytest.raises(InvalidInput) as refused:
         folder.about()
-    assert refused.value.message == f"{folder.path / ABOUT} cannot be read: Is a directory"
+    assert refused.value.message == f"{on_disk(folder) / ABOUT} cannot be read: Is a directory"
 
 
 def test_policy_and_outcomes_come_back(folder: RunFolder) -> None:
@@ -163,7 +165,7 @@ def test_a_kind_that_nobody_knows_is_refused(folder: RunFolder) -> None:
         folder.differences()
 
     assert str(refused.value) == (
-        f"{folder.path}/differences.parquet is damaged: 'odd' is not a valid Kind"
+        f"{on_disk(folder)}/differences.parquet is damaged: 'odd' is not a valid Kind"
     )
 
 

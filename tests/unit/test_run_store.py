@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store import local
-from quota_ops.store.run_store import ENVIRONMENT, RunStore, find_run_store, store_of
+from quota_ops.store.run_store import ENVIRONMENT, RunStore, find_run_store, open_place, store_of
+from tests.places import on_disk
 
 
 def mode(path: Path) -> int:
@@ -21,18 +21,18 @@ def mode(path: Path) -> int:
 def test_a_store_is_private(first: str, tmp_path: Path) -> None:
     """Whatever the umask and whoever writes first, nobody else reads a folder or a file of it."""
     root = tmp_path / "store"
-    store = RunStore(root)
+    store = RunStore(open_place(root))
     place = store.holds("id") / "1.json"
     writes: dict[str, Callable[[], object]] = {
-        "run": lambda: local.write(store.new_run("demo") / "run.json", b"1"),
-        "hold": lambda: local.create(place, b"1"),
-        "ledger": lambda: local.write(store.ledger("id") / "1.parquet", b"1"),
+        "run": lambda: (store.new_run("demo") / "run.json").replace(b"1"),
+        "hold": lambda: place.create(b"1"),
+        "ledger": lambda: (store.ledger("id") / "1.parquet").replace(b"1"),
     }
     before = os.umask(0)
     try:
         writes[first]()
         store.new_run("other")
-        local.write(place, b"2")
+        place.replace(b"2")
     finally:
         os.umask(before)
 
@@ -53,8 +53,11 @@ def test_an_address_is_no_folder() -> None:
 
 def test_runs_are_named_by_their_time(tmp_path: Path) -> None:
     """Two runs of one second are two folders, below their cluster, in order of time."""
-    store = RunStore(tmp_path)
-    names = [store.new_run("demo").relative_to(tmp_path / "runs" / "demo").name for _ in range(3)]
+    store = RunStore(open_place(tmp_path))
+    names = [
+        on_disk(store.new_run("demo")).relative_to(tmp_path / "runs" / "demo").name
+        for _ in range(3)
+    ]
 
     assert len(set(names)) == 3
     assert all(len(name) == len("2026-11-21T10-15-00Z-ab12") for name in names)
@@ -78,10 +81,11 @@ def test_runs_are_named_by_their_time(tmp_path: Path) -> None:
 )
 def test_a_name_never_leaves_the_store(run: str, name: str, tmp_path: Path) -> None:
     """Any text may name a run, a cluster or a ledger: it becomes one folder, always the same."""
-    store = RunStore(tmp_path)
+    store = RunStore(open_place(tmp_path))
 
-    assert store.new_run(run, run) == tmp_path / "runs" / name / name == store.new_run(run, run)
-    assert store.ledger(run) == tmp_path / "ledger" / name
+    made = [on_disk(store.new_run(run, run)) for _ in range(2)]
+    assert made == [tmp_path / "runs" / name / name] * 2
+    assert on_disk(store.ledger(run)) == tmp_path / "ledger" / name
 
 
 def test_a_store_that_cannot_be_written(tmp_path: Path) -> None:
@@ -89,7 +93,7 @@ def test_a_store_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
 
     with pytest.raises(InvalidInput) as refused:
-        RunStore(tmp_path / "file").new_run("demo")
+        RunStore(open_place(tmp_path / "file")).new_run("demo")
 
     assert str(refused.value) == (
         f"the run store {tmp_path / 'file'} cannot be written: File exists\n"
@@ -107,9 +111,11 @@ def test_the_option_comes_before_the_environment(
     own = find_run_store()
     monkeypatch.setenv(ENVIRONMENT, "~/environment")
 
-    assert own == RunStore(tmp_path / "home" / ".local" / "state" / "quota-ops" / "store")
-    assert find_run_store() == RunStore(tmp_path / "home" / "environment")
-    assert find_run_store(str(tmp_path / "option")) == RunStore(tmp_path / "option")
+    assert own == RunStore(
+        open_place(tmp_path / "home" / ".local" / "state" / "quota-ops" / "store")
+    )
+    assert find_run_store() == RunStore(open_place(tmp_path / "home" / "environment"))
+    assert find_run_store(str(tmp_path / "option")) == RunStore(open_place(tmp_path / "option"))
 
 
 @pytest.mark.parametrize("git", ["folder", "file"])
@@ -136,13 +142,14 @@ def test_a_checkout_is_no_store(git: str, tmp_path: Path) -> None:
 def test_the_store_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run belongs to the store it lies in, however its path and that store are spelled."""
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "environment"))
-    store = RunStore(tmp_path / "store")
+    store = RunStore(open_place(tmp_path / "store"))
     run = store.new_run("demo")
-    (tmp_path / "link").symlink_to(store.root)
-    monkeypatch.chdir(run)
+    (tmp_path / "link").symlink_to(on_disk(store.root))
+    monkeypatch.chdir(on_disk(run))
 
-    for path in (run, Path(), run / ".." / run.name):
-        assert store_of(path) == store_of(path, str(tmp_path / "link")) == store
+    for path in (on_disk(run), Path(), on_disk(run) / ".." / run.name):
+        named = open_place(path)
+        assert store_of(named) == store_of(named, str(tmp_path / "link")) == store
     with pytest.raises(InvalidInput) as refused:
         store_of(run, str(tmp_path / "other"))
     assert str(refused.value) == (
@@ -155,4 +162,4 @@ def test_the_store_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_copy_of_a_run_lies_in_no_store(place: str) -> None:
     """Only ROOT/runs/CLUSTER/RUN has a ledger, approvals and holds."""
     with pytest.raises(InvalidInput, match=f"^{place} lies in no run store"):
-        store_of(Path(place))
+        store_of(open_place(place))

@@ -13,8 +13,9 @@ from quota_ops.model.tables import LEDGER
 from quota_ops.store import parquet, run_numbers
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_numbers import last_number, newest_runs, take_number
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.run_store import RunStore, open_place
 from quota_ops.store.succession import note_beginning, take_number_above
+from tests.places import on_disk
 
 
 def began(store: RunStore, commit: str | None = None) -> RunFolder:
@@ -32,8 +33,16 @@ def test_numbers_count_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     """The first is 1; a folder holds few of them, and one that was just made may be empty."""
     monkeypatch.setattr(run_numbers, "_EACH", 3)
 
-    assert last_number(tmp_path / "sequence") == 0
-    assert [take_number(tmp_path / "sequence", b"{}") for _ in range(7)] == [1, 2, 3, 4, 5, 6, 7]
+    assert last_number(open_place(tmp_path / "sequence")) == 0
+    assert [take_number(open_place(tmp_path / "sequence"), b"{}") for _ in range(7)] == [
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+        7,
+    ]
     places = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*.json"))
     assert list(map(str, places)) == [
         "sequence/00000000.runs/00000001.json",
@@ -45,30 +54,32 @@ def test_numbers_count_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         "sequence/00000002.runs/00000007.json",
     ]
     (tmp_path / "sequence" / "00000003.runs").mkdir()
-    assert last_number(tmp_path / "sequence") == 8
-    assert take_number(tmp_path / "sequence", b"{}") == 9
+    assert last_number(open_place(tmp_path / "sequence")) == 8
+    assert take_number(open_place(tmp_path / "sequence"), b"{}") == 9
 
 
 def test_no_two_runs_have_one_number(tmp_path: Path) -> None:
     """Runs that begin at once each get their own."""
     with ThreadPoolExecutor(8) as pool:
-        numbers = list(pool.map(lambda _: number_of(began(RunStore(tmp_path))), range(40)))
+        numbers = list(
+            pool.map(lambda _: number_of(began(RunStore(open_place(tmp_path)))), range(40))
+        )
 
     assert sorted(filter(None, numbers)) == list(range(1, 41))
 
 
 def test_a_run_that_begins_again_takes_a_new_number(tmp_path: Path) -> None:
     """A cleared run comes after those that began in between; a task that goes on keeps its own."""
-    store = RunStore(tmp_path)
+    store = RunStore(open_place(tmp_path))
     first, second = began(store, "c1"), began(store, "c1")
-    note_beginning(first, tmp_path / "ledger")
-    assert RunFolder.start(first.path, cluster="demo", commit="c1").about() == first.about()
+    note_beginning(first, open_place(tmp_path / "ledger"))
+    assert RunFolder.start(first.place, cluster="demo", commit="c1").about() == first.about()
     assert (number_of(first), number_of(second)) == (1, 2)
 
-    note_beginning(first, tmp_path / "ledger")
+    note_beginning(first, open_place(tmp_path / "ledger"))
     assert number_of(first) == 3
 
-    RunFolder.start(second.path, cluster="demo", commit="c2", anew=True)
+    RunFolder.start(second.place, cluster="demo", commit="c2", anew=True)
     assert number_of(second) == 4
 
 
@@ -76,7 +87,7 @@ def test_a_ledger_from_another_run_store(tmp_path: Path) -> None:
     """A run there comes after all that its ledger and claims know, where its store knows less."""
     row = LedgerRow("id", "user=a", "k", 1.0, "verified", None, None, None, "earlier", "")
     known = parquet.from_rows(LEDGER, [row._replace(sequence=500), row])
-    store = RunStore(tmp_path)
+    store = RunStore(open_place(tmp_path))
     folder = began(store)
 
     take_number_above(folder, known, 0)
@@ -90,15 +101,15 @@ def test_a_ledger_from_another_run_store(tmp_path: Path) -> None:
 
 def test_a_copied_store_goes_on_counting(tmp_path: Path) -> None:
     """The numbers are names: no file time and no clock decides."""
-    began(RunStore(tmp_path / "one"))
+    began(RunStore(open_place(tmp_path / "one")))
     shutil.copytree(tmp_path / "one", tmp_path / "two", copy_function=shutil.copyfile)
 
-    assert number_of(began(RunStore(tmp_path / "two"))) == 2
+    assert number_of(began(RunStore(open_place(tmp_path / "two")))) == 2
 
 
 def test_a_run_from_before_there_were_numbers(tmp_path: Path) -> None:
     """Its run.json says none, and a ledger file from then says none of its rows."""
-    folder = RunFolder(tmp_path)
+    folder = RunFolder(open_place(tmp_path))
     about = {"run": "old", "cluster": "demo", "commit": None, "started": "2026-01-01T00:00:00Z"}
     folder.write_json("run.json", about)
     row = LedgerRow("id", "user=a", "k", 1.0, "verified", None, None, None, "old", "", 7)
@@ -110,33 +121,33 @@ def test_a_run_from_before_there_were_numbers(tmp_path: Path) -> None:
 
 def test_the_newest_runs_are_found_by_their_numbers(tmp_path: Path) -> None:
     """The newest first, each once, however old its files are; damage hides only itself."""
-    store = RunStore(tmp_path / "store")
+    store = RunStore(open_place(tmp_path / "store"))
     runs = [began(store) for _ in range(4)]
     runs[1].take_next_number()
-    (store.sequence / "00000000.runs" / "00000003.json").write_text("{")
+    on_disk(store.sequence / "00000000.runs" / "00000003.json").write_text("{")
 
-    names = [f"demo/{runs[one].path.name}" for one in (1, 3, 0)]
+    names = [f"demo/{on_disk(runs[one]).name}" for one in (1, 3, 0)]
     assert newest_runs(store.sequence, 100) == names
     assert newest_runs(store.sequence, 1) == names[:1]
-    assert newest_runs(tmp_path / "missing", 100) == []
+    assert newest_runs(open_place(tmp_path / "missing"), 100) == []
 
 
 def test_what_is_no_folder_of_numbers(tmp_path: Path) -> None:
     """A file or a link in the place of one is named, to be moved; one too large is not ours."""
-    store = RunStore(tmp_path / "store")
+    store = RunStore(open_place(tmp_path / "store"))
     began(store)
-    (store.sequence / "99999999.runs").mkdir()
+    on_disk(store.sequence / "99999999.runs").mkdir()
     assert number_of(began(store)) == 2
 
     in_the_way = store.sequence / "00000099.runs"
-    in_the_way.touch()
+    on_disk(in_the_way).touch()
     with pytest.raises(InvalidInput) as of_file:
         began(store)
-    in_the_way.unlink()
-    in_the_way.symlink_to("nowhere")
+    on_disk(in_the_way).unlink()
+    on_disk(in_the_way).symlink_to("nowhere")
     with pytest.raises(InvalidInput) as of_link:
         began(store)
-    in_the_way.unlink()
+    on_disk(in_the_way).unlink()
 
     remedy = f"{in_the_way} is in the way: move it aside."
     assert str(of_file.value) == f"{in_the_way} cannot be listed: Not a directory\n  {remedy}"
@@ -146,9 +157,9 @@ def test_what_is_no_folder_of_numbers(tmp_path: Path) -> None:
 
 def test_a_file_in_the_place_of_a_clusters_runs(tmp_path: Path) -> None:
     """It is named; another run store would have no ledger."""
-    store = RunStore(tmp_path / "store")
-    (store.root / "runs").mkdir(parents=True)
-    (store.root / "runs" / "demo").touch()
+    store = RunStore(open_place(tmp_path / "store"))
+    on_disk(store.root / "runs").mkdir(parents=True)
+    on_disk(store.root / "runs" / "demo").touch()
 
     with pytest.raises(InvalidInput) as error:
         store.new_run("demo", "one")

@@ -19,7 +19,7 @@ from quota_ops.model.report import Report
 from quota_ops.report.screen import Tone, line
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.run_names import LAST, find_run
-from quota_ops.store.run_store import RunStore
+from quota_ops.store.run_store import RunStore, open_place
 
 
 class NotAsTold(Refused):
@@ -75,7 +75,7 @@ class Lab:
 
     def last_run(self) -> Report:
         """What the cluster's last run came to."""
-        return read_report(find_run(RunStore(self.home.store), f"demo/{LAST}"))
+        return read_report(find_run(RunStore(open_place(self.home.store)), f"demo/{LAST}"))
 
 
 def _without_the_users_own() -> dict[str, str]:

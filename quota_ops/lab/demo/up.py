@@ -15,6 +15,7 @@ from quota_ops.lab.airflow.server import RunningAirflow, known_airflow, local_bu
 from quota_ops.lab.demo.repository import DAG_FILE, EXAMPLE
 from quota_ops.lab.kafka.demo_cluster import sandbox_status, start_sandbox, stop_sandbox
 from quota_ops.lab.kafka.process import locked
+from quota_ops.store.place import Place
 from quota_ops.store.run_store import ENVIRONMENT, find_run_store
 
 
@@ -24,7 +25,7 @@ class Up:
 
     kafka: str
     airflow: RunningAirflow
-    run_store: Path
+    run_store: Place
     started: bool
 
 

@@ -1,7 +1,6 @@
 """apply: look again, note the intent, send batch after batch, keep what became of each entity."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
@@ -24,6 +23,7 @@ from quota_ops.stages.apply.permission import approved_plan
 from quota_ops.store.attempt import Attempt
 from quota_ops.store.decisions import spend
 from quota_ops.store.holds import without_held
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import APPLIED, RunFolder
 from quota_ops.store.succession import claim, refuse_if_overtaken
 
@@ -39,10 +39,10 @@ def stale_after(took: float) -> float:
 def run(
     folder: RunFolder,
     cluster: Cluster,
-    ledger_folder: Path,
+    ledger_folder: Place,
     *,
-    holds_folder: Path,
-    approvals: Path,
+    holds_folder: Place,
+    approvals: Place,
     approved: str,
     progress: Progress = SILENT,
 ) -> tuple[Outcome, ...]:
@@ -95,7 +95,7 @@ class _Checks(NamedTuple):
     """
 
     policy: Policy
-    holds_folder: Path
+    holds_folder: Place
     find_released: Callable[[], Keys]
 
 
@@ -105,7 +105,7 @@ def _describe(cluster: Cluster) -> _Described:
     return _Described(stored, began + stale_after(monotonic() - began))
 
 
-def _end(folder: RunFolder, outcomes: Sequence[Outcome], noted: Keys, ledger_folder: Path) -> None:
+def _end(folder: RunFolder, outcomes: Sequence[Outcome], noted: Keys, ledger_folder: Place) -> None:
     withdraw(folder, outcomes, noted, ledger_folder)
     folder.leave_outcomes(APPLIED, tuple(outcomes))
 
@@ -207,7 +207,7 @@ def _raise_unless_done(
         return
     total = counted(len(outcomes), "entity")
     unknown = any(one.status is Status.UNKNOWN for one in left)
-    command = resume_command(str(folder.path), plan)
+    command = resume_command(str(folder.place), plan)
     again = f"Run again, what arrived is recognised and the rest is sent: {command}"
     if trouble is not None and not unknown:
         done = sum(one.status in DONE for one in outcomes)

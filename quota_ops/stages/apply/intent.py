@@ -1,7 +1,6 @@
 """What apply notes in the ledger before it sends, and what is taken back unwritten."""
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 from quota_ops.kafka.outcomes import Stored, unwritten
 from quota_ops.model import ledger_edits
@@ -16,6 +15,7 @@ from quota_ops.model.rows import Key, LedgerRow
 from quota_ops.model.tables import LEDGER
 from quota_ops.store import claims, ledger
 from quota_ops.store.parquet import to_rows
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.succession import refuse_if_overtaken
 
@@ -23,7 +23,7 @@ Keys = frozenset[Key]
 """Rows by (entity, key)."""
 
 
-def intend(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Path) -> Keys:
+def intend(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Place) -> Keys:
     """Note every write of the plan whose row is still as planned; Refused as `refuse_if_overtaken`.
 
     A row that was released since the plan was made is not noted. Returns the rows of which nothing
@@ -74,7 +74,7 @@ def released(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
     return frozenset(managed.difference(row.id for row in known))
 
 
-def watch_releases(folder: RunFolder, plan: Plan, ledger_folder: Path) -> Callable[[], Keys]:
+def watch_releases(folder: RunFolder, plan: Plan, ledger_folder: Place) -> Callable[[], Keys]:
     """Return what raises Refused when the run is overtaken, and else returns the rows released.
 
     Where neither the ledger nor the claims have a new file, none is read.
@@ -95,7 +95,7 @@ def watch_releases(folder: RunFolder, plan: Plan, ledger_folder: Path) -> Callab
 
 
 def withdraw(
-    folder: RunFolder, outcomes: Iterable[Outcome], noted: Keys, ledger_folder: Path
+    folder: RunFolder, outcomes: Iterable[Outcome], noted: Keys, ledger_folder: Place
 ) -> None:
     """Take back what `intend` noted of rows that were surely not written: they are not ours.
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from quota_ops.kafka.outcomes import keys_by_entity
 from quota_ops.model.approval import (
@@ -22,6 +21,7 @@ from quota_ops.model.text import counted
 from quota_ops.stages.plan import guard_findings, refuse_unless_guards_pass
 from quota_ops.stages.plan.earlier_runs import past_of
 from quota_ops.store import decisions
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import PLAN, VALIDATED, RunFolder
 
 Batches = Mapping[int, tuple[BatchRow, ...]]
@@ -30,7 +30,7 @@ Values = tuple[str, float | None, float | None]
 _NEW_PLAN = "Nothing was written. Make a new plan."
 
 
-def approved_plan(folder: RunFolder, approved: str, approvals: Path) -> tuple[Plan, Batches]:
+def approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tuple[Plan, Batches]:
     """The run's plan and the batches that write it.
 
     `approved` is the digest as the approver names it; who approved or overrode what is read from
@@ -57,7 +57,7 @@ def nobody_approved(folder: RunFolder, plan: Plan) -> Refused:
     return Refused(
         f"{approval_source(plan)}, and nobody has approved plan {plan.digest[:SHORT]}",
         "Nothing was written. If you reviewed this plan: "
-        + approve_command(str(folder.path), plan),
+        + approve_command(str(folder.place), plan),
     )
 
 
@@ -73,7 +73,7 @@ def refuse_unless_approves(approved: str, folder: RunFolder, plan: Plan) -> None
                 f"{typed} is too short to approve a plan: name at least {NAMED} characters of its "
                 "digest",
                 "Nothing was written. If you reviewed this plan: "
-                + approve_command(str(folder.path), plan),
+                + approve_command(str(folder.place), plan),
             )
         most = None if typed.lower().startswith(plan.digest[:SHORT]) else SHORT
         raise Refused(
@@ -87,7 +87,7 @@ def _whole_plan(folder: RunFolder) -> Plan:
     plan, written = folder.plan()
     if plan.digest != written:
         raise Refused(
-            f"{folder.path / PLAN} was changed after it was written: its rows give the digest "
+            f"{folder.place / PLAN} was changed after it was written: its rows give the digest "
             f"{plan.digest[:SHORT]}, the file says {written[:SHORT]}",
             _NEW_PLAN,
         )
@@ -96,21 +96,21 @@ def _whole_plan(folder: RunFolder) -> Plan:
 
 def _hold_against_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
     if plan.policy != folder.policy():
-        raise Refused(f"{folder.path}: policy.json is not the policy of the plan", _NEW_PLAN)
+        raise Refused(f"{folder.place}: policy.json is not the policy of the plan", _NEW_PLAN)
     if not _same_rows(plan.differences, folder.differences()):
         raise Refused(
-            f"{folder.path}: differences.parquet does not hold the rows of the plan", _NEW_PLAN
+            f"{folder.place}: differences.parquet does not hold the rows of the plan", _NEW_PLAN
         )
     past, said = past_of(folder), tuple(replace(one, allowed=None) for one in plan.guards)
     if past.policy != plan.applied or guard_findings(folder, plan, past) != said:
-        raise Refused(f"{folder.path / PLAN} does not say what the guards say", _NEW_PLAN)
+        raise Refused(f"{folder.place / PLAN} does not say what the guards say", _NEW_PLAN)
     planned = {row.id: (row.cluster, row.before, row.target) for row in plan.writes}
     sent = {row.id: (row.cluster, row.before, row.after) for row in _rows(batches)}
     clusters = {cluster for cluster, *_ in sent.values()} - {plan.policy.cluster_id}
     once = sum(map(len, batches.values())) == len(sent) and len(plan.writes) == len(planned)
     if clusters or not once or not _same_values(planned, sent):
         raise Refused(
-            f"{folder.path}: batches.parquet does not hold the rows of the plan", _NEW_PLAN
+            f"{folder.place}: batches.parquet does not hold the rows of the plan", _NEW_PLAN
         )
 
 
@@ -122,7 +122,7 @@ def _refuse_unless_validated(folder: RunFolder, batches: Batches) -> None:
         raise Refused(
             f"the broker has not accepted {missing:,} of {counted(len(asked), 'entity')} "
             "(validate-only)",
-            f"Nothing was written. Ask it: quota-ops validate --run {folder.path}",
+            f"Nothing was written. Ask it: quota-ops validate --run {folder.place}",
         )
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model import ledger_edits
@@ -29,13 +28,14 @@ from quota_ops.stages.describe.confirmation import confirmed
 from quota_ops.store import claims, ledger, ledger_end
 from quota_ops.store.holds import held_entities, holds_now
 from quota_ops.store.ledger_notes import known_brokers
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import DESCRIBED, FACTS, METADATA, RunFolder
 from quota_ops.store.snapshot import Snapshot
 from quota_ops.store.succession import take_number_above
 
 
 def run(
-    folder: RunFolder, cluster: Cluster | Snapshot, ledger_folder: Path, holds_folder: Path
+    folder: RunFolder, cluster: Cluster | Snapshot, ledger_folder: Place, holds_folder: Place
 ) -> None:
     """Leave actual, ledger, holds, clusters and facts.
 
@@ -97,7 +97,7 @@ def _rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[ActualRow]:
         yield ActualRow(policy.cluster_id, text, key, value, in_scope, hands_off)
 
 
-def read_known_brokers(ledger_folder: Path) -> KnownBrokers:
+def read_known_brokers(ledger_folder: Place) -> KnownBrokers:
     """The brokers of the last verified run; none where there is no ledger that can be read."""
     with suppress(InvalidInput):
         return known_brokers(ledger.last(ledger_folder).table)

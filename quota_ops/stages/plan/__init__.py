@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from quota_ops.desired.standstill import standstill
 from quota_ops.model.approval import Author, Said, overridden
@@ -18,12 +17,13 @@ from quota_ops.stages.plan.findings import leave_findings
 from quota_ops.store import decisions
 from quota_ops.store.login import find_login
 from quota_ops.store.origins import leave_origins
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ROLLBACK, RunFolder
 
 
 def run(
     folder: RunFolder,
-    approvals: Path,
+    approvals: Place,
     allow: Mapping[str, str] | None = None,
     author: Author | None = None,
 ) -> Plan:
@@ -67,7 +67,7 @@ def unjudged(folder: RunFolder) -> Plan:
     )
 
 
-def _decided(folder: RunFolder, approvals: Path, plan: Plan) -> Plan:
+def _decided(folder: RunFolder, approvals: Place, plan: Plan) -> Plan:
     """The plan with the guards overridden that the record overrides."""
     counting = decisions.counting(folder, approvals, plan)
     judged = plan.judged(overridden(plan.guards, counting))
@@ -76,7 +76,7 @@ def _decided(folder: RunFolder, approvals: Path, plan: Plan) -> Plan:
 
 
 def _record_overrides(
-    folder: RunFolder, approvals: Path, plan: Plan, allow: Mapping[str, str], author: Author
+    folder: RunFolder, approvals: Place, plan: Plan, allow: Mapping[str, str], author: Author
 ) -> None:
     """Record who overrides the guards of `allow` that block and are not overridden yet."""
     new = [one for one in plan.refused if one.guard in allow]

@@ -38,7 +38,7 @@ def _policy(folder: RunFolder, values: dict[str, Any]) -> Policy:
         return Policy.from_json(values)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(
-            f"the ledger of run {folder.path} holds a last applied policy that this version of "
+            f"the ledger of run {folder.place} holds a last applied policy that this version of "
             f"quota-ops cannot read: {error!r}",
             "Install the version that applied it, or a newer one.",
         ) from error

@@ -29,14 +29,14 @@ def run(
     """
     record = record_of(1)
     number = create_next(
-        lambda end: folder.path / f"end-{end:04d}.json",
+        lambda end: folder.place / f"end-{end:04d}.json",
         lambda end: json_text(record | {"end": end}).encode(),
     )
     record |= {"end": number}
     with suppress(InvalidInput):  # damaged: the mark stays, and nobody takes the run for ended
         if folder.stage_result("apply").status is not StageStatus.NOT_ENDED:
             is_known = all(one.status is not Status.UNKNOWN for one in folder.outcomes(APPLIED))
-            (unmark if is_known else mark_unsettled)(folder.path)
+            (unmark if is_known else mark_unsettled)(folder.place)
     topic = os.environ.get(TOPIC)
     if not topic:
         return None

@@ -178,5 +178,5 @@ class _Parts:
         if result is None:
             return StageResult(stage, StageStatus.NOT_RUN)
         if result.status is StageStatus.NOT_ENDED:
-            return result._replace(message=_SINCE[life(self._folder.path)])
+            return result._replace(message=_SINCE[life(self._folder.place)])
         return result

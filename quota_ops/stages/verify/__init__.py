@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from pathlib import Path
 from shlex import quote
 from uuid import uuid4
 
@@ -38,6 +37,7 @@ from quota_ops.stages.verify.read_back import applied_digest, read_back
 from quota_ops.store import ledger
 from quota_ops.store.ledger_notes import known_brokers
 from quota_ops.store.parquet import to_rows
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import APPLIED, METADATA, PLAN, ROLLBACK, VERIFIED, RunFolder
 from quota_ops.store.run_json import verification_json
 from quota_ops.store.succession import why_lost, why_overtaken
@@ -53,7 +53,7 @@ def deadline(rows: int) -> float:
 
 
 def run(
-    folder: RunFolder, cluster: Cluster, ledger_folder: Path, progress: Progress = SILENT
+    folder: RunFolder, cluster: Cluster, ledger_folder: Place, progress: Progress = SILENT
 ) -> tuple[RowVerdict, ...]:
     """Leave verification.json; the rows that are not as they should be.
 
@@ -107,7 +107,7 @@ def run(
 
 def _command(folder: RunFolder) -> str:
     """The command that verifies a run, or a cluster without one, once more."""
-    what = f"--run {quote(str(folder.path))}" if folder.has(APPLIED) else folder.about()["cluster"]
+    what = f"--run {quote(str(folder.place))}" if folder.has(APPLIED) else folder.about()["cluster"]
     return f"quota-ops verify {what}"
 
 
@@ -119,7 +119,7 @@ def _last_written(folder: RunFolder) -> str | None:
 
 def _record(
     folder: RunFolder,
-    ledger_folder: Path,
+    ledger_folder: Place,
     verified: Targets,
     desired: Mapping[Key, DesiredRow],
     differences: Iterable[Difference],

@@ -7,7 +7,6 @@ from hashlib import sha256
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import Key
-from quota_ops.store import local
 from quota_ops.store.run_folder import APPLIED, VERIFIED, RunFolder
 from quota_ops.store.run_json import verification_from_json
 
@@ -49,8 +48,8 @@ def superseding(folder: RunFolder) -> Iterator[None]:
 
 def _content(folder: RunFolder) -> bytes | None:
     """The bytes of verification.json, which are other ones of each verify; None without one."""
-    place = folder.path / VERIFIED
-    return place.read_bytes() if place.exists() else None
+    place = folder.place / VERIFIED
+    return place.read() if place.exists() else None
 
 
 def follow_applied(folder: RunFolder, before: str | None) -> None:
@@ -61,5 +60,5 @@ def follow_applied(folder: RunFolder, before: str | None) -> None:
 
 def applied_digest(folder: RunFolder) -> str | None:
     """What tells one end of apply from another: a digest of applied.json; None without one."""
-    place = folder.path / APPLIED
-    return sha256(local.read(place)).hexdigest() if place.exists() else None
+    place = folder.place / APPLIED
+    return sha256(place.read()).hexdigest() if place.exists() else None
