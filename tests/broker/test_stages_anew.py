@@ -1,11 +1,8 @@
 """A run that begins anew in its own folder, as a DAG run does that somebody clears."""
 
-import pytest
-
-from quota_ops.model.errors import GuardsRefused, InvalidInput
+from quota_ops.model.errors import GuardsRefused
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.store import ledger
-from quota_ops.store.restart import begin
 from quota_ops.store.run_folder import APPLIED, PLAN, VERIFIED, RunFolder
 from quota_ops.store.run_store import open_place
 from tests.broker.stage_runs import KEY, outcomes
@@ -71,8 +68,8 @@ def test_an_attempt_that_ends_as_it_begins(lab: Lab) -> None:
     run = reconciled(lab, "c1", FIRST)
     on_disk(lab.ledger_folder / "00000003.parquet").write_bytes(b"")
 
-    with pytest.raises(InvalidInput, match="the ledger does not parse"):
-        begin(run, lab.ledger_folder)
+    error = error_of(lab.resume(run), ("describe",))
 
-    left = {"policy.json", "desired.parquet", PLAN, APPLIED, "stage-describe.json"}
+    assert error.message.startswith("the ledger does not parse")
+    left = {"policy.json", "desired.parquet", PLAN, APPLIED, "stage-diff.json"}
     assert {name for name in left if run.has(name)} == {"policy.json", "desired.parquet"}
