@@ -8,6 +8,7 @@ from quota_ops.model.difference import Kind
 from quota_ops.model.ledger_edits import INTENDED, VERIFIED, has_arrived
 from quota_ops.model.rows import ActualRow, LedgerRow
 from quota_ops.sql.job import Engine, diff_runs
+from quota_ops.store.run_store import open_place
 from tests.engines.runs import differences, put
 
 CLUSTER = "c"
@@ -26,7 +27,7 @@ def test_python_and_sql_agree(engine: Engine, tmp_path: Path) -> None:
             arrived.add(noted.id)
     folder = put(tmp_path, CLUSTER, actual=actual, ledger=ledger)
 
-    diff_runs(engine, [folder])
+    diff_runs(engine, [open_place(folder)])
 
     found = differences(folder)
     assert len(found) == len(VALUES) ** 2

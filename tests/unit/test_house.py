@@ -84,6 +84,34 @@ def test_no_file_time_is_read() -> None:
     assert [path.name for path in modules if times.search(path.read_text())] == expected
 
 
+_FILE_CALLS = re.compile(
+    r"\.(chmod|glob|hardlink_to|is_dir|is_file|iterdir|lstat|mkdir|read_bytes|rename|rglob|rmdir"
+    r"|samefile|stat|symlink_to|touch|unlink|write_bytes)\b|\b(shutil|fcntl)\.|\bos\.(?!environ)"
+)
+_FILES_OF_USERS = {
+    "quota_ops/sql/java.py": "where Java is installed",
+    "quota_ops/sql/resolve.py": "a file of clients, and where the answers go",
+}
+"""What is not in the run store, though these rooms open it."""
+
+
+def test_what_is_kept_is_known_by_place_alone() -> None:
+    """Above the store there is no file of it: no path, no rename, no folder, no `os`."""
+    rooms = ("stages", "runs", "report", "sql")
+    above = [path for room in rooms for path in (ROOT / "quota_ops" / room).rglob("*.py")]
+    seam = {"local.py", "snapshot.py"}
+    store = [path for path in (ROOT / "quota_ops" / "store").glob("*.py") if path.name not in seam]
+    texts = {
+        path.relative_to(ROOT).as_posix(): path.read_text()
+        for path in [*above, *store, ROOT / "spark_jobs" / "diff_quotas.py"]
+    }
+    wrong = {name: found[0] for name, text in texts.items() if (found := _FILE_CALLS.search(text))}
+    paths = [name for name, text in texts.items() if "/store/" in name and "pathlib" in text]
+
+    assert wrong.keys() == _FILES_OF_USERS.keys(), wrong
+    assert paths == []
+
+
 _NOUNS = "batch|broker|change|cluster|entity|file|finding|guard|key|problem|quota|removal|row|task"
 _MANY = re.compile(rf" (more )?({'|'.join(plural(2, noun) for noun in _NOUNS.split('|'))})\b")
 
