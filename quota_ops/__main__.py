@@ -1,6 +1,5 @@
 """The process `quota-ops`: the command line. `python -m quota_ops` is the same."""
 
-import atexit
 import gc
 import sys
 
@@ -14,7 +13,6 @@ _UNPRINTED = 120
 def run() -> None:
     """Run the command that the arguments name, and end the process with its exit code."""
     gc.disable()  # saves a fifth of plan and reconcile, as `make bench` measures them
-    atexit.register(gc.freeze)  # Python collects at its end all the same, which takes 5 % of them
     printed, code = open_streams(), None
     try:
         main(prog_name="quota-ops")

@@ -73,3 +73,14 @@ def test_a_programming_error_still_ends_as_one() -> None:
         1,
         "ZeroDivisionError: division by zero",
     )
+
+
+def test_a_process_that_used_duckdb_ends_in_silence() -> None:
+    """No library complains at the end of a plan: stderr has the words of quota-ops alone."""
+    planned = "import duckdb, quota_ops.__main__ as it; it.main = lambda **_: duckdb.sql('')"
+
+    ended = subprocess.run(
+        [sys.executable, "-c", f"{planned}; it.run()"], capture_output=True, text=True, check=False
+    )
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
