@@ -82,7 +82,7 @@ class Lab:
             (self.folder / name).write_text(yaml.dump(value, Dumper=_Dumper), "utf-8")
 
     def put(self, state: State) -> None:
-        """Set and clear behind Git's back, and wait until describe shows it."""
+        """Set and clear outside Git, and wait until describe shows it."""
         write(self.cluster, state)
 
     def stored(self) -> State:

@@ -1,4 +1,4 @@
-"""Writing behind Git's back, so that whoever reads afterwards sees it."""
+"""Writing outside Git, so that whoever reads afterwards sees it."""
 
 from collections.abc import Mapping
 

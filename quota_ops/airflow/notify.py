@@ -112,8 +112,8 @@ def _why(context: "Context") -> str:
 
 
 def _red(run: Place, cluster: str, why: str) -> News:
-    """What is told of a red run, in the words of `why` where its cluster is as agreed."""
-    from quota_ops.report.summary import Word, answer
+    """What is told of a red run, in the words of `why` where its cluster matches Git."""
+    from quota_ops.report.summary import SyncStatus, answer
 
     try:
         report = _read(run)
@@ -123,7 +123,7 @@ def _red(run: Place, cluster: str, why: str) -> News:
     refused = ends & STOPPED == {StageStatus.REFUSED}
     news = _news("refused" if refused else "failed", report, run)
     said = answer(report)
-    if said.word is not Word.YES:
+    if said.word is not SyncStatus.IN_SYNC:
         return news
     return news._replace(sentence=f"{why}, though {'; '.join((said.reason, *said.details))}.")
 

@@ -32,7 +32,7 @@ COMMANDS = {
     "plan": "Show what would change, judged by guards and by the broker.",
     "validate": "Ask the broker whether it would accept every change.",
     "apply": "Write what the plan says, batch after batch.",
-    "verify": "Read back from every broker whether it holds what Git says.",
+    "verify": "Read back from every broker whether it matches Git.",
     "report": "Write the report of a run, or of how a cluster stands now.",
     "reconcile": "Make the cluster what Git says: plan, apply, verify, report.",
     "alter": "Change quotas once, without Git.",

@@ -170,7 +170,7 @@ def _show_offline(actual: Path, folder: RunFolder, shown: Report, output: str) -
 
 
 def _refuse_unseen(report: Report) -> None:
-    """Raise Refused where a broker that counts could not be asked."""
+    """Raise Refused where a broker that counts could not be queried."""
     if missed := unseen_words(report):
         raise Refused(missed, BACK_OR_GONE)
 

@@ -11,7 +11,7 @@ from quota_ops.cli.stage_options import stage_command
   quota-ops verify --run FOLDER""",
 )
 def verify(**typed: Any) -> None:
-    """Read back from every broker whether it holds what Git says.
+    """Read back from every broker whether it matches Git.
 
     Writes nothing to the cluster. On the run folder of an apply it also writes the ledger.
     """

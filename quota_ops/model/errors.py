@@ -3,7 +3,7 @@
 QuotaOpsError
 ├── Refused            1  a guard, a broker or a person refused, verify saw a difference, or an
 │                         outcome is unknown
-│   └── GuardsRefused  1  guards need a person's approval, and nobody let them pass
+│   └── GuardsRefused  1  guards block the plan, and nobody overrode them
 ├── InvalidInput       2  a file, an option or the environment is not as it must be
 │   ├── InvalidDesiredState 2  the YAML has problems; carries them all
 │   ├── GitFailed      2  Git does not tell of which commit the YAML is
@@ -47,7 +47,7 @@ class Refused(QuotaOpsError):
 
 
 class GuardsRefused(Refused):
-    """Guards need a person's approval, and nobody let them pass."""
+    """Guards block the plan, and nobody overrode them."""
 
 
 class InvalidInput(QuotaOpsError):
@@ -71,7 +71,7 @@ class ClusterTrouble(QuotaOpsError):
 
 
 class Unreachable(ClusterTrouble):
-    """No broker answered in time; trying again later may help."""
+    """No broker responded in time; trying again later may help."""
 
 
 class LoginFailed(ClusterTrouble):

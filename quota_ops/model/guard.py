@@ -24,7 +24,7 @@ class Guard(StrEnum):
 
     REMOVALS = (
         "removals",
-        "More removals than `guards.removals`, or a larger share of our rows than is allowed.",
+        "More rows would be cleared than `guards.removals` or `guards.removals_share` allow.",
     )
     OWNER_REMOVED = "owner_removed", "All rows of one owner would be cleared."
     CUT = "cut", "A limit would fall by more than `guards.cut_share` percent."
@@ -35,23 +35,23 @@ class Guard(StrEnum):
     )
     DEFAULT_TOUCHED = (
         "default_touched",
-        "A default entity would change: it holds for everyone without a quota of their own.",
+        "A default entity would change: it applies to everyone without a quota of their own.",
     )
-    TAKEOVER = "takeover", "A value that no run of ours put there would be replaced."
-    CONFLICT = "conflict", "Git and the cluster both moved since the last run."
+    TAKEOVER = "takeover", "An unmanaged value would be replaced."
+    CONFLICT = "conflict", "Git and the cluster both changed since the last run."
     CHANGED_SINCE = (
         "changed_since",
-        "A row that Git removed was changed on the cluster since we put it there.",
+        "A row that was removed from Git has changed on the cluster since a run wrote it.",
     )
     LATE_WRITE = (
         "late_write",
-        "The policy says `drift: ask` or `drift: report`, and an earlier run's write came late.",
+        "The policy sets `drift: ask` or `drift: report`, and an earlier run's write arrived late.",
     )
     RETURNED = (
         "returned",
-        "A row that is not in Git has a value again that a run cleared, or wrote late.",
+        "A row that is not in Git again has a value that a run had cleared, or wrote late.",
     )
-    DRIFT = "drift", "The policy says `drift: ask`, and somebody changed a row of ours."
+    DRIFT = "drift", "The policy sets `drift: ask`, and a managed row was changed outside Git."
     UNPROTECTED = (
         "unprotected",
         "A row would be written that the last applied policy leaves alone.",
@@ -64,7 +64,7 @@ class Guard(StrEnum):
     )
     EMPTY_DESIRED = (
         "empty_desired",
-        "Git describes no quota at all, and rows of ours would be cleared.",
+        "Git declares no quota at all, and managed rows would be cleared.",
     )
 
 

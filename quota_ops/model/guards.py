@@ -65,7 +65,7 @@ Findings = Iterator[GuardFinding]
 
 def _empty(clears: Sequence[Difference], desired: int) -> Findings:
     if clears and not desired:
-        yield found(Guard.EMPTY_DESIRED, "Git describes no quota", clears)
+        yield found(Guard.EMPTY_DESIRED, "Git declares no quota", clears)
 
 
 def _removals(clears: Sequence[Difference], limits: Limits, past: Past) -> Findings:
@@ -76,7 +76,7 @@ def _removals(clears: Sequence[Difference], limits: Limits, past: Past) -> Findi
         words = f"{counted(removed, 'removal')}, more than {most.value:,}{most.source}"
         yield found(Guard.REMOVALS, words, clears, share)
     elif removed >= SHARE_COUNTS_FROM and share > least.value:
-        words = f"{removed:,} of our {counted(past.owned, 'row')} would be removed, more than "
+        words = f"{removed:,} of {counted(past.owned, 'managed row')} would be removed, more than "
         yield found(Guard.REMOVALS, f"{words}{least.value:g} %{least.source}", clears, share)
 
 
@@ -123,8 +123,8 @@ def _small_words(small: Sequence[Difference], limits: Limits) -> Iterator[str]:
 def _by_kind(writes: Sequence[Difference], limits: Limits) -> Findings:
     for kind, guard, words in (
         (Kind.TAKEOVER, Guard.TAKEOVER, "has an unmanaged value"),
-        (Kind.CONFLICT, Guard.CONFLICT, "moved both in Git and on the cluster"),
-        (Kind.CHANGED_SINCE, Guard.CHANGED_SINCE, "left Git, and changed on the cluster since"),
+        (Kind.CONFLICT, Guard.CONFLICT, "changed both in Git and on the cluster"),
+        (Kind.CHANGED_SINCE, Guard.CHANGED_SINCE, "removed from Git, then changed on the cluster"),
         (Kind.DRIFTED, Guard.DRIFT, f"changed on the cluster, and {limits.drift_words}"),
     ):
         rows = [row for row in writes if row.kind is kind]
@@ -155,7 +155,7 @@ def _earlier(writes: Sequence[Difference], limits: Limits) -> Findings:
 def _defaults(writes: Sequence[Difference]) -> Findings:
     touched = [row for row in writes if row.has_default]
     if touched:
-        message = f"{_rows(touched)} would change: a default holds for many"
+        message = f"{_rows(touched)} would change: a default applies to many"
         yield found(Guard.DEFAULT_TOUCHED, message, touched)
 
 

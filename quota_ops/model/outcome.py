@@ -16,22 +16,22 @@ class EntityAnswer(NamedTuple):
 
 
 class Status(StrEnum):
-    """What is known of a write."""
+    """What is known about the outcome of a write."""
 
     ACCEPTED = "accepted"
-    """The broker said yes (or would, when it was asked to validate only)."""
+    """The broker accepted it (or would, when it only validated)."""
     ALREADY = "already"
-    """The cluster held it before it was sent, so nothing was."""
+    """The cluster stored it before, so nothing was sent."""
     REFUSED = "refused"
-    """The broker said no, in `message`."""
+    """The broker rejected it; `message` is its reason."""
     STALE = "stale"
     """The cluster stores neither the planned nor the desired value, or the row was released."""
     UNKNOWN = "unknown"
-    """No answer came, and describing did not settle it."""
+    """No response arrived, and describing the cluster did not settle it."""
     HELD = "held"
-    """Somebody held the entity after the plan was made: left alone, and no failure."""
+    """A person held the entity after the plan was made: skipped, and no failure."""
     NOT_SENT = "not_sent"
-    """An earlier trouble stopped the run before its turn."""
+    """The run stopped before its turn."""
 
 
 class Outcome(NamedTuple):

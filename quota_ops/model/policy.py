@@ -16,7 +16,7 @@ CONNECTION_RULE = "up to 200 letters, digits, '.', '_' and '-', the first neithe
 
 
 class DriftPolicy(StrEnum):
-    """What a plan does with a row that somebody changed behind Git's back."""
+    """What a plan does with a row that somebody changed outside Git."""
 
     REPAIR = "repair"
     ASK = "ask"
@@ -71,7 +71,7 @@ EVERYTHING = (_any(USER), _any(CLIENT_ID), _any(USER, CLIENT_ID), _any(IP))
 
 @dataclass(frozen=True, slots=True)
 class GuardLimits:
-    """Numbers beyond which a guard needs a person's approval; shares are percent."""
+    """Numbers beyond which a guard blocks the plan; shares are percent."""
 
     removals: int = 20
     removals_share: float = 10.0

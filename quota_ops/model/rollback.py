@@ -12,9 +12,9 @@ from quota_ops.model.rows import Key, LedgerRow
 NOT_READ_BACK = "that run did not read it back"
 UNKNOWN = "nobody knows whether that run wrote it"
 ALREADY = "already as it was before"
-BEHIND = "changed behind Git's back since"
-NOT_OURS = "the ledger does not know it as ours"
-ONLY_REPORTED = "the policy says drift: report"
+BEHIND = "changed outside Git since"
+NOT_OURS = "the ledger does not list it as managed"
+ONLY_REPORTED = "the policy sets drift: report"
 
 
 class Undone(NamedTuple):

@@ -73,8 +73,8 @@ class Limits:
     def drift_words(self) -> str:
         """Which policy wants a person to see a repair."""
         if self.policy.drift is self.strict.drift:
-            return f"the policy says {self.policy.drift}"
-        return f"the last applied policy says {self.strict.drift}"
+            return f"the policy sets {self.policy.drift}"
+        return f"the last applied policy sets {self.strict.drift}"
 
 
 def left_alone_before(policy: Policy, applied: Policy | None) -> Callable[[Difference], bool]:

@@ -28,7 +28,7 @@ class Verdict(StrEnum):
     VERIFIED = "verified"
     DIFFERS = "differs"
     UNANSWERED = "unanswered"
-    """No broker answered at all."""
+    """No broker responded at all."""
 
 
 class RowVerdict(NamedTuple):

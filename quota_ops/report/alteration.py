@@ -21,7 +21,7 @@ from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
 from quota_ops.report.screens import guard_line
 
 _GIT_UNKNOWN = (
-    "The desired state or a hold has problems, so nobody knows what Git says; see check.\n"
+    "The desired state or a hold is invalid, so it is unknown what Git declares: see check.\n"
 )
 
 
@@ -48,10 +48,10 @@ def alter_screen(report: AlterReport) -> Screen:
     """The table of the changed keys; below it guards, findings, and the run's folder."""
     outcomes = {one.entity: one for one in report.outcomes}
     policy = report.policy
-    verb = _outcome_words(report) if report.sent else "asked, nothing written"
+    verb = _outcome_words(report) if report.sent else "validated, nothing written"
     heading = line(f"{policy.cluster} ({policy.cluster_id}): {verb}", Tone.STRONG)
     table = Table(
-        ("entity", "key", "before", "after", "the broker says"),
+        ("entity", "key", "before", "after", "result"),
         tuple(_row(report, row, outcomes[row.entity]) for row in report.rows),
     )
     blocks: list[Line | Table] = [heading, line(), table, line()]
@@ -72,7 +72,7 @@ def kept_text(report: AlterReport) -> str:
     accepted = {one.entity for one in report.outcomes if one.status is Status.ACCEPTED}
     written = [row for row in report.rows if report.sent and row.entity in accepted]
     keep = "".join(report.git.to_keep(written))
-    return f"\nTo keep it, say so in Git:\n\nquotas:\n{keep}" if keep else ""
+    return f"\nTo keep it, declare it in Git:\n\nquotas:\n{keep}" if keep else ""
 
 
 def alter_json(report: AlterReport) -> dict[str, Any]:

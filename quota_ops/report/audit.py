@@ -12,7 +12,7 @@ from quota_ops.model.quota import json_number
 from quota_ops.model.report import STAGES, Report, StageStatus
 from quota_ops.model.verification import Verdict
 from quota_ops.report.standing import ReportRow, report_rows
-from quota_ops.report.summary import Word, answer
+from quota_ops.report.summary import SyncStatus, answer
 from quota_ops.store.json_text import without_nulls
 
 Json = dict[str, Any]
@@ -202,7 +202,9 @@ def audit_schema() -> Json:
             uncommitted=_list(_TEXT),
             started=_TEXT,
             finished=_TEXT,
-            answer={"anyOf": [{"type": "null"}, _object(word=_values(*Word), sentence=_TEXT)]},
+            answer={
+                "anyOf": [{"type": "null"}, _object(word=_values(*SyncStatus), sentence=_TEXT)]
+            },
             stages=_list(stage),
             plan={"anyOf": [{"type": "null"}, _object(digest=_TEXT, guards=_list(guard))]},
             decisions=_list(decision),

@@ -24,7 +24,7 @@ def _uncompared_words(broker: BrokerAnswer) -> str:
         return ""
     total, were = broker.compared + broker.left, plural(broker.left, "was", "were")
     on = f" on {broker.compared:,} of {counted(total, 'key')}"
-    return f"{on} ({broker.left:,} {were} left and not compared)"
+    return f"{on} ({broker.left:,} {were} skipped)"
 
 
 def _bootstrap_words(answer: BrokerAnswer) -> str:
@@ -32,8 +32,8 @@ def _bootstrap_words(answer: BrokerAnswer) -> str:
     if answer.behind is None:
         return agrees
     known = answer.broker != BOOTSTRAP
-    who = f"broker {answer.broker} answered, no other" if known else "not each broker"
-    return f"{agrees} ({who} was asked)"
+    who = f"broker {answer.broker} responded, no other" if known else "not each broker"
+    return f"{agrees} ({who} was queried)"
 
 
 def broker_words(broker: BrokerAnswer) -> str:
@@ -57,8 +57,8 @@ def broker_answer(broker: BrokerAnswer) -> str:
     if broker.agrees:
         return f"agrees{_uncompared_words(broker)}"
     if broker.absent:
-        return f"{broker.error} (not asked)"
-    asked = f"(asked {counted(broker.asked, 'time')})"
+        return f"{broker.error} (not queried)"
+    asked = f"(queried {counted(broker.asked, 'time')})"
     if broker.behind is None:
-        return f"does not answer {asked}" + (f": {broker.error}" if broker.error else "")
+        return f"does not respond {asked}" + (f": {broker.error}" if broker.error else "")
     return f"differs in {counted(broker.behind, 'key')} {asked}"

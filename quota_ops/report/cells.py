@@ -53,12 +53,12 @@ def sign(row: ReportRow) -> str:
     return "↓" if is_cut(difference) else "↑"
 
 
-def now(row: ReportRow) -> str:
+def current(row: ReportRow) -> str:
     """The cluster's value before the run, with its unit."""
     return format_limit(row.difference.key, row.difference.before) if row.planned else ""
 
 
-def then(row: ReportRow) -> str:
+def desired(row: ReportRow) -> str:
     """What the cluster is to hold: Git's value, `none` for a key that goes, or `stays`."""
     difference = row.difference
     if difference.action in WRITES:
@@ -77,8 +77,8 @@ def change(row: ReportRow) -> str:
         return "cleared"
     if difference.before is None:
         return "new"
-    if UNLIMITED in {now(row), then(row)}:
-        return "lifted" if then(row) == UNLIMITED else "limited"
+    if UNLIMITED in {current(row), desired(row)}:
+        return "lifted" if desired(row) == UNLIMITED else "limited"
     share = change_share(difference)
     if not isfinite(share) or share == 0:
         return "replaced"
@@ -106,9 +106,9 @@ def origin(row: ReportRow) -> str:
     return shown(row.origin.words) if row.origin else ""
 
 
-def asked_by(row: ReportRow) -> str:
+def source(row: ReportRow) -> str:
     """The line in Git that asks for the row, or the file that did; and which run comes back."""
-    return "  ".join(filter(None, (_source(row.difference), memory(row.difference))))
+    return "  ".join(filter(None, (_declared_at(row.difference), memory(row.difference))))
 
 
 def memory(difference: Difference) -> str:
@@ -119,7 +119,7 @@ def memory(difference: Difference) -> str:
     return shown(f"({did} run {difference.run})")
 
 
-def _source(difference: Difference) -> str:
+def _declared_at(difference: Difference) -> str:
     source = difference.source
     if source is None:
         return ""
@@ -160,7 +160,7 @@ def _person(kind: str, name: str | None, *, alone: bool) -> tuple[str, str]:
 def answer(row: ReportRow, *, read_back: bool) -> str:
     """What the brokers said of the row; `read_back` says that verify asked them."""
     if row.verdict is not None and row.verdict.verdict is Verdict.UNANSWERED and row.applied:
-        return f"{outcome_words(row.applied)}; no broker answered afterwards"
+        return f"{outcome_words(row.applied)}; no broker responded afterwards"
     if row.verdict is not None:
         return shown(_seen(row.verdict))
     if row.applied is not None:
@@ -214,7 +214,7 @@ _STATUS = {
     Status.ALREADY: "already as planned",
     Status.REFUSED: "refused",
     Status.STALE: "left alone, changed since the plan",
-    Status.UNKNOWN: "unknown: no answer came",
+    Status.UNKNOWN: "unknown: no response",
     Status.HELD: "left alone",
     Status.NOT_SENT: "not sent",
 }
@@ -233,11 +233,11 @@ def _seen(verdict: RowVerdict) -> str:
     for broker, value in verdict.seen:
         held.setdefault(format_limit(verdict.key, value), []).append(broker)
     said = (f"{_holders(brokers)} {value}" for value, brokers in held.items())
-    return "; ".join(said) or "no broker answered"
+    return "; ".join(said) or "no broker responded"
 
 
 def _holders(brokers: list[int]) -> str:
     if brokers == [BOOTSTRAP]:
-        return "the bootstrap address holds"
+        return "the bootstrap address stores"
     names, number = ", ".join(map(str, brokers)), len(brokers)
-    return f"{plural(number, 'broker')} {names} {plural(number, 'holds', 'hold')}"
+    return f"{plural(number, 'broker')} {names} {plural(number, 'stores', 'store')}"

@@ -29,7 +29,7 @@ def as_json(report: Report) -> str:
                     Adopted, Released) and sentence
     counts          how many quotas stand where when the run is over. `changed` were set or
                     cleared by this run, `found` were there before it sent anything; those that are
-                    set are in `in_sync` too. `unread` were not changed, and no broker answered
+                    set are in `in_sync` too. `unread` were not changed, and no broker responded
                     afterwards. null is what the run did not look at: verify of a cluster compares
                     no more than Git describes
     verified        how many rows every answering broker holds as they should be
@@ -45,7 +45,7 @@ def as_json(report: Report) -> str:
                     at, reason, run
     brokers         broker, address, asked, behind, error, bootstrap (whether that address alone
                     was asked; broker is who answered there, -1 unknown), absent (whether it
-                    belongs to the cluster and could not be asked; `error` says why), compared (on
+                    belongs to the cluster and could not be queried; `error` says why), compared (on
                     how many rows), left (how many the run left as they are and did not compare)
     rows            sorted by entity and key: the columns of a difference but `cluster`, `target`
                     (what the cluster is to hold), `standing`, `guarded` (only where it is true),

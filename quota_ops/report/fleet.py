@@ -12,14 +12,14 @@ from quota_ops.report.page_parts import bar, choices, headings, page_row
 from quota_ops.report.row_table import report_table
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line, plain
 from quota_ops.report.standing import ReportRow, Section, Standing, report_rows, standings
-from quota_ops.report.summary import Answer, Word, answer
+from quota_ops.report.summary import Answer, SyncStatus, answer
 from quota_ops.report.template import rendered
 from quota_ops.report.wording import moment
 
 Fleet = Sequence[tuple[str, Report | str]]
 """Each cluster's name, and its report or why there is none."""
 
-WORST_FIRST = (Word.NO, Word.UNKNOWN, Word.NOT_YET, Word.YES)
+WORST_FIRST = (SyncStatus.ATTENTION, SyncStatus.UNKNOWN, SyncStatus.PENDING, SyncStatus.IN_SYNC)
 COUNTED = (
     Standing.IN_SYNC,
     Standing.PENDING,
@@ -32,7 +32,7 @@ COUNTED = (
 
 @dataclass(frozen=True, slots=True)
 class FleetCluster:
-    """What the overview says of one cluster; `rows` are those that need a person."""
+    """What the overview says of one cluster; `rows` are those that need attention."""
 
     name: str
     said: Answer
@@ -50,7 +50,7 @@ def as_text(fleet: Fleet) -> str:
     clusters = _clusters(fleet)
     rows = [(one.name, one.said.word, *one.numbers, one.said.reason) for one in clusters]
     table = Table(
-        ("cluster", "as agreed", *COUNTED, "why"),
+        ("cluster", "status", *COUNTED, "why"),
         tuple(Row(tuple(Span(text) for text in row)) for row in rows),
     )
     sections = [block for one in clusters for block in _section(one)]
@@ -58,7 +58,7 @@ def as_text(fleet: Fleet) -> str:
 
 
 def _section(cluster: FleetCluster) -> Screen:
-    heading = line(f"{cluster.name}: needs a person ({len(cluster.rows):,})", Tone.STRONG)
+    heading = line(f"{cluster.name}: needs attention ({len(cluster.rows):,})", Tone.STRONG)
     table = report_table(cluster.rows, read_back=False)
     return (line(), heading, *table) if table else ()
 
@@ -69,7 +69,7 @@ def as_markdown(fleet: Fleet) -> str:
     head = [
         f"**quota-ops · {_sentence(clusters)}**",
         "",
-        f"| cluster | as agreed | {' | '.join(COUNTED)} | why |",
+        f"| cluster | status | {' | '.join(COUNTED)} | why |",
         "|-" * (len(COUNTED) + 3) + "|",
     ]
     rows = [
@@ -110,7 +110,7 @@ def _clusters(fleet: Fleet) -> list[FleetCluster]:
 
 def _cluster(name: str, report: Report | str) -> FleetCluster:
     if isinstance(report, str):
-        return FleetCluster(name, Answer(Word.UNKNOWN, " ".join(report.split())), {})
+        return FleetCluster(name, Answer(SyncStatus.UNKNOWN, " ".join(report.split())), {})
     rows = report_rows(report)
     said = answer(report, name)
     person = tuple(row for row in rows if row.section is Section.PERSON)
@@ -125,8 +125,8 @@ def _sentence(clusters: Sequence[FleetCluster]) -> str:
 
 
 _SAID = {
-    Word.NO: "not as agreed",
-    Word.UNKNOWN: "unknown",
-    Word.NOT_YET: "not yet as agreed",
-    Word.YES: "as agreed",
+    SyncStatus.ATTENTION: "needing attention",
+    SyncStatus.UNKNOWN: "unknown",
+    SyncStatus.PENDING: "pending",
+    SyncStatus.IN_SYNC: "in sync",
 }

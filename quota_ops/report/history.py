@@ -7,10 +7,16 @@ from quota_ops.model.approval import Decision, Said
 from quota_ops.model.quota import format_limit
 from quota_ops.model.report import PastRun
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.summary import SyncStatus
 from quota_ops.report.wording import file_size, moment, short_commit, shown
 
-_TONES = {"Yes": Tone.OK, "Not yet": Tone.CHANGE, "No": Tone.REFUSAL, "Unknown": Tone.REFUSAL}
-_HEADINGS = ("when", "run", "cluster", "commit", "came to", "changes", "size", "by")
+_TONES: Mapping[str, Tone] = {
+    SyncStatus.IN_SYNC: Tone.OK,
+    SyncStatus.PENDING: Tone.CHANGE,
+    SyncStatus.ATTENTION: Tone.REFUSAL,
+    SyncStatus.UNKNOWN: Tone.REFUSAL,
+}
+_HEADINGS = ("when", "run", "cluster", "commit", "status", "changes", "size", "by")
 
 
 def runs_screen(runs: Sequence[PastRun], more: int) -> Screen:
@@ -44,7 +50,7 @@ def _tone(run: PastRun) -> Tone:
 
 def _said(decision: Decision) -> str:
     if decision.said is Said.NOTHING:
-        return "nobody answered"
+        return "no decision in time"
     who = decision.by or decision.login or "somebody"
     if decision.said is Said.OVERRIDDEN:
         return f"{who} (--allow {', '.join(decision.guards)})"

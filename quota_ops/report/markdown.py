@@ -49,7 +49,7 @@ def as_markdown(report: Report) -> str:
     plan = f" · plan {code(report.plan.digest[:SHORT])}" if report.plan else ""
     commit = commit_part(report.provenance)
     head = [
-        f"**quota-ops · {said.word}: {said.reason}**{plan}{commit}",
+        f"**quota-ops · {said.fact}**{plan}{commit}",
         f"\n{_sentence(said.details)}" if said.details else "",
     ]
     told = [row for row in rows if row.section is not Section.REST]
@@ -64,7 +64,7 @@ def as_markdown(report: Report) -> str:
     return "\n".join([*head, *(TABLE if told else ()), *rows_told, *tail]) + "\n"
 
 
-TABLE = ("", "| | entity | key | now → then | owner |", "|-|-|-|-|-|")
+TABLE = ("", "| | entity | key | current → desired | owner |", "|-|-|-|-|-|")
 
 
 def fitting(rows: Iterable[str], total: int, others: Iterable[str]) -> list[str]:
@@ -120,7 +120,7 @@ def table_row(row: ReportRow) -> str:
         cells.sign(row),
         ", ".join(whom),
         cell(row.difference.key),
-        f"{cells.now(row)} → **{cells.then(row)}**{share}"
+        f"{cells.current(row)} → **{cells.desired(row)}**{share}"
         + (f"<br>{cell(below)}" if below else ""),
         cell(row.difference.owner or ""),
     )
@@ -142,9 +142,9 @@ def _guards(plan: Plan) -> Iterator[str]:
         yield f"\n⚠ {code(stopped)}"
     yield from (f"\n‖ {code(words)}" for words in holds_words(plan))
     for guard in plan.guards:
-        way = f"let it pass with {code(allow(guard.guard))}"
+        way = f"override it with {code(allow(guard.guard))}"
         if guard.allowed is not None:
-            way = f"let through: {code(guard.allowed)}"
+            way = f"overridden: {code(guard.allowed)}"
         yield f"\n⚠ Guard {code(guard.guard)}: {code(guard.message)}; {way}."
 
 

@@ -30,11 +30,11 @@ def adopted_screen(
     so that none at all may be a slip.
     """
     adopted, ours = (sum(getattr(one, what) for one in found) for what in ("adopted", "ours"))
-    before = f", {ours:,} {plural(ours, 'was', 'were')} ours already" if ours else ""
+    before = f", {ours:,} {plural(ours, 'was', 'were')} managed already" if ours else ""
     rows = tuple(_adopted_row(one, adopted_fate(one, standstill, holds)) for one in found)
-    headings = ("entity", "key", "value", "what is next")
+    headings = ("entity", "key", "value", "next")
     heading = f"{where}: {counted(adopted, 'quota')} adopted{before}; the cluster was not touched"
-    slip = f"The cluster holds {_NONE}" if named else None
+    slip = f"The cluster stores {_NONE}" if named else None
     return (line(heading, Tone.STRONG), *_listed(headings, rows, slip))
 
 
@@ -64,8 +64,8 @@ def adopted_fate(one: Adoption, standstill: str | None, holds: Sequence[Hold] = 
     hold = hold_on(holds, Entity.parse(one.entity))
     kept = f"it is {hold.text}" if hold else standstill
     if one.asked is None:
-        return f"Git does not describe it: {_next('clears', kept)}"
-    place = f"{one.asked.file}:{one.asked.line} says"
+        return f"Git does not declare it: {_next('clears', kept)}"
+    place = f"{one.asked.file}:{one.asked.line} declares"
     if one.asked.value == one.value:
         return f"as {place}"
     return f"{place} {format_limit(one.key, one.asked.value)}: {_next('sets', kept)}"
@@ -93,8 +93,8 @@ def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]], *, named:
     )
     number = len({one.id for one, _ in rows})
     heading = f"{where}: {counted(number, 'quota')} released; the cluster was not touched"
-    headings = ("entity", "key", "value", "known as", "what is next")
-    slip = f"The ledger knows {_NONE}" if named else None
+    headings = ("entity", "key", "value", "known as", "next")
+    slip = f"The ledger has {_NONE}" if named else None
     return (line(heading, Tone.STRONG), *_listed(headings, table, slip))
 
 
@@ -119,9 +119,9 @@ def released_fate(
     held = f", but not while {kept}" if kept else ""
     if described is not None:
         place = f"{described.file}:{described.line}"
-        return f"{place} describes it: a reconcile makes it ours again{held}"
+        return f"{place} declares it: the next reconcile manages it again{held}"
     if why is not None:
         return f"unmanaged: reported, and left alone ({why})"
     if clear_unmanaged:
-        return f"unmanaged, and clear_unmanaged says that a reconcile clears it{held}"
+        return f"unmanaged; because of clear_unmanaged, a reconcile clears it{held}"
     return "unmanaged: reported, and left alone"

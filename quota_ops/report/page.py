@@ -115,7 +115,7 @@ def _remarks(report: Report) -> Iterator[str]:
             yield NO_LEDGER
         for guard in report.plan.guards:
             if guard.allowed is not None:
-                yield f"Guard {guard.guard} was let through ({guard.allowed}): {guard.message}."
+                yield f"Guard {guard.guard} was overridden ({guard.allowed}): {guard.message}."
     if report.rollback is not None:
         yield rollback_words(report.rollback)
         yield from left_words(report.rollback)

@@ -17,16 +17,16 @@ class BarPart(NamedTuple):
 
 
 MEANING = {
-    Standing.IN_SYNC: "the cluster holds what Git says",
-    Standing.CHANGED: "the broker took it; verify, where it ran, saw no broker hold anything else",
-    Standing.FOUND: "the cluster had it before this run sent anything",
-    Standing.UNREAD: "this run did not change it, and no broker answered afterwards",
+    Standing.IN_SYNC: "the cluster matches Git",
+    Standing.CHANGED: "accepted by the broker; verify, if it ran, found no other value",
+    Standing.FOUND: "the cluster stored it before this run sent anything",
+    Standing.UNREAD: "this run did not change it, and no broker responded afterwards",
     Standing.PENDING: "waits to be set or cleared",
-    Standing.DRIFTED: "changed on the cluster behind Git's back",
-    Standing.RETURNED: "has the value of an earlier run again",
-    Standing.HELD: "left as it is while a person's hold lasts",
-    Standing.UNSETTLED: "refused, stale, unknown, or not read back from every broker",
-    Standing.UNMANAGED: "on the cluster, and not described in Git",
+    Standing.DRIFTED: "changed on the cluster outside Git",
+    Standing.RETURNED: "has an earlier run's value again",
+    Standing.HELD: "not changed while a person holds it",
+    Standing.UNSETTLED: "rejected, stale, unknown, or not read back from every broker",
+    Standing.UNMANAGED: "on the cluster, and not declared in Git",
     Standing.FORGOTTEN: "neither in Git nor on the cluster; only the ledger knew it",
 }
 
@@ -61,20 +61,20 @@ class PageRow(NamedTuple):
     entity: str
     note: str
     key: str
-    now: str
-    then: str
+    current: str
+    desired: str
     change: str
     since: tuple[str, ...]
     owner: str
-    asked_by: str
+    source: str
     answer: str
     trouble: str
 
 
 def headings(*, applied: bool) -> tuple[str, ...]:
     """The headings of a table, in the order of its cells."""
-    values = ("before", "after") if applied else ("now", "then")
-    return ("kind", "entity", "key", *values, "change", "since", "asked by", "answer")
+    values = ("before", "after") if applied else ("current", "desired")
+    return ("kind", "entity", "key", *values, "change", "since", "source", "result")
 
 
 def page_row(row: ReportRow, *, read_back: bool) -> PageRow:
@@ -88,12 +88,12 @@ def page_row(row: ReportRow, *, read_back: bool) -> PageRow:
         entity=difference.entity,
         note="; ".join(filter(None, (touches, difference.reason, cells.origin(row)))),
         key=difference.key,
-        now=cells.now(row),
-        then=cells.then(row),
+        current=cells.current(row),
+        desired=cells.desired(row),
         change=cells.change(row).replace("-", MINUS),
         since=cells.since(row),
         owner=difference.owner or "",
-        asked_by=cells.asked_by(row),
+        source=cells.source(row),
         answer=cells.trouble_word(row) or cells.answer(row, read_back=read_back),
         trouble=cells.trouble(row),
     )

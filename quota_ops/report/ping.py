@@ -24,9 +24,9 @@ def ping_screen(cluster: str, ping: ClusterPing) -> Screen:
     brokers = len(ping.brokers) + len(ping.missed)
     whole = answer == brokers
     mode = f"; {ping.mode}" if ping.mode else ""
-    total = f"{answer:,} of {counted(brokers, 'broker')} {plural(answer, 'answers', 'answer')}"
+    total = f"{answer:,} of {counted(brokers, 'broker')} {plural(answer, 'responds', 'respond')}"
     if ping.bootstrap:
-        total = f"the bootstrap address {'answers' if whole else 'does not answer'}"
+        total = f"the bootstrap address {'responds' if whole else 'does not respond'}"
     return (
         (
             Span(cluster, Tone.STRONG),
@@ -99,8 +99,8 @@ def _out_of_reach(brokers: tuple[int, ...]) -> str:
     if not brokers:
         return ""
     names = ", ".join(map(str, brokers))
-    one = f"Broker {names} does not answer at the address that it advertises."
-    more = f"Brokers {names} do not answer at the addresses that they advertise."
+    one = f"Broker {names} does not respond at the address that it advertises."
+    more = f"Brokers {names} do not respond at the addresses that they advertise."
     return f"{plural(len(brokers), one, more)} {ONLY_BOOTSTRAP}"
 
 

@@ -17,7 +17,7 @@ from quota_ops.report.wording import shown
 def subject(report: Report, plan: Plan) -> str:
     """The question in a line: which cluster, which plan, how much."""
     what = f"plan {plan.digest[:SHORT]} ({counted(len(plan.writes), 'change')})"
-    return f"{shown(report.cluster)}: may {what} be applied?"
+    return f"{shown(report.cluster)}: apply {what}?"
 
 
 def body(report: Report, plan: Plan, until: datetime) -> str:
@@ -46,7 +46,7 @@ def _asking(plan: Plan) -> Iterator[str]:
         yield f"- ⚠ **{one.guard}**: {code(one.message)}. {MEANINGS.get(one.guard, '')}"
     for one in plan.guards:
         if one.allowed is not None:
-            yield f"- {one.guard}: {code(one.message)}. Let through: {code(one.allowed)}"
+            yield f"- {one.guard}: {code(one.message)}. Overridden: {code(one.allowed)}"
     if plan.ledger is None:
         yield f"- {NO_LEDGER}"
 
@@ -55,5 +55,5 @@ def _answers(until: datetime) -> Iterator[str]:
     yield (
         "**Approve** writes exactly these changes; a row that somebody changes meanwhile is left "
         "alone and reported. "
-        f"**Reject**, or no answer until {until:%Y-%m-%d %H:%M} UTC, writes nothing."
+        f"**Reject**, or no decision until {until:%Y-%m-%d %H:%M} UTC, writes nothing."
     )

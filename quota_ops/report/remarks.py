@@ -40,7 +40,7 @@ def standstill_words(plan: Plan) -> str:
 
 def altered_at_standstill(cluster: str, why: str) -> str:
     """That a person's one-off does not wait for the end of a pause or a freeze; Git does."""
-    back = "no reconcile sets it back before that ends"
+    back = "no reconcile reverts it before that ends"
     return shown(f"{cluster} is {why}. alter writes all the same; {back}.")
 
 
@@ -63,7 +63,7 @@ def validated_words(report: Report) -> str:
     keys = sum(len(one.keys) for one in report.validated)
     refused = sum(len(one.keys) for one in report.validated if one.status not in DONE)
     if refused:
-        return f"The broker does not accept {refused:,} of {counted(keys, 'change')} ({how})."
+        return f"The broker rejects {refused:,} of {counted(keys, 'change')} ({how})."
     return f"The broker accepts {plural(keys, 'it', f'all {keys:,}')} ({how})."
 
 
@@ -79,8 +79,8 @@ def guards_words(plan: Plan) -> str:
         return ""
     number = len(names)
     return (
-        f"{counted(number, 'guard')} {plural(number, 'needs', 'need')} a person's approval. "
-        f"Let {plural(number, 'it', 'them')} pass with {allow(*names)} ({in_airflow(plan)})."
+        f"{counted(number, 'guard')} {plural(number, 'blocks', 'block')} this plan. "
+        f"Override {plural(number, 'it', 'them')} with {allow(*names)} ({in_airflow(plan)})."
     )
 
 
@@ -138,7 +138,7 @@ def metadata_words(metadata: Metadata | None) -> Iterator[str]:
         return
     if metadata.led is False:
         yield (
-            "No controller answers: what the brokers describe may be old, and nothing can be "
+            "No controller responds: what the brokers describe may be old, and nothing can be "
             "written until one leads."
         )
     absent = {one.id for one in metadata.absent}
@@ -146,15 +146,15 @@ def metadata_words(metadata: Metadata | None) -> Iterator[str]:
         if node in absent:
             continue
         if node in metadata.answered:
-            how = f"Broker {node} answers from an old image of the metadata"
+            how = f"Broker {node} responds from outdated metadata"
         else:
-            how = f"Node {node} does not answer, and no longer follows the metadata"
+            how = f"Node {node} does not respond, and no longer follows the metadata"
         yield f"{how}: it was up to date {duration(seconds)} ago."
     yield from _absent_words(metadata)
     for node, rows in metadata.disagree:
         yield (
-            f"Broker {node} reports {rows:,} of our rows differently from the other brokers: "
-            "only what two answers agree on counts as changed."
+            f"Broker {node} reports {rows:,} managed rows differently from the other brokers: "
+            "only what two responses agree on counts as changed."
         )
 
 
@@ -199,4 +199,4 @@ def _unread_words(report: Report) -> str:
         return ""
     which = " that this run did not change" if report.plan else ""
     were = plural(number, "was", "were")
-    return f"{counted(number, 'quota')}{which} {were} not read back: no broker answered."
+    return f"{counted(number, 'quota')}{which} {were} not read back: no broker responded."

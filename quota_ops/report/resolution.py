@@ -103,9 +103,9 @@ def _ladder_row(one: Resolution, rung: Rung) -> Row:
     value = "-" if rung.value is None else format_limit(one.key, rung.value)
     tone, remark = Tone.PLAIN, ""
     if rung in one.spellings:
-        tone, remark = Tone.CHANGE, "one of these holds"
+        tone, remark = Tone.CHANGE, "one of these applies"
     elif rung is one.holds:
-        tone, remark = Tone.STRONG, "<- holds"
+        tone, remark = Tone.STRONG, "<- applies"
     elif rung.value is None:
         tone = Tone.CONTEXT
     elif rung.escaped:

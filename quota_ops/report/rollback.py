@@ -8,7 +8,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.specification import format_flags
-from quota_ops.model.text import counted, is_visible, plural
+from quota_ops.model.text import counted, is_visible
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
 
 MOST, MOST_HELD = 20, 3
@@ -19,7 +19,7 @@ _HEADINGS = ("entity", "key", "before", "that run set", "now", "left, because")
 def rollback_words(rollback: Rollback) -> str:
     """What is rolled back, who asked and why, as one sentence."""
     number = len(rollback.left)
-    left = f", {number:,} left as {plural(number, 'it is', 'they are')}" if number else ""
+    left = f", {number:,} left unchanged" if number else ""
     why = f": {rollback.reason}" if rollback.reason else ""
     return (
         f"{rollback.by} rolls back {len(rollback.taken):,} of "
@@ -48,9 +48,9 @@ def left_words(rollback: Rollback) -> Iterator[str]:
     """A line for each row that stays as it is; the first of many, and how many more there are."""
     for row in rollback.left[:MOST]:
         holds = format_limit(row.key, row.now)
-        yield f"left as it is: {row.entity} {row.key}, now {holds}: {row.left}"
+        yield f"left unchanged: {row.entity} {row.key}, now {holds}: {row.left}"
     if more := len(rollback.left[MOST:]):
-        yield f"and {more:,} more left as they are; report.json has them all"
+        yield f"and {more:,} more left unchanged; report.json has them all"
 
 
 def afterwards(rollback: Rollback, cluster: str) -> Iterator[str]:
@@ -58,18 +58,21 @@ def afterwards(rollback: Rollback, cluster: str) -> Iterator[str]:
     if not rollback.taken:
         return
     if rollback.commit is None:
-        yield f"For it to stay, Git must say so too: else the next run {_again(rollback)}."
+        yield (
+            "To keep it, change these quotas in Git too: otherwise the next run "
+            f"{_again(rollback)}."
+        )
     else:
         yield (
-            f"For it to stay, Git must say so too{_revert(rollback.commit, cluster)} a "
-            "run at a commit that was applied before needs a person's approval (guard went_back); "
+            f"To keep it, change these quotas in Git too{_revert(rollback.commit, cluster)} a "
+            "run at a commit that was applied before is blocked by guard went_back; "
             f"one at a new commit {_again(rollback)}."
         )
     entities = [Entity.parse(one) for one in dict.fromkeys(row.entity for row in rollback.taken)]
     typed = [one for one in entities if all(is_visible(name or "") for _, name in one.parts)]
     for entity in typed[:MOST_HELD]:
         yield (
-            f"To keep it, once it is written: quota-ops hold {quote(cluster)} "
+            f"To hold it, once it is written: quota-ops hold {quote(cluster)} "
             f"{format_flags(entity)} --until 12h --reason TEXT"
         )
     if more := len(entities) - len(typed[:MOST_HELD]):
@@ -79,10 +82,7 @@ def afterwards(rollback: Rollback, cluster: str) -> Iterator[str]:
 def _revert(commit: str, cluster: str) -> str:
     """Return what makes Git agree, up to the words that say what happens before that."""
     if is_git(commit):
-        return (
-            ": change these quotas there as well, in a new commit "
-            f"(the run was of {named(commit)}). Until then"
-        )
+        return f", in a new commit (the run was of {named(commit)}). Until then"
     return (
         ". The run that is rolled back was a rollback itself, so there is no commit to revert: "
         f"quota-ops plan {quote(cluster)} shows whether Git differs. If it does,"
@@ -92,5 +92,5 @@ def _revert(commit: str, cluster: str) -> str:
 def _again(rollback: Rollback) -> str:
     """What a run at a new commit does; the ledger has forgotten what had been somebody else's."""
     over = sum(row.foreign and row.after is not None for row in rollback.taken)
-    person = f" once a person lets it take over {counted(over, 'quota')} (guard takeover)"
+    person = f" once a person overrides guard takeover for {counted(over, 'quota')}"
     return f"sets it again{person if over else ''}"

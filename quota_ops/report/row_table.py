@@ -28,10 +28,10 @@ def _mark(row: ReportRow) -> Span:
     return Span("!" if marked else "", Tone.REFUSAL)
 
 
-def _asked_by(row: ReportRow) -> Span:
+def _source(row: ReportRow) -> Span:
     touches = "" if row.section is Section.REST else cells.touches(row.difference)
     note = f"({touches})" if touches else ""
-    return Span("  ".join(filter(None, (cells.asked_by(row), note))), Tone.CONTEXT)
+    return Span("  ".join(filter(None, (cells.source(row), note))), Tone.CONTEXT)
 
 
 PLAN_COLUMNS: Columns = {
@@ -39,10 +39,10 @@ PLAN_COLUMNS: Columns = {
     "kind": lambda row: Span(cells.kind(row), _TONES[row.standing]),
     "entity": lambda row: Span(row.difference.entity, Tone.STRONG),
     "key": lambda row: Span(row.difference.key),
-    "now": lambda row: Span(cells.now(row), Tone.CONTEXT),
-    "then": lambda row: Span(cells.then(row), Tone.STRONG),
+    "current": lambda row: Span(cells.current(row), Tone.CONTEXT),
+    "desired": lambda row: Span(cells.desired(row), Tone.STRONG),
     "change": lambda row: Span(cells.change(row), Tone.CHANGE),
-    "asked by": _asked_by,
+    "source": _source,
 }
 
 
@@ -56,7 +56,7 @@ def report_table(rows: Sequence[ReportRow], *, read_back: bool) -> tuple[Table, 
     """Rows with since when a value holds and what the brokers said; nothing for no rows."""
     columns = PLAN_COLUMNS | {
         "since": lambda row: Span(" ".join(cells.since(row))),
-        "answer": lambda row: Span(cells.answer(row, read_back=read_back), _TONES[row.standing]),
+        "result": lambda row: Span(cells.answer(row, read_back=read_back), _TONES[row.standing]),
     }
     return (Table(tuple(columns), tuple(_row(row, columns) for row in rows)),) if rows else ()
 

@@ -72,7 +72,7 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
         *plan_table(listed[:most]),
         *([line(f"  … and {left_out:,} more", Tone.CONTEXT)] if left_out else []),
         *([line()] if listed else []),
-        *([] if plan.writes else [line("Nothing to change.", Tone.OK)]),
+        *([] if plan.writes else [line("No changes.", Tone.OK)]),
         *([line(said, Tone.OK if is_accepted(report) else Tone.REFUSAL)] if said else []),
         *warning_lines(report),
         *guard_lines(plan),
@@ -142,7 +142,7 @@ def guard_lines(plan: Plan) -> Iterator[Line]:
 def guard_line(guard: GuardFinding) -> Line:
     """Return what a guard found, and with what reason somebody overrode it."""
     tone = Tone.REFUSAL if guard.allowed is None else Tone.CONTEXT
-    passed = "" if guard.allowed is None else f" (let through: {guard.allowed})"
+    passed = "" if guard.allowed is None else f" (overridden: {guard.allowed})"
     return (Span(guard.guard, tone), Span(f": {guard.message}{passed}"))
 
 
@@ -166,11 +166,11 @@ def verify_screen(report: Report) -> Screen:
 
 
 def verdicts_screen(report: Report, *, most: int) -> Screen:
-    """Each row that a broker holds otherwise, what Git says, and who holds what instead."""
+    """Each row that a broker stores otherwise, what Git declares, and who stores what."""
     rows = [row for row in report_rows(report) if row.verdict is not None and row.verdict.seen]
     wrong = (
         line(
-            f"{shown(row.difference.entity)}  {shown(row.difference.key)}  wanted "
+            f"{shown(row.difference.entity)}  {shown(row.difference.key)}  desired "
             f"{format_limit(row.difference.key, row.verdict and row.verdict.expected)}: "
             f"{trouble(row)}",
             Tone.REFUSAL,
@@ -185,22 +185,21 @@ def _more(rows: Sequence[ReportRow], most: int) -> Line:
 
 
 def verified_line(report: Report) -> Line:
-    """How many quotas hold on every broker, of those that answered."""
+    """How many quotas every broker stores as desired, of those that responded."""
     all_rows = report.verified + len(report.verdicts)
     answered = sum(one.behind is not None for one in report.brokers)
     if answered == 0:
-        return line("No broker answered.", Tone.REFUSAL)
+        return line("No broker responded.", Tone.REFUSAL)
     silent = len(report.brokers) - answered
-    where = f"on each of the {answered} that answered" if silent else "on every broker"
+    where = f"on each of the {answered} that responded" if silent else "on every broker"
     if not silent and report.metadata and report.metadata.complete is False:
-        where += " that is known"
+        where += " known"
     if report.brokers[0].bootstrap:
         where = "at the bootstrap address"
     whole = silent == 0 and not report.verdicts
-    hold = "holds" if 1 in (report.verified, all_rows) else "hold"
-    words = f"{report.verified:,} of {counted(all_rows, 'quota')} {hold} {where}."
+    words = f"{report.verified:,} of {counted(all_rows, 'quota')} verified {where}."
     if left := max(one.left for one in report.brokers):
-        words += f" {left:,} {plural(left, 'was', 'were')} left and not compared."
+        words += f" {left:,} {plural(left, 'was', 'were')} skipped."
     return line(words, Tone.OK if whole else Tone.REFUSAL)
 
 
@@ -209,7 +208,7 @@ def finished_line(report: Report, place: str) -> Line:
     done = [one for one in report.applied if one.status is Status.ACCEPTED]
     now, before = ([one for one in done if (one.earlier is None) is new] for new in (True, False))
     seconds = duration(sum(one.seconds or 0.0 for one in report.stages))
-    parts = [f"applied {_keys(now)} in {seconds}" if now else f"nothing applied in {seconds}"]
+    parts = [f"applied {_keys(now)} in {seconds}" if now else f"no changes written in {seconds}"]
     if before:
         parts.append(f"written before: {_keys(before)}")
     if found := [one for one in report.applied if one.status is Status.ALREADY]:

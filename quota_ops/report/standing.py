@@ -27,17 +27,17 @@ class Standing(StrEnum):
     """What is true of a row at the end of a run, in the order of the bar."""
 
     IN_SYNC = "in sync"
-    """The cluster holds what Git says, and did before this run."""
+    """The cluster matches Git, and did before this run."""
     CHANGED = "changed by this run"
-    """The broker took it; verify, where it ran, saw no broker hold anything else."""
+    """The broker accepted it; verify, if it ran, found no broker with another value."""
     FOUND = "already as planned"
     """The cluster had it before this run sent anything, so nothing was written."""
     UNREAD = "not read back"
-    """This run did not change it, and no broker answered afterwards; only counted, never a row."""
+    """This run did not change it, and no broker responded afterwards; only counted, never a row."""
     PENDING = "pending"
     """Waits to be set or cleared."""
     DRIFTED = "drifted"
-    """Changed on the cluster behind Git's back, and still so."""
+    """Changed on the cluster outside Git, and still so."""
     RETURNED = "returned"
     """Has the value of an earlier run again, and still does: a late write, or a cleared quota."""
     HELD = "held"
@@ -45,7 +45,7 @@ class Standing(StrEnum):
     UNSETTLED = "unsettled"
     """Refused, stale, unknown, or not read back from every broker."""
     UNMANAGED = "unmanaged"
-    """On the cluster, and not described in Git."""
+    """On the cluster, and unmanaged."""
     FORGOTTEN = "forgotten"
     """Neither in Git nor on the cluster: only the ledger knew it."""
 
@@ -53,7 +53,7 @@ class Standing(StrEnum):
 class Section(StrEnum):
     """Where a report shows a row, in the order of reading."""
 
-    PERSON = "Needs a person"
+    PERSON = "Needs attention"
     CHANGE = "Changed"
     HELD = "Held"
     REST = "Everything else"
@@ -88,7 +88,7 @@ class ReportRow(NamedTuple):
 
     @property
     def section(self) -> Section:
-        """Whether somebody has to look at it, or it changed (or would), or neither."""
+        """Whether a person has to look at it, or it changed (or would), or neither."""
         return Section.PERSON if self.guarded else _SECTIONS[self.standing]
 
 

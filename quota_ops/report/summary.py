@@ -1,4 +1,4 @@
-"""The answer to "is it as agreed?", in one sentence that every output shares."""
+"""Whether a cluster matches Git, in one sentence that every output shares."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,39 +21,44 @@ from quota_ops.report.standing import (
 from quota_ops.report.wording import shown
 
 
-class Word(StrEnum):
-    """The answer in a word."""
+class SyncStatus(StrEnum):
+    """The status of a cluster in a word or two."""
 
-    YES = "Yes"
-    NOT_YET = "Not yet"
-    NO = "No"
+    IN_SYNC = "In sync"
+    PENDING = "Pending"
+    ATTENTION = "Needs attention"
     UNKNOWN = "Unknown"
 
 
 class Answer(NamedTuple):
-    """The word, what it rests on, and what else is worth knowing.
+    """The status, the fact that it rests on, and what else is worth knowing.
 
-    Of a run that compares nothing the word says what it did: `Altered`.
+    Of a run that compares nothing, the word is what it did: `Altered`.
     """
 
-    word: Word | str
+    word: SyncStatus | str
     reason: str
     details: tuple[str, ...] = ()
 
     @property
+    def fact(self) -> str:
+        """What the sentence begins with; a fact about a cluster implies its status."""
+        return self.reason if self.word in set(SyncStatus) else f"{self.word}: {self.reason}"
+
+    @property
     def sentence(self) -> str:
-        """All of it as one sentence."""
-        return f"{self.word}: {'; '.join((self.reason, *self.details))}."
+        """The fact and the details as one sentence."""
+        return f"{'; '.join((self.fact, *self.details))}."
 
 
 def summary_sentence(report: Report) -> str:
-    """Whether the cluster is as agreed, and why: one sentence for people."""
+    """Whether the cluster matches Git, and why."""
     return answer(report).sentence
 
 
 @lru_cache(maxsize=2)
 def answer(report: Report, named: str | None = None) -> Answer:
-    """The answer to "is it as agreed?"; `named` is what the cluster is called there."""
+    """Whether the cluster matches Git; `named` is what the cluster is called there."""
     rows, count = report_rows(report), standings(report)
     cluster = shown(named or report.cluster)
     if report.plan is None and not report.brokers:
@@ -65,14 +70,16 @@ def answer(report: Report, named: str | None = None) -> Answer:
     if number := count[Standing.UNSETTLED]:
         reason = f"{counted(number, 'quota')} on {cluster} {_is(number)} unsettled"
         sure = any(trouble_word(row) not in _NO_ANSWER for row in rows if _is_unsettled(row))
-        return Answer(Word.NO if sure else Word.UNKNOWN, reason, (_why(rows), *more))
+        status = SyncStatus.ATTENTION if sure else SyncStatus.UNKNOWN
+        return Answer(status, reason, (_why(rows), *more))
     if moved := _moved(cluster, count):
-        return Answer(Word.NO, moved, more)
+        return Answer(SyncStatus.ATTENTION, moved, more)
     if not has_not_ended(report.stages) and (waits := _waits(cluster, count)):
-        return Answer(Word.NOT_YET, waits, more)
+        return Answer(SyncStatus.PENDING, waits, more)
     if missing := _silence(report) or stop or ("verify did not run" if unseen else None):
-        return Answer(Word.UNKNOWN, f"{missing} on {cluster}", details)
-    return Answer(Word.YES, _agreed(report, cluster), details)
+        reason = f"{missing}, so it is unknown whether {cluster} matches Git"
+        return Answer(SyncStatus.UNKNOWN, reason, details)
+    return Answer(SyncStatus.IN_SYNC, _agreed(report, cluster), details)
 
 
 def _uncompared(report: Report, cluster: str) -> Answer:
@@ -80,17 +87,17 @@ def _uncompared(report: Report, cluster: str) -> Answer:
     if report.record is not None:
         return Answer(report.record.word, shown(report.record.reason))
     why = _stop(report) or "no plan was made"
-    return Answer(Word.UNKNOWN, f"{why}, so nothing is known of {cluster}")
+    return Answer(SyncStatus.UNKNOWN, f"{why}, so the state of {cluster} is unknown")
 
 
 def _agreed(report: Report, cluster: str) -> str:
     part = ", as far as it was compared" if report.plan is None and _left(report) else ""
     if report.rollback is None and report.commit is None:
         uncommitted = report.provenance.uncommitted
-        why = "which are not all committed" if uncommitted else "of no known commit"
-        return f"{cluster} holds what the files say, {why}{part}"
+        why = "which are not all committed" if uncommitted else "whose commit is unknown"
+        return f"{cluster} matches the files, {why}{part}"
     if report.rollback is None:
-        return f"{cluster} holds what Git says{part}"
+        return f"{cluster} matches Git{part}"
     left = "has been rolled back" if report.applied else "left nothing to roll back"
     return f"run {shown(report.rollback.run)} {left} on {cluster}"
 
@@ -103,7 +110,7 @@ def _left(report: Report) -> int:
 def _moved(cluster: str, count: Mapping[Standing, int]) -> str:
     """What somebody else, or an earlier run of ours, has written since; empty when nothing was."""
     if number := count[Standing.DRIFTED]:
-        changed = f"{plural(number, 'was', 'were')} changed behind Git's back"
+        changed = f"{plural(number, 'was', 'were')} changed outside Git"
         return f"{counted(number, 'quota')} on {cluster} {changed}"
     number = count[Standing.RETURNED]
     again = f"{plural(number, 'has', 'have')} the value of an earlier run again"
@@ -141,7 +148,7 @@ def _details(
     unsaid = has_not_ended(report.stages) and there[:1] == [Standing.PENDING]
     yield from (f"{count[one]:,} {_ALSO[one]}" for one in (there if unsaid else there[1:]))
     if report.plan and (guards := len(report.plan.refused)):
-        yield f"{counted(guards, 'guard')} {plural(guards, 'needs', 'need')} a person's approval"
+        yield f"{counted(guards, 'guard')} {plural(guards, 'blocks', 'block')} the plan"
     if unseen:
         were = plural(len(unseen), "was", "were")
         yield f"{counted(len(unseen), 'change')} {were} written and not read back"
@@ -153,10 +160,10 @@ def _details(
     desired = report.plan.desired if report.plan else compared + _left(report)
     yield f"{count_in_sync(report):,} of {counted(desired, 'quota')} in sync"
     if report.rollback and (left := len(report.rollback.left)):
-        yield f"{counted(left, 'change')} left as {plural(left, 'it is', 'they are')}"
+        yield f"{counted(left, 'change')} left unchanged"
     yield from _brokers(report)
     if unmanaged := count[Standing.UNMANAGED]:
-        yield f"{unmanaged:,} not described in Git"
+        yield f"{unmanaged:,} unmanaged"
 
 
 def _made(rows: Sequence[ReportRow]) -> Iterator[str]:
@@ -193,14 +200,14 @@ _NO_ANSWER = frozenset({"unknown", "unanswered"})
 
 def _silence(report: Report) -> str | None:
     if report.brokers and report.brokers[0].behind is None and report.brokers[0].bootstrap:
-        return "the bootstrap address did not answer"
+        return "the bootstrap address did not respond"
     silent = [str(one.broker) for one in report.brokers if one.behind is None and not one.absent]
     if silent:
-        return f"broker {', '.join(silent)} did not answer"
+        return f"broker {', '.join(silent)} did not respond"
     absent = [one.broker for one in report.brokers if one.absent]
     if not report.brokers and report.metadata:
         absent = [one.id for one in report.metadata.missed]
-    return f"broker {', '.join(map(str, absent))} could not be asked" if absent else None
+    return f"broker {', '.join(map(str, absent))} could not be queried" if absent else None
 
 
 def unseen_words(report: Report) -> str | None:

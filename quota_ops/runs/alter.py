@@ -1,6 +1,6 @@
 """alter: a one-off change, asked of the broker first, sent, and kept in a run folder.
 
-It is no part of what Git says: a plan sees it as any change behind Git's back. The ledger learns
+It is no part of what Git says: a plan sees it as any change outside Git. The ledger learns
 only that a value which it remembers is a person's from now on, and no late write.
 """
 

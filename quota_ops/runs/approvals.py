@@ -65,7 +65,7 @@ def decide(folder: RunFolder, approvals: Place, decision: Decision) -> None:
         why = f": {decision.reason}" if decision.reason else ""
         raise Refused(f"{who} rejected plan {short}{why}", _NOTHING)
     if decision.said is Said.NOTHING:
-        raise Refused(f"nobody answered in time whether plan {short} may be applied", _NOTHING)
+        raise Refused(f"nobody approved plan {short} in time", _NOTHING)
     if plan.refused:
         with folder.stage("plan"):
             judging.run(folder, approvals)

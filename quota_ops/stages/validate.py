@@ -13,8 +13,7 @@ from quota_ops.model.text import counted
 from quota_ops.store.run_folder import VALIDATED, RunFolder
 
 _UNASKED = (
-    "the broker was not asked whether it would accept this plan: Kafka requires the permission "
-    "to alter even for validate-only."
+    "the plan was not validated: Kafka requires the permission to alter even for validate-only."
 )
 
 

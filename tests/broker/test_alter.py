@@ -72,19 +72,19 @@ def test_set_and_delete(cluster: Cluster) -> None:
     assert result.stdout == (
         f"demo ({cluster.cluster_id}): altered\n"
         "\n"
-        "entity      key                 before   after      the broker says\n"
+        "entity      key                 before   after      result\n"
         "user=alice  consumer_byte_rate  5 B/s    none       accepted\n"
-        "  Git does not ask for it either\n"
+        "  Git does not declare it either\n"
         "user=alice  producer_byte_rate  3 MiB/s  unlimited  accepted\n"
-        "  team.yaml:3 says 10 MiB/s: the next reconcile sets it back, unless a guard "
+        "  team.yaml:3 declares 10 MiB/s: the next reconcile reverts it, unless a guard "
         "blocks it or it needs approval\n"
         "\n"
         "raise: user=alice producer_byte_rate would rise to more than 100000 times "
-        "(let through: INC-31)\n"
+        "(overridden: INC-31)\n"
         "\n"
         f"run: {run}\n"
         "\n"
-        "To keep it, say so in Git:\n"
+        "To keep it, declare it in Git:\n"
         "\n"
         "quotas:\n"
         "  # team.yaml:3: in place of the entry of user=alice\n"
@@ -149,8 +149,8 @@ def test_one_refusal_stops_all(cluster: Cluster) -> None:
     result = alter("--from", "changes.jsonl")
 
     assert result.exit_code == 1
-    assert "asked, nothing written" in result.stdout
-    assert "\n  once written: team.yaml:3 says 10 MiB/s: the next" in result.stdout
+    assert "validated, nothing written" in result.stdout
+    assert "\n  once written: team.yaml:3 declares 10 MiB/s: the next" in result.stdout
     assert "To keep it" not in result.stdout
     assert (
         CliRunner()
@@ -169,7 +169,7 @@ def test_what_was_only_asked_is_not_kept(cluster: Cluster) -> None:
 
     assert (asked.exit_code, "To keep it" in asked.stdout) == (0, False)
     assert only_asked.partition("\n")[0].endswith(
-        ": the broker would accept all of it, and was only asked."
+        ": the broker would accept all of it, and was only validated."
     )
     assert altered.startswith("Altered: 1 of 1 change on demo was written, by ")
     assert settled(cluster, {("user=alice", P, 3 * 2.0**20)}) == stored(cluster)
@@ -201,7 +201,7 @@ def test_yaml_with_problems_stops_nobody(cluster: Cluster) -> None:
 
     assert result.exit_code == 0
     assert result.stdout.splitlines()[-1] == (
-        "The desired state or a hold has problems, so nobody knows what Git says; see check."
+        "The desired state or a hold is invalid, so it is unknown what Git declares: see check."
     )
     rows = {("user=alice", P, 5.0)}
     assert settled(cluster, rows) == rows
@@ -228,7 +228,7 @@ def test_a_standstill_is_said(policy: str, why: str, cluster: Cluster) -> None:
     ]
 
     words = (
-        rf"demo is {why}\. alter writes all the same; no reconcile sets it back before that ends\."
+        rf"demo is {why}\. alter writes all the same; no reconcile reverts it before that ends\."
     )
     assert re.search(rf"^{words}$", result.stdout, re.MULTILINE)
     assert re.fullmatch(why, told)

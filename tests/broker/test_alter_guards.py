@@ -59,7 +59,7 @@ def test_guards_of_a_one_off_change() -> None:
         "--allow raise: that guard did not block anything, so no override is recorded\n",
     )
     assert "QO107" in told.stdout
-    assert f"\nsmall_limit: {found} (let through: INC-31)\n" in told.stdout
+    assert f"\nsmall_limit: {found} (overridden: INC-31)\n" in told.stdout
     ends = [json.loads(one.read_text()) for one in Path().glob("**/end-0001.json")]
     (decision,) = next(one["decisions"] for one in ends if one["decisions"])
     assert (decision["by"], decision["reason"], decision["said"]) == (

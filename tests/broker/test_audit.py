@@ -96,10 +96,10 @@ def test_a_topic_that_is_out_of_reach(
         run = lab.run("reconcile")
 
     assert lab.stored() == lab.known() == {"user=a": {KEY: 1.0}}
-    assert run.read_json(END)["answer"]["word"] == "Yes"
+    assert run.read_json(END)["answer"]["word"] == "In sync"
     report = run.read_json("report.json")
     [said] = report["warnings"]
-    assert report["answer"]["word"] == "Yes"
+    assert report["answer"]["word"] == "In sync"
     assert said.startswith("the audit topic audit misses the end of this run: ")
     why = "1 of 1 not taken: " if trouble == "nobody listens" else "there is no connection"
     assert why in said
@@ -196,7 +196,7 @@ def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
 
     assert (altered.returncode, altered.stderr) == (0, "")
     assert altered.stdout.splitlines()[-1] == (
-        "The desired state or a hold has problems, so nobody knows what Git says; see check."
+        "The desired state or a hold is invalid, so it is unknown what Git declares: see check."
     )
     lab.wait_for({"user=a": {KEY: 3.0}})
     runs = on_disk(lab.store.root / "runs" / "demo").iterdir()

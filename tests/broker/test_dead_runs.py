@@ -73,7 +73,7 @@ def test_it_says_which_were_sent(lab: Lab) -> None:
     assert listed(lab, run) == ("interrupted", 3)
     assert counted(report) == {"accepted": 3, "unknown": 3, "not_sent": 3}
     assert report["answer"]["sentence"] == (
-        "Unknown: 3 quotas on demo are unsettled; 3 unknown; apply has not ended; 3 pending; "
+        "3 quotas on demo are unsettled; 3 unknown; apply has not ended; 3 pending; "
         "3 changes were written and not read back; 0 of 9 quotas in sync."
     )
 
@@ -118,7 +118,7 @@ def test_what_was_settled_goes_back(lab: Lab) -> None:
     left = {row["entity"]: row["left"] for row in planned.read_json(ROLLBACK)["rows"]}
     assert left == {
         **{f"user=a{number}": None for number in range(6)},
-        "user=a1": "changed behind Git's back since",
+        "user=a1": "changed outside Git since",
     }
     write(lab, planned)
     kept = {f"user=a{number}": AFTER[f"user=a{number}"] for number in range(6, 9)}
@@ -188,7 +188,7 @@ def test_resumed_it_knows_its_own_writes(lab: Lab) -> None:
     run_stages(lab.resume(run, approve=run.read_json(PLAN)["digest"]), RESUMED)
 
     assert outcomes(run) == dict.fromkeys(AFTER, Status.ACCEPTED)
-    assert listed(lab, run) == ("Yes", 9)
+    assert listed(lab, run) == ("In sync", 9)
     write(lab, plan_back(lab, run))
     assert lab.stored() == BEFORE
 

@@ -40,7 +40,7 @@ def test_each_run_is_listed(lab: Lab) -> None:
 
     shown = masked(said(lab.call("runs", "demo", "--last", "3")), lab)
     assert re.sub(" +", " ", shown).splitlines() == [
-        "when run cluster commit came to changes size by",
+        "when run cluster commit status changes size by",
         "TIME RUN demo altered 1 SIZE anna",
         "TIME RUN demo Not yet SIZE",
         "TIME RUN demo Yes 1 SIZE",
@@ -49,13 +49,13 @@ def test_each_run_is_listed(lab: Lab) -> None:
     told = json.loads(said(lab.call("runs", "--format", "json")))
     assert [(one["came_to"], one["changes"], one["commit"]) for one in told] == [
         ("altered", 1, None),
-        ("Not yet", 0, None),
-        ("Yes", 1, None),
+        ("Pending", 0, None),
+        ("In sync", 1, None),
         ("planned", 0, None),
         ("unfinished", 0, None),
     ]
     assert told[-1]["trouble"] == "run.json is damaged"
-    assert told[1]["sentence"].startswith("Not yet: 2 changes to make on demo; 2 guards need")
+    assert told[1]["sentence"].startswith("2 changes to make on demo; 2 guards need")
 
 
 def test_a_run_that_wrote_alone_is_never_called_a_yes(lab: Lab) -> None:
@@ -66,7 +66,8 @@ def test_a_run_that_wrote_alone_is_never_called_a_yes(lab: Lab) -> None:
 
     assert told["answer"] == {
         "word": "Unknown",
-        "sentence": "Unknown: verify did not run on demo; 1 change was written and not read back; "
+        "sentence": "verify did not run, so it is unknown whether demo matches Git; "
+        "1 change was written and not read back; "
         "0 of 1 quota in sync.",
     }
     assert " not read back  1  " in said(lab.call("runs"))
@@ -80,13 +81,13 @@ def test_a_run_is_shown_as_it_ended(lab: Lab) -> None:
 
     shown = masked(said(lab.call("show", "last")), lab)
     assert shown == (
-        "Yes: demo holds what the files say, of no known commit; 1 change made by this run; 1 of 1 "
+        "demo matches the files, whose commit is unknown; 1 change made by this run; 1 of 1 "
         "quota in sync; 1 of 1 broker agrees.\n"
         "demo (ID) at unknown commit, plan DIGEST8, run RUN, TIME\n"
         "No ledger of this cluster yet: nothing is cleared until a run has been verified.\n"
         "\n"
         "Changed (1)\n"
-        "  kind     entity      key                 now   then    change  asked by     since  "
+        "  kind     entity      key                 currentdesired change  source     since  "
         "answer\n"
         "  pending  user=alice  producer_byte_rate  none  10 B/s  new     team.yaml:4         "
         "accepted, read back\n"

@@ -76,7 +76,7 @@ def test_alter_says_who_keeps_it(lab: Lab) -> None:
     altered = lab.call("alter", *WHO, "--add", f"{KEY}=11")
 
     assert (
-        f"\n  team.yaml:4 says 10 B/s: no reconcile sets it back while it is {word.text}\n"
+        f"\n  team.yaml:4 declares 10 B/s: no reconcile reverts it while it is {word.text}\n"
         in altered.stdout
     )
 
@@ -101,9 +101,9 @@ def test_every_report_tells_of_it(lab: Lab) -> None:
     for name in ("report.txt", "report.md", "report.html"):
         text = (on_disk(folder) / name).read_text()
         assert text.count(word.text) == 2, name
-        assert "Not yet" in text
+        assert "Pending" in text
     told = folder.read_json("report.json")
-    assert told["answer"]["sentence"].startswith("Not yet: 1 quota on demo is held; 1 change made")
+    assert told["answer"]["sentence"].startswith("1 quota on demo is held; 1 change made")
     assert told["plan"]["holds"] == [word.as_json()]
     rows = {one["entity"]: one for one in told["rows"]}
     named = ("kind", "action", "held")
@@ -189,8 +189,8 @@ def test_verify_does_not_ask_for_what_is_held(lab: Lab) -> None:
     lab.put({"user=alice": {KEY: 99.0}})
 
     assert lab.call("verify", "demo").stdout == (
-        "broker 1 agrees on 1 of 2 keys (1 was left and not compared)\n"
-        "1 of 1 quota holds on every broker. 1 was left and not compared.\n"
+        "broker 1 agrees on 1 of 2 keys (1 was skipped)\n"
+        "1 of 1 quota verified on every broker. 1 was skipped.\n"
     )
 
 

@@ -90,8 +90,7 @@ def test_a_pull_request_by_who_may_describe(secured_broker: RunningBroker, tmp_p
 
         (run,) = on_disk(lab.store.root / "runs" / "demo").iterdir()
     unasked = (
-        "the broker was not asked whether it would accept this plan: Kafka requires the permission "
-        "to alter even for validate-only."
+        "the plan was not validated: Kafka requires the permission to alter even for validate-only."
     )
     refused = (
         "cluster demo: User:reader may not alter client quotas: it needs AlterConfigs on the "
@@ -100,5 +99,5 @@ def test_a_pull_request_by_who_may_describe(secured_broker: RunningBroker, tmp_p
     assert ran.returncode == 3
     assert ran.stderr.startswith(f"{unasked}\n{refused}\n  An administrator grants it by:\n")
     comment = (run / "report.md").read_text("utf-8")
-    assert comment.startswith("**quota-ops · Not yet: 10 changes to make on `demo`** · plan `")
+    assert comment.startswith("**quota-ops · 10 changes to make on `demo`** · plan `")
     assert f"\n**validate failed**: `{unasked}`<br>`{refused}`<br>" in comment

@@ -54,10 +54,10 @@ def test_a_lost_ledger_is_rebuilt(lab: Lab) -> None:
     assert said(lab.call("adopt", "demo", "--all", *WHY)) == (
         f"{where}: 2 quotas adopted; the cluster was not touched\n"
         "\n"
-        "entity      key                 value  what is next\n"
+        "entity      key                 value  next\n"
         "user=moved  producer_byte_rate  9 B/s  "
-        f"team.yaml:7 says 2 B/s: the next reconcile sets it{UNLESS}\n"
-        "user=same   producer_byte_rate  1 B/s  as team.yaml:4 says"
+        f"team.yaml:7 declares 2 B/s: the next reconcile sets it{UNLESS}\n"
+        "user=same   producer_byte_rate  1 B/s  as team.yaml:4 declares"
     )
     unmanaged = ("unmanaged", "report")
     assert plan(lab) == {
@@ -66,9 +66,9 @@ def test_a_lost_ledger_is_rebuilt(lab: Lab) -> None:
     assert said(lab.call("adopt", "demo", "--names", "user=old", *WHY)) == (
         f"{where}: 1 quota adopted; the cluster was not touched\n"
         "\n"
-        "entity    key                 value  what is next\n"
+        "entity    key                 value  next\n"
         "user=old  producer_byte_rate  3 B/s  "
-        f"Git does not describe it: the next reconcile clears it{UNLESS}"
+        f"Git does not declare it: the next reconcile clears it{UNLESS}"
     )
     again = said(lab.call("adopt", "demo", "--any", "user", *WHY)).splitlines()[0]
     assert again == (f"{where}: 1 quota adopted, 3 were ours already; the cluster was not touched")
@@ -97,18 +97,18 @@ def test_what_no_plan_writes_is_not_adopted(lab: Lab) -> None:
         "user=moved": (
             True,
             "team",
-            f"team.yaml:7 says 2 B/s: the next reconcile sets it{UNLESS}",
+            f"team.yaml:7 declares 2 B/s: the next reconcile sets it{UNLESS}",
         ),
         "user=old": (
             True,
             None,
-            f"Git does not describe it: the next reconcile clears it{UNLESS}",
+            f"Git does not declare it: the next reconcile clears it{UNLESS}",
         ),
-        "user=same": (True, "team", "as team.yaml:4 says"),
+        "user=same": (True, "team", "as team.yaml:4 declares"),
         "user=theirs": (
             True,
             None,
-            f"Git does not describe it: the next reconcile clears it{UNLESS}",
+            f"Git does not declare it: the next reconcile clears it{UNLESS}",
         ),
     }
     kept = RunFolder(lab.store.root / "runs" / "demo" / told["run"].rpartition("/")[2])
@@ -133,10 +133,10 @@ def test_released_rows_are_left_alone(lab: Lab) -> None:
     assert said(lab.call("release", "demo", "--from-ledger", "--all", *WHY)) == (
         f"demo ({lab.cluster.cluster_id}): 2 quotas released; the cluster was not touched\n"
         "\n"
-        "entity     key                 value  known as  what is next\n"
+        "entity     key                 value  known as  next\n"
         "user=old   producer_byte_rate  3 B/s  verified  unmanaged: reported, and left alone\n"
         "user=same  producer_byte_rate  1 B/s  verified  "
-        "team.yaml:4 describes it: a reconcile makes it ours again"
+        "team.yaml:4 declares it: the next reconcile manages it again"
     )
     assert (lab.stored(), lab.known()) == ({**SAME, **OLD}, {})
     lab.run("reconcile")

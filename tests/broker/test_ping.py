@@ -43,7 +43,7 @@ def said(ping_of: str, address: str, *may: str, version: str = "4.3", principal:
     left = max(len(f"  {principal} may"), len("  describe quotas"))
     rows = zip(("describe quotas", "alter quotas", "list users"), may, strict=True)
     return (
-        f"demo ({ping_of})      1 of 1 broker answers\n\n"
+        f"demo ({ping_of})      1 of 1 broker responds\n\n"
         f"  broker  {'address':{wide}}  Kafka  answer\n"
         f"  1       {address:{wide}}  {version:5}  N ms\n\n"
         f"  {principal} may\n" + "".join(f"{f'  {what}':{left}}  {can}\n" for what, can in rows)

@@ -89,13 +89,13 @@ def test_a_run_over_a_private_link(lab: Lab, link: Broker, out_of_reach: socket.
     done = lab.call("reconcile", "demo")
     again = lab.call("verify", "demo")
 
-    said = "the bootstrap address agrees (broker 1 answered, no other was asked)"
+    said = "the bootstrap address agrees (broker 1 responded, no other was queried)"
     assert (done.returncode, done.stderr) == (0, "")
     assert f"; {said}; report: " in done.stdout
     assert (again.returncode, again.stderr) == (0, "")
     assert again.stdout == (
         f"the bootstrap address {link.address} (broker 1) agrees\n"
-        "10 of 10 quotas hold at the bootstrap address.\n"
+        "10 of 10 quotas verified at the bootstrap address.\n"
     )
     assert came(out_of_reach) == 0
     assert lab.stored() == lab.known() == TEN
@@ -132,7 +132,7 @@ def test_a_broker_behind_a_private_link_differs(
         _, error = lab.refused("verify", connect=lambda: cluster)
 
     assert error.message == (
-        "the bootstrap address does not hold what it should: "
+        "the bootstrap address does not store the desired values: "
         f"the bootstrap address {link.address} (broker 1) differs from Git in 1 key"
     )
     advertised = cluster.brokers[0].address
@@ -146,7 +146,7 @@ def test_ping_over_a_private_link(link: Broker, broker: RunningBroker, tmp_path:
 
     assert ping(tmp_path, f"bootstrap.servers={link.address}\n", policy) == Pinged(
         0,
-        f"demo ({cluster_id}, as in cluster.yaml; KRaft)      the bootstrap address answers\n\n"
+        f"demo ({cluster_id}, as in cluster.yaml; KRaft)      the bootstrap address responds\n\n"
         f"  broker  {'address':{wide}}  Kafka  answer\n"
         f"  1       {link.address}  4.3    N ms\n\n"
         "  User:ANONYMOUS may\n"

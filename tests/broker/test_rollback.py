@@ -38,9 +38,9 @@ AFTER: State = {
 WHY = ("--reason", "INC-31", "--by", "anna")
 HOLD = "quota-ops hold demo --names user=a --until 12h --reason TEXT"
 AHEAD = (
-    "For it to stay, Git must say so too: change these quotas there as well, in a new commit (the "
-    "run was of commit c2). Until then a run at a commit that was applied before needs a person's "
-    "approval (guard went_back); one at a new commit sets it again."
+    "To keep it, change these quotas in Git too, in a new commit (the run was of commit c2). Until "
+    "then a run at a commit that was applied before is blocked by guard went_back; one at a new "
+    "commit sets it again."
 )
 
 
@@ -58,7 +58,7 @@ def test_a_run_is_taken_back(lab: Lab) -> None:
         "user=raised": (1500.0, None),
         "user=new": (7.0, None),
         "user=gone": (None, None),
-        "user=moved": (30.0, "changed behind Git's back since"),
+        "user=moved": (30.0, "changed outside Git since"),
         "user=later": (3.0, f"run {on_disk(latest).name} set it, commit c3"),
     }
     assert kinds(planned) == {
@@ -77,8 +77,8 @@ def test_a_run_is_taken_back(lab: Lab) -> None:
     }
     report = done.read_json("report.json")
     assert report["answer"] == {
-        "word": "Yes",
-        "sentence": f"Yes: run {on_disk(run).name} has been rolled back on demo; "
+        "word": "In sync",
+        "sentence": f"run {on_disk(run).name} has been rolled back on demo; "
         "3 changes made by this run; 2 of 2 quotas in sync; 2 changes left as they are; "
         "1 of 1 broker agrees.",
     }
@@ -143,7 +143,7 @@ def test_without_a_ledger_nothing_is_cleared(lab: Lab) -> None:
 
     left = {row["entity"]: row["left"] for row in planned.read_json(ROLLBACK)["rows"]}
     assert {entity: why for entity, why in left.items() if why} == {
-        "user=new": "the ledger does not know it as ours"
+        "user=new": "the ledger does not list it as managed"
     }
     assert "takeover" in guards(planned)
 
@@ -220,16 +220,16 @@ def test_an_operator_at_night(lab: Lab) -> None:
     name = on_disk(run).name
     shown = ended.stdout.split("\n\n", 1)[1]
     assert re.sub(r"\d+ ms|\d\.\d s\b", "TIME", shown).splitlines()[:-2] == [
-        "  kind     entity  key                 now       then    change   asked by",
+        "  kind     entity  key                 current   desired change   source",
         f"  pending  user=a  {KEY}  1.5 kB/s  1 kB/s  -33.3 %  rollback of {name}",
         "",
         "The broker accepts it (validate-only, 1 batch, TIME).",
         "",
         f"anna rolls back 1 of 2 changes of run {name}, 1 left as it is: INC-31.",
         "entity  key                 before  that run set  now    left, because",
-        f"user=b  {KEY}  1 B/s   2 B/s         3 B/s  changed behind Git's back since",
+        f"user=b  {KEY}  1 B/s   2 B/s         3 B/s  changed outside Git since",
         AHEAD,
-        f"To keep it, once it is written: {HOLD}",
+        f"To hold it, once it is written: {HOLD}",
         "",
     ]
     place, last = ended.stdout.splitlines()[-2:]

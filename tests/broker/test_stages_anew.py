@@ -33,15 +33,13 @@ def test_an_old_run_that_is_cleared(lab: Lab) -> None:
 
     assert isinstance(error, GuardsRefused)
     assert error.message == (
-        "guards need a person's approval: went_back: commit c1 was applied before, c2 came after it"
+        "guards block this plan: went_back: commit c1 was applied before, c2 came after it"
     )
     assert lab.stored() == SECOND
     assert ledger.read(lab.ledger_folder) == before
     assert [one for one in (APPLIED, VERIFIED) if old.has(one)] == []
     said = (on_disk(old) / "report.txt").read_text()
-    assert said.startswith(
-        "Not yet: 2 changes to make on demo; 1 guard needs a person's approval; 1 of 2"
-    )
+    assert said.startswith("2 changes to make on demo; 1 guard blocks the plan; 1 of 2")
     assert "accepted" not in said.replace("would be accepted", "")
     ends = [old.read_json(f"end-000{number}.json") for number in (1, 2)]
     outcome = [[change["outcome"] for change in end["changes"]] for end in ends]

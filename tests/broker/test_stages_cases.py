@@ -214,7 +214,7 @@ def states(draw: st.DrawFn) -> tuple[State, ...]:
 @settings(max_examples=12, deadline=None)
 @given(sides=states())
 def test_after_a_run_nothing_is_left_to_do(sides: tuple[State, ...], broker: RunningBroker) -> None:
-    """Whatever the sides were, after one run the cluster holds what Git says, and all is known."""
+    """Whatever the sides were, after one run the cluster matches Git, and all is known."""
     desired, actual, verified, intended = sides
     with TemporaryDirectory() as root, open_lab(broker, Path(root)) as lab:
         lab.put(actual)

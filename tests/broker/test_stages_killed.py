@@ -166,7 +166,7 @@ def test_rows_of_a_killed_first_run_are_guarded(lab: Lab) -> None:
     _, error = lab.refused("plan", allow={})
 
     assert error.message == (
-        "guards need a person's approval: "
-        "removals: 5 of our 5 rows would be removed, more than 10 %; "
+        "guards block this plan: "
+        "removals: 5 of 5 managed rows would be removed, more than 10 %; "
         "owner_removed: every row of team would be cleared (5)"
     )

@@ -157,8 +157,8 @@ def test_drift_that_asks(lab: Lab) -> None:
 
     assert isinstance(error, GuardsRefused)
     assert error.message == (
-        "guards need a person's approval: "
-        "drift: user=ours producer_byte_rate changed on the cluster, and the policy says ask"
+        "guards block this plan: "
+        "drift: user=ours producer_byte_rate changed on the cluster, and the policy sets ask"
     )
     assert lab.stored() == {"user=ours": {KEY: 2.0}}
     assert outcomes(folder, VALIDATED) == {"user=ours": Status.ACCEPTED}

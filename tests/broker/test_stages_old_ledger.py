@@ -30,7 +30,7 @@ def test_what_was_released_since_is_not_cleared(lab: Lab) -> None:
 
     assert isinstance(error, GuardsRefused)
     assert error.message == (
-        "guards need a person's approval: old_ledger: user=released producer_byte_rate would "
+        "guards block this plan: old_ledger: user=released producer_byte_rate would "
         "go by an older copy of the ledger: it was at 00000003.parquet"
     )
     assert lab.stored() == {**OURS, **RELEASED}

@@ -102,7 +102,7 @@ def test_the_only_quota_that_differs(lab: Lab) -> None:
 
     error = error_of(run, RESUMED)
 
-    agrees = "agrees on 5 of 6 keys (1 was left and not compared)"
+    agrees = "agrees on 5 of 6 keys (1 was skipped)"
     assert str(error) == (
         "1 of 1 entity did not end as planned:\n"
         f"  user=w4  stale: {KEY} is 3 B/s by now\n"

@@ -142,9 +142,9 @@ def test_a_silent_broker_is_named_and_blocks_no_row(lab: Lab, follower: RunningN
 
     assert type(error) is Refused
     assert str(error) == (
-        f"not every broker holds what it should: cluster demo: broker {follower.id} at "
+        f"not every broker stores the desired values: cluster demo: broker {follower.id} at "
         f"{follower.address()} cannot be reached: timed out after 3 s. Nothing was sent.\n"
-        "  The others hold every row. Verify again when it answers: quota-ops verify --run "
+        "  The others hold every row. Verify again when it responds: quota-ops verify --run "
         f"{on_disk(run.folder)}\n"
         "  Where only the bootstrap address can be reached, as over a private link, cluster.yaml "
         "may say verify: bootstrap."

@@ -66,7 +66,7 @@ def test_both_are_named_everywhere(came_back: Lab) -> None:
     report = json.loads(lab.call("report", "demo", "--format", "json").stdout)
     assert report["counts"]["returned"] == 2
     assert report["answer"]["sentence"].startswith(
-        "No: 2 quotas on demo have the value of an earlier run again"
+        "2 quotas on demo have the value of an earlier run again"
     )
     assert lab.stored() == {**GIT, **LATE, **BACK}
 

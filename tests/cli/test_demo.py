@@ -82,11 +82,11 @@ def test_the_demo_shows_what_it_tells(tmp_path: Path) -> None:
     for kind, entity in KINDS.items():
         assert re.search(rf"^ +{kind}  .*  {re.escape(entity)}  ", said, re.MULTILINE), kind
     sentences = " ".join(said.split())
-    assert "4 guards need a person's approval" in sentences
+    assert "4 guards block this plan" in sentences
     for task in ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report"):
         assert re.search(rf"^ +{task} +success", said, re.MULTILINE), task
-    assert "Yes: demo holds what Git says; 8 changes made by this run" in sentences
-    assert "No: 1 quota on demo was changed behind Git's back" in sentences
+    assert "demo matches Git; 8 changes made by this run" in sentences
+    assert "1 quota on demo was changed outside Git" in sentences
     assert re.search(r"drifted +user=alice +producer_byte_rate +20 MiB/s +15 MiB/s", said)
     assert "All went as told, and nothing is left running." in sentences
     assert f". {ours}/activate then this shell finds quota-ops" in sentences

@@ -63,7 +63,7 @@ def test_a_verify_without_an_answer_shows_no_earlier_one(lab: Lab, run: RunFolde
     assert listed == shown
     assert "verify failed" in listed
     again = lab.cli("verify", "--run", str(on_disk(run)))
-    assert again.stdout.endswith("broker 1 agrees\n2 of 2 quotas hold on every broker.\n")
+    assert again.stdout.endswith("broker 1 agrees\n2 of 2 quotas verified on every broker.\n")
     listed, shown = told(lab, run)
     assert listed == shown
     assert listed.startswith("Yes: ")
@@ -110,7 +110,7 @@ def test_what_was_written_before_is_not_claimed_again(
 
         assert (ended.returncode, ended.stderr) == (0, "")
         assert masked(ended.stdout, lab).endswith(
-            "nothing applied in TIME; written before: 2 keys on 2 entities; "
+            "no changes written in TIME; written before: 2 keys on 2 entities; "
             f"{read_back}report: ROOT/store/runs/demo/RUN/report.html\n"
         )
 
@@ -125,7 +125,7 @@ def test_a_plan_that_somebody_else_wrote_first_changed_nothing(lab: Lab) -> None
     assert (ended.returncode, ended.stderr) == (0, "")
     assert masked(ended.stdout, lab).endswith(
         "applied: 2 already\nbroker 1 agrees\n"
-        "nothing applied in TIME; there already: 2 keys on 2 entities; 1 of 1 broker agrees; "
+        "no changes written in TIME; there already: 2 keys on 2 entities; 1 of 1 broker agrees; "
         "report: ROOT/store/runs/demo/RUN/report.html\n"
     )
     (listed,) = json.loads(lab.cli("runs", "demo", "--format", "json").stdout)
@@ -133,7 +133,7 @@ def test_a_plan_that_somebody_else_wrote_first_changed_nothing(lab: Lab) -> None
     counts = {name: number for name, number in shown["counts"].items() if number}
     assert (listed["changes"], counts) == (0, {"in_sync": 2, "found": 2})
     assert listed["sentence"].startswith(
-        "Yes: demo holds what the files say, of no known commit; 2 changes were there already; "
+        "demo matches the files, whose commit is unknown; 2 changes were there already; "
     )
     assert "Changed" not in lab.cli("show", str(on_disk(folder))).stdout
     undone = lab.cli("rollback", str(on_disk(folder)), "--reason", "INC-31")

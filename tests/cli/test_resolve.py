@@ -54,7 +54,7 @@ def test_the_ladder(lab: Lab) -> None:
         "\n"
         "  1  user and client       user=alice, client-id=app            -\n"
         "  2  user, any client      user=alice, client-id=<default>      -\n"
-        "  3  user                  user=alice                           15 MiB/s  <- holds\n"
+        "  3  user                  user=alice                           15 MiB/s  <- applies\n"
         "  4  any user, client      user=<default>, client-id=app        5 MiB/s   overridden\n"
         "  5  any user, any client  user=<default>, client-id=<default>  -\n"
         "  6  any user              user=<default>                       10 MiB/s  overridden\n"

@@ -60,7 +60,7 @@ def test_a_story(lab: Lab) -> None:
         f"demo ({lab.cluster.cluster_id}) at c0ffee (as given, not compared)      "
         "plan DIGEST8      2 to change of 2, 0 in sync, 0 unmanaged\n"
         "\n"
-        "  kind     entity      key                 now   then    change  asked by\n"
+        "  kind     entity      key                 currentdesired change  source\n"
         "  pending  user=alice  producer_byte_rate  none  10 B/s  new     team.yaml:4\n"
         "  pending  user=bob    producer_byte_rate  none  10 B/s  new     team.yaml:7\n"
         "\n"
@@ -78,7 +78,9 @@ def test_a_story(lab: Lab) -> None:
         "applied 2 keys on 2 entities in TIME; 1 of 1 broker agrees; "
         "report: ROOT/store/runs/demo/RUN/report.html\n"
     )
-    assert said(lab, "verify", "demo") == ("broker 1 agrees\n2 of 2 quotas hold on every broker.\n")
+    assert said(lab, "verify", "demo") == (
+        "broker 1 agrees\n2 of 2 quotas verified on every broker.\n"
+    )
     said(lab, "plan", "demo", "--detailed-exitcode")
     assert lab.stored() == lab.known() == STATE
 
@@ -91,10 +93,10 @@ def test_a_guard_refuses(lab: Lab) -> None:
 
     assert masked(shown, lab).endswith(
         "default_touched: user=<default> producer_byte_rate would change: "
-        "a default holds for many\n"
-        "1 guard needs a person's approval. Let it pass with --allow default_touched --reason TEXT "
+        "a default applies to many\n"
+        "1 guard blocks this plan. Override it with --allow default_touched --reason TEXT "
         "(in Airflow, approve the plan).\n"
-        "nothing applied in TIME; report: ROOT/store/runs/demo/RUN/report.html\n"
+        "no changes written in TIME; report: ROOT/store/runs/demo/RUN/report.html\n"
     )
     assert lab.stored() == {}
     both = ("--allow", "default_touched", "--allow", "removals", "--reason", "agreed")
@@ -140,7 +142,7 @@ def test_json(lab: Lab) -> None:
     assert [row["standing"] for row in read["plan"]["rows"]] == ["pending"] * 2
     assert [row["applied"]["status"] for row in read["apply"]["rows"]] == ["accepted"] * 2
     assert read["verify"]["verified"] == 2
-    assert read["reconcile"]["answer"]["word"] == "Yes"
+    assert read["reconcile"]["answer"]["word"] == "In sync"
 
     failed = lab.cli("plan", "nowhere", "--format", "json")
     assert failed.stdout == ""

@@ -161,7 +161,7 @@ def close_pipes(patch: pytest.MonkeyPatch) -> None:
 
 
 class Quotas:
-    """What a broker holds, by "ENTITY KEY", written and read behind Git's back."""
+    """What a broker holds, by "ENTITY KEY", written and read outside Git."""
 
     def __init__(self, broker: RunningBroker) -> None:
         text = f"bootstrap.servers={broker.bootstrap()}"

@@ -135,9 +135,7 @@ def test_who_may_only_describe_reports_drift(
     assert (run.state, set(run.tasks.values())) == ("success", {"success"})
     folder = run.folder("orders")
     report = json.loads((on_disk(folder) / "report.json").read_text())
-    assert report["answer"]["sentence"].startswith(
-        "No: 1 quota on orders was changed behind Git's back"
-    )
+    assert report["answer"]["sentence"].startswith("1 quota on orders was changed outside Git")
     assert (report["warnings"], report["findings"]) == ([], [])
     assert {one["stage"]: one["status"] for one in report["stages"]} == {
         **dict.fromkeys(("check", "describe", "diff", "plan"), "done"),

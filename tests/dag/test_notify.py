@@ -36,7 +36,7 @@ def test_a_plan_that_waits_and_is_rejected(demo: Repository, quotas: Quotas) -> 
     digest = run.folder().read_json("plan.json")["digest"][:8]
     waiting, refused = lines(demo, run)
     assert waiting.startswith(f"waiting demo: demo: may plan {digest} (1 change) be applied? ")
-    assert refused.startswith("refused demo: Not yet: 1 change to make on demo; apply was refused")
+    assert refused.startswith("refused demo: 1 change to make on demo; apply was refused")
     assert refused.endswith(" RUN/report.html")
 
 
@@ -45,7 +45,7 @@ def test_a_run_that_failed(demo: Repository) -> None:
     (demo.root / "desired_state" / "demo" / "payments.yaml").write_text("owner: payments\n")
     run = demo.run(RECONCILE)
     assert lines(demo, run) == [
-        "failed demo: Unknown: check failed, so nothing is known of demo. RUN/report.html"
+        "failed demo: check failed, so the state of demo is unknown. RUN/report.html"
     ]
 
 
@@ -61,8 +61,8 @@ def test_a_run_that_failed_though_its_cluster_is_as_agreed(
     run = demo.run(RECONCILE)
     assert lines(demo, run) == [
         (
-            "failed demo: the run did not succeed: verify failed, though demo holds what the files "
-            "say, of no known commit; 1 change made by this run; 1 of 1 quota in sync; 1 of 1 "
+            "failed demo: the run did not succeed: verify failed, though demo matches the files, "
+            "whose commit is unknown; 1 change made by this run; 1 of 1 quota in sync; 1 of 1 "
             "broker agrees. RUN/report.html"
         )
     ]
@@ -74,7 +74,7 @@ def test_drift(demo: Repository, quotas: Quotas) -> None:
     quotas.set({"user=alice producer_byte_rate": 7})
     run = demo.run("drift")
     (drift,) = lines(demo, run)
-    assert drift.startswith("drift demo: No: 1 quota on demo was changed behind Git's back")
+    assert drift.startswith("drift demo: 1 quota on demo was changed outside Git")
 
 
 def test_a_notifier_that_fails(

@@ -55,7 +55,7 @@ def late(scene: Scene, times: int) -> Late:
 
 
 def drift(folder: RunFolder) -> list[str]:
-    """The entities that a run calls moved behind Git's back."""
+    """The entities that a run calls moved outside Git."""
     return [row.entity for row in folder.differences() if row.is_drift]
 
 

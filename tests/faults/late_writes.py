@@ -90,7 +90,7 @@ def named_and_repaired(scene: Scene, run: str) -> str:
     """Plan, verify and reconcile at the newer commit; an assertion that all of it is named."""
     asks = at("newer", scene, NEWER)
     said = scene.go_on(scene.lab.resume(asks.folder, allow={}), RECONCILE)
-    assert said.startswith("exit 1: guards need a person's approval: returned: user=u2")
+    assert said.startswith("exit 1: guards block this plan: returned: user=u2")
     assert scene.lab.stored() == AFTER
     assert kinds(asks.folder) == {"late_write": list(LATE), "returned": ["user=u2"]}
     assert {row.run for row in asks.folder.differences()} == {run}

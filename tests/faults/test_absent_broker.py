@@ -24,7 +24,7 @@ SHOWN = {
     "ping demo": (
         3,
         [
-            "ID, as in cluster.yaml; KRaft) 2 of 3 brokers answer",
+            "ID, as in cluster.yaml; KRaft) 2 of 3 brokers respond",
             "3 HOST:PORT unknown is fenced",
             f"Broker 3 could not be queried. {REMEDY}",
         ],
@@ -34,7 +34,7 @@ SHOWN = {
         [
             "broker 3 at HOST:PORT is fenced (not asked)",
             NOT_QUERIED,
-            "9 of 9 quotas hold on each of the 2 that answered.",
+            "9 of 9 quotas verified on each of the 2 that answered.",
             "not every broker could be asked: broker 3 at HOST:PORT is fenced",
             f"The others hold every row. {REMEDY}",
         ],
@@ -62,7 +62,7 @@ SHOWN = {
 """The exit code of each command, and the lines that speak of brokers."""
 NEEDLESS = "Broker 3 is alive: remove it from retired_brokers in cluster.yaml."
 ALIVE = {
-    "ping demo": (0, ["ID, as in cluster.yaml; KRaft) 3 of 3 brokers answer", NEEDLESS]),
+    "ping demo": (0, ["ID, as in cluster.yaml; KRaft) 3 of 3 brokers respond", NEEDLESS]),
     "verify demo": (0, ["broker 3 agrees", NEEDLESS]),
 }
 """The same while the broker runs, and cluster.yaml calls it retired."""

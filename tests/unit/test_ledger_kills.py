@@ -121,7 +121,7 @@ class KilledAmongOthers(Killed):
 
     @rule(entity=entities, value=theirs)
     def somebody_changes_the_cluster(self, entity: str, value: float | None) -> None:
-        """A change behind Git's back, to a value of their own."""
+        """A change outside Git, to a value of their own."""
         _set(self.cluster, entity, value)
         self.last[entity] = THEM
 

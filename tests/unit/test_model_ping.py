@@ -47,7 +47,7 @@ def test_exit_code(ping: ClusterPing, exit_code: int, missing: tuple[Right, ...]
 def test_what_is_not_known_is_said() -> None:
     """A silent broker is in the table with the reason, and so is a controller that is."""
     assert plain(ping_screen("demo", pinged(DESCRIBE, UNSURE, error="timed out after 4 s"))) == (
-        "demo (MkU3OEVBNTcwNTJENDM2Qg, as in cluster.yaml; KRaft)      1 of 2 brokers answers\n"
+        "demo (MkU3OEVBNTcwNTJENDM2Qg, as in cluster.yaml; KRaft)      1 of 2 brokers responds\n"
         "\n"
         "  broker  address       Kafka    answer\n"
         "  1       kafka-1:9092  4.3      3 ms\n"
@@ -57,7 +57,7 @@ def test_what_is_not_known_is_said() -> None:
         "  describe quotas  yes\n"
         "  alter quotas     unknown: timed out after 4 s\n"
         "\n"
-        "Broker 2 does not answer at the address that it advertises. Where only the bootstrap "
+        "Broker 2 does not respond at the address that it advertises. Where only the bootstrap "
         "address can be reached, as over a private link, cluster.yaml may say verify: bootstrap.\n"
     )
 
@@ -71,7 +71,7 @@ def test_a_broker_without_clients_is_missed() -> None:
     assert replace(ping, absent=absent[1:]).exit_code == 0
     assert replace(ping, bootstrap=True).missed == ()
     assert plain(ping_screen("demo", ping)) == (
-        "demo (MkU3OEVBNTcwNTJENDM2Qg, as in cluster.yaml; KRaft)      2 of 3 brokers answer\n"
+        "demo (MkU3OEVBNTcwNTJENDM2Qg, as in cluster.yaml; KRaft)      2 of 3 brokers respond\n"
         "\n"
         "  broker  address       Kafka    answer\n"
         "  1       kafka-1:9092  4.3      3 ms\n"
@@ -97,7 +97,7 @@ def test_only_the_bootstrap_address_was_asked() -> None:
 
     assert (ping.exit_code, ping.unreached) == (0, ())
     assert plain(ping_screen("demo", ping)) == (
-        "demo (id, as in cluster.yaml)      the bootstrap address answers\n"
+        "demo (id, as in cluster.yaml)      the bootstrap address responds\n"
         "\n"
         "  broker   address       Kafka    answer\n"
         "  unknown  link:9092     4.3      3 ms\n"

@@ -24,21 +24,21 @@ SILENT = BrokerAnswer(BOOTSTRAP, "link:9092", 3, None, "timed out", bootstrap=Tr
         (
             AGREES,
             "the bootstrap address link:9092 (broker 2) agrees",
-            "the bootstrap address agrees (broker 2 answered, no other was asked)",
+            "the bootstrap address agrees (broker 2 responded, no other was queried)",
         ),
         (
             replace(AGREES, broker=BOOTSTRAP),
             "the bootstrap address link:9092 agrees",
-            "the bootstrap address agrees (not each broker was asked)",
+            "the bootstrap address agrees (not each broker was queried)",
         ),
         (
             replace(AGREES, behind=4),
-            "the bootstrap address link:9092 (broker 2) differs in 4 keys (asked 3 times)",
-            "the bootstrap address does not agree (broker 2 answered, no other was asked)",
+            "the bootstrap address link:9092 (broker 2) differs in 4 keys (queried 3 times)",
+            "the bootstrap address does not agree (broker 2 responded, no other was queried)",
         ),
         (
             SILENT,
-            "the bootstrap address link:9092 does not answer (asked 3 times): timed out",
+            "the bootstrap address link:9092 does not respond (queried 3 times): timed out",
             "the bootstrap address does not agree",
         ),
     ],
@@ -49,13 +49,13 @@ def test_words_of_the_bootstrap_address(said: BrokerAnswer, one: str, whole: str
 
 
 def test_a_report_of_one_address() -> None:
-    """The last line, the answer and the page say that no other was asked."""
+    """The last line, the answer and the page say that no other was queried."""
     report = replace(APPLIED, brokers=(AGREES,))
-    words = "the bootstrap address agrees (broker 2 answered, no other was asked)"
+    words = "the bootstrap address agrees (broker 2 responded, no other was queried)"
 
     assert f"; {words}; report: here" in plain([finished_line(report, "here")])
     assert words in summary_sentence(report)
-    assert plain([verified_line(report)]).endswith(" hold at the bootstrap address.\n")
+    assert plain([verified_line(report)]).endswith(" verified at the bootstrap address.\n")
     assert "<td>2, at the bootstrap address</td>" in as_html(report)
     unknown = replace(report, brokers=(replace(AGREES, broker=BOOTSTRAP),))
     assert "<td>at the bootstrap address</td>" in as_html(unknown)
@@ -65,7 +65,10 @@ def test_an_address_that_is_silent() -> None:
     """It is no broker that did not answer."""
     report = replace(APPLIED, brokers=(SILENT,))
 
-    assert "the bootstrap address did not answer on demo" in summary_sentence(report)
+    assert (
+        "the bootstrap address did not respond, so it is unknown whether demo matches Git"
+        in summary_sentence(report)
+    )
 
 
 def test_what_an_unknown_broker_holds_instead() -> None:
@@ -73,4 +76,4 @@ def test_what_an_unknown_broker_holds_instead() -> None:
     row = report_rows(APPLIED)[0]
     seen = RowVerdict("user=a", "request_percentage", 2.0, Verdict.DIFFERS, ((BOOTSTRAP, 1.0),))
 
-    assert answer(row._replace(verdict=seen), read_back=True) == "the bootstrap address holds 1 %"
+    assert answer(row._replace(verdict=seen), read_back=True) == "the bootstrap address stores 1 %"

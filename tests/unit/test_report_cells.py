@@ -71,8 +71,8 @@ def test_values(one: Difference, words: tuple[str, ...]) -> None:
 
     assert (
         cells.sign(row),
-        cells.now(row),
-        cells.then(row),
+        cells.current(row),
+        cells.desired(row),
         cells.change(row),
         " ".join(cells.since(row)),
     ) == words
@@ -106,9 +106,9 @@ def test_people(names: dict[str, str | None], words: str) -> None:
         (LEGACY, ""),
     ],
 )
-def test_asked_by(one: Difference, words: str) -> None:
+def test_source(one: Difference, words: str) -> None:
     """A row names the line in Git that asks for it, or the file that did."""
-    assert cells.asked_by(row_of(one)) == words
+    assert cells.source(row_of(one)) == words
 
 
 REFUSED = Outcome(1, "user=alice", ("k",), Status.REFUSED, 44, "POLICY_VIOLATION", "No.")
@@ -135,11 +135,11 @@ ACCEPTED = Outcome(1, "user=alice", ("k",), Status.ACCEPTED)
                     ((1, None), (2, 2.0**20), (3, None)),
                 ),
             ),
-            "brokers 1, 3 hold none; broker 2 holds 1 MiB/s",
+            "brokers 1, 3 store none; broker 2 stores 1 MiB/s",
         ),
         (
             row_of(ALICE_RAISED, verdict=RowVerdict("user=alice", "k", 1.0, Verdict.UNANSWERED)),
-            "no broker answered",
+            "no broker responded",
         ),
         (row_of(OPERATOR), "left alone: protected by cluster.yaml"),
         (

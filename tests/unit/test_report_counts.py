@@ -123,7 +123,7 @@ def test_the_numbers_of_a_report_add_up(
     rows, count = report_rows(report), standings(report)
     text = as_text(report)
     headings = re.findall(
-        r"^(?:Needs a person|Changed|Held|Everything else) \(([\d,]+)\)$", text, re.MULTILINE
+        r"^(?:Needs attention|Changed|Held|Everything else) \(([\d,]+)\)$", text, re.MULTILINE
     )
 
     assert sum(int(one.replace(",", "")) for one in headings) == len(rows)
@@ -170,5 +170,5 @@ def test_a_row_that_is_only_reported_says_why() -> None:
         "drifted user=alice producer_byte_rate 5 B/s 7 B/s",
         "only reported: cluster.yaml sets drift: report",
         "",
-        "Nothing to change.",
+        "No changes.",
     ]

@@ -42,7 +42,7 @@ def test_head() -> None:
     ]
     assert (report["schema"], report["answer"]["word"], report["counts"]) == (
         2,
-        "No",
+        "Needs attention",
         {
             "in_sync": 410,
             "changed": 1,

@@ -17,7 +17,7 @@ def test_sentence() -> None:
     """One sentence counts the clusters by their answer, the worst first."""
     said = [fleet.as_text(one).splitlines()[0] for one in (FLEET, ())]
     assert said == [
-        "5 clusters: 2 not as agreed, 2 unknown, 1 as agreed.",
+        "5 clusters: 2 needing attention, 2 unknown, 1 in sync.",
         "0 clusters: nothing to compare.",
     ]
 
@@ -27,41 +27,41 @@ def test_text() -> None:
     lines = fleet.as_text(FLEET).splitlines()
 
     assert lines[2:9] == [
-        "cluster  as agreed  in sync  pending  drifted  held  unsettled  unmanaged  why",
+        "cluster  status           in sync  pending  drifted  held  unsettled  unmanaged  why",
         (
-            "demo     No         409      3        1        0     0          2          "
-            "1 quota on demo was changed behind Git's back"
+            "demo     Needs attention  409      3        1        0     0          2          "
+            "1 quota on demo was changed outside Git"
         ),
         (
-            "prod-us  No         409      0        0        0     3          2          "
+            "prod-us  Needs attention  409      0        0        0     3          2          "
             "3 quotas on prod-us are unsettled"
         ),
         (
-            "lab      Unknown                                                           "
-            "describe failed, so nothing is known of lab"
+            "lab      Unknown                                                                 "
+            "describe failed, so the state of lab is unknown"
         ),
         (
-            "staging  Unknown                                                           "
+            "staging  Unknown                                                                 "
             "no broker answers at kafka-1:9094"
         ),
         (
-            "prod-eu  Yes        409      0        0        0     0          2          "
-            "prod-eu holds what Git says"
+            "prod-eu  In sync          409      0        0        0     0          2          "
+            "prod-eu matches Git"
         ),
         "",
     ]
-    assert [line for line in lines if "needs a person" in line] == [
-        "demo: needs a person (2)",
-        "prod-us: needs a person (3)",
+    assert [line for line in lines if "needs attention" in line] == [
+        "demo: needs attention (2)",
+        "prod-us: needs attention (3)",
     ]
 
 
 def test_markdown() -> None:
     """The overview can be pasted: one table, what came from outside in code spans."""
     assert fleet.as_markdown(FLEET).splitlines()[::3] == [
-        "**quota-ops · 5 clusters: 2 not as agreed, 2 unknown, 1 as agreed.**",
+        "**quota-ops · 5 clusters: 2 needing attention, 2 unknown, 1 in sync.**",
         "|-|-|-|-|-|-|-|-|-|",
-        "| `lab` | Unknown |  |  |  |  |  |  | `describe failed, so nothing is known of lab` |",
+        "| `lab` | Unknown |  |  |  |  |  |  | `describe failed, so the state of lab is unknown` |",
     ]
 
 
@@ -70,7 +70,7 @@ def test_page() -> None:
     page = Page(fleet.as_html(FLEET))
 
     assert page.said("h1", "h2") == [
-        "5 clusters: 2 not as agreed, 2 unknown, 1 as agreed.",
+        "5 clusters: 2 needing attention, 2 unknown, 1 in sync.",
         "demo",
         "prod-us",
         "lab",

@@ -66,6 +66,6 @@ def test_the_answer() -> None:
         applied=answered(Status.HELD, ALICE_RAISED, message=HOLD.text),
     )
 
-    assert summary_sentence(HELD).startswith("Not yet: 1 quota on demo is held; 411 of 412 ")
-    assert summary_sentence(since).startswith("Not yet: 1 quota on demo is held; 411 of 412 ")
+    assert summary_sentence(HELD).startswith("1 quota on demo is held; 411 of 412 ")
+    assert summary_sentence(since).startswith("1 quota on demo is held; 411 of 412 ")
     assert [standings(one)[Standing.HELD] for one in (HELD, since)] == [1, 1]

@@ -29,20 +29,20 @@ def test_comment_on_a_plan() -> None:
     assert (
         as_markdown(PLANNED)
         == """\
-**quota-ops · No: 1 quota on `demo` was changed behind Git's back** · plan `b998bfb3` · \
+**quota-ops · 1 quota on `demo` was changed outside Git** · plan `b998bfb3` · \
 commit `a1b2c3d`
 
-3 pending; 1 guard needs a person's approval; 409 of 412 quotas in sync; 2 not described in Git.
+3 pending; 1 guard blocks the plan; 409 of 412 quotas in sync; 2 unmanaged.
 
-| | entity | key | now → then | owner |
+| | entity | key | current → desired | owner |
 |-|-|-|-|-|
 | ⚠ | every user | `request_percentage` | 100 % → **25 %** (\N{MINUS SIGN}75 %) | `platform` |
 | ⚠ | user `alice`, any other client | `consumer_byte_rate` | none → **20 MB/s** | `payments` |
 | ✂ | client `old-etl` | `consumer_byte_rate` | 20 MiB/s → **none** | `etl` |
 | ↑ | user `alice` | `producer_byte_rate` | 10 MiB/s → **15 MiB/s** (+50 %) | `payments` |
 
-⚠ Guard `default_touched`: `user=<default> request_percentage would change: a default holds for \
-many`; let it pass with `--allow default_touched --reason TEXT`.
+⚠ Guard `default_touched`: `user=<default> request_percentage would change: a default applies to \
+many`; override it with `--allow default_touched --reason TEXT`.
 
 The broker accepts all 4 (validate-only, 1 batch, 31 ms).
 """
@@ -56,7 +56,7 @@ def test_comment_on_a_troubled_run() -> None:
     assert [line for line in lines if "<br>" in line or line.startswith(("⚠", "**apply"))] == [
         (
             "| ⚠ | user `alice`, any other client | `consumer_byte_rate` | none → **20 MB/s**<br>"
-            "`unknown: no answer came [payments.yaml:12]` | `payments` |"
+            "`unknown: no response [payments.yaml:12]` | `payments` |"
         ),
         (
             "| ⚠ | client `old-etl` | `consumer_byte_rate` | 20 MiB/s → **none**<br>"
@@ -64,21 +64,18 @@ def test_comment_on_a_troubled_run() -> None:
         ),
         (
             "| ⚠ | user `alice` | `producer_byte_rate` | 10 MiB/s → **15 MiB/s** (+50 %)<br>"
-            "`broker 3 holds 10 MiB/s [payments.yaml:8]` | `payments` |"
+            "`broker 3 stores 10 MiB/s [payments.yaml:8]` | `payments` |"
         ),
         "**apply refused**: `no reason was given`",
-        "⚠ `broker 3 differs in 1 key (asked 6 times)`",
-        "⚠ `broker 4 at kafka-4:9094 does not answer (asked 6 times): timed out`",
+        "⚠ `broker 3 differs in 1 key (queried 6 times)`",
+        "⚠ `broker 4 at kafka-4:9094 does not respond (queried 6 times): timed out`",
     ]
 
 
 def test_comment_on_a_failed_run() -> None:
     """A run that did not come to the cluster is not shown as one with nothing to do."""
     assert as_markdown(FAILED).splitlines() == [
-        (
-            "**quota-ops · Unknown: describe failed, so nothing is known of `demo`** · "
-            "commit `a1b2c3d`"
-        ),
+        ("**quota-ops · describe failed, so the state of `demo` is unknown** · commit `a1b2c3d`"),
         "",
         "",
         (
@@ -99,7 +96,7 @@ def test_comment_on_a_refused_plan() -> None:
         "",
         "No ledger of this cluster yet: nothing is cleared until a run has been verified.",
         "",
-        "The broker does not accept 1 of 4 changes (validate-only, 1 batch, 31 ms).",
+        "The broker rejects 1 of 4 changes (validate-only, 1 batch, 31 ms).",
     ]
 
 

@@ -19,21 +19,21 @@ def test_page_of_a_plan() -> None:
     page = Page(as_html(PLANNED))
 
     assert page.said("h1", "h2", "li", "summary", "th")[:15] == [
-        "1 quota on demo was changed behind Git's back.",
+        "1 quota on demo was changed outside Git.",
         "in sync",
         "pending",
         "drifted",
         "unmanaged",
-        "Needs a person",
+        "Needs attention",
         "kind",
         "entity",
         "key",
-        "now",
-        "then",
+        "current",
+        "desired",
         "change",
         "since",
-        "asked by",
-        "answer",
+        "source",
+        "result",
     ]
     assert page.said("summary") == ["2 unmanaged"]
 
@@ -44,7 +44,7 @@ def test_page_of_a_refused_plan() -> None:
 
     assert "refused: Not here. (INVALID_REQUEST) [payments.yaml:12]" in page.said("td")
     assert page.said("p")[-2:] == [
-        "The broker does not accept 1 of 4 changes (validate-only, 1 batch, 31 ms).",
+        "The broker rejects 1 of 4 changes (validate-only, 1 batch, 31 ms).",
         "No ledger of this cluster yet: nothing is cleared until a run has been verified.",
     ]
 
@@ -94,8 +94,8 @@ def test_a_failed_run_has_a_page() -> None:
 
     assert page.said("h1", "h2", "li", "p", "b")[2:] == [
         "Unknown.",
-        "describe failed, so nothing is known of demo.",
-        "Needs a person",
+        "describe failed, so the state of demo is unknown.",
+        "Needs attention",
         "describe failed",
         "cluster demo: no broker answers at kafka-1:9094 (timed out after 5 s).",
         "Check bootstrap.servers and the network.",

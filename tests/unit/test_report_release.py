@@ -74,10 +74,10 @@ def test_a_row_that_left_the_ledger_is_not_cleared_where_no_plan_may() -> None:
         "unmanaged: reported, and left alone (protected)",
         "unmanaged: reported, and left alone (protected)",
         (
-            f"unmanaged, and clear_unmanaged says that a reconcile clears it, but not while it is "
+            f"unmanaged; because of clear_unmanaged, a reconcile clears it, but not while it is "
             f"{held.text}"
         ),
-        "unmanaged, and clear_unmanaged says that a reconcile clears it",
+        "unmanaged; because of clear_unmanaged, a reconcile clears it",
     ]
 
 
@@ -102,13 +102,13 @@ def test_no_reconcile_is_promised_while_nothing_may_be_written() -> None:
         )
     ] == [
         (
-            "team.yaml:3 says 7 B/s: the next reconcile sets it, unless a guard blocks it or it "
-            "needs approval"
+            "team.yaml:3 declares 7 B/s: the next reconcile sets it, unless a guard blocks it or "
+            "it needs approval"
         ),
-        f"team.yaml:3 says 7 B/s: no reconcile sets it while {PAUSED}",
-        f"team.yaml:3 says 7 B/s: no reconcile sets it while it is {held.text}",
-        f"Git does not describe it: no reconcile clears it while {PAUSED}",
-        "as team.yaml:3 says",
+        f"team.yaml:3 declares 7 B/s: no reconcile sets it while {PAUSED}",
+        f"team.yaml:3 declares 7 B/s: no reconcile sets it while it is {held.text}",
+        f"Git does not declare it: no reconcile clears it while {PAUSED}",
+        "as team.yaml:3 declares",
         "not adopted: protected",
     ]
     released = LedgerRow("id", *ROW[1:4], "verified", *(None,) * 3, "", "")
@@ -116,7 +116,7 @@ def test_no_reconcile_is_promised_while_nothing_may_be_written() -> None:
     fate = released_fate(
         released, asked, clear_unmanaged=False, hold=None, why=None, standstill=PAUSED
     )
-    ours = "team.yaml:3 describes it: a reconcile makes it ours again"
+    ours = "team.yaml:3 declares it: the next reconcile manages it again"
     assert fate == f"{ours}, but not while {PAUSED}"
     policy = Policy("demo", "id", "demo", paused="a move")
     told = released_words(policy, ALICE, (), known=True, standstill="paused: a move")

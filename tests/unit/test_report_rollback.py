@@ -11,7 +11,7 @@ from quota_ops.model.rollback import Rollback, Undone
 from quota_ops.model.specification import parse_entity
 from quota_ops.report.rollback import MOST_HELD, afterwards
 
-AGAIN = "sets it again once a person lets it take over 1 quota (guard takeover)."
+AGAIN = "sets it again once a person overrides guard takeover for 1 quota."
 
 
 def told(*entities: Entity, commit: str | None = "c2", foreign: bool = False) -> list[str]:
@@ -67,15 +67,17 @@ def test_what_was_somebody_elses_is_asked_about_again() -> None:
     alice, bob = Entity.of({"user": "alice"}), Entity.of({"user": "bob"})
 
     assert told(alice, bob, foreign=True)[0].endswith(f"one at a new commit {AGAIN}")
-    assert told(alice, bob, commit=None, foreign=True)[0].endswith(f"else the next run {AGAIN}")
+    assert told(alice, bob, commit=None, foreign=True)[0].endswith(
+        f"otherwise the next run {AGAIN}"
+    )
     assert told(alice)[0].endswith("one at a new commit sets it again.")
 
 
 def test_the_rollback_of_a_rollback_names_no_commit_to_revert() -> None:
     """A rollback has no commit: whether Git agrees is seen in a plan."""
     assert told(Entity.of({"user": "alice"}), commit=rollback_of("run-1"))[0] == (
-        "For it to stay, Git must say so too. The run that is rolled back was a rollback itself, "
-        "so there is no commit to revert: quota-ops plan demo shows whether Git differs. If it "
-        "does, a run at a commit that was applied before needs a person's approval (guard "
-        "went_back); one at a new commit sets it again."
+        "To keep it, change these quotas in Git too. The run that is rolled back was a rollback "
+        "itself, so there is no commit to revert: quota-ops plan demo shows whether Git differs. "
+        "If it does, a run at a commit that was applied before is blocked by guard "
+        "went_back; one at a new commit sets it again."
     )

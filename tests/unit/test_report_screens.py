@@ -24,8 +24,8 @@ PLAN_LINES = """\
 demo (MkU3OEVBNTcwNTJENDM2Qg) at a1b2c3d      plan b998bfb3      \
 4 to change of 413 (3 to set, 1 to clear), 409 in sync, 2 unmanaged
 
-   kind     entity                          key                 now       then      change   \
-asked by
+   kind     entity                          key                 current   desired   change   \
+source
 !  drifted  user=<default>                  request_percentage  100 %     25 %      -75 %    \
 platform.yaml:5  (touches every user)
 !  pending  client-id=<default>,user=alice  consumer_byte_rate  none      20 MB/s   new      \
@@ -36,8 +36,8 @@ payments.yaml:12  (touches user alice, any other client)
 payments.yaml:8
 
 The broker accepts all 4 (validate-only, 1 batch, 31 ms).
-default_touched: user=<default> request_percentage would change: a default holds for many
-1 guard needs a person's approval. Let it pass with --allow default_touched --reason TEXT \
+default_touched: user=<default> request_percentage would change: a default applies to many
+1 guard blocks this plan. Override it with --allow default_touched --reason TEXT \
 (in Airflow, approve the plan).
 """
 
@@ -61,7 +61,7 @@ def test_a_plan_with_nothing_to_do_says_so() -> None:
 
     assert plain(plan_screen(nothing)).splitlines()[1:] == [
         "",
-        "Nothing to change.",
+        "No changes.",
         "No ledger of this cluster yet: nothing is cleared until a run has been verified.",
     ]
 
@@ -78,9 +78,9 @@ def test_refusals_stand_under_their_rows() -> None:
         == "applied: 2 accepted, 1 refused, 1 unknown"
     )
     assert [line.strip() for line in plain(apply_screen(TROUBLED, most=9)).splitlines()[3::2]] == [
-        "unknown: no answer came [payments.yaml:12]",
+        "unknown: no response [payments.yaml:12]",
         "refused: Quotas of etl are frozen. (POLICY_VIOLATION) [etl.yaml]",
-        "broker 3 holds 10 MiB/s [payments.yaml:8]",
+        "broker 3 stores 10 MiB/s [payments.yaml:8]",
     ]
 
 
@@ -89,8 +89,8 @@ def test_verify_names_each_broker() -> None:
     assert plain(verify_screen(TROUBLED)).splitlines() == [
         "broker 1 agrees",
         "broker 2 agrees",
-        "broker 3 differs in 1 key (asked 6 times)",
-        "broker 4 at kafka-4:9094 does not answer (asked 6 times): timed out",
+        "broker 3 differs in 1 key (queried 6 times)",
+        "broker 4 at kafka-4:9094 does not respond (queried 6 times): timed out",
     ]
 
 
@@ -99,7 +99,7 @@ def test_verify_names_each_row_that_is_not_as_git_says() -> None:
     alone = replace(TROUBLED, plan=None, applied=(), validated=())
 
     assert plain(verdicts_screen(alone, most=1)).splitlines() == [
-        "user=alice  producer_byte_rate  wanted 15 MiB/s: broker 3 holds 10 MiB/s"
+        "user=alice  producer_byte_rate  desired 15 MiB/s: broker 3 stores 10 MiB/s"
     ]
     assert plain(verdicts_screen(alone, most=0)) == "… and 1 more\n"
 
@@ -115,7 +115,7 @@ def test_verify_names_each_row_that_is_not_as_git_says() -> None:
             TROUBLED,
             "applied 2 keys on 2 entities in 248 ms; 2 of 4 brokers agree; report: report.html",
         ),
-        (PLANNED, "nothing applied in 248 ms; report: report.html"),
+        (PLANNED, "no changes written in 248 ms; report: report.html"),
     ],
 )
 def test_last_line(report: Report, words: str) -> None:
@@ -191,9 +191,9 @@ def test_report_as_text() -> None:
 
     assert [line for line in lines if not line.startswith((" ", "!"))] == [
         (
-            "No: 3 quotas on demo are unsettled; 1 not read back, 1 refused, 1 unknown; apply was "
+            "3 quotas on demo are unsettled; 1 not read back, 1 refused, 1 unknown; apply was "
             "refused; 1 change made by this run; 410 of 412 quotas in sync; 2 of 4 brokers agree; "
-            "2 not described in Git."
+            "2 unmanaged."
         ),
         (
             "demo (MkU3OEVBNTcwNTJENDM2Qg) at a1b2c3d, plan b998bfb3, run 2026-11-21T10-15-00Z, "
@@ -202,15 +202,15 @@ def test_report_as_text() -> None:
         "apply refused: no reason was given",
         "verify failed: no reason was given",
         "",
-        "Needs a person (3)",
+        "Needs attention (3)",
         "",
         "Changed (1)",
         "",
         "Brokers",
         "broker 1 agrees",
         "broker 2 agrees",
-        "broker 3 differs in 1 key (asked 6 times)",
-        "broker 4 at kafka-4:9094 does not answer (asked 6 times): timed out",
+        "broker 3 differs in 1 key (queried 6 times)",
+        "broker 4 at kafka-4:9094 does not respond (queried 6 times): timed out",
         "",
         "Everything else (2)",
     ]
@@ -219,7 +219,7 @@ def test_report_as_text() -> None:
 def test_a_failed_run_as_text() -> None:
     """A run that did not come to the cluster says why, what to do, and what did not run."""
     assert as_text(FAILED) == (
-        "Unknown: describe failed, so nothing is known of demo.\n"
+        "describe failed, so the state of demo is unknown.\n"
         "demo (unknown cluster id) at a1b2c3d, run 2026-11-21T10-15-00Z, 2026-11-21 10:15 UTC\n"
         "describe failed: cluster demo: no broker answers at kafka-1:9094 (timed out after 5 s).\n"
         "  Check bootstrap.servers and the network.\n"
@@ -247,4 +247,4 @@ def test_long_lists_of_refusals_are_told_by_their_ends() -> None:
 def test_one_quota_is_one_whether_it_holds_or_not() -> None:
     """The verb goes by the only quota that there is."""
     one = replace(APPLIED, verified=0, verdicts=TROUBLED.verdicts[:1])
-    assert plain((verified_line(one),)) == "0 of 1 quota holds on every broker.\n"
+    assert plain((verified_line(one),)) == "0 of 1 quota verified on every broker.\n"

@@ -142,55 +142,54 @@ SILENT = BrokerAnswer(4, "kafka-4:9094", 6, None, "timed out")
         (
             PLANNED,
             (
-                "No: 1 quota on demo was changed behind Git's back; 3 pending; 1 guard needs a "
-                "person's approval; 409 of 412 quotas in sync; 2 not described in Git."
+                "1 quota on demo was changed outside Git; 3 pending; 1 guard blocks "
+                "the plan; 409 of 412 quotas in sync; 2 unmanaged."
             ),
         ),
         (
             report_of(ALICE_RAISED),
-            "Not yet: 1 change to make on demo; 411 of 412 quotas in sync.",
+            "1 change to make on demo; 411 of 412 quotas in sync.",
         ),
         (
             APPLIED,
             (
-                "Yes: demo holds what Git says; 4 changes made by this run; 412 of 412 quotas in "
-                "sync; 3 of 3 brokers agree; 2 not described in Git."
+                "demo matches Git; 4 changes made by this run; 412 of 412 quotas in "
+                "sync; 3 of 3 brokers agree; 2 unmanaged."
             ),
         ),
         (
             TROUBLED,
             (
-                "No: 3 quotas on demo are unsettled; 1 not read back, 1 refused, 1 unknown; "
+                "3 quotas on demo are unsettled; 1 not read back, 1 refused, 1 unknown; "
                 "apply was refused; 1 change made by this run; 410 of 412 quotas in sync; "
-                "2 of 4 brokers agree; 2 not described in Git."
+                "2 of 4 brokers agree; 2 unmanaged."
             ),
         ),
-        (FAILED, "Unknown: describe failed, so nothing is known of demo."),
+        (FAILED, "describe failed, so the state of demo is unknown."),
         (
             replace(APPLIED, brokers=(), stages=stages(verify="not run")),
             (
-                "Unknown: verify did not run on demo; 4 changes were written and not read back; "
-                "409 of 412 quotas in sync; 2 not described in Git."
+                "verify did not run, so it is unknown whether demo matches Git; "
+                "4 changes were written and not read back; "
+                "409 of 412 quotas in sync; 2 unmanaged."
             ),
         ),
         (
             report_of(SET, applied=WRITTEN, stages=stages(verify="failed")),
             (
-                "Unknown: verify failed on demo; 1 change was written and not read back; "
+                "verify failed, so it is unknown whether demo matches Git; "
+                "1 change was written and not read back; "
                 "411 of 412 quotas in sync."
             ),
         ),
         (
             report_of(SET, applied=answered(Status.ALREADY, SET), stages=stages(verify="not run")),
-            (
-                "Yes: demo holds what Git says; 1 change was there already; 412 of 412 quotas in "
-                "sync."
-            ),
+            ("demo matches Git; 1 change was there already; 412 of 412 quotas in sync."),
         ),
         (
             report_of(SET, applied=answered(Status.UNKNOWN, SET), stages=stages(apply="not ended")),
             (
-                "Unknown: 1 quota on demo is unsettled; 1 unknown; apply has not ended; "
+                "1 quota on demo is unsettled; 1 unknown; apply has not ended; "
                 "411 of 412 quotas in sync."
             ),
         ),
@@ -198,40 +197,48 @@ SILENT = BrokerAnswer(4, "kafka-4:9094", 6, None, "timed out")
             report_of(
                 SET, applied=answered(Status.NOT_SENT, SET), stages=stages(apply="not ended")
             ),
-            "Unknown: apply has not ended on demo; 1 pending; 411 of 412 quotas in sync.",
+            (
+                "apply has not ended, so it is unknown whether demo matches Git; "
+                "1 pending; 411 of 412 quotas in sync."
+            ),
         ),
         (
             VERIFY_ONLY,
-            "Yes: demo holds what Git says; 412 of 412 quotas in sync; 3 of 3 brokers agree.",
+            "demo matches Git; 412 of 412 quotas in sync; 3 of 3 brokers agree.",
         ),
         (
             replace(VERIFY_ONLY, provenance=Provenance(uncommitted=("team.yaml",))),
             (
-                "Yes: demo holds what the files say, which are not all committed; 412 of 412 "
+                "demo matches the files, which are not all committed; 412 of 412 "
                 "quotas in sync; 3 of 3 brokers agree."
             ),
         ),
         (
             report_of(LEGACY, metadata=Metadata(absent=(Absent(3, None, "is fenced"),))),
             (
-                "Unknown: broker 3 could not be asked on demo; 412 of 412 quotas in sync; "
-                "broker 3 is fenced; 1 not described in Git."
+                "broker 3 could not be queried, so it is unknown whether demo matches Git; "
+                "412 of 412 quotas in sync; "
+                "broker 3 is fenced; 1 unmanaged."
             ),
         ),
         (
             replace(VERIFY_ONLY, brokers=(SILENT,), stages=stages(verify=StageStatus.REFUSED)),
             (
-                "Unknown: broker 4 did not answer on demo; 412 of 412 quotas in sync; "
+                "broker 4 did not respond, so it is unknown whether demo matches Git; "
+                "412 of 412 quotas in sync; "
                 "0 of 1 broker agrees."
             ),
         ),
         (
             report_of(SET, applied=answered(Status.UNKNOWN, SET)),
-            "Unknown: 1 quota on demo is unsettled; 1 unknown; 411 of 412 quotas in sync.",
+            "1 quota on demo is unsettled; 1 unknown; 411 of 412 quotas in sync.",
         ),
         (
             replace(report_of(LEGACY), stages=stages(validate=StageStatus.FAILED)),
-            "Unknown: validate failed on demo; 412 of 412 quotas in sync; 1 not described in Git.",
+            (
+                "validate failed, so it is unknown whether demo matches Git; "
+                "412 of 412 quotas in sync; 1 unmanaged."
+            ),
         ),
     ],
 )

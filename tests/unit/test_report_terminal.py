@@ -109,7 +109,7 @@ def test_progress_in_words() -> None:
     told.asked(TROUBLED.brokers[:3], 72.0)
     told.asked(tuple(replace(one, behind=0) for one in TROUBLED.brokers[:3]), 71.0)
 
-    behind = "2 of 3 brokers agree  broker 3 differs in 1 key (asked 6 times)  01:12 left"
+    behind = "2 of 3 brokers agree  broker 3 differs in 1 key (queried 6 times)  01:12 left"
     assert said == [
         ("apply", "batch 1 of 3  accepted 3  refused 0  unknown 0", 1, 3),
         ("apply", "batch 2 of 3  accepted 3  refused 1  unknown 0", 2, 3),

@@ -32,9 +32,9 @@ def test_what_nobody_read_back_is_counted_and_does_not_differ() -> None:
     rows = report_rows(NOBODY_ANSWERED)
 
     assert [(row.difference, row.standing) for row in rows] == [(ALICE_RAISED, Standing.UNSETTLED)]
-    said = "411 quotas that this run did not change were not read back: no broker answered."
+    said = "411 quotas that this run did not change were not read back: no broker responded."
     assert summary_sentence(NOBODY_ANSWERED) == (
-        "Unknown: 1 quota on demo is unsettled; 1 unanswered; verify failed; 411 not read back; "
+        "1 quota on demo is unsettled; 1 unanswered; verify failed; 411 not read back; "
         "0 of 412 quotas in sync; 0 of 1 broker agrees."
     )
     values = json.loads(as_json(NOBODY_ANSWERED))
@@ -44,7 +44,7 @@ def test_what_nobody_read_back_is_counted_and_does_not_differ() -> None:
     for text in (as_text(NOBODY_ANSWERED), as_markdown(NOBODY_ANSWERED), as_html(NOBODY_ANSWERED)):
         assert said in text
         assert "user=u7" not in text
-        assert "accepted; no broker answered afterwards" in text
+        assert "accepted; no broker responded afterwards" in text
 
 
 def test_verify_without_a_plan_counts_what_it_left_out() -> None:
@@ -53,6 +53,6 @@ def test_verify_without_a_plan_counts_what_it_left_out() -> None:
     report = replace(PLANNED, plan=None, validated=(), brokers=brokers, verified=410)
 
     assert summary_sentence(replace(report, stages=stages())) == (
-        "Yes: demo holds what Git says, as far as it was compared; 410 of 412 quotas in sync; "
-        "3 of 3 brokers agree on 410 of 412 keys (2 were left and not compared)."
+        "demo matches Git, as far as it was compared; 410 of 412 quotas in sync; "
+        "3 of 3 brokers agree on 410 of 412 keys (2 were skipped)."
     )

@@ -27,7 +27,7 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 BEFORE = NOW - timedelta(days=90)
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-11-21T00:00:00Z"
 VERIFIED = {"stage": "verify", "status": "done", "seconds": 1.0, "message": None}
-END = {"answer": {"word": "Yes", "sentence": "Yes."}}
+END = {"answer": {"word": "In sync", "sentence": "demo matches Git."}}
 REPORT = {**END, "counts": {"changed": 2}, "plan": {"digest": "abc"}, "rows": []}
 
 

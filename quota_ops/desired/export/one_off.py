@@ -1,4 +1,4 @@
-"""What desired state says of a change that somebody makes without it."""
+"""What desired state declares about a change that is made without it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -15,14 +15,14 @@ from quota_ops.model.rows import BatchRow, DesiredRow, StoredQuota
 
 _UNLESS = ", unless a guard blocks it or it needs approval"
 _SET_BACK = {
-    DriftPolicy.REPAIR: f"the next reconcile sets it back{_UNLESS}",
-    DriftPolicy.ASK: "the next plan asks a person whether to set it back",
+    DriftPolicy.REPAIR: f"the next reconcile reverts it{_UNLESS}",
+    DriftPolicy.ASK: "guard drift blocks the run that would revert it",
     DriftPolicy.REPORT: "drift is only reported, so it stays",
 }
 
 
 class OneOff:
-    """Changes seen from Git: whether it will set them back, and what would keep them."""
+    """Changes seen from Git: whether a run reverts them, and what would keep them."""
 
     def __init__(
         self, desired: Desired, holds: Sequence[Hold] = (), standstill: str | None = None
@@ -36,23 +36,23 @@ class OneOff:
         if asked is not None:
             return self._described(row, asked)
         if row.after is None:
-            return "Git does not ask for it either"
+            return "Git does not declare it either"
         if self._policy.clear_unmanaged and any_accepts(
             self._policy.scope, Entity.parse(row.entity)
         ):
             clears = f"the next reconcile clears it{_UNLESS}{self._when}"
-            return f"Git does not know it: {self._kept(row, 'clears it') or clears}"
-        return "Git does not know it, and leaves it alone"
+            return f"Git does not declare it: {self._kept(row, 'clears it') or clears}"
+        return "Git does not declare it; runs leave it alone"
 
     def _described(self, row: BatchRow, asked: DesiredRow) -> str:
         place = f"{asked.file}:{asked.line}"
         if asked.value == row.after:
-            return f"as {place} says"
+            return f"as {place} declares"
         wanted = format_limit(asked.key, asked.value)
         drift = self._policy.drift
         when = self._when if drift is DriftPolicy.REPAIR else ""
-        kept = None if drift is DriftPolicy.REPORT else self._kept(row, "sets it back")
-        return f"{place} says {wanted}: {kept or _SET_BACK[drift] + when}"
+        kept = None if drift is DriftPolicy.REPORT else self._kept(row, "reverts it")
+        return f"{place} declares {wanted}: {kept or _SET_BACK[drift] + when}"
 
     def _kept(self, row: BatchRow, undoes: str) -> str | None:
         """Return why no reconcile undoes the change for a while; None where one may."""
@@ -68,7 +68,7 @@ class OneOff:
         return f" (schedule {self._policy.schedule})" if self._policy.schedule else ""
 
     def to_keep(self, rows: Iterable[BatchRow]) -> Iterator[str]:
-        """The lines of YAML that would keep the changes; none when Git says the same already."""
+        """The lines of YAML that would keep the changes; none when Git declares the same."""
         ordered = sorted(rows, key=lambda row: row.entity)
         for entity, group in groupby(ordered, key=lambda row: row.entity):
             changes = {row.key: row.after for row in group}

@@ -124,9 +124,7 @@ CLUSTER_FILE = Shape(
             "Entities that are never set and never cleared, as the cluster spells them.",
             "[{user: kafka-operator}]",
         ),
-        "drift": Field(
-            "What a plan does with a row that somebody changed behind Git's back.", "repair"
-        ),
+        "drift": Field("What a plan does with a row that somebody changed outside Git.", "repair"),
         "approval": Field(
             "Which plans wait for a person's word: never, on_breach (of a guard) or always.",
             "on_breach",
@@ -154,9 +152,7 @@ CLUSTER_FILE = Shape(
             "Windows in which nothing is written. Reports go on.",
             '[{cron: "0 18 * * fri", zone: Europe/Berlin, duration: 62h, reason: the weekend}]',
         ),
-        "guards": Field(
-            "The numbers beyond which a plan needs a person's approval.", "{removals: 20}"
-        ),
+        "guards": Field("The numbers beyond which a guard blocks a plan.", "{removals: 20}"),
         "memory": Field(
             "How long the ledger remembers what is over, in case it comes back.",
             "{late_writes: 24h}",

@@ -1,4 +1,4 @@
-"""What people do to quotas behind Git's back, as they would with kafka-configs.sh."""
+"""What people do to quotas outside Git, as they would with kafka-configs.sh."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What the demo does with the parts: commands, DAG runs, and changes behind Git's back."""
+"""What the demo does with the parts: commands, DAG runs, and changes outside Git."""
 
 import os
 import shlex
@@ -47,7 +47,7 @@ class Lab:
     airflow: Future[RunningAirflow]
 
     def set_by_hand(self, *quotas: ByHand) -> None:
-        """Change quotas of the cluster behind Git's back."""
+        """Change quotas of the cluster outside Git."""
         set_by_hand(find_connection("demo", file=self.home.connection), quotas)
 
     def command(self, *arguments: str, exit_code: int = 0, shown: bool = True) -> None:

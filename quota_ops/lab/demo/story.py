@@ -6,7 +6,7 @@ from quota_ops.lab.demo.lab import Lab, expect
 from quota_ops.report.row_table import plan_table
 from quota_ops.report.screen import Tone
 from quota_ops.report.standing import Section, report_rows
-from quota_ops.report.summary import Word, summary_sentence
+from quota_ops.report.summary import SyncStatus, answer, summary_sentence
 from quota_ops.report.text import as_text
 
 GUARDS = ("takeover", "conflict", "changed_since", "default_touched")
@@ -72,8 +72,8 @@ def adopt(lab: Lab) -> None:
 
 
 def drift(lab: Lab) -> None:
-    """Change a quota behind Git's back, and let the drift DAG name it."""
-    lab.tell.say("All is as agreed. Then, behind Git's back:")
+    """Change a quota outside Git, and let the drift DAG name it."""
+    lab.tell.say("All is as agreed. Then, outside Git:")
     lab.set_by_hand(IN_A_HURRY)
     lab.tell.table(BY_HAND, [by_hand_cells(IN_A_HURRY)])
     lab.tell.say("The drift DAG compares every cluster with Git, in one Spark job:")
@@ -102,7 +102,7 @@ def verify(lab: Lab) -> None:
 
 def _say_agreed(lab: Lab) -> None:
     sentence = summary_sentence(lab.last_run())
-    expect(sentence.startswith(Word.YES), sentence)
+    expect(answer(lab.last_run()).word is SyncStatus.IN_SYNC, sentence)
     lab.tell.say(sentence, Tone.OK)
 
 

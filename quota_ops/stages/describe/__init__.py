@@ -39,7 +39,7 @@ def run(
 ) -> None:
     """Leave actual, ledger, holds, clusters and facts.
 
-    What seems to have moved behind Git's back is asked for twice. The ledger is read first: a row
+    What seems to have moved outside Git is asked for twice. The ledger is read first: a row
     that a run of ours writes in between then looks like somebody else's, never the other way
     round. A ledger from another run store may know larger numbers than this one: the run takes
     one above.

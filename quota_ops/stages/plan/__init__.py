@@ -104,12 +104,12 @@ def refuse_unless_guards_pass(plan: Plan) -> None:
     if plan.refused:
         said = "; ".join(f"{one.guard}: {one.message}" for one in plan.refused)
         options = " ".join(f"--allow {one.guard}" for one in plan.refused)
-        what = "guards need a person's approval"
+        what = "guards block this plan"
         if plan.judged_by.approval is ApprovalPolicy.NEVER:
             what = "cluster.yaml sets approval: never, so only --allow overrides guards"
         raise GuardsRefused(
             f"{what}: {said}",
-            f"To let the plan pass: {options} --reason TEXT. Nothing was written.",
+            f"Nothing was written. To override: {options} --reason TEXT",
         )
 
 

@@ -9,10 +9,10 @@ from quota_ops.model.report import Record, StageStatus
 from quota_ops.model.text import counted, plural
 from quota_ops.store.run_folder import ADOPTED, ALTER, APPLIED, RELEASED, VALIDATED, RunFolder
 
-_REFUSED = "the broker refuses {} of {}"
+_REFUSED = "the broker rejects {} of {}"
 _ACCEPTED = "the broker would accept all of it"
 _UNALTERED = ("Not altered", "Unknown")
-_ONLY_ASKED = f"{_ACCEPTED}, and was only asked"
+_ONLY_ASKED = f"{_ACCEPTED}, and was only validated"
 
 
 def read_record(folder: RunFolder) -> Record | None:

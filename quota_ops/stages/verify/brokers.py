@@ -148,29 +148,29 @@ def raise_unless_agreed(
     message = "; ".join([*said, *silent])
     if len(silent) == len(brokers):
         raise Unreachable(
-            f"no broker could be asked: {message}", f"Verify again when one answers: {again}"
+            f"no broker could be queried: {message}", f"Verify again when one responds: {again}"
         )
     if wrongs:
-        are = plural(len(wrongs), "row is", "rows are")
-        remedy = f"{len(wrongs):,} {are} not as Git says.{late}"
+        are = plural(len(wrongs), "row differs", "rows differ")
+        remedy = f"{len(wrongs):,} {are} from Git.{late}"
     else:
         is_silent = any(one.error and not one.absent for one in brokers)
         what = (
-            f"Verify again when it answers: {again}\n  {ONLY_BOOTSTRAP}"
+            f"Verify again when it responds: {again}\n  {ONLY_BOOTSTRAP}"
             if is_silent
             else BACK_OR_GONE
         )
         every = "every row that was compared" if brokers[0].left else "every row"
-        remedy = f"The others hold {every}. {what}"
+        remedy = f"The others store {every}. {what}"
     raise Refused(f"{_trouble(brokers)}: {message}", remedy)
 
 
 def _trouble(brokers: Sequence[BrokerAnswer]) -> str:
     if brokers[0].bootstrap:
-        return "the bootstrap address does not hold what it should"
+        return "the bootstrap address does not store the desired values"
     if all(one.agrees or one.absent for one in brokers):
-        return "not every broker could be asked"
-    return "not every broker holds what it should"
+        return "not every broker could be queried"
+    return "not every broker stores the desired values"
 
 
 _UNTOUCHED = frozenset({Action.REPORT, Action.HELD})
