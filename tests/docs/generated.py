@@ -182,7 +182,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "findings": _findings,
     "guard-numbers": _guard_numbers,
     "guards": lambda: table(
-        ("guard", "asks a person when"), ((f"`{guard}`", guard.meaning) for guard in Guard)
+        ("guard", "blocks a plan when"), ((f"`{guard}`", guard.meaning) for guard in Guard)
     ),
     "kafka-versions": _kafka_versions,
     "keys": _keys,
