@@ -208,7 +208,11 @@ def finished_line(report: Report, place: str) -> Line:
     done = [one for one in report.applied if one.status is Status.ACCEPTED]
     now, before = ([one for one in done if (one.earlier is None) is new] for new in (True, False))
     seconds = duration(sum(one.seconds or 0.0 for one in report.stages))
-    parts = [f"applied {_keys(now)} in {seconds}" if now else f"no changes written in {seconds}"]
+    unknown = [one for one in report.applied if one.status is Status.UNKNOWN]
+    nothing = "no changes confirmed" if unknown else "no changes written"
+    parts = [f"applied {_keys(now)} in {seconds}" if now else f"{nothing} in {seconds}"]
+    if unknown:
+        parts.append(f"unknown: {_keys(unknown)}")
     if before:
         parts.append(f"written before: {_keys(before)}")
     if found := [one for one in report.applied if one.status is Status.ALREADY]:

@@ -67,6 +67,12 @@ def _changes_of(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reason:
     if digest != plan.digest:
         raise Refused(f"{earlier.place / PLAN} was changed after it was written")
     if not any(row.verified for row in rows):
+        if all(row.unknown for row in rows):
+            raise Refused(
+                f"run {about['run']} does not know which of its changes were written",
+                f"Let the next run settle it: quota-ops reconcile {about['cluster']}. "
+                "Then roll back.",
+            )
         raise Refused(
             f"run {about['run']} did not read back what it wrote, so what to roll back is unknown",
             f"Read it back first: quota-ops verify --run {earlier.place}",

@@ -195,6 +195,24 @@ def test_what_is_not_sure_is_not_taken_back(
     assert len(lab.store.runs("demo")) == 1
 
 
+def test_a_remedy_of_rollback_can_be_followed(lab: Lab) -> None:
+    """Where every response is missing a verify settles nothing: the next run does, and is named."""
+    lab.desire({"user=a": {KEY: 1.0}})
+    run = lab.run("apply")
+    applied = on_disk(run) / APPLIED
+    applied.write_text(applied.read_text().replace('"accepted"', '"unknown"'))
+
+    ended = lab.call("rollback", "last", *WHY)
+
+    assert (ended.returncode, ended.stderr.splitlines()) == (
+        Refused.exit_code,
+        [
+            f"run {on_disk(run).name} does not know which of its changes were written",
+            "  Let the next run settle it: quota-ops reconcile demo. Then roll back.",
+        ],
+    )
+
+
 def test_a_rollback_run_reads_no_yaml(lab: Lab) -> None:
     """Check on its folder is refused, and diff joins its own rows again, so no other is cleared."""
     reconcile(lab, BEFORE, "c1")

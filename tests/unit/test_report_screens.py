@@ -20,6 +20,7 @@ from quota_ops.report.screens import (
 from quota_ops.report.text import as_text
 from tests.unit.report_sample import APPLIED, FAILED, PLAN, PLANNED, TROUBLED
 
+SOME_AGREE = "2 of 4 brokers agree; report: report.html"
 PLAN_LINES = """\
 demo (MkU3OEVBNTcwNTJENDM2Qg) at a1b2c3d      plan b998bfb3      \
 4 to change of 413 (3 to set, 1 to clear), 409 in sync, 2 unmanaged
@@ -113,7 +114,11 @@ def test_verify_names_each_row_that_is_not_as_git_says() -> None:
         ),
         (
             TROUBLED,
-            "applied 2 keys on 2 entities in 248 ms; 2 of 4 brokers agree; report: report.html",
+            f"applied 2 keys on 2 entities in 248 ms; unknown: 1 key on 1 entity; {SOME_AGREE}",
+        ),
+        (
+            replace(TROUBLED, applied=TROUBLED.applied[-1:]),
+            f"no changes confirmed in 248 ms; unknown: 1 key on 1 entity; {SOME_AGREE}",
         ),
         (PLANNED, "no changes written in 248 ms; report: report.html"),
     ],

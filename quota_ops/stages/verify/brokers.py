@@ -99,7 +99,9 @@ def _ask_one(
         raise
     except ClusterTrouble as error:
         stored.pop(last.broker, None)
-        return replace(asked, behind=None, error=error.message)
+        why = error.message.removesuffix(" Nothing was sent.")  # by verify; the run may have
+        why = why.removesuffix(" Nothing was changed.")
+        return replace(asked, behind=None, error=why)
     return replace(asked, behind=len(behind(targets, stored[last.broker])), error=None)
 
 
