@@ -143,8 +143,8 @@ def test_a_silent_broker_is_named_and_blocks_no_row(lab: Lab, follower: RunningN
     assert type(error) is Refused
     assert str(error) == (
         f"not every broker stores the desired values: cluster demo: broker {follower.id} at "
-        f"{follower.address()} cannot be reached: timed out after 3 s. Nothing was sent.\n"
-        "  The others hold every row. Verify again when it responds: quota-ops verify --run "
+        f"{follower.address()} cannot be reached: timed out after 3 s.\n"
+        "  The others store every row. Verify again when it responds: quota-ops verify --run "
         f"{on_disk(run.folder)}\n"
         "  Where only the bootstrap address can be reached, as over a private link, cluster.yaml "
         "may say verify: bootstrap."
@@ -187,7 +187,7 @@ def test_rows_that_differ_are_counted_and_named(lab: Lab) -> None:
     folder, error = lab.refused("verify")
 
     assert isinstance(error, Refused)
-    assert error.remedy == "2 rows are not as Git says."
+    assert error.remedy == "2 rows differ from Git."
     assert behind(folder) == {1: 2, 2: 2, 3: 2}
     _, verdicts, verified = folder.read_as(VERIFIED, verification_from_json)
     assert verified == 8
@@ -208,7 +208,7 @@ def test_no_broker_answers(lab: Lab, three: Machine) -> None:
         error = error_of(run, ("verify", "report"))
 
     assert isinstance(error, Unreachable)
-    assert error.message.startswith("no broker could be asked: cluster demo: broker 1 at ")
+    assert error.message.startswith("no broker could be queried: cluster demo: broker 1 at ")
     assert behind(run.folder) == {1: None, 2: None, 3: None}
     assert lab.known() == {}
     assert lab.known(INTENDED) == TEN
