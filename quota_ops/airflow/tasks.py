@@ -78,7 +78,7 @@ def validate(cluster_folder: str, run_store: str | None) -> None:
 @task
 @plainly()
 def apply(cluster_folder: str, run_store: str | None, approved: str) -> None:
-    """Write what the approved plan says; a try after a crash goes on where it stopped."""
+    """Write what the approved plan says; a try after a crash resumes where it stopped."""
     if not approved:
         raise Refused("no plan was approved: the task approve gave no digest", "Run it again.")
     with this_run(cluster_folder, run_store, approve=approved) as run:

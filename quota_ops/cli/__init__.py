@@ -24,32 +24,32 @@ from quota_ops.model.errors import (
 )
 
 COMMANDS = {
-    "check": "Read the YAML of clusters; say every problem at once.",
-    "ping": "Ask whether a cluster answers, and what we may do there.",
-    "describe": "Show the quotas that a cluster holds.",
-    "resolve": "Say which limit holds for a client, and why.",
-    "diff": "List what differs between Git, the cluster and the ledger.",
-    "plan": "Show what would change, judged by guards and by the broker.",
-    "validate": "Ask the broker whether it would accept every change.",
-    "apply": "Write what the plan says, batch after batch.",
-    "verify": "Read back from every broker whether it matches Git.",
-    "report": "Write the report of a run, or of how a cluster stands now.",
-    "reconcile": "Make the cluster what Git says: plan, apply, verify, report.",
+    "check": "Check the YAML files and list every problem.",
+    "ping": "Test the connection, and list what you are authorized to do.",
+    "describe": "Show the quotas that a cluster stores.",
+    "resolve": "Show which limit applies to a client, and why.",
+    "diff": "List the differences between Git, the cluster and the ledger.",
+    "plan": "Show what would change, checked by guards and by the broker.",
+    "validate": "Let the broker validate every change.",
+    "apply": "Write the changes of a plan, batch by batch.",
+    "verify": "Check that every broker stores what Git declares.",
+    "report": "Write the report of a run, or of a cluster's current drift.",
+    "reconcile": "Make the cluster match Git: plan, apply, verify, report.",
     "alter": "Change quotas once, without Git.",
-    "hold": "Keep runs from writing some entities for a while.",
-    "holds": "List what is held, until when, by whom and why.",
-    "adopt": "Make quotas that are already on the cluster ours.",
-    "release": "End a hold early, or give up quotas that are ours.",
-    "rollback": "Plan to roll back what an earlier run changed.",
-    "runs": "List the last runs: what they came to, and who approved.",
-    "show": "Show the report of an earlier run, as far as it came.",
+    "hold": "Pause changes to some entities until a given time.",
+    "holds": "List the holds: until when, by whom and why.",
+    "adopt": "Take over quotas that already exist on the cluster.",
+    "release": "End a hold early, or give up managed quotas.",
+    "rollback": "Plan the rollback of an earlier run.",
+    "runs": "List the latest runs, their status and who approved them.",
+    "show": "Show the report of an earlier run.",
     "prune": "Remove old runs from the run store.",
-    "import": "Write desired state from what a cluster holds.",
-    "init": "Write a repository of your own to start from.",
-    "schema": "Print the JSON Schema of the YAML files, or of the audit records.",
-    "findings": "Explain what check and plan find.",
-    "sandbox": "Run a real Kafka broker on this machine, to try things on.",
-    "demo": "Watch a real cluster being brought to what Git says.",
+    "import": "Write YAML files from the quotas that a cluster stores.",
+    "init": "Create a repository for your quotas.",
+    "schema": "Print the JSON Schema of the YAML files or of the audit log.",
+    "findings": "Explain the findings of check and plan.",
+    "sandbox": "Run a real Kafka broker on this machine to try things out.",
+    "demo": "Play a tour on a real Kafka and Airflow, and clean up.",
     "up": "Start the sandbox broker and Airflow in the background.",
     "down": "Stop what `up` started.",
 }
@@ -67,7 +67,7 @@ def _add_verbose(command: click.Command) -> None:
                 is_flag=True,
                 expose_value=False,
                 callback=_note_verbose,
-                help="Show on stderr what is done, and the traceback of an unexpected error.",
+                help="Log what happens to stderr, and print the traceback of an unexpected error.",
             )
         )
     if isinstance(command, click.Group):
@@ -187,11 +187,11 @@ def _wants_json() -> bool:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
 Start here:
-  quota-ops demo                  a real Kafka and Airflow, for minutes
-  quota-ops init my-quotas        a repository of your own
-  quota-ops check                 is the YAML right?
-  quota-ops plan CLUSTER          what would change? (the broker is asked, nothing is written)
-  quota-ops reconcile CLUSTER     make the cluster what Git says, and read it back
+  quota-ops demo                  a tour on a real Kafka and Airflow
+  quota-ops init my-quotas        create a repository for your quotas
+  quota-ops check                 check the YAML files
+  quota-ops plan CLUSTER          show what would change; nothing is written
+  quota-ops reconcile CLUSTER     apply the changes and verify them
 
 \b
 Exit codes: 0 done, 1 refused, unknown, or not as verify expects, 2 invalid input,

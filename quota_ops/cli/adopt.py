@@ -16,14 +16,14 @@ from quota_ops.store.login import find_login
     epilog="""\b
 Examples:
   quota-ops adopt demo --all --reason 'the ledger was lost'
-  quota-ops adopt demo --names user=alice --reason 'ours since OPS-7'
-  quota-ops adopt demo --names user=alice --any client-id --reason 'ours since OPS-7'"""
+  quota-ops adopt demo --names user=alice --reason 'managed by us since OPS-7'
+  quota-ops adopt demo --names user=alice --any client-id --reason 'managed by us since OPS-7'"""
 )
 @options.cluster_argument
 @options.names
 @options.defaults
 @options.anyone
-@click.option("--all", "everything", is_flag=True, help="Every quota that Git describes.")
+@click.option("--all", "everything", is_flag=True, help="Every quota that Git declares.")
 @options.reason("Why; it is recorded.", required=True)
 @options.by
 @options.desired_state
@@ -46,12 +46,12 @@ def adopt(
     run_store: str | None,
     output: str,
 ) -> None:
-    """Make quotas that are already on the cluster ours.
+    """Take over quotas that already exist on the cluster.
 
-    They enter the ledger as the cluster holds them, as if a run had put them there; the cluster is
-    not touched. No guard asks about a takeover any more.
-    One that Git does not describe is cleared by the next reconcile, so it has to be named; --all
-    takes only what Git describes.
+    Adds them to the ledger with the values that the cluster stores, as if a run had written
+    them. Nothing is sent to the cluster, and guard takeover no longer blocks their change. The
+    next reconcile clears a quota that Git does not declare, so you have to name it; --all takes
+    only what Git declares.
     """
     from quota_ops.cli.ownership import OwnershipRun, parse_wanted
     from quota_ops.cli.run_end import keep_verb_if_stopped

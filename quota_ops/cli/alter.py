@@ -48,7 +48,7 @@ Examples:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Many at once: a line for each key, as in a snapshot; a null value clears.",
 )
-@click.option("--validate-only", is_flag=True, help="Only ask the broker; write nothing.")
+@click.option("--validate-only", is_flag=True, help="Only validate; write nothing.")
 @click.option(
     "--allow",
     multiple=True,
@@ -81,10 +81,11 @@ def alter(
     run_store: str | None,
     output: str,
 ) -> None:
-    """Change quotas once, without Git. Says when Git will set it back.
+    """Change quotas once, without Git.
 
-    The broker validates all of it before any of it is sent. Entities under `protect` are refused;
-    a run folder keeps what was asked and what became of each entity.
+    Shows when the next run reverts the change. The broker validates all changes before any of
+    them is sent. Entities under `protect` are refused. A run folder keeps the changes and the
+    outcome of each entity.
     """
     from quota_ops.cli.run_end import keep_verb, keep_verb_if_stopped
     from quota_ops.cli.session import Session
@@ -152,8 +153,8 @@ def alter(
         raise done.refusal
     if left := [one for one in done.outcomes if one.status is not Status.ACCEPTED]:
         raise Refused(
-            f"{len(left):,} of {counted(len(done.outcomes), 'entity')} did not end as asked",
-            "What was accepted is written.",
+            f"{len(left):,} of {counted(len(done.outcomes), 'entity')} did not succeed",
+            "The accepted changes are written.",
         )
 
 

@@ -11,12 +11,12 @@ from quota_ops.cli.stage_options import COMPARING, JUDGING, WRITING, stage_comma
     WRITING,
     examples="""\
   quota-ops apply demo --approve DIGEST
-  quota-ops apply --run FOLDER --approve DIGEST    goes on where it stopped""",
+  quota-ops apply --run FOLDER --approve DIGEST    resumes where it stopped""",
 )
 def apply(**typed: Any) -> None:
-    """Write what the plan says, batch after batch.
+    """Write the changes of a plan, batch by batch.
 
-    What the cluster holds already is not sent, so it may be run again after anything.
+    Does not send what the cluster already stores, so you can always run it again.
     """
     from quota_ops.cli.stage_run import StageOptions, run_command
 

@@ -32,7 +32,7 @@ Examples:
 @refuse_idle("CLUSTERS", "The run names its cluster: leave it out.", beside=("--run",))
 @options.desired_state
 @options.run
-@click.option("--strict", is_flag=True, help="Exit with 2 on findings that nobody silenced, too.")
+@click.option("--strict", is_flag=True, help="Exit with 2 on findings that are not silenced, too.")
 @options.no_cache
 @options.output_format
 def check(
@@ -44,10 +44,10 @@ def check(
     strict: bool,
     remembered: "Remembered | None",
 ) -> None:
-    """Read the YAML of clusters; say every problem at once.
+    """Check the YAML files and list every problem.
 
-    Needs no broker and no Java. Problems are listed with file, line and column; so are findings,
-    what is valid, but probably not what was meant.
+    Needs no broker and no Java. Lists problems with file, line and column, and findings: quotas
+    that are valid but probably unintended.
     """
     if run_folder is None:
         check_clusters(clusters, desired_state, output, strict=strict, remembered=remembered)

@@ -15,14 +15,15 @@ Examples:
     "--keep",
     metavar="FOLDER",
     type=click.Path(path_type=Path, file_okay=False),
-    help="A new folder for everything that the demo makes; it is not removed at the end.",
+    help="Keep everything that the demo creates in this new folder.",
 )
 def demo(keep: Path | None) -> None:
-    """Watch a real cluster being brought to what Git says.
+    """Play a tour on a real Kafka and Airflow, and clean up.
 
-    Starts a Kafka and an Airflow of its own on this machine (loopback, free ports), lets Git and
-    the cluster drift apart, plans, reconciles by DAG with Spark, reports drift, repairs it. It
-    touches no cluster, run store or sandbox of yours, and leaves nothing behind. Needs Java 17.
+    Starts a Kafka and an Airflow of its own on this machine (loopback, free ports), changes Git
+    and the cluster, plans, reconciles with Spark in a DAG, reports drift and repairs it. It
+    uses none of your clusters, run stores or sandboxes, and leaves nothing behind. Needs Java
+    17.
     """
     from quota_ops.lab.demo.run import run_demo
 

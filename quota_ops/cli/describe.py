@@ -71,12 +71,15 @@ def describe(
     output: str,
     **flags: Any,
 ) -> None:
-    """Show the quotas that a cluster holds. Read-only; unknown types and keys are included.
+    """Show the quotas that a cluster stores.
 
-    Without --names, --defaults and --any: all of them. With these: the entities that match each;
-    --strict leaves out those that have further types. Reads cluster.yaml for the connection and
-    the cluster's id, and no other file. With --run all that the cluster holds is left in the run's
-    folder too, where `diff --run` finds it.
+    Sends nothing but reads. Types and keys that are unknown to Kafka's documentation are shown
+    too.
+
+    Without --names, --defaults and --any it lists every quota; with them, the entities that
+    match all of them; --strict leaves out entities that have further types. It reads only
+    cluster.yaml, for the connection and the cluster id. With --run it also stores the quotas in
+    the run's folder for `diff --run`.
     """
     from quota_ops.cli.session import open_source
     from quota_ops.model.snapshot import SnapshotHeader

@@ -15,9 +15,9 @@ from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, OFFLINE, stage_com
   quota-ops diff demo --actual snapshot.jsonl    without the cluster""",
 )
 def diff(**typed: Any) -> None:
-    """List what differs between Git, the cluster and the ledger.
+    """List the differences between Git, the cluster and the ledger.
 
-    Each row has its kind, which says who moved: Git, the cluster, or both.
+    The kind of a row shows which side changed: Git, the cluster, or both.
     """
     from quota_ops.cli.stage_run import StageOptions, run_command
 

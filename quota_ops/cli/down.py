@@ -9,7 +9,10 @@ Examples:
   quota-ops down"""
 )
 def down() -> None:
-    """Stop what `up` started. Quotas, runs and Airflow's history stay for the next start."""
+    """Stop what `up` started.
+
+    Quotas, runs and Airflow's history are kept for the next start.
+    """
     from quota_ops.lab.demo.up import stop
 
     click.echo("stopped" if stop() else "nothing was running")

@@ -16,10 +16,10 @@ Examples:
 @click.argument("code", required=False)
 @options.output_format
 def findings(code: str | None, output: str) -> None:
-    """Explain what check and plan find.
+    """Explain the findings of check and plan.
 
-    What it means, why it hurts, what to do, and how to silence it with a reason: for an entity, or
-    for a whole cluster.
+    What each finding means, why it matters, what to do, and how to silence it with a reason,
+    for an entity or for a whole cluster.
     """
     from quota_ops.cli.console import TEXT, show_screen
     from quota_ops.findings.codes import CODES

@@ -30,9 +30,9 @@ Examples:
     "--until",
     required=True,
     metavar="TIME",
-    help="A length of time (30m, 2h, 1d12h), or a time with its zone.",
+    help="A duration (30m, 2h, 1d12h), or a time with its zone.",
 )
-@options.reason("Why; every report says it.", required=True)
+@options.reason("Why; every report shows it.", required=True)
 @options.by
 @options.desired_state
 @options.run_store
@@ -50,11 +50,11 @@ def hold(
     run_store: str | None,
     output: str,
 ) -> None:
-    """Keep runs from writing some entities for a while.
+    """Pause changes to some entities until a given time.
 
-    Neither Git nor the cluster is touched: the hold is kept in the run store. Plans and reports
-    show what is held, and until when. Names mean exactly the entity that they
-    say; all its keys are held. To hold it longer or shorter, hold it again.
+    Changes neither Git nor the cluster: the hold is kept in the run store. Plans and reports
+    show what is held, and until when. Names select exactly one entity with all its keys. To
+    change the time, hold the same names again.
     """
     from quota_ops.cli.session import Session
     from quota_ops.report.holds import hold_screen

@@ -19,14 +19,14 @@ Examples:
   quota-ops holds demo --all --format json"""
 )
 @options.cluster_argument
-@click.option("--all", "everything", is_flag=True, help="Also what has ended, and releases.")
+@click.option("--all", "everything", is_flag=True, help="Include ended holds and releases.")
 @options.desired_state
 @options.run_store
 @options.output_format
 def holds(
     *, cluster: str, everything: bool, desired_state: Path, run_store: str | None, output: str
 ) -> None:
-    """List what is held, until when, by whom and why."""
+    """List the holds: until when, by whom and why."""
     from quota_ops.cli.session import Session
     from quota_ops.report.holds import holds_screen
     from quota_ops.store.holds import read

@@ -58,11 +58,11 @@ def import_(
     desired_state: Path,
     connection_file: Path | None,
 ) -> None:
-    """Write desired state from what a cluster holds.
+    """Write YAML files from the quotas that a cluster stores.
 
-    Needs no cluster.yaml: without one it writes it, and CLUSTER is the name of the connection. What
-    YAML cannot ask for (a stored NaN, a host name as an address) goes under `protect`, with the
-    reason. Writes nothing to the cluster, and over no file.
+    Needs no cluster.yaml: without one, it writes one, and CLUSTER is the name of the
+    connection. What YAML cannot declare (a stored NaN, a host name as an address) is listed
+    under `protect` with the reason. Writes nothing to the cluster, and overwrites no file.
     """
     from quota_ops.desired.files import is_folder_or_link
 
@@ -170,7 +170,9 @@ def _refuse_full(into: Path, *, known: bool) -> None:
     if files:
         raise InvalidInput(
             f"{into} holds desired state already: {', '.join(files[:5])}",
-            "import writes where no quotas are yet: give another folder by --into.",
+            "import writes only to a folder without quotas: choose another with --into.",
         )
     if CLUSTER_YAML in there and not known:
-        raise InvalidInput(f"{into / CLUSTER_YAML} is there already", "Give another --into.")
+        raise InvalidInput(
+            f"{into / CLUSTER_YAML} is there already", "Choose another folder with --into."
+        )

@@ -33,10 +33,10 @@ Examples:
     help="Kafka's own id of the cluster, as `kafka-cluster.sh cluster-id` prints it.",
 )
 def init(folder: Path, cluster: str, cluster_id: str | None) -> None:
-    """Write a repository of your own to start from.
+    """Create a repository for your quotas.
 
-    Desired state of one cluster, a DAG file and first steps. Writes nothing when one of its files
-    is there already.
+    Desired state of one cluster, a DAG file and first steps. Writes nothing if one of its files
+    exists.
     """
     from shlex import quote
 
@@ -66,9 +66,7 @@ def init(folder: Path, cluster: str, cluster_id: str | None) -> None:
     first = "" if folder.resolve() == Path.cwd() else f"cd {quote(str(folder))}, "
     first += "" if cluster_id else "put your cluster's id into cluster.yaml, "
     click.echo(f"\nNext: {first and f'{first}then '}quota-ops check")
-    click.echo(
-        "Keep it in Git (git init, git add, git commit): a run names the commit that it is of."
-    )
+    click.echo("Keep it in Git (git init, git add, git commit), because a run records its commit.")
 
 
 def _columns(cluster: str) -> dict[str, str]:

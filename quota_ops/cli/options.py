@@ -26,7 +26,7 @@ desired_state = click.option(
     type=click.Path(path_type=Path),
     default=Path("desired_state"),
     envvar="QUOTA_OPS_DESIRED_STATE",
-    help="The folder whose sub-folders are clusters.  "
+    help="The folder with a subfolder for each cluster.  "
     "[env: QUOTA_OPS_DESIRED_STATE; default: desired_state]",
 )
 
@@ -37,7 +37,7 @@ output_format = click.option(
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="text for people, json for machines.",
+    help="text for people, json for scripts.",
 )
 
 
@@ -52,7 +52,7 @@ connection = click.option(
     "--connection",
     "connection_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A connection file, in place of the one that cluster.yaml's name resolves to.",
+    help="A connection file, in place of the connection that cluster.yaml names.",
 )
 
 
@@ -61,7 +61,7 @@ engine = click.option(
     type=click.Choice(["embedded", "spark"]),
     default="embedded",
     show_default=True,
-    help="What runs the SQL: DuckDB in this process, or Spark.",
+    help="The engine that runs the SQL: DuckDB in this process, or Spark.",
 )
 
 
@@ -81,7 +81,7 @@ no_cache = click.option(
     "remembered",
     is_flag=True,
     callback=_remembered,
-    help="Parse every file, also those that an earlier command of yours has checked.",
+    help="Parse every file, also those that you have checked before.",
 )
 
 _PLACEHOLDER = "TEXT"
@@ -131,7 +131,7 @@ by = click.option(
     default=find_login,
     metavar="NAME",
     callback=_recorded("Give a name, or leave out --by: your login is taken."),
-    help="Who asks; it is recorded.  [default: your login]",
+    help="Who does it; it is recorded.  [default: your login]",
 )
 
 
@@ -142,11 +142,11 @@ def on_run(what: str) -> Callable[[Command], Command]:
         "run_folder",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="FOLDER",
-        help=f"{what}, on the run folder of an earlier command.",
+        help=f"{what} for the run folder of an earlier command.",
     )
 
 
-run = on_run("Run just this stage")
+run = on_run("Run only this stage")
 
 
 def reason(why: str, *, required: bool = False) -> Callable[[Command], Command]:
@@ -160,13 +160,13 @@ allow = click.option(
     multiple=True,
     metavar="GUARD",
     type=click.Choice([guard.value for guard in Guard]),
-    help=f"Let a guard pass; may be repeated. Needs --reason. Guards: {', '.join(Guard)}.",
+    help=f"Override a guard; may be repeated. Needs --reason. Guards: {', '.join(Guard)}.",
 )
 
 
 def allowing(command: Command) -> Command:
     """Add --allow, --reason and --by."""
-    return allow(reason("Why the plan may pass; it is recorded.")(by(command)))
+    return allow(reason("Why you approve or override; it is recorded.")(by(command)))
 
 
 def parse_allowed(
@@ -177,7 +177,7 @@ def parse_allowed(
         raise InvalidInput(f"--allow {allow[0]} needs a reason", "Add --reason TEXT.")
     if reason is not None and not (allow or approve):
         raise InvalidInput(
-            "--reason says why a guard may pass, and none was named",
+            "--reason is for an override or an approval, and none was given",
             "Add --allow GUARD, or --approve DIGEST to approve a plan.",
         )
     return dict.fromkeys(allow, reason or "")
@@ -187,13 +187,16 @@ names = click.option(
     "--names",
     multiple=True,
     metavar="TYPE=NAME[,…]",
-    help="Parts with a name: user=alice,client-id=app. Given more than once, each is one part, "
-    "and commas belong to its name. A name may be a JSON string: 'user=\"a,client-id=b\"'.",
+    help="Entity parts with a name: user=alice,client-id=app. Given more than once, each is one "
+    "part, and commas belong to its name. A name may be a JSON string: 'user=\"a,client-id=b\"'.",
 )
 
 
 defaults = click.option(
-    "--defaults", multiple=True, metavar="TYPE[,…]", help="Types that are the default: user."
+    "--defaults",
+    multiple=True,
+    metavar="TYPE[,…]",
+    help="Entity types whose default is meant: user.",
 )
 
 
@@ -202,7 +205,7 @@ anyone = click.option(
     "anyone",
     multiple=True,
     metavar="TYPE[,…]",
-    help="Types of any name, the default included.",
+    help="Entity types with any name, including the default.",
 )
 
 

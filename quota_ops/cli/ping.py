@@ -16,7 +16,7 @@ Examples:
   quota-ops ping demo --format json
 
 \b
-Exit codes: 0 all is well, 1 a permission is missing, 3 a broker does not answer or is fenced."""
+Exit codes: 0 all is well, 1 a permission is missing, 3 a broker does not respond or is fenced."""
 )
 @options.cluster_argument
 @options.desired_state
@@ -30,12 +30,12 @@ def ping(
     run_store: str | None,
     output: str,
 ) -> None:
-    """Ask whether a cluster answers, and what we may do there.
+    """Test the connection, and list what you are authorized to do.
 
-    Every broker by itself: its release, and how fast it answers. Which principal we log in as,
-    which quota operations it may perform, and the command that grants what is missing. Changes
-    nothing; reads cluster.yaml for the connection and the cluster's id, and the brokers of the
-    last verified run.
+    Shows each broker, its version and its response time; the principal that you authenticate
+    as, which quota operations it is authorized to run, and the command that grants what is
+    missing. Changes nothing. Reads cluster.yaml for the connection and the cluster id, and the
+    brokers of the last verified run.
     """
     from quota_ops.cli.console import TEXT, show_screen
     from quota_ops.cli.session import find_cluster

@@ -17,10 +17,10 @@ from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, OFFLINE, 
   quota-ops plan demo --actual snapshot.jsonl    without the cluster, so not validated""",
 )
 def plan(**typed: Any) -> None:
-    """Show what would change, judged by guards and by the broker.
+    """Show what would change, checked by guards and by the broker.
 
-    The broker is asked about every change (validate-only); nothing is written. The digest names
-    the plan: give it to `reconcile --approve`.
+    The broker validates every change (validate-only); nothing is written. The digest names the
+    plan: pass it to `reconcile --approve`.
     """
     from quota_ops.cli.stage_run import StageOptions, run_command
 

@@ -23,10 +23,11 @@ Examples:
 def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> None:
     """Remove old runs from the run store.
 
-    Reads and writes the run store only. It always keeps approvals, holds, the record of how each
-    run ended, the last verified run of each cluster, runs whose writes nobody has read back yet,
-    the newest 100 files and claims of each ledger, and files that no run recorded. A pruned run
-    stays in `runs`; its report and its tables are gone, and it cannot be rolled back.
+    Reads and writes only the run store. Always keeps approvals, holds, the record of how each
+    run ended, the last verified run of each cluster, runs whose writes nobody has read back
+    yet, the newest 100 files and claims of each ledger, and files that no run recorded. A
+    pruned run stays in `runs`; its report and its tables are gone, and it cannot be rolled
+    back.
     """
     import json
     from datetime import UTC, datetime, timedelta

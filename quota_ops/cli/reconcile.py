@@ -18,11 +18,11 @@ from quota_ops.cli.stage_options import COMPARING, JUDGING, WRITING, stage_comma
     run=options.on_run("Apply, verify and report"),
 )
 def reconcile(**typed: Any) -> None:
-    """Make the cluster what Git says: plan, apply, verify, report.
+    """Make the cluster match Git: plan, apply, verify, report.
 
-    With --approve only the plan of that digest is written, without it the one just made. With
-    --run it writes the plan of an earlier command, or goes on where that stopped. A plan that is
-    made anew passes no guard that --allow does not name.
+    With --approve it writes only the plan with that digest, without it the plan that it just
+    made. With --run it writes the plan of an earlier command, or resumes it. A new plan is
+    blocked by every guard that --allow does not name.
     """
     from quota_ops.cli.stage_run import StageOptions, run_command
 

@@ -34,14 +34,12 @@ Examples:
 @click.option(
     "--from-ledger",
     is_flag=True,
-    help="Give up quotas that are ours, not a hold.",
+    help="Give up managed quotas instead of a hold.",
 )
 @options.names
 @options.defaults
 @options.anyone
-@click.option(
-    "--all", "everything", is_flag=True, help="With --from-ledger: every quota that it knows."
-)
+@click.option("--all", "everything", is_flag=True, help="With --from-ledger: every quota in it.")
 @options.reason("Why; it is recorded. Required with --from-ledger.")
 @options.by
 @options.desired_state
@@ -63,12 +61,12 @@ def release(
     run_store: str | None,
     output: str,
 ) -> None:
-    """End a hold early, or give up quotas that are ours.
+    """End a hold early, or give up managed quotas.
 
-    A hold is named as it was made: `holds` lists them. The cluster is not touched by either;
-    runs follow Git again, unless another hold or `protect` covers it. With --from-ledger the
-    ledger forgets quotas, which then read as unmanaged: they are reported and left alone. What Git
-    still describes becomes ours again by the next reconcile.
+    Name a hold as it was made; `holds` lists them. Sends nothing to the cluster: runs follow
+    Git again, unless another hold or `protect` covers the entity. With --from-ledger the quotas
+    become unmanaged: they are reported and left alone. The next reconcile manages what Git
+    still declares.
     """
     from quota_ops.cli.ownership import OwnershipRun, parse_wanted
     from quota_ops.cli.session import Session
@@ -86,7 +84,7 @@ def release(
         _release_rows(run, who, output)
         return
     if who is None:
-        raise InvalidInput("--all is for --from-ledger", "A hold is named as it was made.")
+        raise InvalidInput("--all is for --from-ledger", "Name a hold as it was made.")
     made = holds.release(session.holds, who, by=by, reason=reason or "")
     if output != TEXT:
         click.echo(json.dumps(made.as_json(), ensure_ascii=False, indent=1))

@@ -14,10 +14,9 @@ from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, stage_com
   quota-ops report --run FOLDER""",
 )
 def report(**typed: Any) -> None:
-    """Write the report of a run, or of how a cluster stands now.
+    """Write the report of a run, or of a cluster's current drift.
 
-    It is left in the run's folder as HTML, Markdown, text and JSON. Writes nothing to the
-    cluster.
+    Writes HTML, Markdown, text and JSON to the run's folder, and nothing to the cluster.
     """
     from quota_ops.cli.stage_run import StageOptions, run_command
 

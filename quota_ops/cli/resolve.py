@@ -95,11 +95,11 @@ def resolve(
     clients: Path | None,
     **typed: Any,
 ) -> None:
-    """Say which limit holds for a client, and why.
+    """Show which limit applies to a client, and why.
 
-    At which level it was found, what it overrides, who shares it. Each key is looked up by itself,
-    through the eight levels of users and client ids; the first that has a limit holds, even if a
-    later one is lower. Read-only.
+    Shows the level of the limit, what it overrides and who shares it. Each key is looked up on
+    its own, through the eight levels of users and client ids; the first level with a limit
+    applies, even if a later one is lower. Read-only.
     """
     from quota_ops.cli.session import open_source
     from quota_ops.precedence.resolution import Limits
@@ -229,7 +229,7 @@ def _resolve_clients(
     destination: Path | None = typed["destination"]
     if destination is not None:
         resolve_clients(engine, stored, clients, destination)
-        click.echo(f"{destination}: what holds for each client of {clients}")
+        click.echo(f"{destination}: the limits of each client in {clients}")
         return
     rows = resolved_rows(engine, stored, clients)
     if typed["output"] == TEXT:

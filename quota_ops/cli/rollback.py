@@ -21,7 +21,7 @@ Examples:
 )
 @click.argument("run")
 @options.allow
-@options.reason("Why the run is rolled back, and a guard may pass; it is recorded.")
+@options.reason("Why you roll back, and override guards; it is recorded.")
 @options.by
 @options.connection
 @options.run_store
@@ -38,12 +38,12 @@ def rollback(
     engine: str,
     output: str,
 ) -> None:
-    """Plan to roll back what an earlier run changed.
+    """Plan the rollback of an earlier run.
 
-    RUN is named as `show` takes it; `last` is the last run that wrote. Nothing is written: the
-    plan is shown, and the command that writes it, as after `plan`. Guards and the broker judge it
-    as any other plan. What that run wrote but did not read back, and what moved since, is left as
-    it is and named. No checkout is needed: the policy is the one that was last applied.
+    Name RUN as for `show`; `last` is the last run that wrote. Writes nothing: shows the plan,
+    and the command that writes it. Guards and the broker check it like any other plan. What the
+    run wrote but did not read back, and what changed since, is left unchanged and listed. Needs
+    no checkout: the policy is the one that was last applied.
     """
     from quota_ops.cli.run_end import show_run
     from quota_ops.kafka.connection import find_connection

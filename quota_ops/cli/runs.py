@@ -20,15 +20,15 @@ Examples:
     default=20,
     show_default=True,
     metavar="N",
-    help="How many runs, the last ones.",
+    help="The number of runs to list, newest first.",
 )
 @options.run_store
 @options.output_format
 def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> None:
-    """List the last runs: what they came to, and who approved.
+    """List the latest runs, their status and who approved them.
 
-    Reads the run store and asks no cluster. `came to` is the first word of the run's report: Yes,
-    Not yet, No or Unknown; of a run without a report it says how far that came.
+    Reads only the run store. The status is that of the cluster when the run ended: In sync,
+    Pending, Needs attention or Unknown; of a run without a report it shows how far it got.
     """
     import json
 

@@ -14,9 +14,10 @@ Examples:
 )
 @click.argument("kind", type=click.Choice(["quotas", "cluster", "audit"]), default="quotas")
 def schema(kind: str) -> None:
-    """Print the JSON Schema of the YAML files, or of the audit records.
+    """Print the JSON Schema of the YAML files or of the audit log.
 
-    The first two are for editors, the third is for whoever reads the audit topic.
+    The schemas `quotas` and `cluster` are for editors, `audit` is for readers of the audit
+    topic.
     """
     from quota_ops.desired.schema import cluster_schema, quotas_schema
     from quota_ops.report.audit import audit_schema

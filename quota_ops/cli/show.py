@@ -32,13 +32,13 @@ Examples:
     type=click.Choice(["text", "json", "markdown"]),
     default="text",
     show_default=True,
-    help="text for people, json for machines, markdown for a ticket.",
+    help="text for people, json for scripts, markdown for a ticket.",
 )
 def show(run: str, run_store: str | None, output: str) -> None:
-    """Show the report of an earlier run, as far as it came.
+    """Show the report of an earlier run.
 
-    RUN is a run's name, a part of it that no other has, its folder, or `last`; CLUSTER/ before it
-    looks among that cluster's runs alone. It is read from what the run left; no cluster is asked.
+    RUN is a run's name, a part of it that no other has, its folder, or `last`; with CLUSTER/
+    before it, only runs of that cluster are searched. Reads only the run store.
     """
     from quota_ops.report.data import as_json
     from quota_ops.report.markdown import as_markdown

@@ -28,21 +28,21 @@ WRITING: Decorators = (
     click.option(
         "--approve",
         metavar="DIGEST",
-        help="Write only if the plan has this digest, as `plan` printed it.",
+        help="Write only if the plan has this digest, printed by `plan`.",
     ),
 )
-_GUARDS_SPEAK = "Guards speak in plan: quota-ops plan --run FOLDER --allow GUARD --reason TEXT."
+_GUARDS_SPEAK = "Guards belong to plan: quota-ops plan --run FOLDER --allow GUARD --reason TEXT."
 _IDLE_ON_RUN = {
     "--allow": (("plan", "apply", "reconcile"), _GUARDS_SPEAK),
     "--reason": (("plan", "apply", "reconcile"), _GUARDS_SPEAK),
     "--by": (("plan", "apply", "reconcile"), _GUARDS_SPEAK),
-    "--commit": ((), "A run keeps the commit that it was started at: leave out --commit."),
-    "--engine": (("diff",), "It runs the diff, and that has been made: leave out --engine."),
-    "--desired-state": ((), "A run keeps what was read: leave out --desired-state."),
-    "--no-cache": ((), "A run keeps what was read: leave out --no-cache."),
+    "--commit": ((), "A run keeps the commit that it began with: leave out --commit."),
+    "--engine": (("diff",), "The diff of this run exists: leave out --engine."),
+    "--desired-state": ((), "A run keeps what it has read: leave out --desired-state."),
+    "--no-cache": ((), "A run keeps what it has read: leave out --no-cache."),
     "--connection": (
         ("validate", "apply", "verify", "reconcile"),
-        "This stage does not ask the cluster: leave out --connection.",
+        "This stage does not use the cluster: leave out --connection.",
     ),
 }
 """Which commands read an option on an earlier run too, and what to do on the others."""

@@ -166,7 +166,7 @@ def _show_offline(actual: Path, folder: RunFolder, shown: Report, output: str) -
     if folder.has(DESCRIBED):
         warn_unnamed(actual, folder.read_json(DESCRIBED)["cluster_id"], folder.policy())
     if shown.plan is not None and output == TEXT:
-        click.echo(f"offline, against {actual}: no broker was asked whether it would accept this")
+        click.echo(f"offline, against {actual}: not validated by a broker")
 
 
 def _refuse_unseen(report: Report) -> None:
@@ -206,7 +206,7 @@ def _refuse_written(folder: RunFolder, stage: str) -> None:
         raise InvalidInput(
             f"{folder.place} is a run that wrote: {stage} would replace what its report and "
             "rollback need",
-            f"Plan anew: quota-ops plan {folder.about()['cluster']}",
+            f"Make a new plan: quota-ops plan {folder.about()['cluster']}",
         )
 
 
@@ -228,5 +228,5 @@ def _digest_words(folder: RunFolder) -> str:
     """Where the digest of a run's plan comes from, and which it is."""
     show = f"quota-ops show {quote(str(folder.place))}"
     if not folder.has(PLAN):
-        return f"This run has no plan to approve. What it came to: {show}"
+        return f"This run has no plan to approve. How it ended: {show}"
     return f"If you reviewed this plan ({show}), it is --approve {folder.plan()[1]}"

@@ -15,8 +15,8 @@ Examples:
 def up() -> None:
     """Start the sandbox broker and Airflow in the background.
 
-    The DAGs are those of ./dags, else those of ./desired_state, else those of the demo cluster.
-    A second call says where they run. Needs Java 17.
+    Runs the DAGs in ./dags, else those of ./desired_state, else those of the demo cluster. A
+    second call prints where they run. Needs Java 17.
     """
     from quota_ops.lab.demo.up import start
 
@@ -31,8 +31,8 @@ def up() -> None:
   Kafka       {found.kafka}, connection demo
   run store   {found.run_store}
 
-In the browser: Dags, reconcile_demo, Trigger. The first run needs a person's approval: give
-default_touched as a guard to let pass, and a reason. The last line of the task report's log is the
+In the browser: Dags, reconcile_demo, Trigger. A guard blocks the first run: give default_touched
+as a guard to override, and a reason. The last line of the task report's log is the
 report's path.
 At a prompt: quota-ops plan demo"""
     )

@@ -14,9 +14,9 @@ from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, stage_com
   quota-ops validate --run FOLDER""",
 )
 def validate(**typed: Any) -> None:
-    """Ask the broker whether it would accept every change.
+    """Let the broker validate every change.
 
-    With a CLUSTER it does what `plan` does; with --run it asks again about an earlier plan.
+    With a CLUSTER it does what `plan` does; with --run it validates an earlier plan again.
     """
     from quota_ops.cli.stage_run import StageOptions, run_command
 

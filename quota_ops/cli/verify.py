@@ -11,9 +11,9 @@ from quota_ops.cli.stage_options import stage_command
   quota-ops verify --run FOLDER""",
 )
 def verify(**typed: Any) -> None:
-    """Read back from every broker whether it matches Git.
+    """Check that every broker stores what Git declares.
 
-    Writes nothing to the cluster. On the run folder of an apply it also writes the ledger.
+    Writes nothing to the cluster. With the run folder of an apply it also updates the ledger.
     """
     from quota_ops.cli.stage_run import StageOptions, run_command
 

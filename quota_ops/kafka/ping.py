@@ -162,7 +162,7 @@ class _Asked:
     def right(self, name: str) -> tuple[bool | None, str | None]:
         """Whether the one that was asked for all brokers lets us; and if nobody knows, why."""
         if self._speaker is None:
-            return None, "no broker answers"
+            return None, "no broker responds"
         answer, error = self._answer(self._speaker, name), self._error(self._speaker, name)
         return (None, error) if answer is None else _granted(answer)
 

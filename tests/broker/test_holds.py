@@ -129,7 +129,7 @@ def test_held_after_the_plan_was_approved(lab: Lab) -> None:
 
 
 def test_held_after_it_was_written(lab: Lab) -> None:
-    """A run that goes on where it stopped says of what it wrote that it wrote it, held or not."""
+    """A run that resumes where it stopped says of what it wrote that it wrote it, held or not."""
     lab.desire({**ALICE, **BOB})
     run = lab.planned()
     run_stages(run, ("apply",))

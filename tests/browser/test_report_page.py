@@ -217,7 +217,7 @@ def test_a_page_of_many_rows_is_searched(browser: Browser, tmp_path: Path) -> No
 def test_overview_of_clusters(browser: Browser, tmp_path: Path, heard: list[str]) -> None:
     """The overview's rows are searched over all clusters."""
     path = tmp_path / "fleet.html"
-    clusters = (("demo", PLANNED), ("orders-eu", SHOWCASE), ("staging", "no broker answers"))
+    clusters = (("demo", PLANNED), ("orders-eu", SHOWCASE), ("staging", "no broker responds"))
     path.write_text(fleet.as_html(clusters), encoding="utf-8")
     context = browser.new_context()
     page = listened(context, heard)

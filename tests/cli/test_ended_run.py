@@ -43,7 +43,7 @@ def test_a_run_that_wrote_is_not_begun_anew(stage: str, lab: Lab, run: RunFolder
     assert ended.returncode == 2
     assert ended.stderr == (
         f"{on_disk(run)} is a run that wrote: {stage} would replace what its report and rollback "
-        "need\n  Plan anew: quota-ops plan demo\n"
+        "need\n  Make a new plan: quota-ops plan demo\n"
     )
     assert sorted(on_disk(run).iterdir()) == before
     planned = lab.cli("rollback", str(on_disk(run)), "--reason", "INC-31")

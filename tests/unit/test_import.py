@@ -214,7 +214,7 @@ def test_import_writes_over_nothing(folder: Path) -> None:
     assert result.exit_code == 2
     assert result.stderr == (
         "desired_state/demo holds desired state already: team.yaml\n"
-        "  import writes where no quotas are yet: give another folder by --into.\n"
+        "  import writes only to a folder without quotas: choose another with --into.\n"
     )
     assert run("import", "--into", "elsewhere").exit_code == 0
     assert sorted(path.name for path in Path("elsewhere").iterdir()) == [

@@ -69,7 +69,7 @@ def test_what_comes_next_can_be_typed(folder: str, root: Path) -> None:
     go = "" if folder == "." else f"cd {shlex.quote(folder)}, then "
     assert ended.output.split("\n\n")[1] == (
         f"Next: {go}quota-ops check\n"
-        "Keep it in Git (git init, git add, git commit): a run names the commit that it is of.\n"
+        "Keep it in Git (git init, git add, git commit), because a run records its commit.\n"
     )
     readme = (root / folder / "README.md").read_text()
     assert readme.startswith(f"# {(root / folder).name}\n")

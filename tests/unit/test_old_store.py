@@ -81,7 +81,7 @@ def test_a_new_run_leaves_the_same_files(
 
 
 def test_what_was_set_aside_halfway_is_set_aside_whole(store: RunStore) -> None:
-    """Killed while it moved files, an attempt of either version goes on where it stopped."""
+    """Killed while it moved files, an attempt of either version resumes where it stopped."""
     folder = RunFolder(store.runs("demo")[0])
     before = files(on_disk(folder))
     moved, copied = folder.place / "plan.json", folder.place / "findings.json"

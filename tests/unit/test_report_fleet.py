@@ -8,7 +8,7 @@ FLEET = (
     ("prod-eu", APPLIED),
     ("demo", PLANNED),
     ("prod-us", TROUBLED),
-    ("staging", "no broker answers\n  at kafka-1:9094"),
+    ("staging", "no broker responds\n  at kafka-1:9094"),
     ("lab", FAILED),
 )
 
@@ -42,7 +42,7 @@ def test_text() -> None:
         ),
         (
             "staging  Unknown                                                                 "
-            "no broker answers at kafka-1:9094"
+            "no broker responds at kafka-1:9094"
         ),
         (
             "prod-eu  In sync          409      0        0        0     0          2          "

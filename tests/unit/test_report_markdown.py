@@ -79,7 +79,7 @@ def test_comment_on_a_failed_run() -> None:
         "",
         "",
         (
-            "**describe failed**: `cluster demo: no broker answers at kafka-1:9094 "
+            "**describe failed**: `cluster demo: no broker responds at kafka-1:9094 "
             "(timed out after 5 s).`<br>`Check bootstrap.servers and the network.`"
         ),
         "",
