@@ -20,7 +20,7 @@ Examples:
   quota-ops sandbox stop"""
 )
 def sandbox() -> None:
-    """Run a real Kafka broker on this machine, to try things on.
+    """Run a real Kafka broker on this machine to try things out.
 
     It listens on loopback alone. While it runs, the connection name `demo` resolves to it. Needs
     Java 17.

@@ -24,7 +24,7 @@ def ping_screen(cluster: str, ping: ClusterPing) -> Screen:
     brokers = len(ping.brokers) + len(ping.missed)
     whole = answer == brokers
     mode = f"; {ping.mode}" if ping.mode else ""
-    total = f"{answer:,} of {counted(brokers, 'broker')} {plural(answer, 'responds', 'respond')}"
+    total = f"{answer:,} of {counted(brokers, 'broker')} {plural(brokers, 'responds', 'respond')}"
     if ping.bootstrap:
         total = f"the bootstrap address {'responds' if whole else 'does not respond'}"
     return (

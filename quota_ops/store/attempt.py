@@ -33,7 +33,12 @@ class Attempt:
         self._earlier = self.folder.outcomes(batch_file(number))
 
     def note(self, number: int, batch: Iterable[Outcome]) -> None:
-        """Leave a batch's outcomes as far as they are known before it is sent."""
+        """Leave a batch's outcomes as far as they are known before it is sent.
+
+        Raises InvalidInput where the run's folder is gone: a write would begin another one.
+        """
+        if not self.folder.has(ABOUT):
+            raise InvalidInput(f"{self.folder.place} is not there any more")
         self._noted = tuple(recalled(batch, self._earlier))
         self.folder.leave_outcomes(batch_file(number), self._noted)
 

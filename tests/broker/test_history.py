@@ -42,8 +42,8 @@ def test_each_run_is_listed(lab: Lab) -> None:
     assert re.sub(" +", " ", shown).splitlines() == [
         "when run cluster commit status changes size by",
         "TIME RUN demo altered 1 SIZE anna",
-        "TIME RUN demo Not yet SIZE",
-        "TIME RUN demo Yes 1 SIZE",
+        "TIME RUN demo Pending SIZE",
+        "TIME RUN demo In sync 1 SIZE",
         "… and 2 older",
     ]
     told = json.loads(said(lab.call("runs", "--format", "json")))
@@ -55,7 +55,7 @@ def test_each_run_is_listed(lab: Lab) -> None:
         ("unfinished", 0, None),
     ]
     assert told[-1]["trouble"] == "run.json is damaged"
-    assert told[1]["sentence"].startswith("2 changes to make on demo; 2 guards need")
+    assert told[1]["sentence"].startswith("2 changes to make on demo; 2 guards block")
 
 
 def test_a_run_that_wrote_alone_is_never_called_a_yes(lab: Lab) -> None:
@@ -87,9 +87,9 @@ def test_a_run_is_shown_as_it_ended(lab: Lab) -> None:
         "No ledger of this cluster yet: nothing is cleared until a run has been verified.\n"
         "\n"
         "Changed (1)\n"
-        "  kind     entity      key                 currentdesired change  source     since  "
-        "answer\n"
-        "  pending  user=alice  producer_byte_rate  none  10 B/s  new     team.yaml:4         "
+        "  kind     entity      key                 current  desired  change  source       since  "
+        "result\n"
+        "  pending  user=alice  producer_byte_rate  none     10 B/s   new     team.yaml:4         "
         "accepted, read back\n"
         "\n"
         "Brokers\n"

@@ -13,7 +13,6 @@ from click.testing import CliRunner
 
 from quota_ops.cli import main
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.runs import alter
 from quota_ops.sql import text
 from quota_ops.stages import apply
 from tests.broker.stage_runs import KEY
@@ -35,7 +34,6 @@ def _run_store(demo: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     )
     (folder / "team.yaml").write_text(f"owner: team\nquotas: [{', '.join(QUOTAS)}]\n")
     (tmp_path / "changes.jsonl").write_text("\n".join(ALTER))
-    monkeypatch.setattr(alter, "MAX_KEYS", 1)
     monkeypatch.setattr(text, "batches_text", partial(text.batches_text, max_keys=1))
     with signals_taken():
         yield tmp_path / "store"

@@ -71,7 +71,9 @@ def test_a_lost_ledger_is_rebuilt(lab: Lab) -> None:
         f"Git does not declare it: the next reconcile clears it{UNLESS}"
     )
     again = said(lab.call("adopt", "demo", "--any", "user", *WHY)).splitlines()[0]
-    assert again == (f"{where}: 1 quota adopted, 3 were ours already; the cluster was not touched")
+    assert again == (
+        f"{where}: 1 quota adopted, 3 were managed already; the cluster was not touched"
+    )
     lab.call("release", "demo", "--from-ledger", "--names", "user=theirs", *WHY)
     assert plan(lab) == {
         "user=moved": ("pending", "set"),
@@ -184,11 +186,11 @@ def test_a_name_that_nobody_has(lab: Lab) -> None:
 
     assert said(lab.call("adopt", "demo", *names)) == (
         f"{where}: 0 quotas adopted; the cluster was not touched\n"
-        "The cluster holds no quota of that name: check the spelling."
+        "The cluster stores no quota of that name: check the spelling."
     )
     assert said(lab.call("release", "demo", "--from-ledger", *names)) == (
         f"{where}: 0 quotas released; the cluster was not touched\n"
-        "The ledger knows no quota of that name: check the spelling."
+        "The ledger has no quota of that name: check the spelling."
     )
 
 

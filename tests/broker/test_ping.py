@@ -180,7 +180,7 @@ def test_a_cluster_without_the_quota_calls(broker: RunningBroker, tmp_path: Path
     assert pinged == Pinged(
         3,
         f"demo ({broker.config.cluster_id}, as in cluster.yaml; KRaft)      "
-        "0 of 1 broker answer\n\n"
+        "0 of 1 broker responds\n\n"
         f"  broker  {'address':{len(lacking.address)}}  Kafka  answer\n"
         f"  1       {lacking.address}  4.3    {missing.format('DescribeClientQuotas')}\n\n"
         "  User:ANONYMOUS may\n"

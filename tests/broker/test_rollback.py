@@ -79,11 +79,11 @@ def test_a_run_is_taken_back(lab: Lab) -> None:
     assert report["answer"] == {
         "word": "In sync",
         "sentence": f"run {on_disk(run).name} has been rolled back on demo; "
-        "3 changes made by this run; 2 of 2 quotas in sync; 2 changes left as they are; "
+        "3 changes made by this run; 2 of 2 quotas in sync; 2 changes left unchanged; "
         "1 of 1 broker agrees.",
     }
     page = (on_disk(done) / "report.html").read_text()
-    assert "left as it is: user=moved producer_byte_rate, now 30 B/s" in page
+    assert "left unchanged: user=moved producer_byte_rate, now 30 B/s" in page
     assert "user=later" in (on_disk(done) / "report.md").read_text()
 
 
@@ -238,12 +238,12 @@ def test_an_operator_at_night(lab: Lab) -> None:
     name = on_disk(run).name
     shown = ended.stdout.split("\n\n", 1)[1]
     assert re.sub(r"\d+ ms|\d\.\d s\b", "TIME", shown).splitlines()[:-2] == [
-        "  kind     entity  key                 current   desired change   source",
-        f"  pending  user=a  {KEY}  1.5 kB/s  1 kB/s  -33.3 %  rollback of {name}",
+        "  kind     entity  key                 current   desired  change   source",
+        f"  pending  user=a  {KEY}  1.5 kB/s  1 kB/s   -33.3 %  rollback of {name}",
         "",
         "The broker accepts it (validate-only, 1 batch, TIME).",
         "",
-        f"anna rolls back 1 of 2 changes of run {name}, 1 left as it is: INC-31.",
+        f"anna rolls back 1 of 2 changes of run {name}, 1 left unchanged: INC-31.",
         "entity  key                 before  that run set  now    left, because",
         f"user=b  {KEY}  1 B/s   2 B/s         3 B/s  changed outside Git since",
         AHEAD,

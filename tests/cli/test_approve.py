@@ -134,12 +134,12 @@ def test_an_approval_that_names_guards(lab: Lab) -> None:
     one, other = ("--allow", "default_touched"), ("--allow", "takeover")
 
     refused = lab.cli("reconcile", "demo", *options)
-    assert "To let the plan pass: --allow takeover --allow default_touched" in refused.stderr
+    assert "To override: --allow takeover --allow default_touched" in refused.stderr
     assert (refused.returncode, lab.stored(), last_decisions(lab)) == (1, before, ())
     for command in (("demo",), ("--run", str(on_disk(run)))):
         refused = lab.cli("reconcile", *command, *options, *one)
         assert refused.returncode == 1
-        assert "To let the plan pass: --allow takeover --reason TEXT" in refused.stderr
+        assert "To override: --allow takeover --reason TEXT" in refused.stderr
         overrides = {one.guards for one in last_decisions(lab)}
         assert (lab.stored(), overrides) == (before, {("default_touched",)})
 

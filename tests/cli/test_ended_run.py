@@ -66,7 +66,7 @@ def test_a_verify_without_an_answer_shows_no_earlier_one(lab: Lab, run: RunFolde
     assert again.stdout.endswith("broker 1 agrees\n2 of 2 quotas verified on every broker.\n")
     listed, shown = told(lab, run)
     assert listed == shown
-    assert listed.startswith("Yes: ")
+    assert listed.startswith("demo matches ")
 
 
 def test_an_apply_after_verify_shows_no_earlier_one(lab: Lab, run: RunFolder) -> None:
@@ -90,7 +90,7 @@ def test_runs_and_show_agree_after_another_verify(lab: Lab, run: RunFolder) -> N
     assert ended.returncode == 1
     listed, shown = told(lab, run)
     assert listed == shown
-    assert listed.startswith("No: ")
+    assert listed.startswith("1 quota on demo is unsettled; ")
     assert [one.name for one in sorted(on_disk(run).glob("end-*"))] == [
         "end-0001.json",
         "end-0002.json",

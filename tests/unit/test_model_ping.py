@@ -47,7 +47,7 @@ def test_exit_code(ping: ClusterPing, exit_code: int, missing: tuple[Right, ...]
 def test_what_is_not_known_is_said() -> None:
     """A silent broker is in the table with the reason, and so is a controller that is."""
     assert plain(ping_screen("demo", pinged(DESCRIBE, UNSURE, error="timed out after 4 s"))) == (
-        "demo (MkU3OEVBNTcwNTJENDM2Qg, as in cluster.yaml; KRaft)      1 of 2 brokers responds\n"
+        "demo (MkU3OEVBNTcwNTJENDM2Qg, as in cluster.yaml; KRaft)      1 of 2 brokers respond\n"
         "\n"
         "  broker  address       Kafka    answer\n"
         "  1       kafka-1:9092  4.3      3 ms\n"
