@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -62,7 +62,8 @@ def find_approver(
     def decide_at_terminal(plan: Plan) -> Decision:
         if approve is not None:
             refuse_unless_approves(approve, folder, plan)
-        show_screen((*plan_screen(read_report(folder), most=MOST), line()))
+        report = replace(read_report(folder), applied=())  # nobody has decided: nothing is unsent
+        show_screen((*plan_screen(report, most=MOST), line()))
         if not _confirm_plan(plan):
             return answered(folder, plan, Said.REJECTED, author, "")
         return answered(folder, plan, Said.APPROVED, author, _prompt_reason())
@@ -80,7 +81,19 @@ def _confirm_plan(plan: Plan) -> bool:
     if not needs_name(plan):
         return _prompt(partial(click.confirm, f"Apply {what} to {cluster}?", default=False))
     question = f"Type the name of the cluster, {cluster}, to apply {what}; Enter rejects it"
-    return cluster == _prompt(partial(click.prompt, question, default="", show_default=False))
+    parse = partial(_parse_name, cluster=cluster)
+    return _prompt(
+        lambda: bool(click.prompt(question, default="", show_default=False, value_proc=parse))
+    )
+
+
+def _parse_name(text: str, *, cluster: str) -> bool:
+    """Return whether the plan is approved; another text than the name or `no` decides nothing."""
+    if text.strip() in {"", "n", "no"}:
+        return False
+    if text.strip() != cluster:
+        raise click.UsageError(f"that is not {cluster}: type it to apply, or Enter to reject")
+    return True
 
 
 def _prompt_reason() -> str:

@@ -87,7 +87,10 @@ def test_at_a_terminal(lab: Lab) -> None:
 
 
 def test_what_a_guard_refuses(lab: Lab) -> None:
-    """With `on_breach` a guard's word is asked for; with `never` nobody is asked."""
+    """With `on_breach` a person types the cluster's name; with `never` nobody is asked.
+
+    Another text than the name neither approves nor rejects.
+    """
     lab.desire(EVERYONE, approval="never")
     code, shown = on_a_terminal(lab, "reconcile", "demo", typed="demo\nagreed in PLAT-12\n")
     assert (code, "to apply plan" in shown, lab.stored()) == (1, False, {})
@@ -101,9 +104,11 @@ def test_what_a_guard_refuses(lab: Lab) -> None:
 
     lab.desire(EVERYONE)
     assert "--reason TEXT\n" in said(lab, "plan", "demo", exit_code=1)
-    for typed in ("no\n", "y\n", "agreed in PLAT-12\n"):
+    for typed, asked_again in (("no\n", 0), ("y\ndmo\nno\n", 2), ("agreed in PLAT-12\n\n", 1)):
         code, shown = on_a_terminal(lab, "reconcile", "demo", typed=typed)
         assert "Type the name of the cluster, demo, to apply plan" in shown
+        assert shown.count("that is not demo: type it to apply, or Enter to reject") == asked_again
+        assert "not sent" not in shown
         assert (code, lab.stored()) == (1, {})
     typed = "demo\nagreed in PLAT-12\n"
     code, shown = on_a_terminal(lab, "reconcile", "demo", typed=typed)
