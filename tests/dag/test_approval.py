@@ -53,7 +53,7 @@ def test_approved(taken: Repository, quotas: Quotas) -> None:
         Said.APPROVED, kept.digest, kept.shown, "olga", getuser(), "", "agreed in PLAT-12", name
     )
     subject, body = shown
-    assert subject == f"demo: may plan {kept.digest} (1 change) be applied?"
+    assert subject == f"demo: apply plan {kept.digest} (1 change)?"
     assert "**takeover**: `user=alice producer_byte_rate has an unmanaged value`" in body
     (record,) = (taken.store / "approvals").glob(f"*/{kept.digest}*-0001.json")
     assert record.stat().st_size > 0
@@ -88,7 +88,7 @@ def test_nobody_answers(taken: Repository, quotas: Quotas) -> None:
     """When the time is over, Airflow's scheduler rejects in nobody's name."""
     run = replace(taken, approval_seconds=0.001).run(RECONCILE, nobody)
     assert (run.state, run.tasks, run.tries["approve"]) == ("failed", NOT_APPROVED, 1)
-    assert "nobody answered in time" in said(run, "apply")
+    assert f"nobody approved plan {decision(run).digest[:8]} in time" in said(run, "apply")
     assert (decision(run).said, decision(run).by) == (Said.NOTHING, None)
     assert quotas.stored() == TAKEN_OVER
 

@@ -35,7 +35,7 @@ def test_a_plan_that_waits_and_is_rejected(demo: Repository, quotas: Quotas) -> 
     run = demo.run(RECONCILE, reject("not on a Friday"))
     digest = run.folder().read_json("plan.json")["digest"][:8]
     waiting, refused = lines(demo, run)
-    assert waiting.startswith(f"waiting demo: demo: may plan {digest} (1 change) be applied? ")
+    assert waiting.startswith(f"waiting demo: demo: apply plan {digest} (1 change)? ")
     assert refused.startswith("refused demo: 1 change to make on demo; apply was refused")
     assert refused.endswith(" RUN/report.html")
 
