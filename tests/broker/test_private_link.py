@@ -99,7 +99,7 @@ def test_a_run_over_a_private_link(lab: Lab, link: Broker, out_of_reach: socket.
     )
     assert came(out_of_reach) == 0
     assert lab.stored() == lab.known() == TEN
-    folder = on_disk(reports(lab)[0])
+    (folder,) = (one for one in map(on_disk, reports(lab)) if (one / "report.txt").exists())
     for name in ("report.txt", "report.md", "report.html"):
         assert said in (folder / name).read_text("utf-8")
     assert "<td>1, at the bootstrap address</td>" in (folder / "report.html").read_text("utf-8")

@@ -1,9 +1,7 @@
 """rollback: the way back is planned, judged, written and read back as any other change."""
 
-import re
 import shutil
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +11,7 @@ from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import Plan
 from quota_ops.runs.chain import run_stages
-from quota_ops.store.run_folder import APPLIED, PLAN, ROLLBACK, VERIFIED, RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.store.run_folder import APPLIED, ROLLBACK, VERIFIED
 from tests.broker.going_back import guards, kinds, plan_back, reconcile, run_at, write
 from tests.lab import Lab
 from tests.places import on_disk
@@ -36,12 +33,6 @@ AFTER: State = {
     "user=stays": {KEY: 1.0},
 }
 WHY = ("--reason", "INC-31", "--by", "anna")
-HOLD = "quota-ops hold demo --names user=a --until 12h --reason TEXT"
-AHEAD = (
-    "To keep it, change these quotas in Git too, in a new commit (the run was of commit c2). Until "
-    "then a run at a commit that was applied before is blocked by guard went_back; one at a new "
-    "commit sets it again."
-)
 
 
 def test_a_run_is_taken_back(lab: Lab) -> None:
@@ -223,37 +214,3 @@ def test_a_rollback_run_reads_no_yaml(lab: Lab) -> None:
         run_stages(lab.resume(planned), ("check",))
     run_stages(lab.resume(planned), ("diff",))
     assert kinds(planned) == before
-
-
-def test_an_operator_at_night(lab: Lab) -> None:
-    """The command shows the plan, what stays and why, what Git does next, and the next command."""
-    reconcile(lab, {"user=a": {KEY: 1000.0}, "user=b": {KEY: 1.0}}, "c1")
-    run = reconcile(lab, {"user=a": {KEY: 1500.0}, "user=b": {KEY: 2.0}}, "c2")
-    lab.put({"user=b": {KEY: 3.0}})
-
-    ended = lab.call("rollback", "demo/last", "--allow", "removals", *WHY)
-
-    idle = "--allow removals: that guard did not block anything, so no override is recorded\n"
-    assert (ended.returncode, ended.stderr) == (0, idle)
-    name = on_disk(run).name
-    shown = ended.stdout.split("\n\n", 1)[1]
-    assert re.sub(r"\d+ ms|\d\.\d s\b", "TIME", shown).splitlines()[:-2] == [
-        "  kind     entity  key                 current   desired  change   source",
-        f"  pending  user=a  {KEY}  1.5 kB/s  1 kB/s   -33.3 %  rollback of {name}",
-        "",
-        "The broker accepts it (validate-only, 1 batch, TIME).",
-        "",
-        f"anna rolls back 1 of 2 changes of run {name}, 1 left unchanged: INC-31.",
-        "entity  key                 before  that run set  now    left, because",
-        f"user=b  {KEY}  1 B/s   2 B/s         3 B/s  changed outside Git since",
-        AHEAD,
-        f"To hold it, once it is written: {HOLD}",
-        "",
-    ]
-    place, last = ended.stdout.splitlines()[-2:]
-    back = RunFolder(open_place(Path(place.removeprefix("run: "))))
-    digest = back.read_json(PLAN)["digest"]
-    assert last == f"next: quota-ops reconcile --run {on_disk(back)} --approve {digest}"
-    done = lab.call(*last.split()[2:])
-    assert (done.returncode, done.stderr) == (0, "")
-    assert lab.stored() == {"user=a": {KEY: 1000.0}, "user=b": {KEY: 3.0}}

@@ -27,7 +27,7 @@ def fill_at(
         os._exit(FULL)
 
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    setattr(cli, "tell", tell)  # noqa: B010
+    setattr(cli, "show_error", tell)  # noqa: B010
     for verb in ("replace", "create"):
         setattr(LocalStore, verb, _filling(getattr(LocalStore, verb), name))
     run(environment, arguments)

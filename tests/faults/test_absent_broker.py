@@ -32,7 +32,7 @@ SHOWN = {
     "verify demo": (
         1,
         [
-            "broker 3 at HOST:PORT is fenced (not asked)",
+            "broker 3 at HOST:PORT is fenced (not queried)",
             NOT_QUERIED,
             "9 of 9 quotas verified on each of the 2 that answered.",
             "not every broker could be asked: broker 3 at HOST:PORT is fenced",

@@ -103,7 +103,7 @@ def test_a_plan_on_a_snapshot_says_that_nobody_was_asked() -> None:
         line.split()[:3] for line in result.stdout.splitlines()
     ]
     assert result.stdout.splitlines()[-1] == (
-        "offline, against snapshot.jsonl: no broker was asked whether it would accept this"
+        "offline, against snapshot.jsonl: not validated by a broker"
     )
 
 

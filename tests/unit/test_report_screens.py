@@ -14,7 +14,6 @@ from quota_ops.report.screens import (
     plan_screen,
     problems_screen,
     verdicts_screen,
-    verified_line,
     verify_screen,
 )
 from quota_ops.report.text import as_text
@@ -247,9 +246,3 @@ def test_long_lists_of_refusals_are_told_by_their_ends() -> None:
         "  … 994 more lines",
         "  Mend them.",
     ]
-
-
-def test_one_quota_is_one_whether_it_holds_or_not() -> None:
-    """The verb goes by the only quota that there is."""
-    one = replace(APPLIED, verified=0, verdicts=TROUBLED.verdicts[:1])
-    assert plain((verified_line(one),)) == "0 of 1 quota verified on every broker.\n"
