@@ -34,14 +34,14 @@ SHOWN = {
         [
             "broker 3 at HOST:PORT is fenced (not queried)",
             NOT_QUERIED,
-            "9 of 9 quotas verified on each of the 2 that answered.",
-            "not every broker could be asked: broker 3 at HOST:PORT is fenced",
-            f"The others hold every row. {REMEDY}",
+            "9 of 9 quotas verified on each of the 2 that responded.",
+            "not every broker could be queried: broker 3 at HOST:PORT is fenced",
+            f"The others store every row. {REMEDY}",
         ],
     ),
     "report demo": (
         1,
-        [NOT_QUERIED, "not every broker could be asked: broker 3 at HOST:PORT is fenced"],
+        [NOT_QUERIED, "not every broker could be queried: broker 3 at HOST:PORT is fenced"],
     ),
     "resolve demo --user u6 --key producer_byte_rate": (
         0,
@@ -66,7 +66,7 @@ ALIVE = {
     "verify demo": (0, ["broker 3 agrees", NEEDLESS]),
 }
 """The same while the broker runs, and cluster.yaml calls it retired."""
-OF_BROKERS = re.compile(r"roker 3|[23] brokers|fenced|that answered|others hold|over the cluster")
+OF_BROKERS = re.compile(r"roker 3|[23] brokers|fenced|that responded|others store|over the cluster")
 
 
 @pytest.mark.parametrize("scene", [Ground("three", 30.0)], indirect=True)
