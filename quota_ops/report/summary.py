@@ -215,7 +215,7 @@ def unseen_words(report: Report) -> str | None:
     if report.metadata is None or report.brokers or not report.metadata.missed:
         return None
     missed = [f"{one.named} {one.why}" for one in report.metadata.missed]
-    return f"not every broker could be asked: {'; '.join(missed)}"
+    return f"not every broker could be queried: {'; '.join(missed)}"
 
 
 def stopped_stages(report: Report) -> tuple[StageResult, ...]:
