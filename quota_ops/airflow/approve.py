@@ -78,21 +78,26 @@ class Approve(ApprovalOperator):
     def execute(self, context: "Context") -> str:
         """Give the digest of a plan that nobody has to see; wait with any other."""
         from quota_ops.model.approval import Author, Said, needs_person
-        from quota_ops.runs.approvals import answered, decide, earlier, plan_of
+        from quota_ops.runs.approvals import (
+            find_approval,
+            make_decision,
+            read_plan,
+            record_decision,
+        )
         from quota_ops.stages.apply.permission import refuse_unless_approves
         from quota_ops.store.login import find_login
 
         with plainly(), this_run(self.cluster_folder, self.run_store) as run:
-            plan = plan_of(run.folder)
+            plan = read_plan(run.folder)
             refuse_unless_approves(self.planned, run.folder, plan)
             if not needs_person(plan):
                 return plan.digest
-            if decision := earlier(run.folder, run.approvals, plan):
+            if decision := find_approval(run.folder, run.approvals, plan):
                 self.log.info("%s approved it at %s", decision.by, decision.at)
-                decide(run.folder, run.approvals, decision)
+                record_decision(run.folder, run.approvals, decision)
                 return plan.digest
             self._write_question(run)
-            asked = answered(run.folder, plan, Said.NOTHING, Author(None, find_login()), "")
+            asked = make_decision(run.folder, plan, Said.NOTHING, Author(None, find_login()), "")
         try:
             super().execute(context)
         except TaskAwaitingInput as waiting:
@@ -110,13 +115,13 @@ class Approve(ApprovalOperator):
         self, context: "Context", event: dict[str, Any], asked: Mapping[str, Any] | None = None
     ) -> str:
         """Keep the answer; give the approved digest, or fail."""
-        from quota_ops.runs.approvals import decide
+        from quota_ops.runs.approvals import record_decision
 
         del context
         decision = _decision(event, asked or {})
         with plainly(), this_run(self.cluster_folder, self.run_store) as run:
             try:
-                decide(run.folder, run.approvals, decision)
+                record_decision(run.folder, run.approvals, decision)
             except Refused:
                 with run.folder.stage("apply"):  # which this keeps from being done
                     raise
@@ -130,10 +135,10 @@ class Approve(ApprovalOperator):
 
     def _write_question(self, run: "Run") -> None:
         from quota_ops.report import question
-        from quota_ops.runs.approvals import plan_of
+        from quota_ops.runs.approvals import read_plan
         from quota_ops.stages.report.run_report import read_report
 
-        plan, report = plan_of(run.folder), read_report(run.folder)
+        plan, report = read_plan(run.folder), read_report(run.folder)
         self.subject = question.subject(report, plan)
         self.body = question.body(report, plan, datetime.now(UTC) + self.timeout)
 

@@ -40,7 +40,7 @@ def describe(cluster_folder: str, run_store: str | None) -> None:
 @plainly()
 def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | None = None) -> str:
     """Judge the differences; gives the digest, also when a guard asks and a person may answer."""
-    from quota_ops.runs.approvals import plan_of
+    from quota_ops.runs.approvals import read_plan
     from quota_ops.runs.run import STAGES
 
     allow, reason = (params or {})["allow"] or [], recorded((params or {})["reason"] or "")
@@ -61,7 +61,7 @@ def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | No
                     "the param allow, and why in reason.",
                 ) from None
             logging.getLogger(__name__).warning("%s", refused.message)
-        made = plan_of(run.folder)
+        made = read_plan(run.folder)
         if idle := idle_words(allow, made.guards, "the param allow names"):
             logging.getLogger(__name__).warning("%s", idle)
         return made.digest

@@ -58,21 +58,21 @@ def adopt(
     from quota_ops.cli.session import Session
     from quota_ops.report.audit_verb import Verb
     from quota_ops.report.ownership import adopted_fate, adopted_screen
-    from quota_ops.runs import command_record, ownership
-    from quota_ops.runs.ownership import Word
+    from quota_ops.runs.command_record import open_run_cluster
+    from quota_ops.runs.ownership import Attribution, adopt_quotas
     from quota_ops.store.holds import holds_now
     from quota_ops.store.run_folder import ADOPTED
 
     who = parse_wanted(names, defaults, anyone, everything=everything)
     session = Session.start(cluster, desired_state, run_store, connection_file)
     connection = session.find_connection()
-    run = OwnershipRun.start(session, Word(by, reason, find_login()), commit)
+    run = OwnershipRun.start(session, Attribution(by, reason, find_login()), commit)
     writes = run.find_writes(who)
     stoppable = keep_verb_if_stopped(run.folder, Verb.ADOPT, ADOPTED)
-    opening = command_record.opened(run.folder, "adopt", session.policy, connection)
+    opening = open_run_cluster(run.folder, "adopt", session.policy, connection)
     with stoppable, opening as opened:
-        rows = ownership.adopt(
-            run.folder, opened, session.ledger, run.desired, wanted=who, word=run.word
+        rows = adopt_quotas(
+            run.folder, opened, session.ledger, run.desired, wanted=who, attribution=run.attribution
         )
     holds, stopped = holds_now(session.holds), run.standstill
     screen = adopted_screen(session.heading, rows, stopped, holds, named=who is not None)

@@ -92,10 +92,9 @@ def alter(
     from quota_ops.desired.standstill import standstill
     from quota_ops.report.alteration import AlterReport
     from quota_ops.report.audit_verb import Verb
-    from quota_ops.runs import command_record
-    from quota_ops.runs.alter import refuse_protected
-    from quota_ops.runs.alter import run as alter_entities
-    from quota_ops.runs.ownership import Word
+    from quota_ops.runs.alter import alter_quotas, refuse_protected
+    from quota_ops.runs.command_record import open_run_cluster, start_command_run
+    from quota_ops.runs.ownership import Attribution
     from quota_ops.store.run_folder import ALTER, APPLIED
 
     session = Session.start(cluster, desired_state, run_store, connection_file)
@@ -111,17 +110,17 @@ def alter(
     refuse_protected(wanted, session.policy.protect)
     connection = session.find_connection()
     desired, provenance = _read_desired(session, commit, must_know=not validate_only)
-    run = command_record.start(session.store, session.policy, provenance)
+    run = start_command_run(session.store, session.policy, provenance)
     entities = {one.entity for one in wanted}
     writes = session.find_writes(entities.__contains__)
     stoppable = keep_verb_if_stopped(run, Verb.ALTER, APPLIED)
-    opening = command_record.opened(run, "validate", session.policy, connection)
+    opening = open_run_cluster(run, "validate", session.policy, connection)
     with stoppable, opening as opened:
-        done = alter_entities(
+        done = alter_quotas(
             run,
             opened,
             wanted,
-            Word(by, reason or "", find_login()),
+            Attribution(by, reason or "", find_login()),
             ledger_folder=session.ledger,
             policy=session.policy,
             allow=overridden,

@@ -16,7 +16,7 @@ from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.text import recorded
 from quota_ops.report.screen import Tone, line
 from quota_ops.report.screens import plan_screen
-from quota_ops.runs.approvals import answered
+from quota_ops.runs.approvals import make_decision
 from quota_ops.stages.apply.permission import refuse_unless_approves
 from quota_ops.stages.plan import refuse_unless_guards_pass
 from quota_ops.stages.report.run_report import read_report
@@ -57,7 +57,7 @@ def find_approver(
                 f"{approval_source(plan)}, so --approve needs --reason too",
                 "Nothing was written. Add --reason TEXT: it is recorded.",
             )
-        return answered(folder, plan, Said.APPROVED, author, reason)
+        return make_decision(folder, plan, Said.APPROVED, author, reason)
 
     def decide_at_terminal(plan: Plan) -> Decision:
         if approve is not None:
@@ -65,8 +65,8 @@ def find_approver(
         report = replace(read_report(folder), applied=())  # nobody has decided: nothing is unsent
         show_screen((*plan_screen(report, most=MOST), line()))
         if not _confirm_plan(plan):
-            return answered(folder, plan, Said.REJECTED, author, "")
-        return answered(folder, plan, Said.APPROVED, author, _prompt_reason())
+            return make_decision(folder, plan, Said.REJECTED, author, "")
+        return make_decision(folder, plan, Said.APPROVED, author, _prompt_reason())
 
     interactive = output == TEXT and sys.stdin.isatty() and sys.stdout.isatty()
     if approve is not None and (reason is not None or not interactive):

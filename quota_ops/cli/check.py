@@ -102,11 +102,11 @@ def check_run(
     """Read the cluster of an earlier run again, and leave what it says in the run's folder."""
     from quota_ops.cli.session import find_cluster
     from quota_ops.cli.stage_run import find_unwritten
-    from quota_ops.stages import check
+    from quota_ops.stages.check import check_desired_state
 
     run = find_unwritten(run_folder, "check")
     folder = find_cluster(run.about()["cluster"], desired_state)
-    read = partial(check.run, run, folder, remembered=remembered)
+    read = partial(check_desired_state, run, folder, remembered=remembered)
     _show_all([_check_cluster(folder, read, output)], output, strict=strict)
 
 

@@ -20,8 +20,8 @@ from quota_ops.model.progress import ConcurrentWrite
 from quota_ops.model.specification import parse_exactly
 from quota_ops.report.audit_verb import Verb
 from quota_ops.report.screen import Screen, Tone, line
-from quota_ops.runs import command_record
-from quota_ops.runs.ownership import Word
+from quota_ops.runs.command_record import start_command_run
+from quota_ops.runs.ownership import Attribution
 from quota_ops.store.run_folder import RunFolder
 
 
@@ -32,14 +32,14 @@ class OwnershipRun:
     session: Session
     desired: Desired
     folder: RunFolder
-    word: Word
+    attribution: Attribution
 
     @classmethod
-    def start(cls, session: Session, word: Word, commit: str | None) -> Self:
+    def start(cls, session: Session, attribution: Attribution, commit: str | None) -> Self:
         """Read the cluster's folder, and start the run."""
         desired, provenance = read_with_commit(session.folder, given=commit, must_know=True)
-        folder = command_record.start(session.store, desired.policy, provenance)
-        return cls(session, desired, folder, word)
+        folder = start_command_run(session.store, desired.policy, provenance)
+        return cls(session, desired, folder, attribution)
 
     def find_writes(self, who: EntityFilter | None) -> tuple[ConcurrentWrite, ...]:
         """Find what other runs are writing to these entities, or to any."""

@@ -72,7 +72,7 @@ def release(
     from quota_ops.cli.session import Session
     from quota_ops.desired.standstill import standstill
     from quota_ops.report.holds import release_screen
-    from quota_ops.runs.ownership import Word
+    from quota_ops.runs.ownership import Attribution
     from quota_ops.store import holds
 
     who = parse_wanted(names, defaults, anyone, everything=everything)
@@ -80,7 +80,7 @@ def release(
         raise InvalidInput("--from-ledger needs a reason", "Add --reason TEXT: it is recorded.")
     session = Session.start(cluster, desired_state, run_store)
     if from_ledger:
-        run = OwnershipRun.start(session, Word(by, reason or "", find_login()), commit)
+        run = OwnershipRun.start(session, Attribution(by, reason or "", find_login()), commit)
         _release_rows(run, who, output)
         return
     if who is None:
@@ -104,7 +104,7 @@ def _release_rows(run: "OwnershipRun", who: EntityFilter | None, output: str) ->
     from quota_ops.cli.run_end import keep_verb_if_stopped
     from quota_ops.report.audit_verb import Verb
     from quota_ops.report.ownership import released_fate, released_screen
-    from quota_ops.runs import ownership
+    from quota_ops.runs.ownership import release_quotas
     from quota_ops.store.holds import holds_now
     from quota_ops.store.run_folder import RELEASED
 
@@ -114,7 +114,7 @@ def _release_rows(run: "OwnershipRun", who: EntityFilter | None, output: str) ->
     scope, protect = Borders(policy.scope), Borders(policy.protect)
     writes = run.find_writes(who)
     with keep_verb_if_stopped(run.folder, Verb.RELEASE, RELEASED):
-        released = ownership.release(run.folder, session.ledger, who, run.word)
+        released = release_quotas(run.folder, session.ledger, who, run.attribution)
     rows = [
         (
             row,

@@ -144,12 +144,12 @@ def _find_absent(
     """The brokers that belong to the cluster and could not be queried; they have limits too."""
     from quota_ops.cli.session import find_cluster
     from quota_ops.desired.read import read_policy
-    from quota_ops.stages.describe import read_known_brokers, with_absent
+    from quota_ops.stages.describe import add_absent_brokers, read_known_brokers
     from quota_ops.store.run_store import find_run_store
 
     policy = read_policy(find_cluster(cluster, desired_state))
     known = read_known_brokers(find_run_store(run_store).ledger(policy.cluster_id))
-    image, _ = with_absent(None, source, policy, known)
+    image, _ = add_absent_brokers(None, source, policy, known)
     return image
 
 

@@ -48,7 +48,7 @@ def rollback(
     from quota_ops.cli.run_end import show_run
     from quota_ops.kafka.connection import find_connection
     from quota_ops.runs.chain import CHAINS, run_stages
-    from quota_ops.runs.rollback import start
+    from quota_ops.runs.rollback import start_rollback
     from quota_ops.runs.run import Run, connect_once
     from quota_ops.store.retention import refuse_pruned
     from quota_ops.store.run_names import find_run
@@ -58,7 +58,7 @@ def rollback(
     earlier = find_run(find_run_store(run_store), run, last_write=True)
     refuse_pruned(earlier)
     store = store_of(earlier.place, run_store)
-    folder = start(store, earlier, by=by, reason=reason or "")
+    folder = start_rollback(store, earlier, by=by, reason=reason or "")
     error: QuotaOpsError | None = None
     author = Author(by, find_login())
     with connect_once(folder.policy, partial(find_connection, file=connection_file)) as connect:

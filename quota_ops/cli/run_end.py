@@ -16,8 +16,8 @@ from quota_ops.report.audit_verb import Verb
 from quota_ops.report.remarks import is_accepted
 from quota_ops.report.rollback import afterwards, rollback_screen
 from quota_ops.report.screen import Screen, Tone, line
-from quota_ops.runs import command_record
-from quota_ops.stages.report import end_record
+from quota_ops.runs.command_record import record_command_end
+from quota_ops.stages.report.end_record import record_end
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.run_folder import PAGE, REPORT, RunFolder
 
@@ -81,12 +81,12 @@ def keep_run(folder: RunFolder, report: Report) -> None:
 
     Raises InvalidInput when the run store cannot be written.
     """
-    _warn_missed(end_record.run(folder, partial(audit_record, report), find_connection))
+    _warn_missed(record_end(folder, partial(audit_record, report), find_connection))
 
 
 def keep_verb(folder: RunFolder, verb: Verb) -> None:
     """Keep the end of an alter, adopt or release in the same way."""
-    _warn_missed(command_record.run(folder, verb))
+    _warn_missed(record_command_end(folder, verb))
 
 
 def keep_verb_if_stopped(folder: RunFolder, verb: Verb, left: str) -> AbstractContextManager[None]:

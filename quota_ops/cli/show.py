@@ -43,14 +43,14 @@ def show(run: str, run_store: str | None, output: str) -> None:
     from quota_ops.report.data import as_json
     from quota_ops.report.markdown import as_markdown
     from quota_ops.report.text import report_screen
-    from quota_ops.stages.report.run_report import read_finished, read_report
+    from quota_ops.stages.report.run_report import read_end_time, read_report
     from quota_ops.store.retention import refuse_pruned
     from quota_ops.store.run_names import find_run
     from quota_ops.store.run_store import find_run_store
 
     folder = find_run(find_run_store(run_store), run)
     refuse_pruned(folder)
-    report = replace(read_report(folder), finished=read_finished(folder))
+    report = replace(read_report(folder), finished=read_end_time(folder))
     if output == "json":
         click.echo(as_json(report), nl=False)
     elif output == "markdown":

@@ -144,7 +144,7 @@ def _run(begun: _Begun, typed: StageOptions, permission: Permission) -> None:
             approve=permission.approve,
             must_know_commit="apply" in stages,
             remembered=typed.remembered,
-            ask=find_approver(folder, permission, typed.output, judged_now=judged_now)
+            request_decision=find_approver(folder, permission, typed.output, judged_now=judged_now)
             if "apply" in stages
             else None,
             progress=progress,

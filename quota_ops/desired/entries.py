@@ -14,7 +14,7 @@ from quota_ops.desired.yaml.shapes import FREEZE, RETIRED_BROKER, SILENCE, Shape
 from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.findings.codes import CODES, IDLE_SILENCE, SILENCEABLE
 from quota_ops.model.entity import Entity
-from quota_ops.model.finding import Place, Silence
+from quota_ops.model.finding import Location, Silence
 from quota_ops.model.moment import find_zone, parse_duration
 from quota_ops.model.policy import Freeze, RetiredBroker
 
@@ -110,9 +110,9 @@ def read_silences(source: Source, field: FieldNodes, entity: Entity | None) -> t
     return tuple(silences)
 
 
-def place_of(source: Source, span: Span) -> Place:
+def place_of(source: Source, span: Span) -> Location:
     """Return where a span starts, in a file named below the cluster's folder."""
-    return Place(source.name, span.line + 1, span.column + 1)
+    return Location(source.name, span.line + 1, span.column + 1)
 
 
 def _read_code(field: str, node: yaml.Node, *, guess: bool) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator
 
 from quota_ops.findings.codes import CODES, IDLE_SILENCE
-from quota_ops.model.finding import Finding, Place, Silence
+from quota_ops.model.finding import Finding, Location, Silence
 
 
 def silenced(findings: Iterable[Finding], silences: Iterable[Silence]) -> Iterator[Finding]:
@@ -33,5 +33,5 @@ def spoken(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(heard, key=lambda one: (one.place is None, _order(one.place), one.code)))
 
 
-def _order(place: Place | None) -> tuple[str, int, int]:
+def _order(place: Location | None) -> tuple[str, int, int]:
     return ("", 0, 0) if place is None else (place.file, place.line, place.column or 0)

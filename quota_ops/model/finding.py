@@ -26,7 +26,7 @@ class Problem:
         return text if self.remedy is None else f"{text} {self.remedy}"
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """A place in a file below the cluster's folder; line and column count from 1.
 
     A plan knows the line of a row, and not its column.
@@ -51,7 +51,7 @@ class Finding(NamedTuple):
     key: str | None
     message: str
     remedy: str
-    place: Place | None = None
+    place: Location | None = None
     silenced: str | None = None
 
     @property
@@ -66,4 +66,4 @@ class Silence(NamedTuple):
     code: str
     reason: str
     entity: str | None
-    place: Place
+    place: Location

@@ -30,9 +30,9 @@ from quota_ops.model.rows import BatchRow, Key
 from quota_ops.model.stricter import Limits
 from quota_ops.model.tables import DIFFERENCES
 from quota_ops.model.text import counted
-from quota_ops.runs import dead_runs
-from quota_ops.runs.ownership import Word
-from quota_ops.stages import validate
+from quota_ops.runs.dead_runs import settle_dead_runs
+from quota_ops.runs.ownership import Attribution
+from quota_ops.stages.validate import validate_batches
 from quota_ops.store import ledger
 from quota_ops.store.parquet import from_rows, to_rows
 from quota_ops.store.place import Place
@@ -69,11 +69,11 @@ def refuse_protected(asked: Iterable[Alteration], protect: Iterable[EntityFilter
             )
 
 
-def run(
+def alter_quotas(
     folder: RunFolder,
     cluster: Cluster,
     asked: Iterable[Alteration],
-    word: Word,
+    attribution: Attribution,
     *,
     ledger_folder: Place,
     policy: Policy,
@@ -85,16 +85,18 @@ def run(
     Nothing is sent where a limit would become small or rise far and `allow` does not name that
     guard. A refusal is recorded as the end of the stage apply.
     """
-    batches, outcomes = ask(folder, cluster, asked, word, allow=allow, policy=policy)
+    batches, outcomes = validate_changes(
+        folder, cluster, asked, attribution, allow=allow, policy=policy
+    )
     guards = read_guards(folder.read_json(ALTER))
     refusal = _refusal(outcomes, guards)
     rows = tuple(row for batch in batches.values() for row in batch)
     if not validate_only:
         if refusal is None:
-            _record_overrides(folder, word, guards)
+            _record_overrides(folder, attribution, guards)
             with at_work(folder.place):
-                dead_runs.settle(folder, cluster, find_connection)
-            outcomes = send(folder, cluster, batches)
+                settle_dead_runs(folder, cluster, find_connection)
+            outcomes = send_batches(folder, cluster, batches)
             end_memory(ledger_folder, rows, outcomes)
         else:
             with suppress(Refused), folder.stage("apply"):
@@ -117,13 +119,22 @@ def _refusal(outcomes: Sequence[Outcome], guards: Sequence[GuardFinding]) -> Ref
     return None
 
 
-def _record_overrides(folder: RunFolder, word: Word, guards: Sequence[GuardFinding]) -> None:
+def _record_overrides(
+    folder: RunFolder, attribution: Attribution, guards: Sequence[GuardFinding]
+) -> None:
     """Leave approval.json where guards are overridden; the digest is that of a plan, so empty."""
     if guards:
         shown = tuple(replace(one, allowed=None) for one in guards)
         run = folder.about()["run"]
         decision = Decision(
-            Said.OVERRIDDEN, "", shown, word.by, word.login, iso_utc(), word.reason, run
+            Said.OVERRIDDEN,
+            "",
+            shown,
+            attribution.by,
+            attribution.login,
+            iso_utc(),
+            attribution.reason,
+            run,
         )
         folder.write_json(APPROVAL, {"decisions": [decision.as_json()]})
 
@@ -141,11 +152,11 @@ def end_memory(ledger_folder: Place, rows: Iterable[BatchRow], outcomes: Iterabl
             ledger.change(ledger_folder, partial(forget_values, values=values))
 
 
-def ask(
+def validate_changes(
     folder: RunFolder,
     cluster: Cluster,
     asked: Iterable[Alteration],
-    word: Word,
+    attribution: Attribution,
     *,
     allow: Sequence[str],
     policy: Policy,
@@ -155,14 +166,14 @@ def ask(
         writes = _list_writes(cluster.cluster_id, asked, cluster.stored())
         batches = _number_batches(writes)
         guards = [
-            asdict(replace(one, allowed=word.reason if one.guard in allow else None))
+            asdict(replace(one, allowed=attribution.reason if one.guard in allow else None))
             for one in judge_values(writes, Limits(policy, None))
             if one.guard in GUARDS
         ]
         changes = [_row_json(row) for rows in batches.values() for row in rows]
         left = {"allow": list(allow), "guards": guards, "changes": changes}
-        folder.write_json(ALTER, word._asdict() | left)
-        outcomes = validate.ask(cluster, batches)
+        folder.write_json(ALTER, attribution._asdict() | left)
+        outcomes = validate_batches(cluster, batches)
         folder.leave_outcomes(VALIDATED, outcomes)
         return batches, outcomes
 
@@ -193,7 +204,7 @@ def _number_batches(writes: Sequence[Difference]) -> Batches:
     return batches
 
 
-def send(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple[Outcome, ...]:
+def send_batches(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple[Outcome, ...]:
     """Leave applied.json; what became of each entity. After an unknown one nothing more is sent.
 
     applied.json is left before each request too, with what is on its way as unknown, so that it is
@@ -234,9 +245,5 @@ def _sent_in_turn(
 
 
 def _row_json(row: BatchRow) -> dict[str, object]:
-    return {
-        "entity": row.entity,
-        "key": row.key,
-        "before": json_number(row.before),
-        "after": json_number(row.after),
-    }
+    before, after = json_number(row.before), json_number(row.after)
+    return {"entity": row.entity, "key": row.key, "before": before, "after": after}

@@ -3,7 +3,7 @@
 from quota_ops.model.approval import Author, Decision, Said
 from quota_ops.model.errors import Refused
 from quota_ops.model.plan import SHORT, Plan
-from quota_ops.stages import plan as judging
+from quota_ops.stages.plan import plan_changes
 from quota_ops.store import decisions
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
@@ -11,17 +11,19 @@ from quota_ops.store.run_folder import RunFolder
 _NOTHING = "Nothing was written."
 
 
-def plan_of(folder: RunFolder) -> Plan:
+def read_plan(folder: RunFolder) -> Plan:
     """The plan that a run's plan stage left."""
     return folder.plan()[0]
 
 
-def answered(folder: RunFolder, plan: Plan, said: Said, author: Author, reason: str) -> Decision:
+def make_decision(
+    folder: RunFolder, plan: Plan, said: Said, author: Author, reason: str
+) -> Decision:
     """What somebody just said of a run's plan."""
     return decisions.new_decision(folder, plan, said, author, reason, shown=plan.guards)
 
 
-def earlier(folder: RunFolder, approvals: Place, plan: Plan) -> Decision | None:
+def find_approval(folder: RunFolder, approvals: Place, plan: Plan) -> Decision | None:
     """The last approval of this digest that counts, of whatever run, if it lets this plan pass.
 
     Raises InvalidInput when what was kept of it is damaged.
@@ -38,12 +40,12 @@ def earlier(folder: RunFolder, approvals: Place, plan: Plan) -> Decision | None:
     )
 
 
-def decide(folder: RunFolder, approvals: Place, decision: Decision) -> None:
+def record_decision(folder: RunFolder, approvals: Place, decision: Decision) -> None:
     """Record a decision about the run's plan, and judge the plan again by it.
 
     Raises Refused when it is not an approval, has no reason, or is about another plan.
     """
-    plan, short = plan_of(folder), decision.digest[:SHORT]
+    plan, short = read_plan(folder), decision.digest[:SHORT]
     who = decision.by or "nobody"
     if decision.digest != plan.digest:
         raise Refused(
@@ -68,7 +70,7 @@ def decide(folder: RunFolder, approvals: Place, decision: Decision) -> None:
         raise Refused(f"nobody approved plan {short} in time", _NOTHING)
     if plan.refused:
         with folder.stage("plan"):
-            judging.run(folder, approvals)
+            plan_changes(folder, approvals)
 
 
 def _record(folder: RunFolder, approvals: Place, decision: Decision) -> None:

@@ -12,7 +12,7 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageStatus
 from quota_ops.report.audit_verb import Verb, VerbEnd, verb_record
-from quota_ops.stages.report import end_record
+from quota_ops.stages.report.end_record import record_end
 from quota_ops.store.run_folder import ADOPTED, ALTER, APPLIED, POLICY, RELEASED, RunFolder
 from quota_ops.store.run_store import RunStore
 
@@ -24,7 +24,7 @@ _LEFT = {
 """The artefact and the stages of each."""
 
 
-def start(store: RunStore, policy: Policy, provenance: Provenance) -> RunFolder:
+def start_command_run(store: RunStore, policy: Policy, provenance: Provenance) -> RunFolder:
     """A new run with the policy that holds for it, and of which commit that is."""
     path = store.new_run(policy.cluster)
     folder = RunFolder.start(path, cluster=policy.cluster, commit=None)
@@ -34,7 +34,7 @@ def start(store: RunStore, policy: Policy, provenance: Provenance) -> RunFolder:
 
 
 @contextmanager
-def opened(
+def open_run_cluster(
     folder: RunFolder, stage: str, policy: Policy, connection: Connection
 ) -> Iterator[Cluster]:
     """Open the cluster of a policy; where it cannot be reached, the stage has failed."""
@@ -47,7 +47,7 @@ def opened(
         yield cluster
 
 
-def run(
+def record_command_end(
     folder: RunFolder, verb: Verb, find: Callable[[str], Connection] = find_connection
 ) -> str | None:
     """Leave the record of a verb's end, and produce it to the audit topic; why that misses it."""
@@ -63,4 +63,4 @@ def run(
         folder.outcomes(APPLIED),
         folder.decisions(),
     )
-    return end_record.run(folder, partial(verb_record, end), find)
+    return record_end(folder, partial(verb_record, end), find)

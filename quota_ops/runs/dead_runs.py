@@ -13,8 +13,8 @@ from quota_ops.model.quota import same
 from quota_ops.model.report import StageResult, StageStatus
 from quota_ops.model.rows import Key
 from quota_ops.report.audit_verb import Verb
-from quota_ops.runs import command_record
-from quota_ops.stages.verify.read_back import applied_digest, follow_applied
+from quota_ops.runs.command_record import record_command_end
+from quota_ops.stages.verify.record import compute_applied_digest, follow_applied
 from quota_ops.store.attempt import outcomes_so_far
 from quota_ops.store.json_text import json_text
 from quota_ops.store.place import Place
@@ -32,7 +32,7 @@ from quota_ops.store.run_marks import (
 Wanted = Mapping[Key, float | None]
 
 
-def settle(by: RunFolder, cluster: Cluster, find: Callable[[str], Connection]) -> None:
+def settle_dead_runs(by: RunFolder, cluster: Cluster, find: Callable[[str], Connection]) -> None:
     """Record the end of every run that died on this cluster, before the run `by` writes.
 
     What its last request wrote is accepted where the cluster stores it; the rest stays unknown,
@@ -97,16 +97,16 @@ def _settle(run: RunFolder, by: str, stored: Stored, find: Callable[[str], Conne
     else:
         _settle_ended(run, by, stored)
     if run.has(ALTER):
-        command_record.run(run, Verb.ALTER, find)
+        record_command_end(run, Verb.ALTER, find)
     else:
-        from quota_ops.stages import report  # noqa: PLC0415 - templates, rarely needed here
+        from quota_ops.stages.report import write_reports  # noqa: PLC0415 - templates, rarely needed here
 
-        report.run(run, find)
+        write_reports(run, find)
     unmark(run.place)
 
 
 def _settle_ended(run: RunFolder, by: str, stored: Stored) -> None:
-    outcomes, before = run.outcomes(APPLIED), applied_digest(run)
+    outcomes, before = run.outcomes(APPLIED), compute_applied_digest(run)
     if any(one.status is Status.UNKNOWN for one in outcomes):
         run.leave_outcomes(APPLIED, tuple(_settled(outcomes, _wanted(run), stored, by)))
         follow_applied(run, before)

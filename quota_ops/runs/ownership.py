@@ -18,7 +18,7 @@ from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ADOPTED, RELEASED, RunFolder
 
 
-class Word(NamedTuple):
+class Attribution(NamedTuple):
     """Who asks, and why; the login of the process that records it."""
 
     by: str
@@ -26,14 +26,14 @@ class Word(NamedTuple):
     login: str | None = None
 
 
-def adopt(
+def adopt_quotas(
     folder: RunFolder,
     cluster: Cluster,
     ledger_folder: Place,
     desired: Desired,
     *,
     wanted: EntityFilter | None,
-    word: Word,
+    attribution: Attribution,
 ) -> tuple[Adoption, ...]:
     """Note what the cluster holds as ours, and leave adopted.json; the rows that were looked at.
 
@@ -49,13 +49,13 @@ def adopt(
             adopted[:] = ledger_edits.adopt(known, wished)
 
         file = ledger.change(ledger_folder, edit)
-        folder.write_json(ADOPTED, _record(word, file) | {"rows": list(map(_json, adopted))})
+        folder.write_json(ADOPTED, _record(attribution, file) | {"rows": list(map(_json, adopted))})
         ours = {row.id for row in wished} - {row.id for row in adopted}
         return tuple(one._replace(ours=one.id in ours) for one in found)
 
 
-def release(
-    folder: RunFolder, ledger_folder: Place, wanted: EntityFilter | None, word: Word
+def release_quotas(
+    folder: RunFolder, ledger_folder: Place, wanted: EntityFilter | None, attribution: Attribution
 ) -> tuple[LedgerRow, ...]:
     """Forget that rows are ours, and leave released.json; the rows that the ledger knew.
 
@@ -74,7 +74,9 @@ def release(
 
     with folder.stage("release"):
         file = ledger.change(ledger_folder, edit)
-        folder.write_json(RELEASED, _record(word, file) | {"rows": list(map(_json, released))})
+        folder.write_json(
+            RELEASED, _record(attribution, file) | {"rows": list(map(_json, released))}
+        )
         return tuple(released)
 
 
@@ -94,8 +96,8 @@ def _noted(folder: RunFolder, cluster_id: str, one: Adoption) -> LedgerRow:
     )
 
 
-def _record(word: Word, file: str | None) -> dict[str, Any]:
-    return {**word._asdict(), "ledger": file}
+def _record(attribution: Attribution, file: str | None) -> dict[str, Any]:
+    return {**attribution._asdict(), "ledger": file}
 
 
 def _json(row: LedgerRow) -> Mapping[str, Any]:

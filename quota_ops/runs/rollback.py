@@ -13,8 +13,8 @@ from quota_ops.model.report import StageStatus
 from quota_ops.model.rollback import Rollback, Undone
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, Key, LedgerRow
 from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, DIFFERENCES, LEDGER
-from quota_ops.stages import diff
-from quota_ops.stages.verify.read_back import read_back
+from quota_ops.stages.diff import find_differences
+from quota_ops.stages.verify.record import find_verified
 from quota_ops.store import ledger
 from quota_ops.store.login import find_login
 from quota_ops.store.parquet import to_rows
@@ -22,7 +22,7 @@ from quota_ops.store.run_folder import ALTER, APPLIED, PLAN, POLICY, ROLLBACK, R
 from quota_ops.store.run_store import RunStore
 
 
-def start(store: RunStore, earlier: RunFolder, *, by: str, reason: str) -> RunFolder:
+def start_rollback(store: RunStore, earlier: RunFolder, *, by: str, reason: str) -> RunFolder:
     """A new run that rolls back an earlier one: rollback.json, policy.json and desired.parquet.
 
     The policy is the one that was last applied, so that no checkout is needed. Raises Refused, and
@@ -80,7 +80,7 @@ def _changes_of(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reason:
     return Rollback(about["run"], about["commit"], digest, by, reason, rows, find_login())
 
 
-def compare(folder: RunFolder, engine: str) -> None:
+def find_rollback_differences(folder: RunFolder, engine: str) -> None:
     """Leave desired, differences and batches of the rows that can go back, and no others.
 
     The three sides are joined as ever; every row that is not this rollback's is then left out.
@@ -93,7 +93,7 @@ def compare(folder: RunFolder, engine: str) -> None:
         {row.id: row for row in known if row.state == ledger_edits.VERIFIED},
     )
     folder.write_table(DESIRED, list(_desired(policy.cluster_id, rollback)))
-    diff.run([folder], engine)
+    find_differences([folder], engine)
     ours = {row.id for row in rollback.taken}
     differences = [row for row in folder.differences() if row.id in ours]
     batches = ([row for row in batch if row.id in ours] for batch in folder.batches().values())
@@ -122,7 +122,7 @@ def _changed(earlier: RunFolder, plan: Plan, known: Iterable[LedgerRow]) -> Iter
     outcomes = {Key(one.entity, key): one for one in earlier.outcomes(APPLIED) for key in one.keys}
     written = {key for key, one in outcomes.items() if one.was_written}
     unknown = {key for key, one in outcomes.items() if one.may_be_written}
-    verified = read_back(earlier, written)
+    verified = find_verified(earlier, written)
     states = {(row.entity, row.key, row.state): row.value for row in known}
     for row in plan.writes:
         key = row.id

@@ -15,10 +15,12 @@ from quota_ops.model.errors import GitFailed, GuardsRefused
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.progress import SILENT, Progress
-from quota_ops.runs.approvals import decide, earlier, plan_of
-from quota_ops.stages import check, diff, plan
-from quota_ops.stages.apply.permission import nobody_approved
-from quota_ops.stages.verify.read_back import superseding
+from quota_ops.runs.approvals import find_approval, read_plan, record_decision
+from quota_ops.stages.apply.permission import build_approval_error
+from quota_ops.stages.check import check_desired_state
+from quota_ops.stages.diff import EMBEDDED, find_differences
+from quota_ops.stages.plan import plan_changes
+from quota_ops.stages.verify.record import mark_superseded
 from quota_ops.store.place import Place
 from quota_ops.store.restart import begin
 from quota_ops.store.run_folder import ROLLBACK, RunFolder
@@ -38,7 +40,7 @@ class Run:
     cluster_folder: Path
     store: RunStore
     connect: Callable[[], "Cluster"]
-    engine: str = diff.EMBEDDED
+    engine: str = EMBEDDED
     find_connection: Callable[[str], Connection] = find_connection
     """Looks up the connection to the audit topic by its name."""
     allow: Mapping[str, str] = field(default_factory=dict)
@@ -46,7 +48,7 @@ class Run:
     """Who overrides the guards that `allow` names."""
     approve: str | None = None
     """The approved digest; None approves the plan that this very run has just made."""
-    ask: Callable[[Plan], Decision] | None = None
+    request_decision: Callable[[Plan], Decision] | None = None
     """What a person says of a plan that needs one; None when nobody is there to say it."""
     progress: Progress = SILENT
     bundle: BundleVersion | None = None
@@ -96,7 +98,7 @@ def connect_once(
 
 
 def _check(run: Run) -> None:
-    check.run(
+    check_desired_state(
         run.folder,
         run.cluster_folder,
         bundle=run.bundle,
@@ -106,7 +108,7 @@ def _check(run: Run) -> None:
 
 
 def _describe(run: Run) -> None:
-    from quota_ops.stages import describe  # noqa: PLC0415 - Kafka's clients
+    from quota_ops.stages.describe import describe_cluster  # noqa: PLC0415 - Kafka's clients
 
     begin(run.folder, run.ledger)
     if run.actual is None:
@@ -114,41 +116,41 @@ def _describe(run: Run) -> None:
     else:
         cluster_id = run.folder.policy().cluster_id
         source = Snapshot.read(run.actual).require_cluster(cluster_id).require_all()
-    describe.run(run.folder, source, run.ledger, run.holds)
+    describe_cluster(run.folder, source, run.ledger, run.holds)
 
 
 def _diff(run: Run) -> None:
     if run.folder.has(ROLLBACK):
-        from quota_ops.runs import rollback  # noqa: PLC0415 - rarely needed
+        from quota_ops.runs.rollback import find_rollback_differences  # noqa: PLC0415 - rarely needed
 
-        rollback.compare(run.folder, run.engine)
+        find_rollback_differences(run.folder, run.engine)
     else:
-        diff.run([run.folder], run.engine)
+        find_differences([run.folder], run.engine)
 
 
 def _plan(run: Run) -> None:
     try:
-        plan.run(run.folder, run.approvals, run.allow, run.author)
+        plan_changes(run.folder, run.approvals, run.allow, run.author)
     except GuardsRefused:
-        if run.ask is None or not needs_person(plan_of(run.folder)):
+        if run.request_decision is None or not needs_person(read_plan(run.folder)):
             raise
 
 
 def _validate(run: Run) -> None:
-    from quota_ops.stages import validate  # noqa: PLC0415 - as above
+    from quota_ops.stages.validate import validate_plan  # noqa: PLC0415 - as above
 
-    validate.run(run.folder, run.connect())
+    validate_plan(run.folder, run.connect())
 
 
 def _apply(run: Run) -> None:
-    from quota_ops.runs import dead_runs  # noqa: PLC0415 - not for what only reads
-    from quota_ops.stages import apply  # noqa: PLC0415 - as above
+    from quota_ops.runs.dead_runs import settle_dead_runs  # noqa: PLC0415 - not for what only reads
+    from quota_ops.stages.apply import apply_plan  # noqa: PLC0415 - as above
 
     _refuse_unknown_commit(run.folder)
     with at_work(run.folder.place):
         approved = _approved(run)
-        dead_runs.settle(run.folder, run.connect(), run.find_connection)
-        apply.run(
+        settle_dead_runs(run.folder, run.connect(), run.find_connection)
+        apply_plan(
             run.folder,
             run.connect(),
             run.ledger,
@@ -169,27 +171,27 @@ def _refuse_unknown_commit(folder: RunFolder) -> None:
 
 def _approved(run: Run) -> str:
     """The digest that the approver names; of a plan that needs a person, once one has spoken."""
-    made = plan_of(run.folder)
+    made = read_plan(run.folder)
     if needs_person(made):
-        decision = earlier(run.folder, run.approvals, made)
-        decision = decision or (run.ask(made) if run.ask else None)
+        decision = find_approval(run.folder, run.approvals, made)
+        decision = decision or (run.request_decision(made) if run.request_decision else None)
         if decision is None:
-            raise nobody_approved(run.folder, made)
-        decide(run.folder, run.approvals, decision)
+            raise build_approval_error(run.folder, made)
+        record_decision(run.folder, run.approvals, decision)
     return made.digest if run.approve is None else run.approve
 
 
 def _verify(run: Run) -> None:
-    from quota_ops.stages import verify  # noqa: PLC0415 - as above
+    from quota_ops.stages.verify import verify_cluster  # noqa: PLC0415 - as above
 
-    with superseding(run.folder):
-        verify.run(run.folder, run.connect(), run.ledger, run.progress)
+    with mark_superseded(run.folder):
+        verify_cluster(run.folder, run.connect(), run.ledger, run.progress)
 
 
 def _report(run: Run) -> None:
-    from quota_ops.stages import report  # noqa: PLC0415 - templates, which other stages do not need
+    from quota_ops.stages.report import write_reports  # noqa: PLC0415 - templates, which other stages do not need
 
-    report.run(run.folder, run.find_connection)
+    write_reports(run.folder, run.find_connection)
 
 
 STAGES: Mapping[str, Callable[[Run], None]] = {

@@ -13,7 +13,7 @@ from quota_ops.store.run_folder import CHECKED, POLICY, ROLLBACK, RunFolder
 from quota_ops.store.run_json import checked_json
 
 
-def run(
+def check_desired_state(
     folder: RunFolder,
     cluster_folder: Path,
     *,

@@ -9,7 +9,7 @@ EMBEDDED = "embedded"
 SPARK = "spark"
 
 
-def run(folders: Sequence[RunFolder], engine: str = EMBEDDED) -> None:
+def find_differences(folders: Sequence[RunFolder], engine: str = EMBEDDED) -> None:
     """Leave differences and batches in every folder, by one job."""
     paths = [folder.place for folder in folders]
     if engine == SPARK:

@@ -17,13 +17,13 @@ _UNASKED = (
 )
 
 
-def run(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
+def validate_plan(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
     """Leave validated.json; Refused, naming every refusal and its line, when there is one.
 
     Raises NotAuthorized for a login that may only describe.
     """
     try:
-        outcomes = ask(cluster, folder.batches())
+        outcomes = validate_batches(cluster, folder.batches())
     except NotAuthorized as error:
         raise NotAuthorized(f"{_UNASKED}\n{error.message}", error.remedy) from None
     folder.leave_outcomes(VALIDATED, outcomes)
@@ -37,7 +37,9 @@ def run(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
     return outcomes
 
 
-def ask(cluster: Cluster, batches: Mapping[int, Sequence[BatchRow]]) -> tuple[Outcome, ...]:
+def validate_batches(
+    cluster: Cluster, batches: Mapping[int, Sequence[BatchRow]]
+) -> tuple[Outcome, ...]:
     """What would become of each entity of these batches; nothing is written."""
     return tuple(
         outcome

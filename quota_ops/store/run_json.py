@@ -9,7 +9,7 @@ from quota_ops.findings.codes import CODES
 from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.conforming import conforming
 from quota_ops.model.difference import Action, Difference, Kind
-from quota_ops.model.finding import Finding, Place, Silence
+from quota_ops.model.finding import Finding, Location, Silence
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.hold import Hold
 from quota_ops.model.outcome import Outcome, Status
@@ -228,9 +228,9 @@ def _finding(values: Json) -> Finding:
     return Finding(**values | texts | names | {"place": place})
 
 
-def _place(values: list[Any]) -> Place:
+def _place(values: list[Any]) -> Location:
     file, line, column = values
-    return Place(typed(file, str), typed(line, int), typed(column, int | None))
+    return Location(typed(file, str), typed(line, int), typed(column, int | None))
 
 
 def checked_json(findings: Iterable[Finding], silences: Iterable[Silence]) -> Json:

@@ -3,8 +3,8 @@
 from typing import Any
 
 from quota_ops.model.errors import GuardsRefused
-from quota_ops.runs import rollback
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
+from quota_ops.runs.rollback import start_rollback
 from quota_ops.store.run_folder import PLAN, RunFolder
 from tests.lab import Lab
 from tests.writing import State
@@ -25,7 +25,7 @@ def reconcile(lab: Lab, state: State, commit: str, **policy: Any) -> RunFolder:
 
 def plan_back(lab: Lab, run: RunFolder, **options: Any) -> RunFolder:
     """The run that plans the way back of another."""
-    folder = rollback.start(lab.store, run, by="anna", reason="INC-31")
+    folder = start_rollback(lab.store, run, by="anna", reason="INC-31")
     try:
         run_stages(lab.resume(folder, **options), CHAINS["rollback"])
     except GuardsRefused:

@@ -12,7 +12,7 @@ import pytest
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.approval import Author, Decision, Said
 from quota_ops.model.errors import GuardsRefused, Refused
-from quota_ops.runs.approvals import answered
+from quota_ops.runs.approvals import make_decision
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.store.run_folder import APPROVAL, PLAN, RunFolder
 from tests.lab import Lab, error_of, open_lab
@@ -35,7 +35,7 @@ def approves(lab: Lab, run: str) -> Callable[[Any], Decision]:
 
     def approve(plan: Any) -> Decision:
         folder = RunFolder(lab.store.root / "runs" / "demo" / run)
-        return answered(folder, plan, Said.APPROVED, ANNA, "agreed")
+        return make_decision(folder, plan, Said.APPROVED, ANNA, "agreed")
 
     return approve
 
@@ -112,7 +112,7 @@ def test_an_approval_is_spent(lab: Lab) -> None:
         asked.append(plan.digest)
         return approves(lab, on_disk(run.folder).name)(plan)
 
-    run = lab.resume(run.folder, allow={}, ask=approve)
+    run = lab.resume(run.folder, allow={}, request_decision=approve)
     run_stages(run, CHAINS["reconcile"])
     assert lab.stored() == EVERYONE
     run_stages(lab.resume(run.folder, allow={}, approve=asked[0]), RESUMED)

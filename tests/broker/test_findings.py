@@ -1,7 +1,7 @@
 """Findings of a plan on a real cluster: its brokers say what the files cannot."""
 
 from quota_ops.findings.codes import CODES
-from quota_ops.model.finding import Finding, Place
+from quota_ops.model.finding import Finding, Location
 from tests.lab import Lab
 from tests.writing import State
 
@@ -29,7 +29,7 @@ def test_a_plan_asks_the_cluster_for_what_it_finds(lab: Lab) -> None:
         "request_percentage of client-id=app never holds: user=<default> (on the cluster, not in "
         "Git) comes first for every client of it.",
         CODES["QO105"].remedy,
-        Place("team.yaml", 14),
+        Location("team.yaml", 14),
     )
     assert wide == Finding(
         "QO201",
@@ -38,7 +38,7 @@ def test_a_plan_asks_the_cluster_for_what_it_finds(lab: Lab) -> None:
         "request_percentage of user=alice is 1,101 %, and the threads of this cluster's largest "
         "broker give 1,100 %.",
         CODES["QO201"].remedy,
-        Place("team.yaml", 7),
+        Location("team.yaml", 7),
         "as much as there is",
     )
     assert slow == Finding(
@@ -48,5 +48,5 @@ def test_a_plan_asks_the_cluster_for_what_it_finds(lab: Lab) -> None:
         "user=ANONYMOUS gives quota-ops itself request_percentage 5 %: its user is ANONYMOUS, its "
         "client id quota-ops.",
         CODES["QO203"].remedy,
-        Place("team.yaml", 4),
+        Location("team.yaml", 4),
     )

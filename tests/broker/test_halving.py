@@ -114,7 +114,7 @@ def test_one_bad_entity_of_a_one_off(
     names = [f"u{number}" for number in range(4)]
     monkeypatch.setattr(lab.cluster, "apply", gateway({"user=u2"}, lab.cluster.apply))
 
-    outcomes = alter.send(RunFolder(open_place(tmp_path)), lab.cluster, {1: rows(names)})
+    outcomes = alter.send_batches(RunFolder(open_place(tmp_path)), lab.cluster, {1: rows(names)})
 
     monkeypatch.undo()
     assert {one.entity for one in outcomes if one.status is not Status.ACCEPTED} == {"user=u2"}

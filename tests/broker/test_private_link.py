@@ -124,7 +124,7 @@ def test_a_broker_behind_a_private_link_differs(
     lab: Lab, link: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is asked again until the deadline, and told by its own name."""
-    monkeypatch.setattr(verify, "deadline", lambda _rows: 0.1)
+    monkeypatch.setattr(verify, "compute_deadline", lambda _rows: 0.1)
     lab.desire({"user=alice": {"producer_byte_rate": 1.0}}, verify="bootstrap")
     connection = Connection.parse(lab.connection_file.read_text(), name="demo", source="a test")
     with open_cluster(connection, cluster_id=None, verify=VerifyPolicy.BOOTSTRAP) as cluster:

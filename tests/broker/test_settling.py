@@ -8,7 +8,7 @@ import pytest
 
 from quota_ops.model.outcome import Status
 from quota_ops.runs.chain import RESUMED, run_stages
-from quota_ops.stages.report import run as leave_report
+from quota_ops.stages.report import write_reports
 from quota_ops.store.run_folder import APPLIED
 from quota_ops.store.run_marks import at_work, unmark
 from tests.broker.killing import die_in_request
@@ -25,7 +25,7 @@ def test_unknown_rows_of_a_run_that_ended(lab: Lab) -> None:
     run = lab.planned(connect=lambda: Cut(lab.cluster))
     with pytest.raises(KeyboardInterrupt):
         run_stages(run, RESUMED[:1])
-    leave_report(run.folder)
+    write_reports(run.folder)
     assert set(outcomes(run.folder).values()) == {Status.UNKNOWN}
     settle(lab.cluster)
 

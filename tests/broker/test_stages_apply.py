@@ -90,7 +90,7 @@ def test_after_a_pause_the_cluster_is_looked_at_again(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What changes between two batches that are far apart is noticed before it is overwritten."""
-    monkeypatch.setattr(apply, "stale_after", lambda _took: 0.0)
+    monkeypatch.setattr(apply, "compute_max_age", lambda _took: 0.0)
     lab.desire(TEN)
     second = sorted(TEN)[2]
     told = After(1, partial(lab.put, {second: {KEY: 7.0}}))

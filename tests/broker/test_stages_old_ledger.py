@@ -4,7 +4,7 @@ import shutil
 
 from quota_ops.model.errors import GuardsRefused
 from quota_ops.model.specification import parse_exactly
-from quota_ops.runs.ownership import Word, release
+from quota_ops.runs.ownership import Attribution, release_quotas
 from quota_ops.store.run_folder import PLAN, RunFolder
 from tests.broker.stage_runs import KEY
 from tests.lab import Lab
@@ -46,7 +46,9 @@ def test_what_was_released_since_is_not_cleared(lab: Lab) -> None:
 def let_go(lab: Lab, entity: str) -> None:
     """Take a row out of the ledger."""
     folder = RunFolder.start(lab.store.new_run("demo"), cluster="demo", commit=None)
-    release(folder, lab.ledger_folder, parse_exactly([entity], [], []), Word("anna", "x"))
+    release_quotas(
+        folder, lab.ledger_folder, parse_exactly([entity], [], []), Attribution("anna", "x")
+    )
 
 
 def test_what_one_was_told_of_does_not_speak_for_the_others(lab: Lab) -> None:

@@ -15,8 +15,8 @@ from quota_ops.model.plan import Plan
 from quota_ops.model.report import StageStatus
 from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, LEDGER, Table
 from quota_ops.runs.chain import RESUMED, run_stages
-from quota_ops.stages import report as report_stage
-from quota_ops.stages.apply.permission import approved_plan
+from quota_ops.stages.apply.permission import load_approved_plan
+from quota_ops.stages.report import write_reports
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.parquet import to_rows
 from quota_ops.store.place import Place
@@ -223,12 +223,12 @@ def test_a_damaged_artefact_is_told_and_hides_nothing(
     shutil.copytree(on_disk(whole), on_disk(folder))
     for values in broken(whole.read_json(name)):
         (on_disk(folder) / name).write_text(json.dumps(values))
-        told = error_from(partial(approved_plan, folder, plan.digest, approvals))
+        told = error_from(partial(load_approved_plan, folder, plan.digest, approvals))
         assert told is None or str(on_disk(folder)) in str(told) or plan.digest[:8] in str(told)
         if (unreadable := error_from(partial(read_report, folder))) is not None:
             assert str(on_disk(folder) / ABOUT) in unreadable.message
             continue
-        ends = {stage.status for stage in report_stage.run(folder).stages}
+        ends = {stage.status for stage in write_reports(folder).stages}
         assert ends <= {StageStatus.DONE, StageStatus.FAILED, StageStatus.REFUSED}
 
 

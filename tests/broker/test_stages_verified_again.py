@@ -18,10 +18,12 @@ BEFORE: State = {"user=bob": {KEY: 1.0}, "user=given": {KEY: 1.0}}
 
 def test_an_old_run_that_is_verified_again(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Released rows stay released, and the commit and policy of a later run stay the last."""
-    monkeypatch.setattr(verify, "deadline", lambda _rows: 0.1)
+    monkeypatch.setattr(verify, "compute_deadline", lambda _rows: 0.1)
     old = reconcile(lab, BEFORE, "c1")
     given = parse_exactly(["user=given"], [], [])
-    ownership.release(old, lab.ledger_folder, given, ownership.Word("anna", "search owns it"))
+    ownership.release_quotas(
+        old, lab.ledger_folder, given, ownership.Attribution("anna", "search owns it")
+    )
     reconcile(lab, MOVED, "c2", protect=[{"user": "zed"}])
     before = ledger.read(lab.ledger_folder)
 

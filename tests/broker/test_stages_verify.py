@@ -32,7 +32,7 @@ from tests.writing import State
 
 @pytest.fixture(name="lab")
 def _lab(three: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
-    monkeypatch.setattr(verify, "deadline", lambda _rows: 2.0)
+    monkeypatch.setattr(verify, "compute_deadline", lambda _rows: 2.0)
     with open_lab(three.broker, tmp_path, timeout=3.0) as lab:
         yield lab
 
@@ -160,7 +160,7 @@ def test_a_silent_broker_does_not_use_up_the_time_of_the_others(
     lab: Lab, follower: RunningNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker that was behind when a silent one was asked is asked once more after it."""
-    monkeypatch.setattr(verify, "deadline", lambda _rows: 0.1)
+    monkeypatch.setattr(verify, "compute_deadline", lambda _rows: 0.1)
     lab.desire(TEN)
     folder = lab.run("plan")
 
@@ -218,7 +218,7 @@ def test_no_broker_answers_where_nothing_is_asked_for(
     three: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The cluster's trouble all the same: that nothing is missing was said by nobody."""
-    monkeypatch.setattr(verify, "deadline", lambda _rows: 0.1)
+    monkeypatch.setattr(verify, "compute_deadline", lambda _rows: 0.1)
     with open_lab(three.broker, tmp_path, timeout=1.0) as lab:
         lab.desire({})
         folder = lab.run("diff")

@@ -8,8 +8,8 @@ import pytest
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.memory import CLEARED, REMEMBERED, SUPERSEDED
 from quota_ops.model.outcome import EntityAnswer
-from quota_ops.runs import rollback
 from quota_ops.runs.chain import CHAINS, run_stages
+from quota_ops.runs.rollback import start_rollback
 from quota_ops.store import ledger
 from quota_ops.store.run_folder import RunFolder
 from tests.lab import Lab
@@ -166,7 +166,7 @@ def test_another_value_is_noted(came_back: Lab) -> None:
 def test_a_rollback_gives_a_returned_row_back(came_back: Lab) -> None:
     """Who undoes such a clear has said that it was not ours: it is left alone from then on."""
     cleared = came_back.run("reconcile", allow={"returned": "a test"})
-    back = rollback.start(came_back.store, cleared, by="anna", reason="a test")
+    back = start_rollback(came_back.store, cleared, by="anna", reason="a test")
 
     run_stages(came_back.resume(back), (*CHAINS["rollback"], "apply", "verify", "report"))
 

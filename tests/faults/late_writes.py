@@ -50,11 +50,11 @@ def freeze_after_intent(scene: Scene, node: int) -> None:
     """Freeze a broker as soon as the next run has noted what it is about to send."""
 
     def intend_and_freeze(*given: object) -> intent.Keys:
-        noted: intent.Keys = intent.intend(*given)  # type: ignore[arg-type]
+        noted: intent.Keys = intent.record_intents(*given)  # type: ignore[arg-type]
         scene.machine.freeze(node)
         return noted
 
-    scene.patch.setattr(apply, "intend", intend_and_freeze)
+    scene.patch.setattr(apply, "record_intents", intend_and_freeze)
 
 
 @fault(
@@ -72,7 +72,7 @@ def woken_after_a_newer_run(scene: Scene) -> Seen:
         older = at("older", scene, AFTER)
         freeze_after_intent(scene, first)
         said = [scene.go_on(scene.lab.resume(older.folder, connect=lambda: cluster), RECONCILE)]
-    scene.patch.setattr(apply, "intend", intent.intend)
+    scene.patch.setattr(apply, "record_intents", intent.record_intents)
     with through(scene, second) as cluster:
         newer = at("newer", scene, NEWER)
         said += [scene.go_on(scene.lab.resume(newer.folder, connect=lambda: cluster), RECONCILE)]

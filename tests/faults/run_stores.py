@@ -100,5 +100,5 @@ def approved(scene: Scene) -> tuple[str, str]:
     """Make a whole run whose plan a person approves: how it ended, and the digest."""
     folder = scene.start().folder
     agrees = approves(scene.lab, on_disk(folder).name)
-    said = scene.go_on(scene.lab.resume(folder, ask=agrees), CHAINS["reconcile"])
+    said = scene.go_on(scene.lab.resume(folder, request_decision=agrees), CHAINS["reconcile"])
     return said, str(folder.read_json(PLAN)["digest"])

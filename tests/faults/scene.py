@@ -56,7 +56,7 @@ class Scene:
     def hurry(self, verifying: float = 0.2) -> None:
         """Let runs wait for a silent cluster no longer than a test can."""
         self.patch.setattr(sending, "PATIENCE", 0.5)
-        self.patch.setattr("quota_ops.stages.verify.deadline", lambda _rows: verifying)
+        self.patch.setattr("quota_ops.stages.verify.compute_deadline", lambda _rows: verifying)
 
     def start(self, **options: Any) -> Run:
         """A new run; `connect` may be another way to the cluster."""

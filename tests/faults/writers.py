@@ -35,7 +35,7 @@ def altered_after_plan(scene: Scene) -> Seen:
 @fault("apply", "a person changes a row between two requests that are far apart")
 def altered_in_pause(scene: Scene) -> Seen:
     """After a pause apply looks again."""
-    scene.patch.setattr(apply, "stale_after", lambda _took: 0.0)
+    scene.patch.setattr(apply, "compute_max_age", lambda _took: 0.0)
     said = scene.reconcile(progress=After(1, lambda: scene.lab.put(THEIRS)))
     return Seen(scene.holds(THEIRS), said, scene.next_run())
 

@@ -23,8 +23,8 @@ from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
 from quota_ops.report.screen import line, plain
 from quota_ops.runs.chain import run_stages
 from quota_ops.runs.run import Run
-from quota_ops.stages import report
-from quota_ops.stages.apply.permission import approved_plan
+from quota_ops.stages.apply.permission import load_approved_plan
+from quota_ops.stages.report import write_reports
 from quota_ops.store import ledger
 from quota_ops.store.history import past_run
 from quota_ops.store.origins import ORIGINS, read_origins
@@ -182,8 +182,8 @@ def test_an_artefact_of_any_bytes(run: Run, tmp_path: Path, data: st.DataObject)
     else:
         path.write_bytes(edited(path.read_bytes(), data.draw(EDITS)))
 
-    outcome(lambda: approved_plan(folder, run.folder.read_json(PLAN)["digest"], run.approvals))
-    outcome(lambda: report.run(folder))
+    outcome(lambda: load_approved_plan(folder, run.folder.read_json(PLAN)["digest"], run.approvals))
+    outcome(lambda: write_reports(folder))
 
     assert not list(on_disk(folder).glob("*.part"))
     for page in on_disk(folder).glob("report.*"):
@@ -213,9 +213,9 @@ def test_artefacts_that_are_nested_deep(run: Run, tmp_path: Path, depth: int) ->
 
     assert str(past_run(folder.place).trouble).startswith(f"{REPORT} is ")
     assert outcome(
-        lambda: approved_plan(folder, run.folder.read_json(PLAN)["digest"], run.approvals)
+        lambda: load_approved_plan(folder, run.folder.read_json(PLAN)["digest"], run.approvals)
     )
-    assert report.run(folder).plan is None
+    assert write_reports(folder).plan is None
 
 
 @pytest.mark.parametrize("damage", [{"after": ["x"]}, {"words": 1}, {"rows": [[{}, "k"]]}])
@@ -228,7 +228,7 @@ def test_an_origin_of_another_type(run: Run, tmp_path: Path, damage: dict[str, A
     )
 
     assert f"{on_disk(folder) / ORIGINS} is damaged: " in str(outcome(lambda: read_origins(folder)))
-    report.run(folder)
+    write_reports(folder)
     assert (on_disk(folder) / "report.html").exists()
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from quota_ops.model.finding import Finding, Place, Silence
+from quota_ops.model.finding import Finding, Location, Silence
 from quota_ops.store.run_json import (
     checked_from_json,
     checked_json,
@@ -16,12 +16,12 @@ from quota_ops.store.run_json import (
 FINDING = Finding("QO105", "client-id=app", "request_percentage", "Never holds.", "Remove it.")
 FINDINGS = (
     FINDING,
-    FINDING._replace(place=Place("team.yaml", 3), silenced="later"),
-    FINDING._replace(code="QO203", entity=None, key=None, place=Place("team.yaml", 3, 7)),
+    FINDING._replace(place=Location("team.yaml", 3), silenced="later"),
+    FINDING._replace(code="QO203", entity=None, key=None, place=Location("team.yaml", 3, 7)),
 )
 SILENCES = (
-    Silence("QO105", "later", None, Place("cluster.yaml", 3, 21)),
-    Silence("QO105", "later", "client-id=app", Place("team.yaml", 5, 7)),
+    Silence("QO105", "later", None, Location("cluster.yaml", 3, 21)),
+    Silence("QO105", "later", "client-id=app", Location("team.yaml", 5, 7)),
 )
 
 

@@ -11,7 +11,7 @@ import yaml
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.report import StageResult, StageStatus
-from quota_ops.stages.report.run_report import read_finished
+from quota_ops.stages.report.run_report import read_end_time
 from quota_ops.store.history import past_run, past_runs
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_names import find_run
@@ -65,14 +65,14 @@ def test_when_a_damaged_run_started(tmp_path: Path) -> None:
 def test_when_a_run_ended(tmp_path: Path) -> None:
     """Its stages say so, its report of an earlier version, or at least when it started."""
     folder = RunFolder(open_place(leave(tmp_path / "demo" / "one", {"run.json": ABOUT})))
-    assert read_finished(folder) == "2026-11-21T10:00:00Z"
+    assert read_end_time(folder) == "2026-11-21T10:00:00Z"
     folder.write_json("report.json", {"finished": "2026-11-21T10:05:00Z"})
-    assert read_finished(folder) == "2026-11-21T10:05:00Z"
+    assert read_end_time(folder) == "2026-11-21T10:05:00Z"
 
     folder.keep_end(StageResult("adopt", StageStatus.DONE))
     at = folder.read_json("stage-adopt.json")["at"]
     folder.write_json("stage-apply.json", {"at": "yesterday"})
-    assert read_finished(folder) == at > "2026-11-22"
+    assert read_end_time(folder) == at > "2026-11-22"
 
 
 def store_of(root: Path, *names: str) -> RunStore:

@@ -10,7 +10,7 @@ import yaml
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.plan import Plan
-from quota_ops.stages import check
+from quota_ops.stages.check import check_desired_state
 from quota_ops.stages.plan.findings import leave_findings
 from quota_ops.store.run_folder import FACTS, RunFolder
 from quota_ops.store.run_store import RunStore, open_place
@@ -57,7 +57,7 @@ def test_a_plan_gives_rise_to_findings(case: Any, tmp_path: Path) -> None:
     files.mkdir(parents=True)
     for name, text in ({"cluster.yaml": CLUSTER_YAML} | case["files"]).items():
         (files / name).write_text(text, "utf-8")
-    desired = check.run(folder, files)
+    desired = check_desired_state(folder, files)
     asked = facts(case)
     if asked is not None:
         folder.write_json(FACTS, asked.as_json())

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from quota_ops.model.finding import Finding, Place
+from quota_ops.model.finding import Finding, Location
 from quota_ops.model.report import Report
 from quota_ops.report.data import as_json
 from quota_ops.report.findings import FEW, MOST
@@ -25,9 +25,9 @@ SHADOWED = Finding(
     "producer_byte_rate",
     "producer_byte_rate of client-id=<default> never holds: `user=<default>` comes first.",
     "Remove it.",
-    Place("platform.yaml", 19),
+    Location("platform.yaml", 19),
 )
-STARVING = SHADOWED._replace(code="QO107", place=Place("platform.yaml", 19, 7), message="10 B/s")
+STARVING = SHADOWED._replace(code="QO107", place=Location("platform.yaml", 19, 7), message="10 B/s")
 OURSELVES = Finding("QO203", "user=<default>", "request_percentage", "It is 5 %.", "Give it more.")
 SILENCED = SHADOWED._replace(code="QO104", message="in MB", silenced="so it is")
 SOME = replace(PLANNED, findings=(OURSELVES, SILENCED, STARVING, SHADOWED))

@@ -18,8 +18,14 @@ from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.text import counted
-from quota_ops.stages.apply.intent import Keys, intend, is_as_planned, watch_releases, withdraw
-from quota_ops.stages.apply.permission import approved_plan
+from quota_ops.stages.apply.intent import (
+    Keys,
+    is_as_planned,
+    record_intents,
+    watch_releases,
+    withdraw_intents,
+)
+from quota_ops.stages.apply.permission import load_approved_plan
 from quota_ops.store.attempt import Attempt
 from quota_ops.store.decisions import spend
 from quota_ops.store.holds import without_held
@@ -28,7 +34,7 @@ from quota_ops.store.run_folder import APPLIED, RunFolder
 from quota_ops.store.succession import claim, refuse_if_overtaken
 
 
-def stale_after(took: float) -> float:
+def compute_max_age(took: float) -> float:
     """Return for how many seconds a description of the cluster counts that took so many.
 
     A second, or longer on a large cluster, so that describing takes at most a tenth of the time.
@@ -36,7 +42,7 @@ def stale_after(took: float) -> float:
     return max(1.0, 10 * took)
 
 
-def run(
+def apply_plan(
     folder: RunFolder,
     cluster: Cluster,
     ledger_folder: Place,
@@ -56,14 +62,14 @@ def run(
     is gone, or any entity did not end as planned; ClusterTrouble when the cluster was lost.
     Whatever else ends it, such as KeyboardInterrupt, is raised after applied.json is left.
     """
-    plan, batches = approved_plan(folder, approved, approvals)
+    plan, batches = load_approved_plan(folder, approved, approvals)
     refuse_if_overtaken(folder, ledger_folder)
     if plan.writes:
         refuse_at_standstill(plan.policy)
     described = _describe(cluster)
     spend(folder, approvals, plan)
     claim(folder, ledger_folder)
-    noted = intend(folder, plan, described.stored, ledger_folder)
+    noted = record_intents(folder, plan, described.stored, ledger_folder)
     attempt = Attempt(folder)
     try:
         checks = _Checks(plan.policy, holds_folder, watch_releases(folder, plan, ledger_folder))
@@ -102,11 +108,11 @@ class _Checks(NamedTuple):
 def _describe(cluster: Cluster) -> _Described:
     began = monotonic()
     stored = cluster.stored()
-    return _Described(stored, began + stale_after(monotonic() - began))
+    return _Described(stored, began + compute_max_age(monotonic() - began))
 
 
 def _end(folder: RunFolder, outcomes: Sequence[Outcome], noted: Keys, ledger_folder: Place) -> None:
-    withdraw(folder, outcomes, noted, ledger_folder)
+    withdraw_intents(folder, outcomes, noted, ledger_folder)
     folder.leave_outcomes(APPLIED, tuple(outcomes))
 
 

@@ -23,7 +23,7 @@ Keys = frozenset[Key]
 """Rows by (entity, key)."""
 
 
-def intend(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Place) -> Keys:
+def record_intents(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Place) -> Keys:
     """Note every write of the plan whose row is still as planned; Refused as `refuse_if_overtaken`.
 
     A row that was released since the plan was made is not noted. Returns the rows of which nothing
@@ -55,7 +55,7 @@ def intend(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Place) 
         refuse_if_overtaken(folder, ledger_folder)  # again each time that another writer was first
         noted.clear()
         noted.update(row.id for row in rows.values() if row.state == ledger_edits.INTENDED)
-        gone = released(plan, rows.values())
+        gone = find_released(plan, rows.values())
         ours = (row for row in intents if row.id not in gone)
         ledger_edits.intend(rows, ours, stored)
 
@@ -63,7 +63,7 @@ def intend(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Place) 
     return frozenset({row.id for row in intents} - noted)
 
 
-def released(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
+def find_released(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
     """Return the rows that the plan replaces as managed ones and that the ledger no longer has.
 
     A row that is absent from the cluster is nobody's to lose: it is never among them.
@@ -87,17 +87,17 @@ def watch_releases(folder: RunFolder, plan: Plan, ledger_folder: Place) -> Calla
         last = max(ledger.file_numbers(ledger_folder), default=0)
         if (files := [last, claims.last_number(ledger_folder)]) != seen:
             refuse_if_overtaken(folder, ledger_folder)
-            gone = released(plan, ledger.read(ledger_folder).rows)
+            gone = find_released(plan, ledger.read(ledger_folder).rows)
             seen = files
         return gone
 
     return look
 
 
-def withdraw(
+def withdraw_intents(
     folder: RunFolder, outcomes: Iterable[Outcome], noted: Keys, ledger_folder: Place
 ) -> None:
-    """Take back what `intend` noted of rows that were surely not written: they are not ours.
+    """Withdraw the intents that `record_intents` recorded for rows that were surely not written.
 
     What another run has noted of them since is left.
     """

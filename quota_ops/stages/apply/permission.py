@@ -18,8 +18,8 @@ from quota_ops.model.plan import NAMED, SHORT, Plan, approves, exact
 from quota_ops.model.quota import same
 from quota_ops.model.rows import BatchRow, Key
 from quota_ops.model.text import counted
-from quota_ops.stages.plan import guard_findings, refuse_unless_guards_pass
-from quota_ops.stages.plan.earlier_runs import past_of
+from quota_ops.stages.plan import judge_plan, refuse_unless_guards_pass
+from quota_ops.stages.plan.earlier_runs import read_past
 from quota_ops.store import decisions
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import PLAN, VALIDATED, RunFolder
@@ -30,7 +30,7 @@ Values = tuple[str, float | None, float | None]
 _NEW_PLAN = "Nothing was written. Make a new plan."
 
 
-def approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tuple[Plan, Batches]:
+def load_approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tuple[Plan, Batches]:
     """The run's plan and the batches that write it.
 
     `approved` is the digest as the approver names it; who approved or overrode what is read from
@@ -47,12 +47,12 @@ def approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tuple[P
     plan = plan.judged(overridden(plan.guards, counting))
     refuse_unless_guards_pass(plan)
     if needs_person(plan) and not any(one.said is Said.APPROVED for one in counting):
-        raise nobody_approved(folder, plan)
+        raise build_approval_error(folder, plan)
     _refuse_unless_validated(folder, batches)
     return plan, batches
 
 
-def nobody_approved(folder: RunFolder, plan: Plan) -> Refused:
+def build_approval_error(folder: RunFolder, plan: Plan) -> Refused:
     """The error of a plan that waits for a person where nobody can be asked."""
     return Refused(
         f"{approval_source(plan)}, and nobody has approved plan {plan.digest[:SHORT]}",
@@ -101,8 +101,8 @@ def _hold_against_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
         raise Refused(
             f"{folder.place}: differences.parquet does not hold the rows of the plan", _NEW_PLAN
         )
-    past, said = past_of(folder), tuple(replace(one, allowed=None) for one in plan.guards)
-    if past.policy != plan.applied or guard_findings(folder, plan, past) != said:
+    past, said = read_past(folder), tuple(replace(one, allowed=None) for one in plan.guards)
+    if past.policy != plan.applied or judge_plan(folder, plan, past) != said:
         raise Refused(f"{folder.place / PLAN} does not say what the guards say", _NEW_PLAN)
     planned = {row.id: (row.cluster, row.before, row.target) for row in plan.writes}
     sent = {row.id: (row.cluster, row.before, row.after) for row in _rows(batches)}

@@ -24,7 +24,7 @@ from quota_ops.model.registration import (
 )
 from quota_ops.model.rows import ActualRow, ClusterRow, StoredQuota
 from quota_ops.model.tables import ACTUAL, CLUSTERS, HOLDS, LEDGER
-from quota_ops.stages.describe.confirmation import confirmed
+from quota_ops.stages.describe.confirmation import describe_confirmed
 from quota_ops.store import claims, ledger, ledger_end
 from quota_ops.store.holds import held_entities, holds_now
 from quota_ops.store.ledger_notes import known_brokers
@@ -34,7 +34,7 @@ from quota_ops.store.snapshot import Snapshot
 from quota_ops.store.succession import take_number_above
 
 
-def run(
+def describe_cluster(
     folder: RunFolder, cluster: Cluster | Snapshot, ledger_folder: Place, holds_folder: Place
 ) -> None:
     """Leave actual, ledger, holds, clusters and facts.
@@ -48,11 +48,11 @@ def run(
     end, claimed = ledger_end.read(ledger_folder), claims.last_number(ledger_folder)
     known, lasting = ledger.last(ledger_folder), holds_now(holds_folder)
     find_facts, find_metadata = cluster.facts_aside(), cluster.metadata_aside()
-    stored, disagree = confirmed(cluster, known)
+    stored, disagree = describe_confirmed(cluster, known)
     actual, at = list(_rows(policy, stored)), datetime.now(UTC)
     facts, metadata = find_facts(), find_metadata()
     if not isinstance(cluster, Snapshot):
-        metadata, _ = with_absent(metadata, cluster, policy, known_brokers(known.table))
+        metadata, _ = add_absent_brokers(metadata, cluster, policy, known_brokers(known.table))
     if disagree:
         metadata = replace(metadata or Metadata(), disagree=disagree)
     take_number_above(folder, known.table, claimed)
@@ -104,7 +104,7 @@ def read_known_brokers(ledger_folder: Place) -> KnownBrokers:
     return NO_BROKERS
 
 
-def with_absent(
+def add_absent_brokers(
     image: Metadata | None,
     cluster: Cluster,
     policy: Policy,

@@ -27,7 +27,7 @@ Moved = frozenset[tuple[str, str, str]]
 """Rows that are not as they were verified: entity, key and what is stored now."""
 
 
-def confirmed(
+def describe_confirmed(
     cluster: Cluster | Snapshot, known: LedgerFile
 ) -> tuple[Described, tuple[tuple[int, int], ...]]:
     """What the cluster holds, as two answers running say of the rows that moved.

@@ -12,7 +12,7 @@ from quota_ops.model.guards import Past, judge
 from quota_ops.model.plan import Plan, by_risk
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.tables import ACTUAL, DESIRED
-from quota_ops.stages.plan.earlier_runs import past_of
+from quota_ops.stages.plan.earlier_runs import read_past
 from quota_ops.stages.plan.findings import leave_findings
 from quota_ops.store import decisions
 from quota_ops.store.login import find_login
@@ -21,7 +21,7 @@ from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ROLLBACK, RunFolder
 
 
-def run(
+def plan_changes(
     folder: RunFolder,
     approvals: Place,
     allow: Mapping[str, str] | None = None,
@@ -34,10 +34,10 @@ def run(
     after the plan is left, when a guard blocks that nobody overrode.
     """
     _check_names(allow or {})
-    plan, past = unjudged(folder), past_of(folder)
+    plan, past = assemble_plan(folder), read_past(folder)
     stopped = standstill(plan.policy, datetime.now(UTC))
     plan = replace(plan, standstill=stopped, applied=past.policy)
-    plan = plan.judged(guard_findings(folder, plan, past))
+    plan = plan.judged(judge_plan(folder, plan, past))
     if plan.guards:
         plan = _decided(folder, approvals, plan)
         if allow:
@@ -51,7 +51,7 @@ def run(
     return plan
 
 
-def unjudged(folder: RunFolder) -> Plan:
+def assemble_plan(folder: RunFolder) -> Plan:
     """The differences of a run as a plan that no guard has seen."""
     ledger, holds = folder.described()
     return Plan(
@@ -88,7 +88,7 @@ def _record_overrides(
         decisions.append(approvals, override)
 
 
-def guard_findings(folder: RunFolder, plan: Plan, past: Past) -> tuple[GuardFinding, ...]:
+def judge_plan(folder: RunFolder, plan: Plan, past: Past) -> tuple[GuardFinding, ...]:
     """What the guards say of a plan that was made from a run's tables."""
     return judge(
         plan.writes,

@@ -18,7 +18,7 @@ from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.succession import overtaken_by
 
 
-def past_of(folder: RunFolder) -> Past:
+def read_past(folder: RunFolder) -> Past:
     """Rows of ours by owner, the last applied policy and the commits, as describe found them."""
     table = folder.read_table(LEDGER)
     owners = Counter(_owners(folder, table))

@@ -3,7 +3,7 @@
 from quota_ops.findings.cluster_rules import Rows, cluster_findings, decided
 from quota_ops.findings.silences import idle_silences, silenced
 from quota_ops.model.difference import Action
-from quota_ops.model.finding import Finding, Place
+from quota_ops.model.finding import Finding, Location
 from quota_ops.model.plan import Plan
 from quota_ops.model.rows import Key
 from quota_ops.model.tables import DESIRED
@@ -49,10 +49,10 @@ def _placed(folder: RunFolder, findings: list[Finding]) -> list[Finding]:
     """The findings with the lines that ask for their rows; an entity's is its first."""
     if not findings:
         return []
-    lines: dict[tuple[str, str | None], Place] = {}
+    lines: dict[tuple[str, str | None], Location] = {}
     table = folder.read_table(DESIRED)
     columns = (table[name].to_pylist() for name in ("entity", "key", "file", "line"))
     for entity, key, file, line in zip(*columns, strict=True):
-        lines[entity, key] = place = Place(file, line)
+        lines[entity, key] = place = Location(file, line)
         lines.setdefault((entity, None), place)
     return [one._replace(place=lines.get((str(one.entity), one.key))) for one in findings]

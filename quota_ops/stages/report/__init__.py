@@ -13,7 +13,7 @@ from quota_ops.report.data import as_json
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
 from quota_ops.report.text import as_text
-from quota_ops.stages.report import end_record
+from quota_ops.stages.report.end_record import record_end
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.run_folder import PAGE, REPORT, RunFolder
 
@@ -25,13 +25,13 @@ FORMS = {
 }
 
 
-def run(folder: RunFolder, find: Callable[[str], Connection] = find_connection) -> Report:
+def write_reports(folder: RunFolder, find: Callable[[str], Connection] = find_connection) -> Report:
     """Leave the record of the run's end and report.json, .md, .txt, .html, whatever it came to.
 
     `find` looks up the connection to the audit topic by its name.
     """
     read = read_report(folder, _versions())
-    missed = end_record.run(folder, partial(audit_record, read), find)
+    missed = record_end(folder, partial(audit_record, read), find)
     report = read if missed == read.audit else replace(read, audit=missed)
     for name, form in FORMS.items():
         folder.write_text(name, form(report))

@@ -19,7 +19,7 @@ CONNECTION = "QUOTA_OPS_AUDIT_CONNECTION"
 """The topic's name, and the connection to its cluster by name: by default the run's own."""
 
 
-def run(
+def record_end(
     folder: RunFolder, record_of: Callable[[int], Json], find: Callable[[str], Connection]
 ) -> str | None:
     """Leave end-0001.json, or the next number, and produce it to the topic if there is one.

@@ -14,9 +14,9 @@ from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, Key
 from quota_ops.model.tables import BATCHES, DESIRED, DIFFERENCES
 from quota_ops.model.verification import BrokerAnswer, RowVerdict
-from quota_ops.stages.plan import unjudged
+from quota_ops.stages.plan import assemble_plan
 from quota_ops.stages.report.command_report import read_record
-from quota_ops.stages.verify.read_back import applied_digest
+from quota_ops.stages.verify.record import compute_applied_digest
 from quota_ops.store.attempt import outcomes_so_far
 from quota_ops.store.origins import ORIGINS, read_origins
 from quota_ops.store.parquet import to_rows
@@ -63,7 +63,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     policy = parts.read("check", POLICY, folder.policy)
     plan = parts.read("plan", PLAN, lambda: folder.plan()[0])
     if plan is None and not (folder.has(PLAN) or folder.has(VERIFIED)):
-        plan = parts.read("diff", DIFFERENCES.file, lambda: unjudged(folder))
+        plan = parts.read("diff", DIFFERENCES.file, lambda: assemble_plan(folder))
     verification = parts.read(
         "verify", VERIFIED, lambda: folder.read_as(VERIFIED, partial(_last_verification, folder))
     )
@@ -102,7 +102,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     )
 
 
-def read_finished(folder: RunFolder) -> str:
+def read_end_time(folder: RunFolder) -> str:
     """When the last stage of a run ended, by its own record, as ISO 8601 in UTC.
 
     The start of the run where none says, as in a run of an earlier version without a report.
@@ -123,7 +123,10 @@ def _last_verification(
     folder: RunFolder, kept: Mapping[str, Any]
 ) -> tuple[tuple[BrokerAnswer, ...], tuple[RowVerdict, ...], int] | None:
     """What the last verify found; None when it failed, or apply ran again since."""
-    is_earlier = kept.get("earlier") or kept.get("applied") not in {None, applied_digest(folder)}
+    is_earlier = kept.get("earlier") or kept.get("applied") not in {
+        None,
+        compute_applied_digest(folder),
+    }
     return None if is_earlier else verification_from_json(kept)
 
 

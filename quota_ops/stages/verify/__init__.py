@@ -24,16 +24,16 @@ from quota_ops.model.verification import (
     RowVerdict,
 )
 from quota_ops.stages.apply.intent import find_unarrived
-from quota_ops.stages.describe import with_absent
+from quota_ops.stages.describe import add_absent_brokers
 from quota_ops.stages.verify.brokers import (
     Targets,
-    ask,
     find_targets,
+    find_wrong_rows,
+    query_brokers,
     raise_unless_agreed,
-    verdicts,
 )
-from quota_ops.stages.verify.earlier_values import late_words, refuse_returned
-from quota_ops.stages.verify.read_back import applied_digest, read_back
+from quota_ops.stages.verify.earlier_values import describe_late_writes, refuse_returned
+from quota_ops.stages.verify.record import compute_applied_digest, find_verified
 from quota_ops.store import ledger
 from quota_ops.store.ledger_notes import known_brokers
 from quota_ops.store.parquet import to_rows
@@ -43,7 +43,7 @@ from quota_ops.store.run_json import verification_json
 from quota_ops.store.succession import why_lost, why_overtaken
 
 
-def deadline(rows: int) -> float:
+def compute_deadline(rows: int) -> float:
     """How many seconds brokers are given to show `rows` stored values.
 
     Metadata is applied at a cost that grows with the state: milliseconds on a small cluster,
@@ -52,7 +52,7 @@ def deadline(rows: int) -> float:
     return 10.0 + rows / 1000
 
 
-def run(
+def verify_cluster(
     folder: RunFolder, cluster: Cluster, ledger_folder: Place, progress: Progress = SILENT
 ) -> tuple[RowVerdict, ...]:
     """Leave verification.json; the rows that are not as they should be.
@@ -66,26 +66,26 @@ def run(
     differences = found if folder.has(PLAN) else ()  # without a plan nothing is left alone
     desired = {row.id: row for row in map(DesiredRow._make, to_rows(folder.read_table(DESIRED)))}
     targets, left = find_targets(folder, desired, differences)
-    written = applied_digest(folder)
+    written = compute_applied_digest(folder)
     metadata = cluster.metadata_aside()
 
     def is_overtaken() -> bool:
         found = ledger.read(ledger_folder)
         return folder.has(APPLIED) and why_overtaken(folder, found, ledger_folder) is not None
 
-    stored, brokers = ask(
-        *(cluster, targets, deadline(len(targets)), progress, _last_written(folder)),
+    stored, brokers = query_brokers(
+        *(cluster, targets, compute_deadline(len(targets)), progress, _last_written(folder)),
         is_overtaken=is_overtaken,
         left=left,
     )
     policy, known = folder.policy(), known_brokers(ledger.last(ledger_folder).table)
     through = min(brokers, key=lambda one: (not one.agrees, one.behind is None))
-    image, registered = with_absent(
+    image, registered = add_absent_brokers(
         metadata(), cluster, policy, known, BOOTSTRAP if through.bootstrap else through.broker
     )
     if not through.bootstrap:
         brokers = (*brokers, *map(BrokerAnswer.of_absent, image.missed))
-    wrongs = tuple(verdicts(targets, stored))
+    wrongs = tuple(find_wrong_rows(targets, stored))
     wrong = {one.id for one in wrongs}
     overtaken = None
     if folder.has(APPLIED) and stored:
@@ -99,7 +99,7 @@ def run(
     folder.write_json(METADATA, image.as_json())
     if overtaken is not None:
         raise Refused(overtaken, "The later run decides now. How it ended: quota-ops runs")
-    raise_unless_agreed(brokers, wrongs, late_words(found), _command(folder))
+    raise_unless_agreed(brokers, wrongs, describe_late_writes(found), _command(folder))
     if not folder.has(PLAN):
         refuse_returned(found)
     return wrongs
@@ -132,7 +132,7 @@ def _record(
     was applied, or a later run writes, that one's policy and files hold; returns which it is.
     """
     policy, about = folder.policy(), folder.about()
-    seen = read_back(folder, verified.keys())
+    seen = find_verified(folder, verified.keys())
     rows = [
         row
         for row in _rows(folder, policy.cluster_id, verified, desired, differences)

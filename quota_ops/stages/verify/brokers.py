@@ -34,7 +34,7 @@ _SOON, _SHORT_WAIT = 0.5, 0.005
 """Seconds in which a small cluster shows a write, and between two looks for it."""
 
 
-def ask(
+def query_brokers(
     cluster: Cluster,
     targets: Targets,
     seconds: float,
@@ -69,7 +69,7 @@ def ask(
         for broker, answer in answers.items():
             # A silent broker uses up the others' time: who answered is asked once more.
             if not answer.agrees and not (last and answer.error):
-                answers[broker] = _ask_one(cluster, answer, targets, stored, written)
+                answers[broker] = _query_broker(cluster, answer, targets, stored, written)
         remaining = max(until - monotonic(), 0.0)
         progress.asked(tuple(answers.values()), remaining)
         if last or all(answer.agrees for answer in answers.values()) or is_overtaken():
@@ -83,7 +83,7 @@ def ask(
     return stored, tuple(answers.values())
 
 
-def _ask_one(
+def _query_broker(
     cluster: Cluster,
     last: BrokerAnswer,
     targets: Targets,
@@ -93,7 +93,7 @@ def _ask_one(
     asked = replace(last, asked=last.asked + 1)
     try:
         if written is not None and last.asked == 0:
-            _await(cluster, last.broker, targets, written)
+            _wait_for_write(cluster, last.broker, targets, written)
         stored[last.broker] = cluster.stored(last.broker)
     except WrongCluster:
         raise
@@ -105,7 +105,7 @@ def _ask_one(
     return replace(asked, behind=len(behind(targets, stored[last.broker])), error=None)
 
 
-def _await(cluster: Cluster, broker: int, targets: Targets, written: str) -> None:
+def _wait_for_write(cluster: Cluster, broker: int, targets: Targets, written: str) -> None:
     """Return when a broker holds what it shall of one entity, or does not soon."""
     until, entity = monotonic() + _SOON, Entity.parse(written)
     wanted = {row: value for row, value in targets.items() if row[0] == written}
@@ -113,7 +113,7 @@ def _await(cluster: Cluster, broker: int, targets: Targets, written: str) -> Non
         sleep(_SHORT_WAIT)
 
 
-def verdicts(targets: Targets, stored: Mapping[int, Stored]) -> Iterable[RowVerdict]:
+def find_wrong_rows(targets: Targets, stored: Mapping[int, Stored]) -> Iterable[RowVerdict]:
     """The rows that are not as they should be, and what the brokers that answered hold instead."""
     if not stored:
         for (entity, key), value in targets.items():

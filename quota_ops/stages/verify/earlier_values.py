@@ -11,7 +11,7 @@ FEW = 5
 """Rows that a message names."""
 
 
-def late_words(differences: Iterable[Difference]) -> str:
+def describe_late_writes(differences: Iterable[Difference]) -> str:
     """Name the rows that an earlier run seems to have written late; empty when there is none."""
     late = [row for row in differences if row.kind is Kind.LATE_WRITE]
     return f" Late writes of earlier runs: {_named(late)}." if late else ""

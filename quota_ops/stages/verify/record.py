@@ -14,7 +14,7 @@ Keys = AbstractSet[Key]
 """Rows by (entity, key)."""
 
 
-def read_back(folder: RunFolder, rows: Keys) -> Keys:
+def find_verified(folder: RunFolder, rows: Keys) -> Keys:
     """Those of a run's rows that a verify of it found as they should be since apply ended.
 
     Raises InvalidInput when verification.json is damaged.
@@ -25,16 +25,16 @@ def read_back(folder: RunFolder, rows: Keys) -> Keys:
         VERIFIED, lambda kept: (verification_from_json(kept), kept.get("applied"))
     )
     # Earlier versions kept no digest, and verified right after they applied.
-    if applied not in {None, applied_digest(folder)}:
+    if applied not in {None, compute_applied_digest(folder)}:
         return frozenset()
     return rows - {one.id for one in verdicts}
 
 
 @contextmanager
-def superseding(folder: RunFolder) -> Iterator[None]:
+def mark_superseded(folder: RunFolder) -> Iterator[None]:
     """Mark verification.json as an earlier verify's when the block fails without leaving another.
 
-    What it found is still known to `read_back`; no report takes it for what the last verify found.
+    `find_verified` still uses its verdicts; a report leaves them out.
     """
     before = _content(folder)
     try:
@@ -55,10 +55,10 @@ def _content(folder: RunFolder) -> bytes | None:
 def follow_applied(folder: RunFolder, before: str | None) -> None:
     """Let verification.json be about applied.json as it is now, where it was about `before`."""
     if folder.has(VERIFIED) and (kept := folder.read_json(VERIFIED)).get("applied") == before:
-        folder.write_json(VERIFIED, kept | {"applied": applied_digest(folder)})
+        folder.write_json(VERIFIED, kept | {"applied": compute_applied_digest(folder)})
 
 
-def applied_digest(folder: RunFolder) -> str | None:
+def compute_applied_digest(folder: RunFolder) -> str | None:
     """What tells one end of apply from another: a digest of applied.json; None without one."""
     place = folder.place / APPLIED
     return sha256(place.read()).hexdigest() if place.exists() else None
