@@ -1,4 +1,4 @@
-"""What unit tests share."""
+"""Fixtures shared by the unit tests."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.repositories import commit_all, git, write_cluster
 
 @pytest.fixture
 def ledger_folder(tmp_path: Path) -> Place:
-    """The folder of a cluster's ledger in a run store, empty."""
+    """Return the empty folder of a cluster's ledger in a run store."""
     folder = open_place(tmp_path / "ledger" / "id")
     folder.prepare()
     return folder
@@ -19,7 +19,7 @@ def ledger_folder(tmp_path: Path) -> Place:
 
 @pytest.fixture(params=["sha1", "sha256"])
 def repository(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """A repository with a cluster, and one commit."""
+    """Create a repository with one cluster and one commit."""
     root = tmp_path / "repository"
     write_cluster(root / "desired_state" / "demo")
     (root / ".gitignore").write_text("local*\n")
@@ -30,5 +30,5 @@ def repository(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def cluster_folder(repository: Path) -> Path:
-    """The cluster's folder."""
+    """Return the folder of the cluster."""
     return repository / "desired_state" / "demo"

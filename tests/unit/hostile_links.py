@@ -1,4 +1,4 @@
-"""Links that a commit can hold, each made in the checkout in which we stand."""
+"""Links that a commit can contain, each created in the current checkout."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ ABOVE = f"{LINK} Replace it with the folder; if no commit can change the link, n
 
 
 def write_cluster(folder: Path) -> Path:
-    """A cluster's folder with a file of one quota."""
+    """Write a cluster folder with one file of one quota."""
     folder.mkdir(parents=True)
     (folder / "cluster.yaml").write_text(CLUSTER_YAML)
     (folder / "team.yaml").write_text(QUOTAS)

@@ -1,11 +1,11 @@
-"""Reads a page as a browser does: which elements there are, and what they say."""
+"""Parse a page as a browser does: its elements and their text."""
 
 from collections import Counter
 from html.parser import HTMLParser
 
 
 class Page(HTMLParser):
-    """The elements of a page with the names of their attributes, and its texts by element."""
+    """The elements of a page with the names of their attributes, and the text of each element."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -26,10 +26,10 @@ class Page(HTMLParser):
         assert self._open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        """Keep what is said outside of style and script."""
+        """Keep the text outside style and script."""
         if data.strip() and self._open[-1] not in {"style", "script"}:
             self.texts.append((self._open[-1], " ".join(data.split())))
 
     def said(self, *tags: str) -> list[str]:
-        """What the named elements say, in order."""
+        """Return the texts of the named elements, in order."""
         return [text for tag, text in self.texts if tag in tags]

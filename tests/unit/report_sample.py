@@ -1,4 +1,4 @@
-"""Reports that the tests of every output share: one that shows everything, and one hostile."""
+"""Reports shared by the tests of every format: a complete one, and one with hostile names."""
 
 from dataclasses import replace
 from typing import Any
@@ -27,7 +27,7 @@ def difference(
     after: float | None,
     **more: Any,
 ) -> Difference:
-    """A difference of the sample cluster; what is not given is unknown."""
+    """Return a difference of the sample cluster; whatever is not given is unknown."""
     nothing_known = (None,) * len(Difference._fields[7:])
     where = (CLUSTER_ID, Entity.of(names).text, key, *judged)
     return Difference(*where, before, after, *nothing_known)._replace(**more)
@@ -75,7 +75,7 @@ DEFAULT_TOUCHED = GuardFinding(
 
 
 def stages(**ends: StageStatus | str) -> tuple[StageResult, ...]:
-    """All eight stages done in half a second, but for those named with another end."""
+    """Return all eight stages, done in half a second, except those given with another end."""
     return tuple(
         StageResult(stage, StageStatus(ends.get(stage, StageStatus.DONE)), 0.031)
         for stage in STAGES
@@ -83,7 +83,7 @@ def stages(**ends: StageStatus | str) -> tuple[StageResult, ...]:
 
 
 def answered(status: Status, *rows: Difference, **more: Any) -> tuple[Outcome, ...]:
-    """One outcome for each row."""
+    """Return one outcome for each row."""
     return tuple(Outcome(1, row.entity, (row.key,), status, **more) for row in rows)
 
 
@@ -187,7 +187,7 @@ REFUSED = replace(
 
 
 def many_changes(rows: int) -> Report:
-    """A run that changed so many rows."""
+    """Return a run that changed that many rows."""
     changes = tuple(ALICE_RAISED._replace(entity=f"user=user-{at}") for at in range(rows))
     return replace(
         APPLIED,

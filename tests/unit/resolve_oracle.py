@@ -11,7 +11,7 @@ DEFAULT, ABSENT = "<default>", "<absent>"
 
 
 def tags(stored: Stored, user: str, client: str) -> tuple[str, str]:
-    """The user and client id by which a broker counts."""
+    """Return the user and client id by which a broker meters a client."""
     shapes = {(one is not ABSENT, other is not ABSENT) for one, other in stored}
     if shapes <= {(False, True)}:
         return "", client
@@ -31,7 +31,7 @@ def tags(stored: Stored, user: str, client: str) -> tuple[str, str]:
 
 
 def limit(stored: Stored, tagged: tuple[str, str]) -> float | None:
-    """The limit of whoever is counted by these tags."""
+    """Return the limit of the clients metered by these tags."""
     user, client = tagged
     places: tuple[tuple[str, str], ...] = ()
     if user and client:

@@ -1,4 +1,4 @@
-"""What an earlier attempt left, and cannot be moved."""
+"""Files of an earlier attempt that cannot be moved."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ from quota_ops.store.run_store import open_place
 
 
 def no_listing(path: str) -> NoReturn:
-    """What root never meets: a folder that may not be listed."""
+    """Simulate a folder that may not be listed, which root can always list."""
     raise PermissionError(13, os.strerror(13), path)
 
 
@@ -28,7 +28,7 @@ def no_listing(path: str) -> NoReturn:
 def test_what_cannot_be_set_aside(
     trouble: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is said, and stays where it is: no attempt begins upon another's outcomes."""
+    """They are named and stay in place: no attempt starts on top of the outcomes of another."""
     (tmp_path / DIFFERENCES.file).touch()
     if trouble == "a file":
         (tmp_path / "attempt-0001").touch()

@@ -1,4 +1,4 @@
-"""The marks of runs that write, and what is known of a run by them."""
+"""The marks of runs that write, and what they show about a run."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,7 +15,7 @@ JUST_NOW = (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
 
 @pytest.fixture(name="run")
 def _run(tmp_path: Path) -> Place:
-    """A run that was at work."""
+    """Create a run that was writing."""
     run = RunStore(open_place(tmp_path)).new_run("demo", "one")
     with at_work(run):
         assert life(run) is Life.AT_WORK
@@ -38,7 +38,7 @@ def _run(tmp_path: Path) -> Place:
     ids=["long ago", "just now", "empty", "half", "deep", "no fields", "no time", "no mark"],
 )
 def test_a_run_is_given_up(content: str | None, run: Place, *, overdue: bool) -> None:
-    """After an hour, and at once when a power cut took its mark; not when its end is recorded."""
+    """A run counts as dead after an hour or a power cut; not if its end is recorded."""
     mark = run.parent.parent.parent / "at_work" / "demo" / "one"
     mark.delete() if content is None else mark.replace(content.encode())
 

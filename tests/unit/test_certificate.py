@@ -19,7 +19,7 @@ CN, OU, O, C = (  # noqa: E741 - the field's own names
 
 
 def pem(*attributes: tuple[x509.ObjectIdentifier, str]) -> str:
-    """A certificate with this subject, in the order in which it is encoded."""
+    """Return a certificate with this subject, in the order in which it is encoded."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     name = x509.Name([x509.NameAttribute(kind, value) for kind, value in attributes])
     made = (
@@ -48,17 +48,17 @@ def pem(*attributes: tuple[x509.ObjectIdentifier, str]) -> str:
     ],
 )
 def test_subjects(attributes: list[tuple[x509.ObjectIdentifier, str]], subject: str | None) -> None:
-    """Java writes the last attribute first; of one without a keyword nothing is claimed."""
+    """Java writes the last attribute first; an unknown attribute gives no principal."""
     assert read_subject(pem(*attributes)) == subject
 
 
 def test_what_is_no_certificate() -> None:
-    """Then the principal names the setting, as one that cannot be known from here."""
+    """The principal then names the setting, as a value that cannot be known from here."""
     assert read_subject("nonsense") is None
 
 
 def test_the_principal_can_be_copied() -> None:
-    """It is the text that an ACL and `protect` take."""
+    """The principal is the text that an ACL and `protect` accept."""
     properties = {
         "bootstrap.servers": "127.0.0.1:1",
         "security.protocol": "ssl",

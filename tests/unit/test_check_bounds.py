@@ -1,4 +1,4 @@
-"""What a commit holds may be without end; what check does with it is not."""
+"""A commit can be arbitrarily large; what check does with it is bounded."""
 
 import os
 import resource
@@ -31,19 +31,19 @@ def _folder(tmp_path: Path) -> Path:
 
 
 def refused(folder: Path) -> InvalidDesiredState:
-    """The error that a cluster's files give."""
+    """Return the error for a cluster's files."""
     with pytest.raises(InvalidDesiredState) as caught:
         read_cluster(folder)
     return caught.value
 
 
 def says(folder: Path) -> list[str]:
-    """Its lines, without the path to the folder."""
+    """Return the lines of the error, without the path to the folder."""
     return [line.replace(f"{folder}/", "") for line in str(refused(folder)).splitlines()]
 
 
 def test_the_problems_of_a_file_are_listed_up_to_a_hundred(folder: Path) -> None:
-    """The others are counted, on the screen and in the JSON."""
+    """A hundred problems of a file are listed and the others counted, on screen and in JSON."""
     (folder / "a.yaml").write_text("{" + "a," * 5_000 + "}")
     (folder / "b.yaml").write_text("owner: b\nquotas: 1\n")
 
@@ -63,7 +63,7 @@ def test_the_problems_of_a_file_are_listed_up_to_a_hundred(folder: Path) -> None
 
 
 def test_the_problems_of_a_cluster_are_listed_up_to_a_thousand(folder: Path) -> None:
-    """Many files of many problems are bounded as one is."""
+    """Many files with many problems are bounded like one file."""
     for name in "abcdefghijklmn":
         (folder / f"{name}.yaml").write_text("{" + "a," * 200 + "}")
 
@@ -73,7 +73,7 @@ def test_the_problems_of_a_cluster_are_listed_up_to_a_thousand(folder: Path) -> 
 
 
 def test_every_file_with_a_problem_is_counted(folder: Path) -> None:
-    """Also those whose problems are not listed; all numbers are written alike."""
+    """Files whose problems are not listed are counted too, and all numbers have the same format."""
     for number in range(1_200):
         (folder / f"{number:04}.yaml").write_text("owner: a\nquotas: 1\nmore: 2\n")
 
@@ -86,7 +86,7 @@ def test_every_file_with_a_problem_is_counted(folder: Path) -> None:
 
 
 def test_a_megabyte_of_problems_takes_little_memory(folder: Path) -> None:
-    """Half a million problems in one file end in a short answer, in a process with little room."""
+    """Half a million problems in one file give a short error, in a process with little memory."""
     (folder / "a.yaml").write_text("{" + "a," * 500_000 + "}")
 
     ended = subprocess.run(
@@ -103,7 +103,7 @@ def test_a_megabyte_of_problems_takes_little_memory(folder: Path) -> None:
 
 
 def test_a_long_message_is_cut(folder: Path) -> None:
-    """A name of many characters is not repeated whole in each problem that names it."""
+    """A long name is not repeated in full by each problem that mentions it."""
     name = "x" * 30_000
     entry = f"- {{user: {name}, limits: {{request_percentage: 1}}}}\n"
     (folder / "a.yaml").write_text(f"owner: a\nquotas:\n{entry * 2}")
@@ -114,7 +114,7 @@ def test_a_long_message_is_cut(folder: Path) -> None:
 
 
 def test_values_are_counted_over_all_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file with which they are too many is named, and none is read after it."""
+    """The file that exceeds the limit is named, and no file after it is read."""
     monkeypatch.setattr(Room.__init__, "__defaults__", (30, 2**20))
     for name in "abcd":
         (folder / f"{name}.yaml").write_text(QUOTAS.replace("alice", name))
@@ -127,7 +127,7 @@ def test_values_are_counted_over_all_files(folder: Path, monkeypatch: pytest.Mon
 
 
 def test_text_is_counted_over_all_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Comments count as well: they are read too."""
+    """Comments count too, because they are read as well."""
     monkeypatch.setattr(Room.__init__, "__defaults__", (1_000, 2 * len(QUOTAS)))
     for name in "abcd":
         (folder / f"{name}.yaml").write_text(QUOTAS.replace("alice", f"user{name}"))
@@ -140,7 +140,7 @@ def test_text_is_counted_over_all_files(folder: Path, monkeypatch: pytest.Monkey
 
 
 def test_folders_are_nested_up_to_twenty_deep(folder: Path) -> None:
-    """A tree that is deeper than a path may be long is refused where it gets too deep."""
+    """A folder tree deeper than the longest possible path is rejected at the depth limit."""
     inner = os.open(folder, os.O_RDONLY)
     for _ in range(1_500):
         os.mkdir("d", dir_fd=inner)
@@ -158,7 +158,7 @@ def test_folders_are_nested_up_to_twenty_deep(folder: Path) -> None:
 
 
 def test_files_are_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder of more files than teams have is refused before any is read."""
+    """A folder with more files than any team needs is rejected before any file is read."""
     for name in "abcd":
         (folder / f"{name}.yaml").touch()
 
@@ -206,21 +206,21 @@ def test_files_are_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_is_longer_than_anybody_needs_is_refused(
     folder: Path, text: str, expected: str
 ) -> None:
-    """Texts that reports repeat, and numbers that no reader expects, are bounded at their place."""
+    """Texts that reports repeat, and numbers of absurd length, are rejected with their line."""
     (folder / "cluster.yaml").write_text(f"{CLUSTER_YAML}{text}\n")
 
     assert says(folder) == [expected]
 
 
 def test_an_owner_is_bounded_because_each_row_repeats_it(folder: Path) -> None:
-    """A megabyte of an owner would be a megabyte in each row of a plan."""
+    """An owner of one megabyte would cost a megabyte in each row of a plan."""
     (folder / "a.yaml").write_text(QUOTAS.replace("payments", "x" * 2**20))
 
     assert says(folder) == ["a.yaml:1:8  owner has 1,048,576 characters. Write at most 1,000."]
 
 
 def test_a_scope_of_many_entries_is_named_short(folder: Path) -> None:
-    """A problem for each quota names ten entries of the scope, not all of them."""
+    """A problem names ten entries of the scope for each quota, not all of them."""
     scope = "".join(f"- {{user: u{number}, client-id: any}}\n" for number in range(2_000))
     (folder / "cluster.yaml").write_text(f"{CLUSTER_YAML}scope:\n{scope}")
     (folder / "a.yaml").write_text(QUOTAS)

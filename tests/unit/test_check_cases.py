@@ -1,4 +1,4 @@
-"""check by cases: what files say, and every problem in them with its place and its remedy."""
+"""check by cases: files, and every problem in them with its place and its remedy."""
 
 import re
 from collections.abc import Callable
@@ -29,7 +29,7 @@ CLUSTER_YAML = f"cluster_id: {CLUSTER_ID}\nconnection: demo\n"
 
 
 def files_of(case: Any) -> dict[str, str]:
-    """The files of a case, with a cluster.yaml unless the case says that there is none."""
+    """Return the files of a case, with a cluster.yaml unless the case excludes it."""
     files = {"cluster.yaml": CLUSTER_YAML} | case["files"]
     return {name: text for name, text in files.items() if text is not None}
 
@@ -42,7 +42,7 @@ def _folder(tmp_path: Path) -> Path:
 
 
 def write(folder: Path, case: Any) -> None:
-    """Write the files of a case as they are, line ends included."""
+    """Write the files of a case unchanged, line endings included."""
     for name, text in files_of(case).items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ def write(folder: Path, case: Any) -> None:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """What check says of a folder, in the words of the cases."""
+    """Return the result of check on a folder, in the form that the cases use."""
     try:
         desired = read_cluster(folder)
     except InvalidDesiredState as error:
@@ -59,7 +59,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def describe(problem: Problem, folder: Path) -> Any:
-    """A problem as a text, or as what is underlined and the text."""
+    """Return a problem as text, or as the underlined part and the text."""
     text = f"{problem.place} {problem.message}"
     text = f"{text} {problem.remedy}" if problem.remedy else text
     text = text.replace(f"{folder}/", "")
@@ -82,7 +82,7 @@ def test_a_folder_gives_its_rows_or_every_problem(case: Any, folder: Path) -> No
 def test_the_pure_loader_reads_the_same(
     case: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without libyaml the same rows are read and the same files are refused."""
+    """Without libyaml the same rows are read and the same files are rejected."""
     write(folder, case)
     expected = read(folder)
     monkeypatch.setattr(nodes, "LOADER", nodes.flat(yaml.BaseLoader))
@@ -104,9 +104,9 @@ def _file_and_line(described: Any) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_schemas_agree_with_check(case: Any, folder: Path) -> None:
-    """A schema refuses a file in each case that check refuses, but for what it cannot see.
+    """A schema rejects each file that check rejects, except in cases that it cannot express.
 
-    Those cases say `schema: blind`; a file that is not even YAML counts as refused.
+    Those cases have `schema: blind`; a file that is not valid YAML counts as rejected.
     """
     write(folder, case)
     valid = True
@@ -133,7 +133,7 @@ CORE_SCHEMA: tuple[tuple[str, Callable[[str], Any]], ...] = (
 
 
 def as_an_editor_reads(node: yaml.Node) -> Any:
-    """A node as the value that a JSON Schema is shown."""
+    """Convert a node to the value that a JSON Schema validator receives."""
     if isinstance(node, yaml.MappingNode):
         return {str(name.value): as_an_editor_reads(value) for name, value in node.value}
     if isinstance(node, yaml.SequenceNode):

@@ -1,4 +1,4 @@
-"""The clusters of a desired state: which folders they are, and that no two are one cluster."""
+"""Which folders of a desired state are clusters, and that no two are one cluster."""
 
 import errno
 from pathlib import Path
@@ -16,7 +16,7 @@ CLUSTER_YAML = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
 
 
 def new_cluster(desired_state: Path, name: str, text: str = CLUSTER_YAML) -> Path:
-    """A cluster's folder with a cluster.yaml."""
+    """Create a cluster folder with a cluster.yaml."""
     folder = desired_state / name
     folder.mkdir()
     (folder / "cluster.yaml").write_text(text)
@@ -24,7 +24,7 @@ def new_cluster(desired_state: Path, name: str, text: str = CLUSTER_YAML) -> Pat
 
 
 def test_a_cluster_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:
-    """Asking for an unknown cluster names its neighbours."""
+    """The error for an unknown cluster lists the existing clusters."""
     new_cluster(tmp_path, "demo")
     new_cluster(tmp_path, "prod")
 
@@ -40,7 +40,7 @@ def test_a_cluster_that_is_not_there_is_answered_with_those_that_are(tmp_path: P
 
 
 def test_clusters_are_the_folders_with_yaml(tmp_path: Path) -> None:
-    """Clusters come in order of their names; a broken one is still found, other folders are not."""
+    """Clusters are listed by name; a broken one is listed too, other folders are not."""
     new_cluster(tmp_path, "prod", "cluster_id: prod\nconnection: prod\n")
     new_cluster(tmp_path, "broken", "cluster_id: [\n")
     new_cluster(tmp_path, "demo")
@@ -67,7 +67,7 @@ def test_clusters_are_the_folders_with_yaml(tmp_path: Path) -> None:
 def test_a_link_in_place_of_a_cluster_is_one_problem(
     tmp_path: Path, named: tuple[str, ...], target: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What a link hides may be quotas, so it is no absent cluster; nothing behind it is read."""
+    """A link may hide quotas, so it is not an absent cluster; its target is not read."""
     (new_cluster(tmp_path, "demo") / "team.yaml").write_text("owner: yes")
     (tmp_path / "prod").symlink_to(tmp_path / target)
 
@@ -83,7 +83,7 @@ def test_a_link_in_place_of_a_cluster_is_one_problem(
 
 
 def test_yaml_beside_the_clusters_is_refused(tmp_path: Path) -> None:
-    """A quotas file in no cluster's folder would be read by nobody; what is hidden may stand."""
+    """No command would read a quotas file outside the cluster folders; hidden files are allowed."""
     new_cluster(tmp_path, "demo")
     for name in ("payments.yaml", ".yamllint.yaml", "README.md"):
         (tmp_path / name).touch()
@@ -101,7 +101,7 @@ def test_yaml_beside_the_clusters_is_refused(tmp_path: Path) -> None:
 def test_what_is_wrong_beside_the_clusters_hides_no_other_problem(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The check of all clusters says what is wrong in each, and then of the YAML beside them."""
+    """The check of all clusters lists the problems of each, then YAML outside their folders."""
     new_cluster(tmp_path, "demo", "cluster_id: [\n")
     (tmp_path / "payments.yaml").touch()
 
@@ -113,7 +113,7 @@ def test_what_is_wrong_beside_the_clusters_hides_no_other_problem(
 
 
 def test_yaml_without_any_cluster_is_refused(tmp_path: Path) -> None:
-    """That quotas stand in no cluster's folder says more than that there is no cluster."""
+    """The error names the misplaced quotas, not just the absence of clusters."""
     (tmp_path / "payments.yaml").touch()
 
     with pytest.raises(InvalidDesiredState):
@@ -137,7 +137,7 @@ def test_two_folders_of_one_cluster_are_refused(tmp_path: Path) -> None:
 def test_beside_a_cluster_that_is_named_only_other_clusters_are_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A cluster may stand beside what cannot be walked, such as /proc; its twin is still found."""
+    """A cluster beside a folder that cannot be walked, such as /proc, still finds its twin."""
     new_cluster(tmp_path, "demo")
     (tmp_path / "proc" / "deep").mkdir(parents=True)
     looked_at: list[str] = []
@@ -162,7 +162,7 @@ def test_beside_a_cluster_that_is_named_only_other_clusters_are_looked_at(
 
 
 def test_two_folders_of_one_dag_are_refused(tmp_path: Path) -> None:
-    """Airflow would have one DAG for both, so that one of them would never be applied."""
+    """Airflow would have one DAG for both, so one of them would never be applied."""
     new_cluster(tmp_path, "a b", "cluster_id: one\nconnection: one\n")
     new_cluster(tmp_path, "a_b", "cluster_id: [\n")
     new_cluster(tmp_path, "a-b", "cluster_id: three\nconnection: three\n")
@@ -188,7 +188,7 @@ def test_a_desired_state_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 
 def test_files_that_could_not_be_read_are_counted_too(tmp_path: Path) -> None:
-    """Of a file that is refused by its name, two problems are never in two of one file."""
+    """A file rejected for its name counts once, even with two problems."""
     folder = new_cluster(tmp_path, "demo", "cluster_id: 7\n")
     for name in ("payments.yml", "search.yaml"):
         (folder / name).write_text("owner: payments\nquotas: []\n")

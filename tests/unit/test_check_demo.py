@@ -1,4 +1,4 @@
-"""The living example: it shows the whole format, and its schemas are those of this version."""
+"""The demo's desired state shows the whole format, and its schemas are those of this version."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ DESIRED_STATE = Path(__file__).parents[2] / "desired_state"
 
 
 def test_the_demo_shows_all_shapes_and_keys() -> None:
-    """A reader of the demo meets each of the ten entity shapes and each of the five keys."""
+    """The demo contains each of the ten entity shapes and each of the five keys."""
     rows = read_cluster(DESIRED_STATE / "demo").rows
 
     shapes = {
@@ -26,7 +26,7 @@ def test_the_demo_shows_all_shapes_and_keys() -> None:
 
 
 def test_the_demo_is_the_only_cluster() -> None:
-    """The folder of the schemas is no cluster."""
+    """The folder of the schemas is not a cluster."""
     assert find_clusters(DESIRED_STATE) == (DESIRED_STATE / "demo",)
 
 
@@ -34,7 +34,7 @@ def test_the_demo_is_the_only_cluster() -> None:
     ("file", "schema"), [("quotas.json", quotas_schema()), ("cluster.json", cluster_schema())]
 )
 def test_the_schemas_beside_the_demo_are_current(file: str, schema: dict[str, Any]) -> None:
-    """The files that editors read are what the code makes; quota-ops schema writes them anew."""
+    """The schema files for editors equal the output of quota-ops schema."""
     text = (DESIRED_STATE / "schema" / file).read_text("utf-8")
 
     assert text == json.dumps(schema, indent=2, ensure_ascii=False) + "\n"

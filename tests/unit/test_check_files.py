@@ -1,4 +1,4 @@
-"""check on files that are no text, no YAML, or no business of a cluster's folder."""
+"""check on files that are not text, not YAML, or do not belong in a cluster folder."""
 
 import os
 import tempfile
@@ -22,7 +22,7 @@ def _folder(tmp_path: Path) -> Path:
 
 
 def new_cluster(desired_state: Path, name: str, text: str = CLUSTER_YAML) -> Path:
-    """A cluster's folder with a cluster.yaml."""
+    """Create a cluster folder with a cluster.yaml."""
     folder = desired_state / name
     folder.mkdir()
     (folder / "cluster.yaml").write_text(text)
@@ -30,14 +30,14 @@ def new_cluster(desired_state: Path, name: str, text: str = CLUSTER_YAML) -> Pat
 
 
 def problems_of(folder: Path) -> list[Problem]:
-    """The problems of a cluster, their files as names below its folder."""
+    """Return the problems of a cluster, with file names relative to its folder."""
     with pytest.raises(InvalidDesiredState) as caught:
         read_cluster(folder)
     return list(caught.value.problems)
 
 
 def says(folder: Path) -> list[str]:
-    """The problems of a cluster as text, without the path to its folder."""
+    """Return the problems of a cluster as text, without the path to its folder."""
     return [str(problem).replace(f"{folder}/", "") for problem in problems_of(folder)]
 
 
@@ -83,14 +83,14 @@ def says(folder: Path) -> list[str]:
     ],
 )
 def test_a_file_that_is_no_yaml_text_is_refused(folder: Path, data: bytes, expected: str) -> None:
-    """What is not UTF-8, not text or nested without end is a problem at its place."""
+    """A file that is not UTF-8, not text or nested too deeply is a problem with its place."""
     (folder / "a.yaml").write_bytes(data)
 
     assert [expected] == says(folder)
 
 
 def test_a_huge_file_is_refused_unread(folder: Path) -> None:
-    """A file beyond any desired state is not even read."""
+    """A file larger than any desired state is not read."""
     with (folder / "a.yaml").open("wb") as file:
         file.truncate(MAX_FILE_BYTES + 2**20)
 
@@ -99,7 +99,7 @@ def test_a_huge_file_is_refused_unread(folder: Path) -> None:
 
 
 def test_a_long_name_is_refused_and_shown_short(folder: Path) -> None:
-    """A name that the protocol cannot carry is refused; neither message nor excerpt grow."""
+    """A name too long for the protocol is rejected, and shown shortened."""
     (folder / "a.yaml").write_text(QUOTAS.replace("alice", "é" * 20_000))
 
     [problem] = problems_of(folder)
@@ -116,7 +116,7 @@ def test_a_long_name_is_refused_and_shown_short(folder: Path) -> None:
 
 
 def test_the_longest_name_is_read(folder: Path) -> None:
-    """A name of exactly as many bytes as the protocol carries is read."""
+    """A name of exactly the length that the protocol allows is read."""
     name = "é" * 16_383 + "x"
     (folder / "a.yaml").write_text(QUOTAS.replace("alice", name))
 
@@ -124,7 +124,7 @@ def test_the_longest_name_is_read(folder: Path) -> None:
 
 
 def test_a_place_far_to_the_right_has_no_excerpt(folder: Path) -> None:
-    """A problem in the middle of a file of one long line is placed without showing that line."""
+    """A problem in the middle of a very long line has a place but no excerpt."""
     (folder / "a.yaml").write_text(f'{{"owner": "{"x" * 200}", "quotas": 1}}')
 
     [problem] = problems_of(folder)
@@ -136,7 +136,7 @@ def test_a_place_far_to_the_right_has_no_excerpt(folder: Path) -> None:
     "name", ["quotas.txt", "payments.yaml.bak", ".DS_Store", "a.YAML", "LICENSE", ".gitlab"]
 )
 def test_any_other_file_is_an_error_that_names_it(folder: Path, name: str) -> None:
-    """A file that is neither YAML nor Markdown may be a misnamed team, so it is refused."""
+    """A file that is neither YAML nor Markdown may be a misnamed quotas file, so it is rejected."""
     (folder / name).touch()
 
     assert [
@@ -148,7 +148,7 @@ def test_any_other_file_is_an_error_that_names_it(folder: Path, name: str) -> No
 
 
 def test_markdown_and_files_of_git_are_left_alone(folder: Path) -> None:
-    """Markdown, Git's own files and folder say nothing about quotas."""
+    """Markdown, and Git's own files and folder, contain no quotas."""
     (folder / "README.md").write_bytes(b"\xff")
     for name in (".gitattributes", ".gitignore", ".gitkeep"):
         (folder / name).touch()
@@ -159,7 +159,7 @@ def test_markdown_and_files_of_git_are_left_alone(folder: Path) -> None:
 
 
 def test_links_are_refused(folder: Path, tmp_path: Path) -> None:
-    """A link is refused, whether it leads to a file, to a folder or nowhere."""
+    """A link is rejected, whether it leads to a file, to a folder or nowhere."""
     (tmp_path / "elsewhere.yaml").write_text(QUOTAS)
     (folder / "file.yaml").symlink_to(tmp_path / "elsewhere.yaml")
     (folder / "folder").symlink_to(tmp_path)
@@ -173,7 +173,7 @@ def test_links_are_refused(folder: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_no_plain_file_is_refused(folder: Path) -> None:
-    """A pipe is refused before anything waits for its other end."""
+    """A pipe is rejected before any read can block on it."""
     (folder / "cluster.yaml").unlink()
     os.mkfifo(folder / "cluster.yaml")
     os.mkfifo(folder / "pipe.yaml")
@@ -189,14 +189,14 @@ def test_what_is_no_plain_file_is_refused(folder: Path) -> None:
     ids=["not UTF-8", "a terminal escape"],
 )
 def test_a_file_name_that_cannot_be_shown_is_refused(folder: Path, name: bytes, shown: str) -> None:
-    """A file whose name is no printable text is named harmlessly and refused."""
+    """A file with an unprintable name is rejected, and shown with the name escaped."""
     (folder / os.fsdecode(name)).write_text(QUOTAS)
     expected = f"{shown}:1:1  The file's name holds what cannot be shown. Rename it."
     assert [expected] == says(folder)
 
 
 def test_a_folder_in_place_of_cluster_yaml_is_refused(folder: Path) -> None:
-    """What cannot be opened as a file is a problem that says why."""
+    """A cluster.yaml that cannot be opened as a file is a problem with the reason."""
     (folder / "cluster.yaml").unlink()
     (folder / "cluster.yaml").mkdir()
     assert says(folder) == ["cluster.yaml:1:1  The file cannot be read: Is a directory."]
@@ -204,7 +204,7 @@ def test_a_folder_in_place_of_cluster_yaml_is_refused(folder: Path) -> None:
 
 @pytest.fixture(name="unprivileged")
 def _unprivileged() -> Iterator[Path]:
-    """An open folder, and a process that may not read everything, even where tests run as root."""
+    """Create a folder, and drop the privileges to read it, even where tests run as root."""
     with tempfile.TemporaryDirectory() as root:
         Path(root).chmod(0o755)
         is_root = os.geteuid() == 0
@@ -214,7 +214,7 @@ def _unprivileged() -> Iterator[Path]:
 
 
 def test_a_folder_and_a_file_that_may_not_be_read_stop_the_cluster(unprivileged: Path) -> None:
-    """Unreadable quotas are problems, so that they cannot read as removed."""
+    """Unreadable quotas are problems, so that they never look removed."""
     folder = new_cluster(unprivileged, "demo")
     (folder / "secret").mkdir()
     (folder / "secret").chmod(0)
@@ -230,7 +230,7 @@ def test_a_folder_and_a_file_that_may_not_be_read_stop_the_cluster(unprivileged:
 
 
 def test_what_was_read_is_counted_beside_the_problems(folder: Path) -> None:
-    """The error carries how many files and quotas were read, for the sentence at the end."""
+    """The error carries the number of files and quotas read, for the last sentence."""
     (folder / "a.yaml").write_text(QUOTAS)
     (folder / "b.yaml").write_text(QUOTAS)
     with pytest.raises(InvalidDesiredState) as caught:

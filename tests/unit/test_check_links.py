@@ -1,4 +1,4 @@
-"""A commit cannot lead check out of its checkout: no link is followed, and nothing else read."""
+"""A commit cannot make check read outside its checkout: no link is followed."""
 
 import os
 import socket
@@ -18,7 +18,7 @@ SECRET = "correct-horse-battery-staple"
 
 @pytest.fixture(name="machine", autouse=True)
 def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout with one cluster, in which we stand, and a folder of secrets beside it."""
+    """Enter a checkout with one cluster, with a folder of secrets beside it."""
     secrets = tmp_path / "secrets"
     secrets.mkdir()
     for name in ("cluster.yaml", "password.yaml"):
@@ -31,7 +31,7 @@ def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def check(*arguments: str) -> Result:
-    """What check of some arguments says."""
+    """Return the output of check with these arguments."""
     return CliRunner().invoke(main, ["check", *arguments])
 
 
@@ -40,7 +40,7 @@ def check(*arguments: str) -> Result:
 def test_a_link_is_named_and_nothing_behind_it_is_read(
     make: Callable[[Path], str], arguments: tuple[str, ...], machine: Path
 ) -> None:
-    """Wherever below the top of the checkout a link is, check ends with 2 and shows no excerpt."""
+    """For a link anywhere in the checkout, check exits with 2 and shows no excerpt."""
     said = make(machine)
 
     ended = check(*arguments)
@@ -59,7 +59,7 @@ def test_a_link_is_named_and_nothing_behind_it_is_read(
 def test_no_command_reads_what_a_link_leads_to(
     command: str, make: Callable[[Path], str], machine: Path
 ) -> None:
-    """Every command that names a cluster refuses what check refuses of cluster.yaml and above."""
+    """Every command that names a cluster rejects the same links in cluster.yaml and above."""
     make(machine)
 
     ended = CliRunner().invoke(
@@ -73,7 +73,7 @@ def test_no_command_reads_what_a_link_leads_to(
 def test_what_becomes_a_link_while_it_is_read_is_refused(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file or folder that is exchanged after it was listed is not followed either."""
+    """A file or folder that is replaced after it was listed is not followed either."""
     team = Path("desired_state/demo/team")
     team.mkdir()
     (team / "password.yaml").write_text(QUOTAS.replace("alice", "bob"))
@@ -100,7 +100,7 @@ def test_what_becomes_a_link_while_it_is_read_is_refused(
 
 
 def test_pipes_sockets_and_devices_are_refused_at_once() -> None:
-    """Nothing waits for the other end of a pipe, and a socket is no file."""
+    """No read blocks on a pipe, and a socket is not a file."""
     folder = Path("desired_state/demo")
     os.mkfifo(folder / "pipe.yaml")
     with socket.socket(socket.AF_UNIX) as listening:
@@ -118,7 +118,7 @@ def test_pipes_sockets_and_devices_are_refused_at_once() -> None:
 
 
 def test_links_above_the_checkout_are_followed(machine: Path) -> None:
-    """No commit can make a link above the top of its checkout."""
+    """No commit can create a link above the top of its checkout."""
     (machine / "work").symlink_to(machine)
 
     ended = check("--desired-state", str(machine / "work/checkout/desired_state"))
@@ -128,7 +128,7 @@ def test_links_above_the_checkout_are_followed(machine: Path) -> None:
 
 @pytest.mark.parametrize("at_top", [True, False])
 def test_the_link_of_git_sync_is_followed(machine: Path, *, at_top: bool) -> None:
-    """Its root is a repository too, in which a link leads to the newest linked worktree."""
+    """git-sync's root is a repository too, in which a link leads to the newest linked worktree."""
     root = machine / "git"
     write_cluster(root / "demo" if at_top else root / "desired_state/demo")
     git = ("git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@example.com")
@@ -151,7 +151,7 @@ def test_the_link_of_git_sync_is_followed(machine: Path, *, at_top: bool) -> Non
 
 
 def test_without_git_no_link_is_followed_from_the_desired_state_down(machine: Path) -> None:
-    """An archive does not say where a commit's own paths begin: a folder above may be a link."""
+    """An archive does not show where a commit's own paths begin: a folder above may be a link."""
     Path(".git").rmdir()
     (machine / "work").symlink_to(machine / "checkout")
     (machine / "state").symlink_to(machine / "checkout/desired_state")
@@ -164,7 +164,7 @@ def test_without_git_no_link_is_followed_from_the_desired_state_down(machine: Pa
 
 
 def test_without_git_the_current_folder_is_the_top(machine: Path) -> None:
-    """In an image, no link below its working directory is followed, unless to a checkout."""
+    """In an image, no link below its working directory is followed, except to a checkout."""
     Path("teams").symlink_to(machine / "checkout")
     followed = check("--desired-state", "teams/desired_state")
     assert followed.output.startswith(f"teams:1:1  {ABOVE}")
@@ -196,7 +196,7 @@ def test_a_folder_that_may_be_passed_but_not_listed_is_no_obstacle(machine: Path
 
 
 def test_the_folder_that_a_link_leads_to_may_be_named(machine: Path) -> None:
-    """A person's own link needs no more than another name."""
+    """A user's own link works after its target is named instead."""
     current = machine / "checkout/current"
     current.symlink_to("desired_state")
 
@@ -209,7 +209,7 @@ def test_the_folder_that_a_link_leads_to_may_be_named(machine: Path) -> None:
 
 @pytest.mark.parametrize("place", ["desired_state/main", "desired_state", "dags", "README.md"])
 def test_init_writes_through_no_link(machine: Path, place: str) -> None:
-    """A repository that somebody else made cannot lead what init writes to another place."""
+    """A repository from somebody else cannot redirect what init writes."""
     target = machine / "target"
     if place == "desired_state":
         Path("desired_state").rename("elsewhere")

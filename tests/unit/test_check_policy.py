@@ -21,7 +21,7 @@ from quota_ops.model.policy import (
 
 
 def policy_of(folder: Path, text: str) -> Policy:
-    """The policy that a cluster.yaml of this text gives to a cluster named demo."""
+    """Parse a cluster.yaml into the policy of a cluster named demo."""
     cluster = folder / "demo"
     cluster.mkdir(exist_ok=True)
     (cluster / "cluster.yaml").write_text(text)
@@ -29,7 +29,7 @@ def policy_of(folder: Path, text: str) -> Policy:
 
 
 def test_the_least_that_a_cluster_yaml_says(tmp_path: Path) -> None:
-    """Whatever is not said is the policy's own default."""
+    """Every field that is absent has the policy's default."""
     found = policy_of(tmp_path, "cluster_id: abc\nconnection: demo\n")
 
     assert Policy(cluster="demo", cluster_id="abc", connection="demo") == found
@@ -94,14 +94,14 @@ memory: {late_writes: 2d, cleared: 1d12h}
 
 @pytest.mark.parametrize("schedule", ["@daily", "*/30 * * * *", "0 0 1 1 0", "15,45 9-17 * * 1-5"])
 def test_schedules_that_airflow_takes(tmp_path: Path, schedule: str) -> None:
-    """Presets and five fields are taken as they are written."""
+    """Presets and cron expressions of five fields are kept as written."""
     found = policy_of(tmp_path, f'cluster_id: a\nconnection: b\nschedule: "{schedule}"\n')
 
     assert schedule == found.schedule
 
 
 def test_a_policy_alone_says_only_its_own_problems(tmp_path: Path) -> None:
-    """read_policy raises for cluster.yaml and does not look at the teams' files."""
+    """read_policy raises the problems of cluster.yaml and does not read the quotas files."""
     with pytest.raises(InvalidDesiredState) as caught:
         policy_of(tmp_path, "connection: demo\n")
     (tmp_path / "demo" / "team.yaml").write_text("[")

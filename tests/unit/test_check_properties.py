@@ -1,4 +1,4 @@
-"""check for any input: names come back as they were written, and what it takes a schema takes."""
+"""check for any input: names survive unchanged, and a schema accepts whatever check accepts."""
 
 import re
 import tempfile
@@ -28,7 +28,7 @@ QUOTAS = Draft202012Validator(quotas_schema())
 
 
 def entities_of(text: str) -> list[str]:
-    """The entities that a quotas file asks for."""
+    """Return the entities that a quotas file declares."""
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root)
         (folder / "cluster.yaml").write_text("cluster_id: a\nconnection: b\n")
@@ -37,7 +37,7 @@ def entities_of(text: str) -> list[str]:
 
 
 def quoted(name: str | None) -> str:
-    """A name in double quotes with every escape that YAML has, or the default."""
+    """Return a name in double quotes with all YAML escapes, or the default."""
     if name is None:
         return "{default: true}"
     return yaml.safe_dump(name, default_style='"', width=10_000).strip()
@@ -45,7 +45,7 @@ def quoted(name: str | None) -> str:
 
 @given(st.lists(ENTITIES, unique=True, max_size=5))
 def test_any_name_in_quotes_is_read_as_it_is(entities: list[Entity]) -> None:
-    """Entities of any names, written in quotes, are read as the same entities."""
+    """Entities of any name, written in quotes, are read as the same entities."""
     text = "owner: a\nquotas:\n"
     for entity in entities:
         fields = "".join(f"{kind}: {quoted(name)}, " for kind, name in entity.parts)
@@ -62,7 +62,7 @@ PIECES = st.sampled_from(
 
 @given(st.lists(st.tuples(st.integers(0, len(DEMO)), st.integers(0, 40), PIECES), max_size=5))
 def test_any_edit_gives_rows_or_problems_inside_the_file(edits: list[tuple[int, int, str]]) -> None:
-    """However a file is broken, check says so, at places that an editor can go to."""
+    """However a file is broken, check lists problems at places that an editor can open."""
     text = DEMO
     for start, length, piece in edits:
         text = text[:start] + piece + text[start + length :]
@@ -76,7 +76,7 @@ def test_any_edit_gives_rows_or_problems_inside_the_file(edits: list[tuple[int, 
 
 @given(st.text("0123456789_:.-+eExXobnyNaOf~=< tTulrsI", min_size=1, max_size=12))
 def test_what_a_yaml_reader_resolves_must_be_quoted(text: str) -> None:
-    """A plain scalar that PyYAML itself resolves to something else is never taken for text."""
+    """A plain scalar that PyYAML resolves to another type is never read as text."""
     resolver = yaml.SafeLoader("")
     tag = resolver.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
     if tag != resolver.DEFAULT_SCALAR_TAG:
@@ -101,7 +101,7 @@ def test_a_schema_takes_every_limit_that_check_takes(key: str, text: str) -> Non
 
 
 def test_half_a_character_is_refused_without_libyaml(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lone surrogate, which only the pure loader lets through, is no name."""
+    """A lone surrogate, which only the pure loader accepts, is not a valid name."""
     monkeypatch.setattr(nodes, "LOADER", nodes.flat(yaml.BaseLoader))
 
     with pytest.raises(InvalidDesiredState, match="user holds half of a character"):
@@ -109,7 +109,7 @@ def test_half_a_character_is_refused_without_libyaml(monkeypatch: pytest.MonkeyP
 
 
 def test_deep_nesting_is_refused_without_libyaml(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pure loader, too, stops before Python's recursion does."""
+    """The pure loader, too, stops before Python's recursion limit."""
     monkeypatch.setattr(nodes, "LOADER", nodes.flat(yaml.BaseLoader))
 
     with pytest.raises(InvalidDesiredState, match="More than 20 levels are nested here"):

@@ -1,4 +1,4 @@
-"""Of which commit a cluster's files are that were read, in real Git repositories."""
+"""The commit of a cluster's files, in real Git repositories."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ COMPARED = CommitSource.COMPARED
 def test_what_is_read_is_in_the_commit(
     cluster_folder: Path, repository: Path, changed: str | None, notes: str | None
 ) -> None:
-    """What changed outside of the folder, or is Markdown, is none of a cluster's quotas."""
+    """Changes outside the folder, and changes of Markdown, do not affect a cluster's quotas."""
     if notes is None:
         (cluster_folder / "notes.md").unlink()
     else:
@@ -44,7 +44,7 @@ def test_what_is_read_is_in_the_commit(
 def test_no_commit_has_a_file_that_is_changed_untracked_or_ignored(
     cluster_folder: Path, repository: Path, name: str, hidden: str | None
 ) -> None:
-    """It is named, also where Git was told not to look at it."""
+    """Such a file is named, even where Git was configured to ignore its changes."""
     if hidden is not None and (cluster_folder / name).exists():
         git(repository, "update-index", hidden, str(cluster_folder / name))
     text = f"{CLUSTER}# another\n" if name == "cluster.yaml" else TEAM.format("other", 2)
@@ -54,7 +54,7 @@ def test_no_commit_has_a_file_that_is_changed_untracked_or_ignored(
 
 
 def test_what_is_staged_moved_or_deleted(cluster_folder: Path, repository: Path) -> None:
-    """A deletion is a change of its own; once it is committed, so is what is left."""
+    """A deletion is a change of its own; once it is committed, the rest is committed too."""
     (cluster_folder / "search.yaml").rename(cluster_folder / "moved.yaml")
     assert found(cluster_folder) == uncommitted(repository, "moved.yaml", "search.yaml")
     git(repository, "add", "--all")
@@ -66,7 +66,7 @@ def test_what_is_staged_moved_or_deleted(cluster_folder: Path, repository: Path)
 
 
 def test_the_index_is_not_written(cluster_folder: Path, repository: Path) -> None:
-    """To look at a checkout changes nothing in it."""
+    """Inspecting a checkout changes nothing in it."""
     index = (repository / ".git/index").read_bytes()
     (cluster_folder / "search.yaml").touch()
 
@@ -75,7 +75,7 @@ def test_the_index_is_not_written(cluster_folder: Path, repository: Path) -> Non
 
 
 def test_more_changes_than_anybody_reads(cluster_folder: Path) -> None:
-    """Git is asked about so many files, a process each, and about no more."""
+    """Git compares up to a fixed number of files, one process each, and no more."""
     for number in range(MOST_UNCOMMITTED + 5):
         (cluster_folder / f"team-{number}.yaml").write_text(TEAM.format(f"u{number}", 1))
 
@@ -89,7 +89,7 @@ def test_more_changes_than_anybody_reads(cluster_folder: Path) -> None:
 def test_what_git_writes_differently_into_a_checkout(
     cluster_folder: Path, repository: Path, attributes: str
 ) -> None:
-    """Line ends by attributes or core.autocrlf, and filters such as LFS, are no changes."""
+    """Line endings by attributes or core.autocrlf, and filters such as LFS, are not changes."""
     git(repository, "config", "filter.upper.clean", "sed 's/^# SEEN$/# seen/'")
     git(repository, "config", "filter.upper.smudge", "sed 's/^# seen$/# SEEN/'")
     git(repository, "config", "filter.upper.required", "true")
@@ -111,7 +111,7 @@ def test_what_git_writes_differently_into_a_checkout(
 
 
 def test_a_link_that_became_a_file(cluster_folder: Path, repository: Path) -> None:
-    """Its text is the link's target, as the commit has it; it is a file all the same."""
+    """Its content is the link's target, as in the commit, but it is a changed file."""
     target = TEAM.format("linked", 1)
     (cluster_folder / "linked.yaml").symlink_to(target)
     commit_all(repository)
@@ -122,7 +122,7 @@ def test_a_link_that_became_a_file(cluster_folder: Path, repository: Path) -> No
 
 
 def test_a_commit_that_is_given(cluster_folder: Path, repository: Path) -> None:
-    """It counts as compared where it is the one that is found, and as given anywhere else."""
+    """A given commit counts as compared if Git reports the same one; otherwise as given."""
     assert read_with_commit(cluster_folder, given=head(repository))[1] == Provenance(
         head(repository), COMPARED
     )
@@ -134,7 +134,7 @@ def test_a_commit_that_is_given(cluster_folder: Path, repository: Path) -> None:
 
 @pytest.mark.parametrize("in_git", [True, False])
 def test_there_is_no_commit(tmp_path: Path, *, in_git: bool) -> None:
-    """Before a repository's first commit all files are uncommitted; without one none is."""
+    """Before the first commit all files are uncommitted; without a repository none is."""
     cluster_folder = tmp_path / "desired_state" / "demo"
     write_cluster(cluster_folder)
     if in_git:
@@ -145,7 +145,7 @@ def test_there_is_no_commit(tmp_path: Path, *, in_git: bool) -> None:
 
 
 def test_what_is_read_and_what_is_compared_are_the_same(tmp_path: Path) -> None:
-    """By its name alone a file is read exactly where a commit that has it must have been read."""
+    """Files are read and compared by the same rule, judging by their names."""
     names = ["cluster.yaml", "a.yaml", "a.yml", "b/c.yaml", "d.md/e.yaml", ".gitignore"]
     names += ["b/.gitattributes", "f.md", "b/g.md", ".github/h.yaml", "b/.github/i.yaml"]
     for name in names:

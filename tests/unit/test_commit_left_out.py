@@ -1,4 +1,4 @@
-"""The commit of files where a checkout has not all of them, or has them in another way."""
+"""The commit of files in a checkout that omits some of them, or has them in another form."""
 
 import shutil
 from pathlib import Path
@@ -26,7 +26,7 @@ COMPARED = CommitSource.COMPARED
 def test_a_file_that_the_checkout_leaves_out(
     cluster_folder: Path, repository: Path, command: str
 ) -> None:
-    """It is no removal: nothing of the folder is read until it is there, whatever is passed."""
+    """It is not a removal: no file of the folder is read until all are there."""
     git(repository, *command.split())
     (cluster_folder / "teams" / "payments.yml").unlink(missing_ok=True)
 
@@ -38,7 +38,7 @@ def test_a_file_that_the_checkout_leaves_out(
 def test_check_finds_a_file_that_the_checkout_leaves_out(
     cluster_folder: Path, repository: Path
 ) -> None:
-    """As plan does; an uncommitted or deleted file is no problem, nor is a folder without Git."""
+    """Check rejects it as plan does; uncommitted files or a folder without Git are no problem."""
     (cluster_folder / "uncommitted.yaml").write_text(TEAM.format("new", 1))
     (cluster_folder / "search.yaml").unlink()
     call = ("check", "demo", "--desired-state", str(cluster_folder.parent))
@@ -65,7 +65,7 @@ def test_check_finds_a_file_that_the_checkout_leaves_out(
 def test_a_submodule(
     cluster_folder: Path, repository: Path, tmp_path: Path, *, checked_out: bool
 ) -> None:
-    """No commit of the repository has its files, so they are not read."""
+    """No commit of the repository contains its files, so they are not read."""
     inner = tmp_path / "inner"
     inner.mkdir()
     (inner / "inner.yaml").write_text(TEAM.format("inner", 1))
@@ -82,7 +82,7 @@ def test_a_submodule(
 
 
 def test_a_repository_in_a_cluster_s_folder(cluster_folder: Path, repository: Path) -> None:
-    """Its files are in no commit of the outer one, whatever the outer one's index says."""
+    """Its files are in no commit of the outer repository, whatever the outer index contains."""
     git(cluster_folder / "teams", "init", "--quiet")
 
     with pytest.raises(InvalidDesiredState, match=r"demo/teams.* repository of its own"):
@@ -92,7 +92,7 @@ def test_a_repository_in_a_cluster_s_folder(cluster_folder: Path, repository: Pa
 
 
 def test_a_folder_that_git_ignores(cluster_folder: Path, repository: Path) -> None:
-    """A whole folder that is not in Git is none of its commits."""
+    """An ignored folder is in none of its repository's commits."""
     write_cluster(cluster_folder.parent / "local")
 
     names = ("cluster.yaml", "search.yaml", "teams/payments.yml")
@@ -102,7 +102,7 @@ def test_a_folder_that_git_ignores(cluster_folder: Path, repository: Path) -> No
 def test_a_worktree_has_the_commit_of_its_own(
     cluster_folder: Path, repository: Path, tmp_path: Path
 ) -> None:
-    """A checkout beside a bare clone, as git-sync makes them."""
+    """Linked worktrees beside a bare clone, as git-sync creates them, have their own commit."""
     bare, tree = tmp_path / "local.git", tmp_path / "local"
     git(tmp_path, "clone", "--quiet", "--bare", str(repository), str(bare))
     git(bare, "worktree", "add", "--quiet", "--detach", str(tree))
@@ -115,7 +115,7 @@ def test_a_worktree_has_the_commit_of_its_own(
 def test_a_partial_clone_fetches_nothing(
     cluster_folder: Path, repository: Path, tmp_path: Path
 ) -> None:
-    """It has the names and ids of a commit without its files, which are not needed."""
+    """It has the file names and object ids of a commit without the files, which are not needed."""
     git(repository, "config", "uploadpack.allowFilter", "true")
     clone = tmp_path / "clone"
     url = f"file://{repository}"
@@ -134,7 +134,10 @@ def test_a_partial_clone_fetches_nothing(
 def test_a_bundle_without_git(
     cluster_folder: Path, repository: Path, tmp_path: Path, *, bare: bool
 ) -> None:
-    """Its files are compared with its bare repository; without one Airflow is quoted."""
+    """Its files are compared with its bare repository.
+
+    Without one Airflow's version is recorded.
+    """
     mine, version = head(repository), tmp_path / "versions" / head(repository)
     git(tmp_path, "clone", "--quiet", "--bare", str(repository), str(tmp_path / "bare"))
     shutil.copytree(repository, version, ignore=shutil.ignore_patterns(".git"))
@@ -160,7 +163,7 @@ def test_a_bundle_without_git(
 def test_a_bundle_that_has_its_own_git(
     cluster_folder: Path, repository: Path, tmp_path: Path
 ) -> None:
-    """What is checked out counts, not what Airflow states."""
+    """The checked-out commit counts, not the one that Airflow states."""
     stated = BundleVersion("f00", repository, tmp_path / "no-such-bare")
 
     assert read_with_commit(cluster_folder, bundle=stated)[1] == Provenance(

@@ -1,4 +1,4 @@
-"""Where Git does not tell the commit, is misled or at work: a wrong one is never recorded."""
+"""If Git fails, is misled or is busy, no wrong commit is ever recorded."""
 
 import os
 import stat
@@ -49,7 +49,7 @@ def refuse(why: str, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_git_does_not_tell(
     cluster_folder: Path, repository: Path, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who only looks is told why; who writes is stopped, unless a commit is given."""
+    """A command that only reads shows the reason; one that writes stops without a given commit."""
     refuse(why, repository, monkeypatch)
 
     only_looks = found(cluster_folder)
@@ -67,7 +67,7 @@ def test_git_does_not_tell(
 def test_a_checkout_while_files_are_read(
     cluster_folder: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Files of two commits are read again; what is read last is the commit that is recorded."""
+    """Files of two commits are read again; the last commit read is recorded."""
     first = head(repository)
     for name in ("search", "teams/payments"):
         path = next(cluster_folder.glob(f"{name}.*"))
@@ -97,7 +97,7 @@ def test_a_checkout_while_files_are_read(
 def test_a_checkout_that_does_not_end(
     cluster_folder: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While Git has its lock, files that differ are no person's changes, and are not used."""
+    """While Git holds its lock, files that differ are not a person's changes, and are not used."""
     (repository / ".git" / "index.lock").touch()
     assert found(cluster_folder).commit == head(repository), (
         "what is the commit's is so beside any Git"
@@ -112,7 +112,7 @@ def test_a_checkout_that_does_not_end(
 def test_what_the_environment_says_of_git_is_not_heard(
     cluster_folder: Path, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No variable of a hook or job names another repository's commit, and no replace ref does."""
+    """No environment variable and no replace ref redirects to another repository's commit."""
     other = tmp_path / "other"
     write_cluster(other / "desired_state" / "demo")
     git(other, "init", "--quiet")

@@ -1,4 +1,4 @@
-"""Connections: what a file says, where a name is looked up, and that secrets stay inside."""
+"""Connections: the content of a file, where a name is looked up, and that secrets stay inside."""
 
 import pickle
 import ssl
@@ -38,7 +38,7 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:
-    """Write files and the folders that they are in."""
+    """Write files and their folders."""
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(text.encode())
@@ -46,7 +46,7 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
 def test_what_a_file_says(case: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection file gives its resolved settings, or names the line and never a value."""
+    """A connection file gives its settings, or an error with the line and never a value."""
     write(tmp_path, case.get("files", {}))
     for name, value in case.get("env", {}).items():
         monkeypatch.setenv(name, value)
@@ -57,7 +57,7 @@ def test_what_a_file_says(case: Any, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def told(text: str, folder: Path) -> dict[str, Any]:
-    """What a person learns from a file: its settings or its error."""
+    """Return what a user learns about a file: its settings or its error."""
     try:
         found = Connection.parse(text, name="demo", source="demo.properties", folder=folder)
     except InvalidInput as error:
@@ -66,7 +66,7 @@ def told(text: str, folder: Path) -> dict[str, Any]:
 
 
 def test_no_secret_leaves_a_connection_unasked() -> None:
-    """Neither repr nor str shows a value, and it cannot be pickled by mistake."""
+    """Neither repr nor str shows a value, and a connection cannot be pickled."""
     connection = Connection.parse(LOGIN, name="demo", source="demo.properties")
     assert repr(connection) == "Connection(name='demo', source='demo.properties')"
     assert str(connection) == repr(connection)
@@ -78,7 +78,7 @@ def test_no_secret_leaves_a_connection_unasked() -> None:
 
 
 def test_only_references_are_remembered_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside a value stands where it came from, without what else was written around it."""
+    """The origin of each value is kept, without the text around the reference."""
     monkeypatch.setenv("REST", "rest")
     text = LOGIN.replace(SECRET, f"{SECRET}${{env:REST}}") + "client.id=plain$unfinished\n"
     connection = Connection.parse(text, name="demo", source="demo.properties")
@@ -90,7 +90,7 @@ def test_only_references_are_remembered_as_written(monkeypatch: pytest.MonkeyPat
 
 
 def test_each_client_gets_its_own_names() -> None:
-    """confluent-kafka takes the settings as they are, kafka-python its own names and types."""
+    """confluent-kafka gets the settings unchanged, kafka-python gets its own names and types."""
     connection = Connection.parse(LOGIN, name="demo", source="demo.properties")
     assert confluent_options(connection.properties) == {
         "bootstrap.servers": "kafka-1:9094",
@@ -122,7 +122,7 @@ def test_kafka_python_knows_its_names() -> None:
 
 
 def test_a_certificate_is_asked_for_and_its_host_checked() -> None:
-    """The host is not checked where that is turned off; who signed the certificate always is."""
+    """The host name check can be turned off; the check of the issuer cannot."""
     name = "ssl.endpoint.identification.algorithm"
     for settings, checked in (({}, True), ({name: "https"}, True), ({name: "none"}, False)):
         context = tls_context(settings)
@@ -130,7 +130,7 @@ def test_a_certificate_is_asked_for_and_its_host_checked() -> None:
 
 
 def test_the_principal_is_told_as_far_as_it_is_known(tmp_path: Path) -> None:
-    """A login is its user, no login is ANONYMOUS, a certificate is named by its file."""
+    """A login gives its user, no login gives ANONYMOUS, a certificate is named by its file."""
     write(tmp_path, {"a.crt": "", "a.key": ""})
 
     def principal(text: str) -> str:
@@ -147,7 +147,7 @@ def test_the_principal_is_told_as_far_as_it_is_known(tmp_path: Path) -> None:
 def test_a_name_is_looked_up_in_three_places(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file that is given counts before the variable, the variable before the folder."""
+    """An option wins over the variable, and the variable over the folder."""
     write(
         tmp_path,
         {
@@ -167,7 +167,7 @@ def test_a_name_is_looked_up_in_three_places(
 
 
 def test_a_source_is_told_as_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A place is the path that a person gave, and the line; what is not set is said to be so."""
+    """A place is the path as the user gave it, with the line; a missing setting is named."""
     write(tmp_path, {"demo.properties": "\nbootstrap.servers=kafka-1:9092"})
     monkeypatch.chdir(tmp_path)
     connection = find_connection("demo", file=Path("demo.properties"))
@@ -176,7 +176,7 @@ def test_a_source_is_told_as_it_was_given(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_missing_connection_names_the_places_and_an_example(tmp_path: Path) -> None:
-    """Who has no connection learns the three places and what to write, or what writes it."""
+    """A user without a connection sees the three places, what to write, and which command does."""
     with pytest.raises(InvalidInput, match=r"\n  Write that file, for example:\n"):
         find_connection("prod")
     with pytest.raises(InvalidInput) as error:
@@ -229,7 +229,7 @@ def test_a_name_cannot_lead_elsewhere(name: str) -> None:
 
 
 def test_settings_from_elsewhere_are_taken_as_they_are() -> None:
-    """A password from an Airflow connection keeps its spaces, and nothing in it is looked up."""
+    """A password from an Airflow connection keeps its spaces, and no reference in it is read."""
     connection = Connection.of(
         {
             "bootstrap.servers": "kafka-1:9094",
@@ -245,6 +245,6 @@ def test_settings_from_elsewhere_are_taken_as_they_are() -> None:
 
 
 def test_settings_from_elsewhere_are_held_to_the_same_rules() -> None:
-    """An unknown security setting connects nowhere, wherever it comes from."""
+    """An unknown security setting is rejected wherever it comes from."""
     with pytest.raises(InvalidInput, match=r"^elsewhere: ssl\.trust is a security setting"):
         Connection.of({"bootstrap.servers": "a:1", "ssl.trust": "x"}, name="d", source="elsewhere")

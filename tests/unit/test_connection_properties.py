@@ -1,4 +1,4 @@
-"""Whatever a connection file holds: a connection, or one error that names a place."""
+"""Any content of a connection file gives a connection, or one error that names a place."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ PRINTABLE = st.text(st.characters(min_codepoint=1, max_codepoint=255), max_size=
 
 @given(LINES)
 def test_a_file_is_a_connection_or_an_error(lines: list[str]) -> None:
-    """No text ends in anything but a connection or InvalidInput with the name of the file."""
+    """No text gives anything but a connection or InvalidInput with the name of the file."""
     text = "\n".join(["bootstrap.servers=a:1", *lines])
     try:
         parsed = Connection.parse(text, name="demo", source="demo.properties", folder=Path("/none"))
@@ -42,7 +42,7 @@ def test_a_file_is_a_connection_or_an_error(lines: list[str]) -> None:
 
 @given(PRINTABLE)
 def test_a_quoted_password_is_read_as_it_was_meant(password: str) -> None:
-    """Escaped for JAAS and then for a properties file, any text comes back."""
+    """Any text, escaped for JAAS and then for a properties file, is read back unchanged."""
     octal = "".join(f"\\{ord(char):03o}" for char in password)
     jaas = f'a.PlainLoginModule required password="{octal}";'
     escaped = jaas.replace("\\", "\\\\")
@@ -53,7 +53,7 @@ def test_a_quoted_password_is_read_as_it_was_meant(password: str) -> None:
 
 @given(st.lists(st.sampled_from(SERVERS) | st.text(max_size=3), max_size=6).map("".join))
 def test_an_address_that_is_taken_can_be_looked_up(server: str) -> None:
-    """Whatever stands there is refused with its line, or is a host and a port that exists."""
+    """An address is rejected with its line, or is a host and a valid port."""
     try:
         Connection.of({"bootstrap.servers": server}, name="demo", source="demo.properties")
     except InvalidInput as error:
@@ -67,6 +67,6 @@ def test_an_address_that_is_taken_can_be_looked_up(server: str) -> None:
 @given(st.from_regex(CONNECTION_NAME, fullmatch=True))
 @example("x" * 200)
 def test_a_name_that_check_takes_can_be_looked_for(name: str) -> None:
-    """It is the name of a file that is there or not, never what no file can be called."""
+    """Such a name is a file that exists or not, never an impossible file name."""
     with pytest.raises(InvalidInput, match=f"^there is no connection {re.escape(name)}. Looked at"):
         find_connection(name)

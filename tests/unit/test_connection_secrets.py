@@ -1,4 +1,4 @@
-"""What stands in a connection file in the place of a name, and may be a secret, stays hidden."""
+"""A value in the place of a name, which may be a secret, stays hidden."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from tests.unit.test_connection import SECRET, told
     ],
 )
 def test_a_secret_in_the_place_of_a_name_is_not_shown(lines: str, error: str) -> None:
-    """A value that was cut in two, or stands where the name of its place is meant, stays hidden."""
+    """A value that was cut in two, or written where a name is expected, stays hidden."""
     said = told(lines, Path())["error"]
     assert said.startswith(f"demo.properties:{error}")
     assert SECRET not in said
@@ -32,7 +32,7 @@ def test_a_secret_in_the_place_of_a_name_is_not_shown(lines: str, error: str) ->
 
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_a_run_stores_no_part_of_a_connection(form: str, tmp_path: Path) -> None:
-    """No screen and no file of the run store has a secret that stands in the place of a name."""
+    """No screen and no file of the run store contains a secret written in the place of a name."""
     write_cluster(tmp_path / "desired_state" / "demo")
     file, store = tmp_path / "demo.properties", tmp_path / "store"
     options = ["--connection", str(file), "--run-store", str(store), "--format", form]

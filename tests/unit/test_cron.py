@@ -1,4 +1,4 @@
-"""What check accepts as a schedule is one: croniter, by which Airflow reads it, is asked."""
+"""Every schedule that check accepts is valid for croniter, which Airflow uses."""
 
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ FIELD = st.from_regex(r"\*(/[0-9]{1,2})?|[0-9]{1,2}(-[0-9])?(,[0-7/*-]{1,3})?", 
 @example(["*/59", "23", "*", "*", "7-0"])
 @example(["0", "0", "31", "2", "*"])
 def test_what_is_accepted_comes(fields: list[str]) -> None:
-    """No text passes check for which there is no moment."""
+    """Every accepted schedule has a next time."""
     text = " ".join(fields)
     with suppress(Misread):
         read_schedule("schedule", yaml.ScalarNode("tag:yaml.org,2002:str", text))
@@ -28,5 +28,5 @@ def test_what_is_accepted_comes(fields: list[str]) -> None:
 @example(datetime(2026, 11, 22, 6, 18, 59, 379_032, UTC))
 @example(datetime(2026, 11, 22, 6, 19, 0, 0, UTC))
 def test_every_minute_started_with_it(now: datetime) -> None:
-    """A start is never ahead of its second, not even in the last one before it."""
+    """A start is never ahead of its second, not even in the last second before it."""
     assert last_start("* * * * *", "UTC", now) == now.replace(second=0, microsecond=0)

@@ -1,4 +1,4 @@
-"""Whatever the bytes of a file are, the answer is an error of ours or an answer, and whole."""
+"""Whatever the bytes of a file are, the result is valid or an error of quota-ops, and complete."""
 
 import json
 import shutil
@@ -100,7 +100,7 @@ Edits = list[tuple[int, int, bytes]]
 
 
 def edited(content: bytes, edits: Edits) -> bytes:
-    """Bytes with pieces of it replaced."""
+    """Return bytes with parts of them replaced."""
     for start, length, piece in edits:
         at = start % (len(content) + 1)
         content = content[:at] + piece + content[at + length :]
@@ -108,7 +108,7 @@ def edited(content: bytes, edits: Edits) -> bytes:
 
 
 def outcome(act: Callable[[], object]) -> QuotaOpsError | None:
-    """The error of ours, if there is one; anything else that is raised fails the test."""
+    """Return the error of quota-ops, if any; any other exception fails the test."""
     try:
         act()
     except QuotaOpsError as error:
@@ -117,13 +117,13 @@ def outcome(act: Callable[[], object]) -> QuotaOpsError | None:
 
 
 def is_harmless(text: str) -> bool:
-    """Whether a text has nothing in it that steers a terminal or hides what it says."""
+    """Whether a text contains nothing that controls a terminal or hides a part of it."""
     return all(char.isprintable() or char == "\n" for char in text)
 
 
 @pytest.fixture(name="run", scope="module")
 def _run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run without a cluster, as far as that comes."""
+    """Run the stages that need no cluster, as far as they succeed."""
     root = tmp_path_factory.mktemp("damaged")
     folder = root / "demo"
     folder.mkdir()
@@ -147,7 +147,7 @@ def _run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @bounded
 @given(st.sampled_from(["cluster.yaml", "team.yaml"]), EDITS)
 def test_yaml_of_any_bytes(run: Run, tmp_path: Path, name: str, edits: Edits) -> None:
-    """The stage check says what is wrong, whatever it reads."""
+    """The stage check reports the problem, whatever it reads."""
     folder = tmp_path / "demo"
     shutil.copytree(run.cluster_folder, folder, dirs_exist_ok=True)
     (folder / name).write_bytes(edited((folder / name).read_bytes(), edits))
@@ -160,7 +160,7 @@ def test_yaml_of_any_bytes(run: Run, tmp_path: Path, name: str, edits: Edits) ->
 @bounded
 @given(EDITS)
 def test_a_connection_of_any_text(edits: Edits) -> None:
-    """A connection parses, or the error names its line; nothing is looked up that is not asked."""
+    """A connection parses, or the error names its line; no reference is resolved unless needed."""
     text = edited(CONNECTION.encode(), edits).decode("utf-8", "replace")
 
     error = outcome(lambda: Connection.parse(text, name="demo", source="demo.properties"))
@@ -171,7 +171,7 @@ def test_a_connection_of_any_text(edits: Edits) -> None:
 @bounded
 @given(st.data())
 def test_an_artefact_of_any_bytes(run: Run, tmp_path: Path, data: st.DataObject) -> None:
-    """The report is written all the same, harmless and whole; apply refuses, or takes the plan."""
+    """The report is still written, harmless and complete; apply rejects it or accepts the plan."""
     folder = RunFolder(open_place(tmp_path / "run"))
     shutil.rmtree(on_disk(folder), ignore_errors=True)
     shutil.copytree(on_disk(run.folder), on_disk(folder))
@@ -191,7 +191,7 @@ def test_an_artefact_of_any_bytes(run: Run, tmp_path: Path, data: st.DataObject)
 
 
 def _with_any(data: st.DataObject, value: Any) -> Any:
-    """A JSON value with something else somewhere in it."""
+    """Return a JSON value with a part of it replaced."""
     if value and isinstance(value, dict | list) and data.draw(st.integers(0, 3)):
         names = list(value) if isinstance(value, dict) else list(range(len(value)))
         name = data.draw(st.sampled_from(names))
@@ -202,7 +202,7 @@ def _with_any(data: st.DataObject, value: Any) -> Any:
 
 @pytest.mark.parametrize("depth", [700, 3000])
 def test_artefacts_that_are_nested_deep(run: Run, tmp_path: Path, depth: int) -> None:
-    """Python gives up on them, sooner or later, and the run is told of all the same."""
+    """Python's parser fails on them at some depth, and the run is still reported."""
     folder = RunFolder(open_place(tmp_path / "runs" / "demo" / "run"))
     shutil.copytree(on_disk(run.folder), on_disk(folder))
     nested = "[" * depth + "]" * depth
@@ -235,7 +235,7 @@ def test_an_origin_of_another_type(run: Run, tmp_path: Path, damage: dict[str, A
 @bounded
 @given(EDITS)
 def test_a_ledger_of_any_bytes(tmp_path: Path, edits: Edits) -> None:
-    """A ledger is read, or said to be damaged, and a change makes no file of it."""
+    """A ledger is read or reported as damaged, and a damaged one is never extended."""
     folder = tmp_path / "ledger" / "c"
     shutil.rmtree(folder, ignore_errors=True)
     row = LedgerRow("c", "user=a", "k", 1.0, ledger_edits.VERIFIED, "t", "f", None, "run", "")

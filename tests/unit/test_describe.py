@@ -1,4 +1,4 @@
-"""describe without a cluster: its formats, its filter, and snapshots that are none."""
+"""describe without a cluster: its formats, its filter, and invalid snapshots."""
 
 import json
 from collections.abc import Sequence
@@ -84,12 +84,12 @@ def describe(*arguments: str) -> Result:
     [([], TABLE), (["--format", "text"], TEXT), (["--format", "yaml"], YAML)],
 )
 def test_what_people_read(arguments: Sequence[str], expected: str) -> None:
-    """Everything is there, unknown types and keys too, each name on one harmless line."""
+    """Every row is shown, with unknown types and keys, each name on one harmless line."""
     assert describe(*arguments).output == expected.lstrip()
 
 
 def test_jsonl_is_the_snapshot_in_order() -> None:
-    """What describe writes as a snapshot it reads as the same rows."""
+    """A snapshot that describe writes is read back as the same rows."""
     header, *rows = lines = describe("--format", "jsonl").output.splitlines()
 
     assert header == f'{{"cluster_id": null, "filter": null, "rows": {len(rows)}}}'
@@ -99,7 +99,7 @@ def test_jsonl_is_the_snapshot_in_order() -> None:
 
 
 def test_json_is_one_array() -> None:
-    """The array holds the objects of the lines."""
+    """The array contains the objects of the lines."""
     _, *rows = describe("--format", "jsonl").output.splitlines()
 
     assert json.loads(describe("--format", "json").output) == list(map(json.loads, rows))
@@ -118,7 +118,7 @@ def test_json_is_one_array() -> None:
     ],
 )
 def test_the_filter(arguments: Sequence[str], entities: Sequence[str]) -> None:
-    """The rows of the entities that fit, and no others; nothing that fits is no error."""
+    """Only matching entities are listed; no match is not an error."""
     result = describe("--format", "jsonl", *arguments)
 
     found = [json.loads(one)["entity"] for one in result.output.splitlines()[1:]]
@@ -127,7 +127,7 @@ def test_the_filter(arguments: Sequence[str], entities: Sequence[str]) -> None:
 
 
 def as_text(entity: dict[str, str | None]) -> str:
-    """Types, and names where there is one."""
+    """Format an entity as types, with names where there are names."""
     return ",".join(kind if name is None else f"{kind}={name}" for kind, name in entity.items())
 
 
@@ -142,7 +142,7 @@ def as_text(entity: dict[str, str | None]) -> str:
     ],
 )
 def test_a_snapshot_that_is_none(content: bytes | None, message: str) -> None:
-    """A file that cannot be read whole is refused, with its place."""
+    """A file that cannot be read completely is rejected, with its line."""
     if content is None:
         Path("snapshot.jsonl").unlink()
     else:

@@ -1,4 +1,4 @@
-"""Findings and silences in a run folder: read back as they were, or not at all."""
+"""Findings and silences in a run folder are read back unchanged, or not at all."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ SILENCES = (
 
 
 def test_findings_come_back_as_they_were() -> None:
-    """What check leaves is what plan reads."""
+    """The findings that check writes are those that plan reads."""
     written = json.loads(json.dumps(checked_json(FINDINGS, SILENCES)))
 
     assert checked_from_json(written) == (FINDINGS, SILENCES)
@@ -47,7 +47,7 @@ def test_findings_come_back_as_they_were() -> None:
     ],
 )
 def test_a_damaged_finding_is_none(damage: dict[str, Any]) -> None:
-    """What is not as it was written is an error that the reader of a run knows."""
+    """A changed or damaged finding is an error that readers of a run handle."""
     values = {"findings": [finding_json(FINDING) | damage]}
 
     with pytest.raises((AttributeError, KeyError, TypeError, ValueError)):
