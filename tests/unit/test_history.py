@@ -1,4 +1,4 @@
-"""Earlier runs: each is told of at a glance, however it ended; a person's word for one is found."""
+"""Earlier runs: each is summarised, however it ended, and found by what a user types."""
 
 import json
 import os
@@ -34,7 +34,7 @@ NOTHING: dict[str, Any] = {
 
 
 def leave(path: Path, files: dict[str, Any]) -> Path:
-    """A run folder with these files."""
+    """Create a run folder with these files."""
     path.mkdir(parents=True)
     for name, content in files.items():
         if isinstance(content, str):
@@ -46,7 +46,7 @@ def leave(path: Path, files: dict[str, Any]) -> Path:
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_what_is_told_of_a_run(case: dict[str, Any], tmp_path: Path) -> None:
-    """A run is told of from what it left; damage is named, and never keeps the rest from us."""
+    """A run is summarised from its files; damage is named, and never hides the rest."""
     path = leave(tmp_path / "demo" / "one", {"run.json": ABOUT} | case["files"])
 
     told = json.loads(json.dumps(past_run(open_place(path)).as_json()))
@@ -56,14 +56,14 @@ def test_what_is_told_of_a_run(case: dict[str, Any], tmp_path: Path) -> None:
 
 
 def test_when_a_damaged_run_started(tmp_path: Path) -> None:
-    """Its name says so, where it is a time; the times of its files are not asked."""
+    """Its name gives the time, if it is one; the times of its files are not read."""
     path = leave(tmp_path / "demo" / "2026-11-22T10-11-12Z-beef", {"run.json": "{"})
 
     assert past_run(open_place(path)).started == "2026-11-22T10:11:12Z"
 
 
 def test_when_a_run_ended(tmp_path: Path) -> None:
-    """Its stages say so, its report of an earlier version, or at least when it started."""
+    """Its stages give the time, or a report of an earlier version, or at least its start."""
     folder = RunFolder(open_place(leave(tmp_path / "demo" / "one", {"run.json": ABOUT})))
     assert read_end_time(folder) == "2026-11-21T10:00:00Z"
     folder.write_json("report.json", {"finished": "2026-11-21T10:05:00Z"})
@@ -76,7 +76,7 @@ def test_when_a_run_ended(tmp_path: Path) -> None:
 
 
 def store_of(root: Path, *names: str) -> RunStore:
-    """A store with runs CLUSTER/NAME, each begun after the one before, by clocks that run back."""
+    """Return a store with runs CLUSTER/NAME, each started later, by clocks that run back."""
     for number, name in enumerate(names, start=1):
         started = f"2026-11-21T10:{59 - number:02}:00Z"
         leave(root / "runs" / name, {"run.json": ABOUT | {"started": started, "sequence": number}})
@@ -85,7 +85,7 @@ def store_of(root: Path, *names: str) -> RunStore:
 
 
 def test_runs_from_before_there_were_numbers(tmp_path: Path) -> None:
-    """They come before all that have one, in the order of their names."""
+    """They precede all runs with a number, in the order of their names."""
     for name in ("b", "a"):
         leave(tmp_path / "runs" / "demo" / name, {"run.json": ABOUT})
     assert on_disk(find_run(RunStore(open_place(tmp_path)), "last")).name == "b"
@@ -99,7 +99,7 @@ def test_runs_from_before_there_were_numbers(tmp_path: Path) -> None:
 
 
 def test_a_copied_store_orders_its_runs_alike(tmp_path: Path) -> None:
-    """The order is in the runs: neither the files' times nor the clocks of workers matter."""
+    """The order is in the runs: neither file times nor the clocks of workers matter."""
     names = ("demo/scheduled__9", "other/b", "demo/c", "demo/a")
     store = store_of(tmp_path / "one", *names)
     shutil.copytree(on_disk(store.root), tmp_path / "two", copy_function=shutil.copyfile)
@@ -117,7 +117,7 @@ def test_a_copied_store_orders_its_runs_alike(tmp_path: Path) -> None:
 
 
 def test_the_last_run_that_wrote(tmp_path: Path) -> None:
-    """A rollback's `last` is a run that wrote, or may have: no plan, and none that sent nothing."""
+    """`last` in a rollback is a run that wrote or may have written, and no other."""
     store = store_of(tmp_path, "demo/wrote", "demo/nothing", "demo/plan", "other/plan")
     applied = {"wrote": [ACCEPTED], "nothing": [ACCEPTED | {"status": "already"}]}
     for name, outcomes in applied.items():
@@ -139,7 +139,7 @@ def test_the_last_run_that_wrote(tmp_path: Path) -> None:
 
 
 def test_the_last_runs(tmp_path: Path) -> None:
-    """The last ones come first, whatever their names, and how many more there are is said."""
+    """The last ones come first, whatever their names, with the number of the others."""
     store = store_of(tmp_path, "demo/scheduled__9", "other/b", "demo/c", "demo/a")
 
     runs, more = past_runs(store, None, 3)
@@ -166,7 +166,7 @@ def test_the_last_runs(tmp_path: Path) -> None:
     ],
 )
 def test_a_run_is_found(wanted: str, found: str, tmp_path: Path) -> None:
-    """By its name, by a beginning or a part of it that no other has, or as the last one."""
+    """By its name, by a unique beginning or part of it, or as the last one."""
     runs = ["demo/max", "demo/x", "demo/drift__1", "other/drift__1", "demo/2026-1-beef"]
     store = store_of(tmp_path, *runs, "demo/2026-1-c0de")
 
@@ -186,7 +186,7 @@ def test_a_run_is_found(wanted: str, found: str, tmp_path: Path) -> None:
     ],
 )
 def test_a_run_that_is_not_found(wanted: str, message: str, tmp_path: Path) -> None:
-    """Who asks for none, or for several, is told which there are."""
+    """For no match or several, the error lists the candidates."""
     names = [f"demo/r{number}" for number in range(1, 8)]
     store = store_of(tmp_path, *names, "demo/drift__1", "other/drift__1")
 

@@ -1,4 +1,4 @@
-"""The holds in the run store: every word kept, in order, and none ever changed."""
+"""The holds in the run store: every entry is kept, in order, and none is ever changed."""
 
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -15,13 +15,13 @@ BOB = hold(user("bob"), 1)
 
 
 def test_nobody_was_ever_held(tmp_path: Path) -> None:
-    """Where there is no folder there is no hold, and none is made by looking."""
+    """Without a folder there is no hold, and reading creates none."""
     assert holds.read(open_place(tmp_path / "missing")) == ()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_every_word_is_a_file(tmp_path: Path) -> None:
-    """A word makes the next file, a release too; what stands there is never written again."""
+    """Each hold and each release creates the next file; an existing one is never rewritten."""
     released = hold(user("alice"), 0)
     for word in (ALICE, BOB, released):
         holds.add(open_place(tmp_path), word)
@@ -32,13 +32,13 @@ def test_every_word_is_a_file(tmp_path: Path) -> None:
 
 
 def add_some(folder: Path, writer: int) -> None:
-    """Add ten words, as one of several processes."""
+    """Add ten entries, as one of several processes."""
     for number in range(10):
         holds.add(open_place(folder), hold(user(f"{writer}-{number}"), 1, NOW))
 
 
 def test_people_lose_nothing_to_each_other(tmp_path: Path) -> None:
-    """Processes that add at once each find their words kept."""
+    """Processes that add entries at once each find their entries kept."""
     with ProcessPoolExecutor(4, get_context("forkserver")) as processes:
         list(processes.map(add_some, [tmp_path] * 4, range(4)))
 
@@ -47,7 +47,7 @@ def test_people_lose_nothing_to_each_other(tmp_path: Path) -> None:
 
 
 def test_a_file_in_the_place_of_all_holds(tmp_path: Path) -> None:
-    """It is an error: nobody knows whom they held."""
+    """It is an error, because the held entities are unknown."""
     (tmp_path / "holds").touch()
 
     with pytest.raises(InvalidInput, match="holds cannot be listed: Not a directory"):
@@ -58,7 +58,7 @@ def test_a_file_in_the_place_of_all_holds(tmp_path: Path) -> None:
     "content", ["", "[]", "{", "[" * 3000, '{"who": {}}', '{"who": 1, "by": ""}']
 )
 def test_a_damaged_hold_did_not_end(content: str, tmp_path: Path) -> None:
-    """It is an error that names the file: what it held may not be written by mistake."""
+    """It is an error that names the file, so that no held entity is written by mistake."""
     holds.add(open_place(tmp_path), ALICE)
     damaged = tmp_path / "00000002.json"
     damaged.write_text(content)

@@ -1,4 +1,4 @@
-"""House rules that no linter knows, and the directions that import-linter holds."""
+"""House rules that no linter checks, and the import directions that import-linter checks."""
 
 import ast
 import re
@@ -33,7 +33,7 @@ def test_imports_run_one_way() -> None:
 
 
 def test_the_model_stands_on_the_standard_library() -> None:
-    """What a quota is needs no other package, wherever in a module it would be imported."""
+    """The model imports the standard library alone, anywhere in a module."""
     nodes = [
         node
         for path in (ROOT / "quota_ops" / "model").glob("*.py")
@@ -54,7 +54,7 @@ def test_modules_are_short() -> None:
 
 
 def test_each_decision_has_a_number_of_its_own() -> None:
-    """The number of a decision's file is used once, and begins its title."""
+    """The number in a decision's file name is unique, and begins its title."""
     files = sorted((ROOT / "docs" / "adr").glob("*.md"))
     numbers = [int(path.name[:4]) for path in files]
 
@@ -68,7 +68,7 @@ def test_names_say_what_is_in_a_module() -> None:
 
 
 def test_lock_files_hold_no_addresses() -> None:
-    """Whoever installs decides where from: the locks name packages and hashes only."""
+    """The locks contain package names and hashes, and no addresses: each user chooses the index."""
     locks = sorted(ROOT.glob("*.lock")) + sorted(ROOT.glob("quota_ops/lab/kafka/versions/*/*"))
 
     assert [lock.name for lock in locks if "://" in lock.read_text()] == []
@@ -96,7 +96,7 @@ _FILES_OF_USERS = {
 
 
 def test_what_is_kept_is_known_by_place_alone() -> None:
-    """Above the store there is no file of it: no path, no rename, no folder, no `os`."""
+    """Code above the store uses places alone: no path, no rename, no folder, no `os`."""
     rooms = ("stages", "runs", "report", "sql")
     above = [path for room in rooms for path in (ROOT / "quota_ops" / room).rglob("*.py")]
     seam = {"local.py", "snapshot.py"}
@@ -117,7 +117,7 @@ _MANY = re.compile(rf" (more )?({'|'.join(plural(2, noun) for noun in _NOUNS.spl
 
 
 def test_counts_and_percents_are_written_in_one_place() -> None:
-    """No other module makes a plural or rounds a percent: `1 entities` and `-100 %` come of it."""
+    """No other module writes a plural or rounds a percentage (`1 entities`, `-100 %`)."""
     texts = {
         path: ast.parse(path.read_text())
         for path in (ROOT / "quota_ops").rglob("*.py")

@@ -1,4 +1,4 @@
-"""Options that have no effect are refused: the table lists every option, and every such pair."""
+"""An option without an effect is refused: the table lists every option and every such pair."""
 
 from collections.abc import Iterator, Sequence
 from itertools import permutations
@@ -22,7 +22,7 @@ COMMANDS = {
 
 
 def items(command: click.Command) -> dict[str, list[str]]:
-    """Every option and optional argument, one item for each choice, and how it is typed."""
+    """Return every option and argument, one item for each choice, and how it is typed."""
     found: dict[str, list[str]] = {}
     for param in command.params:
         if "--verbose" in param.opts:  # every command has it, and for errors alone
@@ -41,7 +41,7 @@ def items(command: click.Command) -> dict[str, list[str]]:
 
 
 def _sample(param: click.Parameter) -> str:
-    """A value that the parser takes."""
+    """Return a value that the parser accepts."""
     if isinstance(param.type, click.Choice):
         return str(param.type.choices[0])
     if isinstance(param.type, click.Path):
@@ -50,7 +50,7 @@ def _sample(param: click.Parameter) -> str:
 
 
 def refusals(command: click.Command) -> Iterator[str]:
-    """Each option that is refused alone, and each that is refused beside another."""
+    """Return each option that is refused alone, and each that is refused beside another."""
     every = items(command)
     alone = {one for one in every if _refused(command, every[one])}
     told = {(one, "alone") for one in alone}
@@ -67,7 +67,7 @@ def refusals(command: click.Command) -> Iterator[str]:
 
 
 def _refused(command: click.Command, arguments: Sequence[str]) -> str | None:
-    """The option that a rule refuses among these; None when none is."""
+    """Return the option that a rule refuses among these, or None."""
     needed = [
         word
         for param in command.params
@@ -87,7 +87,7 @@ def _refused(command: click.Command, arguments: Sequence[str]) -> str | None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_option_that_has_no_effect_is_refused(name: str) -> None:
-    """Every option is in the table, and so is every pair of which one would be ignored."""
+    """Every option is in the table, and so is every pair of which one has no effect."""
     row = TABLE.get(name, {})
     there = list(dict.fromkeys(one.split()[0] for one in items(COMMANDS[name])))
 
@@ -96,5 +96,5 @@ def test_an_option_that_has_no_effect_is_refused(name: str) -> None:
 
 
 def test_the_table_names_no_command_that_is_gone() -> None:
-    """Each row is a command's."""
+    """Each row of the table belongs to an existing command."""
     assert set(TABLE) <= set(COMMANDS)

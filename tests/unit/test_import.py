@@ -1,4 +1,4 @@
-"""Desired state from what a cluster holds: nothing is lost, and nothing is left to change."""
+"""Desired state from a cluster: no quota is lost, and nothing is left to change."""
 
 import json
 from math import inf, nan
@@ -27,13 +27,13 @@ POLICY = Policy("demo", "A", "demo")
 
 
 def cases(name: str) -> Any:
-    """The cases of a file."""
+    """Return the cases of a file."""
     return yaml.safe_load((FOLDER / f"{name}.yaml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("case", cases("groups"), ids=lambda case: str(Entity.of(case["entity"])))
 def test_the_file_of_an_entity(case: Any) -> None:
-    """Each grouping names one file, safe on every file system, and never cluster.yaml."""
+    """Each grouping gives one file name, valid on every file system, and never cluster.yaml."""
     entity = Entity.of(case["entity"])
 
     assert {by: group_of(entity, by) for by in GroupBy} == {by: case[by] for by in GroupBy}
@@ -41,7 +41,7 @@ def test_the_file_of_an_entity(case: Any) -> None:
 
 @pytest.mark.parametrize("case", cases("protect"), ids=lambda case: str(case["case"]))
 def test_what_is_protected_is_written_where_people_would(case: Any) -> None:
-    """The entries are added, and no other character changes."""
+    """The entries are added where a person would write them, and no other character changes."""
     bob = LeftOut(Entity.of({"user": "bob"}), "why", protect=True)
 
     assert with_protected(case["before"], [bob]) == case["after"]
@@ -96,7 +96,7 @@ STORED = st.dictionaries(st.tuples(ENTITIES.map(Entity.of), KEYS), VALUES, max_s
 def test_every_row_is_asked_for_protected_or_nobodys_to_alter(
     tmp_path_factory: pytest.TempPathFactory, stored: tuple[StoredQuota, ...], by: GroupBy
 ) -> None:
-    """What check reads from the files is what was stored, but for what is left out and said."""
+    """Check reads from the files what was stored, except the rows that are left out and listed."""
     imported = import_quotas(stored, cluster_file=CLUSTER_YAML, policy=POLICY, by=by, owner=None)
     folder = tmp_path_factory.mktemp("demo")
     for name, text in imported.files.items():
@@ -132,7 +132,7 @@ def test_every_row_is_asked_for_protected_or_nobodys_to_alter(
     ],
 )
 def test_two_spellings_of_an_address_are_both_left_out(one: str, other: str) -> None:
-    """Brokers obey the one that was changed last, so neither can be kept by a file."""
+    """Brokers apply the one changed last, so a file can keep neither."""
     entities = [Entity.of({"ip": name}) for name in (one, other, "192.0.2.1")]
     stored = [StoredQuota(entity, "connection_creation_rate", 5.0) for entity in entities]
 
@@ -156,7 +156,7 @@ SNAPSHOT = """\
 
 @pytest.fixture(name="folder")
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cluster's folder with a policy and no quotas, and a snapshot beside it."""
+    """Create a cluster folder with a policy and no quotas, and a snapshot beside it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
     Path("snapshot.jsonl").write_text(SNAPSHOT)
@@ -173,7 +173,7 @@ def run(command: str, *arguments: str) -> Result:
 
 
 def test_import_and_then_a_plan(folder: Path) -> None:
-    """Readable files, every reason said, and then a plan with nothing to write."""
+    """An import gives readable files with every reason, and a plan with nothing to write."""
     assert run("import", "--owner", "platform").stdout.splitlines() == [
         "left alone: client-id-prefix=a  producer_byte_rate: unknown entity type client-id-prefix",
         (
@@ -207,7 +207,7 @@ def test_import_and_then_a_plan(folder: Path) -> None:
 
 
 def test_import_writes_over_nothing(folder: Path) -> None:
-    """Quotas that are described already are nobody's to replace."""
+    """Existing quotas files are never replaced."""
     (folder / "team.yaml").write_text("owner: team\nquotas: []\n")
     result = run("import")
 

@@ -1,4 +1,4 @@
-"""init: what it writes passes check, and what would not is refused before it is written."""
+"""init: what it writes passes check, and any other input is rejected before it is written."""
 
 import shlex
 from pathlib import Path
@@ -18,14 +18,14 @@ def _root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def init(*options: str) -> Result:
-    """A repository in the folder `quotas`."""
+    """Run init with the folder `quotas`."""
     return CliRunner().invoke(main, ["init", "quotas", *options])
 
 
 @pytest.mark.parametrize("cluster", ["main", "10", "yes", "null", "1e5", "eu.prod_1-a", "_x"])
 @pytest.mark.parametrize("cluster_id", ["MkU3OEVBNTcwNTJENDM2Qg", "10", '"x', "a:b", "-", "#7"])
 def test_what_is_written_passes_check(cluster: str, cluster_id: str) -> None:
-    """Names that YAML would take for something else are written in quotes."""
+    """Names that YAML would read as another type are written in quotes."""
     ended = init("--cluster", cluster, "--cluster-id", cluster_id)
 
     assert ended.exit_code == 0, ended.output
@@ -38,7 +38,7 @@ def test_what_is_written_passes_check(cluster: str, cluster_id: str) -> None:
     "name", ["", ".", "..", "../x", "a/b", "/abs", "a b", "-x", "é", "a\n", "x" * 201]
 )
 def test_what_is_no_name_of_a_cluster_is_refused(name: str, root: Path) -> None:
-    """Nothing is written outside of the folder, nor where no check would find it."""
+    """Nothing is written outside the folder, nor where check would not find it."""
     ended = init("--cluster", name)
 
     assert ended.exit_code == 2
@@ -52,7 +52,7 @@ def test_what_is_no_name_of_a_cluster_is_refused(name: str, root: Path) -> None:
 
 @pytest.mark.parametrize("cluster_id", ["", "a: b", "a\tb", "\udce9"])
 def test_what_is_no_cluster_id_is_refused(cluster_id: str, root: Path) -> None:
-    """An id that check would refuse is not written down; an empty one is not one left out."""
+    """An id that check would reject is not written; an empty one is an error, not a missing one."""
     ended = init("--cluster-id", cluster_id)
 
     said = f"--cluster-id {cluster_id!r} is not a cluster id\n"
@@ -63,7 +63,7 @@ def test_what_is_no_cluster_id_is_refused(cluster_id: str, root: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["quotas", "we ird", "."])
 def test_what_comes_next_can_be_typed(folder: str, root: Path) -> None:
-    """The folder is named as a shell takes it, and the README by the folder's own name."""
+    """The folder is quoted for a shell, and the README uses the folder's own name."""
     ended = CliRunner().invoke(main, ["init", folder, "--cluster-id", "x"])
 
     go = "" if folder == "." else f"cd {shlex.quote(folder)}, then "
@@ -77,7 +77,7 @@ def test_what_comes_next_can_be_typed(folder: str, root: Path) -> None:
 
 @pytest.mark.parametrize("cluster", ["a", "payments-eu-west-1"])
 def test_the_commands_of_the_readme_stand_in_columns(cluster: str) -> None:
-    """However long the cluster's name is."""
+    """The columns are aligned, however long the cluster's name is."""
     init("--cluster", cluster)
 
     lines = Path("quotas/README.md").read_text().splitlines()
@@ -87,7 +87,10 @@ def test_the_commands_of_the_readme_stand_in_columns(cluster: str) -> None:
 
 
 def test_the_id_that_is_to_be_replaced_is_a_problem_of_check_alone() -> None:
-    """It is no cluster's id; ping reads the policy all the same, and so can say which is."""
+    """Check rejects the placeholder.
+
+    Ping reads the policy all the same and can show the real id.
+    """
     assert "put your cluster's id into cluster.yaml, then quota-ops check" in init().output
     folder = Path("quotas/desired_state/main")
 

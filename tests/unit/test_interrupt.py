@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP leave the block that hears them, whatever stands in their way."""
+"""Ctrl-C, SIGTERM and SIGHUP leave the block that listens for them, whatever runs in it."""
 
 import os
 import signal
@@ -22,13 +22,13 @@ def _as_in_a_terminal() -> Iterator[None]:
 
 
 def interrupt(number: int = signal.SIGINT) -> None:
-    """Ctrl-C or another signal, and a while in which nothing else happens."""
+    """Send Ctrl-C or another signal, then wait."""
     os.kill(os.getpid(), number)
     time.sleep(5)
 
 
 def swallowed() -> None:
-    """As an event loop does, to whom it is the failure of one task."""
+    """Swallow the exception, as an event loop does with the failure of one task."""
     for _ in range(3):
         with suppress(KeyboardInterrupt):
             interrupt()
@@ -36,7 +36,7 @@ def swallowed() -> None:
 
 
 def said_otherwise() -> None:
-    """As a database does."""
+    """Replace the exception, as a database does."""
     try:
         interrupt()
     except KeyboardInterrupt:
@@ -44,7 +44,7 @@ def said_otherwise() -> None:
 
 
 def taken_for_another() -> None:
-    """As who turns that back into what it was."""
+    """Convert the replaced exception back."""
     try:
         said_otherwise()
     except RuntimeError as error:
@@ -52,7 +52,7 @@ def taken_for_another() -> None:
 
 
 def in_a_finalizer() -> None:
-    """Python itself drops what a finalizer raises."""
+    """Raise in a finalizer, whose exceptions Python drops."""
 
     class Open:
         def __del__(self) -> None:
@@ -67,7 +67,7 @@ WORKS = [interrupt, swallowed, said_otherwise, taken_for_another, in_a_finalizer
 
 @pytest.mark.parametrize("work", WORKS)
 def test_it_is_heard(work: Callable[[], None], capfd: pytest.CaptureFixture[str]) -> None:
-    """At once, as an interrupt and as nothing else."""
+    """The block ends at once, with an interrupt and nothing else."""
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt), heard():
         work()
@@ -76,7 +76,7 @@ def test_it_is_heard(work: Callable[[], None], capfd: pytest.CaptureFixture[str]
 
 
 def test_a_signal_is_named_though_others_say_it_otherwise() -> None:
-    """DuckDB's error is an interrupt to the stage, and SIGTERM to who started the command."""
+    """The stage sees DuckDB's error as an interrupt, and the caller sees SIGTERM."""
 
     def terminated() -> None:
         try:
@@ -90,7 +90,7 @@ def test_a_signal_is_named_though_others_say_it_otherwise() -> None:
 
 
 def test_the_engine_is_interrupted() -> None:
-    """What DuckDB says of a signal is an interrupt again."""
+    """DuckDB's own interrupt error becomes an interrupt again."""
     query = "SELECT count(*) FROM range(10000000) t(i), range(10000) u(j) WHERE (i * j) % 7 = 3"
 
     def run_query() -> None:
@@ -106,7 +106,7 @@ def test_the_engine_is_interrupted() -> None:
 
 
 def test_cleaning_up_is_left_in_peace() -> None:
-    """What is closed on the way out is closed, through errors of its own too."""
+    """Everything is closed on the way out, even if a close fails."""
     done = []
 
     def work() -> None:
@@ -125,7 +125,7 @@ def test_cleaning_up_is_left_in_peace() -> None:
 
 
 def test_nothing_is_left_behind() -> None:
-    """After the block the signals mean what they meant before, and no other comes."""
+    """After the block the signals have their earlier meaning, and no further one arrives."""
     signals = (*SIGNALS, signal.SIGALRM)
     before = [signal.getsignal(one) for one in signals]
     with suppress(KeyboardInterrupt), heard():
@@ -137,7 +137,7 @@ def test_nothing_is_left_behind() -> None:
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_which_signal(number: int) -> None:
-    """Each ends the block once, and the exit code says which it was, as shells count."""
+    """Each signal ends the block once, and the exit code is 128 plus its number."""
     with pytest.raises(Interrupted) as caught, heard(), heard():
         interrupt(number)
     assert exit_code(caught.value) == 128 + number
@@ -147,7 +147,7 @@ def test_which_signal(number: int) -> None:
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_what_the_signal_means_already(number: int) -> None:
-    """In the background of a shell or under nohup it is ignored, and a command does not hear it."""
+    """A signal that is ignored, as in the background of a shell or under nohup, stays ignored."""
     before = signal.signal(number, signal.SIG_IGN)
     with heard():
         assert signal.getsignal(number) is signal.SIG_IGN
@@ -155,14 +155,14 @@ def test_what_the_signal_means_already(number: int) -> None:
 
 
 def test_a_program_that_wants_the_default() -> None:
-    """Python takes SIGINT when it starts; where it is default later, somebody wants it so."""
+    """A SIGINT handler that was reset to the default stays as it is."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     with heard():
         assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
 
 
 def test_another_thread() -> None:
-    """Signals are the main thread's alone; elsewhere nothing is promised, and nothing fails."""
+    """Only the main thread receives signals; elsewhere nothing is promised and nothing fails."""
     ran: list[bool] = []
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""Java is found, or named as missing with the command that installs it."""
+"""Java is found, or reported as missing with the command that installs it."""
 
 from pathlib import Path
 
@@ -9,12 +9,12 @@ from quota_ops.sql.java import find_java
 
 
 def put_java(folder: Path, says: str) -> Path:
-    """Put a program named java in a folder; it answers any arguments with the given line."""
+    """Create a program named java in a folder, which prints the given line for any arguments."""
     return put_program(folder, f"#!/bin/sh\necho '{says}' >&2\n")
 
 
 def put_program(folder: Path, text: str) -> Path:
-    """Put a program named java in a folder."""
+    """Create a program named java in a folder."""
     folder.mkdir(parents=True)
     java = folder / "java"
     java.write_text(text)
@@ -24,7 +24,7 @@ def put_program(folder: Path, text: str) -> Path:
 
 @pytest.fixture
 def only_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is the whole PATH, on a machine without JAVA_HOME."""
+    """Return a folder that is the whole PATH, on a machine without JAVA_HOME."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     return tmp_path / "bin"
@@ -32,7 +32,7 @@ def only_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("version", ["17", "17.0.15", "21.0.4", "25-ea"])
 def test_a_new_enough_java_is_taken(only_here: Path, version: str) -> None:
-    """Java 17 and whatever came after it will do."""
+    """Java 17 and every later version is accepted."""
     java = put_java(only_here, f'openjdk version "{version}" 2025-04-15')
     assert find_java() == str(java)
 
@@ -40,7 +40,7 @@ def test_a_new_enough_java_is_taken(only_here: Path, version: str) -> None:
 def test_java_home_goes_before_the_path(
     only_here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where JAVA_HOME is set, its java counts, as for pyspark."""
+    """If JAVA_HOME is set, its java is used, as pyspark does."""
     put_java(only_here, 'openjdk version "21"')
     chosen = put_java(tmp_path / "jdk" / "bin", 'openjdk version "17"')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
@@ -49,7 +49,7 @@ def test_java_home_goes_before_the_path(
 
 @pytest.mark.usefixtures("only_here")
 def test_no_java_names_the_command() -> None:
-    """Without Java the message says so, and how to install it on Debian, Ubuntu and macOS."""
+    """Without Java the error shows how to install it on Debian, Ubuntu and macOS."""
     with pytest.raises(MissingTool) as error:
         find_java()
     assert str(error.value) == (
@@ -64,7 +64,7 @@ def test_no_java_names_the_command() -> None:
 def test_a_java_home_without_java_is_named(
     only_here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A wrong JAVA_HOME is an error that names it, although the PATH has a Java."""
+    """A wrong JAVA_HOME is an error that names it, even if the PATH has a Java."""
     put_java(only_here, 'openjdk version "17"')
     monkeypatch.setenv("JAVA_HOME", "/no/jdk")
     with pytest.raises(MissingTool, match=r"JAVA_HOME \(/no/jdk\) has none"):
@@ -80,7 +80,7 @@ def test_a_java_home_without_java_is_named(
     ],
 )
 def test_an_old_java_is_named(only_here: Path, says: str, found: str) -> None:
-    """A Java before 17, or what only looks like one, is named with its path and version."""
+    """A Java before 17, or a program that looks like one, is named with path and version."""
     java = put_java(only_here, says)
     with pytest.raises(MissingTool) as error:
         find_java()
@@ -101,7 +101,7 @@ def test_a_java_that_cannot_be_asked_is_named(
 
 
 def test_spark_wants_the_same_java(only_here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An old Java is named before Spark is started on it, and what needs no Java beside it."""
+    """An old Java is reported before Spark starts, with the engine that needs no Java."""
     from quota_ops.sql.spark import local_session  # noqa: PLC0415 - pyspark
 
     # A session that an earlier test of this process left running would be used as it is.

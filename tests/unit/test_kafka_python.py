@@ -1,4 +1,4 @@
-"""What quota-ops needs of kafka-python beyond what that documents."""
+"""The undocumented parts of kafka-python that quota-ops relies on."""
 
 import ast
 import inspect
@@ -49,7 +49,7 @@ def test_one_module_knows_the_undocumented_parts() -> None:
     ],
 )
 def test_methods_take_what_they_are_given(method: object, arguments: list[str]) -> None:
-    """The methods that quota-ops calls or replaces have the arguments that it gives them."""
+    """The methods that quota-ops calls or replaces still have the parameters that it passes."""
     assert callable(method)
     found = list(inspect.signature(method).parameters)[1:]
 

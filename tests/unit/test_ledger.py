@@ -1,4 +1,4 @@
-"""The ledger: whole states in numbered files, and what may change in them."""
+"""The ledger: complete states in numbered files, and what may change in them."""
 
 import subprocess
 import sys
@@ -29,14 +29,14 @@ POLICY = Policy("demo", "id", "demo")
 
 
 def row(entity: str, value: float | None, state: str = VERIFIED, **fields: Any) -> LedgerRow:
-    """A row of the ledger."""
+    """Return a row of the ledger."""
     when: dict[str, Any] = {"run": "run-1", "at": "2026-11-01T00:00:00Z"}
     made = LedgerRow("id", entity, KEY, value, state, "team", "team.yaml", "c0ffee", **when)
     return made._replace(**fields)
 
 
 def rows(*given: LedgerRow) -> dict[LedgerKey, LedgerRow]:
-    """Rows as an edit sees them."""
+    """Return rows as an edit receives them."""
     return {ledger_key(one): one for one in given}
 
 
@@ -46,12 +46,12 @@ def add(folder: Place, *given: LedgerRow) -> str | None:
 
 
 def names(folder: Place) -> list[str]:
-    """What is in a folder."""
+    """Return the names in a folder."""
     return list(folder.list())
 
 
 def test_there_has_never_been_one(ledger_folder: Place) -> None:
-    """No folder and an empty folder are a ledger that knows nothing."""
+    """No folder and an empty folder are an empty ledger."""
     assert (
         ledger.read(open_place(on_disk(ledger_folder / "missing")))
         == ledger.read(ledger_folder)
@@ -60,7 +60,7 @@ def test_there_has_never_been_one(ledger_folder: Place) -> None:
 
 
 def test_every_change_is_a_file(ledger_folder: Place) -> None:
-    """A change makes the next file, whole, and leaves those before it as they were."""
+    """A change creates the next file, complete, and leaves the earlier ones unchanged."""
     first = add(ledger_folder, row("user=b", 1.0))
     content = on_disk(ledger_folder / "00000001.parquet").read_bytes()
     second = add(ledger_folder, row("user=a", None, INTENDED))
@@ -74,7 +74,7 @@ def test_every_change_is_a_file(ledger_folder: Place) -> None:
 
 
 def test_a_change_that_changes_nothing_makes_no_file(ledger_folder: Place) -> None:
-    """The same rows, policy and commit again are the ledger that is there; the first is made."""
+    """The same rows, policy and commit again create no file, except the first."""
     made = ledger.change(ledger_folder, lambda _: None, policy=POLICY, commit="c1")
 
     assert made == "00000001.parquet"
@@ -141,7 +141,7 @@ def test_writers_lose_nothing_to_each_other(ledger_folder: Place) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"PAR1 no", b"not at all"])
 def test_a_damaged_ledger_is_no_empty_one(content: bytes, ledger_folder: Place) -> None:
-    """It is an error that names the file and the way on; nothing is written."""
+    """It is an error that names the file and the remedy; nothing is written."""
     add(ledger_folder, row("user=a", 1.0))
     damaged = ledger_folder / "00000002.parquet"
     on_disk(damaged).write_bytes(content)
@@ -158,7 +158,7 @@ def test_a_damaged_ledger_is_no_empty_one(content: bytes, ledger_folder: Place) 
 
 
 def test_a_table_of_another_kind_is_no_ledger(ledger_folder: Place) -> None:
-    """Parquet alone is not enough: the columns must be the ledger's."""
+    """A Parquet file is not enough: the columns must be those of the ledger."""
     add(ledger_folder, row("user=a", 1.0))
     on_disk(ledger_folder / "00000002.parquet").write_bytes(
         parquet.to_bytes(ACTUAL, parquet.from_rows(ACTUAL, []))
@@ -170,7 +170,7 @@ def test_a_table_of_another_kind_is_no_ledger(ledger_folder: Place) -> None:
 
 @pytest.mark.parametrize("aside", ["00000002.parquet.bad", "00000002.bad.parquet", "copy.parquet"])
 def test_a_file_that_was_moved_aside_does_not_count(aside: str, ledger_folder: Place) -> None:
-    """The ledger goes on from the file before it, with its number."""
+    """The ledger continues from the file before it, with its number."""
     add(ledger_folder, row("user=a", 1.0))
     on_disk(ledger_folder / aside).write_bytes(b"damaged")
     on_disk(ledger_folder / "00000002.parquet.0123.part").write_bytes(b"half")
@@ -180,7 +180,7 @@ def test_a_file_that_was_moved_aside_does_not_count(aside: str, ledger_folder: P
 
 
 def test_old_memory_goes_with_the_next_change(ledger_folder: Place) -> None:
-    """What is remembered no longer, by the policy of that moment, is in no further file."""
+    """Rows past the policy's retention are left out of the next file."""
     old = iso_utc(datetime.now(UTC) - timedelta(hours=25))
     late, gone = row("user=a", 2.0, SUPERSEDED, at=old), row("user=a", 1.0, CLEARED, at=old)
     short = replace(POLICY, memory=Memory(late_writes=86_400, cleared=90_000 - 60))
@@ -193,7 +193,7 @@ def test_old_memory_goes_with_the_next_change(ledger_folder: Place) -> None:
 
 
 def test_a_key_may_be_remembered_with_many_values(ledger_folder: Place) -> None:
-    """Each value once: the same value of the same state twice is a damaged ledger."""
+    """Each value is stored once: the same value with the same state twice is a damaged ledger."""
     now = iso_utc()
     values = (None, 1.0, 2.0, nan)
     given = [row("user=a", value, SUPERSEDED, at=now) for value in values]
@@ -223,7 +223,7 @@ def test_a_key_may_be_remembered_with_many_values(ledger_folder: Place) -> None:
     ],
 )
 def test_a_ledger_without_its_notes(notes: dict[str, str], why: str, ledger_folder: Place) -> None:
-    """Without them no guard knows what was applied: it is damaged, like one without its rows."""
+    """Without them no guard knows what was applied: it is damaged, as without its rows."""
     add(ledger_folder, row("user=a", 1.0))
     place = ledger_folder / "00000002.parquet"
     on_disk(place).write_bytes(parquet.to_bytes(LEDGER, ledger.last(ledger_folder).table, notes))

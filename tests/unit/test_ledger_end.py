@@ -1,4 +1,4 @@
-"""What a ledger ended with, kept where a restored copy of all ledgers does not reach."""
+"""The last state of a ledger, kept where a restored copy of all ledgers does not reach."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.unit.test_ledger import POLICY, add, row
 
 
 def test_what_a_ledger_ended_with(ledger_folder: Place, tmp_path: Path) -> None:
-    """It is told also where an older copy is in its place, until that has come as far."""
+    """It is reported while an older copy is in its place, until that copy has caught up."""
     assert ledger_end.read(ledger_folder) is None
     add(ledger_folder, row("user=a", 1.0))
     shutil.copytree(on_disk(ledger_folder.parent), tmp_path / "copy")
@@ -34,7 +34,7 @@ def test_what_a_ledger_ended_with(ledger_folder: Place, tmp_path: Path) -> None:
 
 
 def test_a_run_goes_on_from_an_older_copy(ledger_folder: Place) -> None:
-    """So does whatever rebuilds a ledger that is lost: there is no older copy left to ask about."""
+    """Rebuilding a lost ledger continues too: no older copy is left to report."""
     for name in "abc":
         add(ledger_folder, row(f"user={name}", 1.0))
     on_disk(ledger_folder / "00000003.parquet").unlink()
@@ -48,7 +48,7 @@ def test_a_run_goes_on_from_an_older_copy(ledger_folder: Place) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"\x1b[2J00000001.parquet", b"1.parquet", None])
 def test_an_end_that_is_lost_or_damaged(content: bytes | None, ledger_folder: Place) -> None:
-    """Nobody knows then whether the ledger is the last one, until a run was verified on it."""
+    """It is then unknown whether the ledger is the last one, until a run was verified on it."""
     add(ledger_folder, row("user=a", 1.0))
     ends = on_disk(ledger_folder.parent).with_name("ledger_ends") / ledger_folder.name
     ends.unlink() if content is None else ends.write_bytes(content)
@@ -61,7 +61,7 @@ def test_an_end_that_is_lost_or_damaged(content: bytes | None, ledger_folder: Pl
 
 
 def test_an_end_that_a_person_wrote(ledger_folder: Place) -> None:
-    """An editor ends the line."""
+    """A line break at the end, as editors add it, is accepted."""
     add(ledger_folder, row("user=a", 1.0))
     ends = on_disk(ledger_folder.parent).with_name("ledger_ends") / ledger_folder.name
     ends.write_text("00000001.parquet\n")
@@ -93,12 +93,12 @@ def test_an_end_that_a_person_wrote(ledger_folder: Place) -> None:
 def test_why_a_ledger_may_be_an_older_copy(
     read: str | None, end: str | None, doubt: str | None
 ) -> None:
-    """Only an end that is known, and not ahead, removes every doubt."""
+    """Only an end that is known, and not ahead of the ledger, removes every doubt."""
     assert ledger_end.doubt(read, end) == doubt
 
 
 def test_an_end_that_cannot_be_written_is_an_error(ledger_folder: Place) -> None:
-    """The change is there, and its writer learns that the next run could not check it."""
+    """The change is stored, and its writer is warned that the next run cannot check it."""
     ends = on_disk(ledger_folder.parent).with_name("ledger_ends")
     ends.write_text("a file")
 

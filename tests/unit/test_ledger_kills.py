@@ -1,4 +1,4 @@
-"""Runs that are killed anywhere while Git and the cluster move on, and what the next one does."""
+"""Runs killed at any point while Git and the cluster change, and the run after them."""
 
 from typing import NamedTuple
 
@@ -35,7 +35,7 @@ class Write(NamedTuple):
 
 
 class Killed(RuleBasedStateMachine):
-    """A cluster, a Git and a ledger; who wrote last is known here, and nowhere else."""
+    """A cluster, a Git repository and a ledger; only this class knows who wrote last."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,18 +46,18 @@ class Killed(RuleBasedStateMachine):
 
     @rule(entity=entities, value=ours)
     def git_moves(self, entity: str, value: float | None) -> None:
-        """A pull request is merged."""
+        """Merge a pull request."""
         _set(self.git, entity, value)
 
     @rule(moment=moments)
     def run_is_killed(self, moment: int) -> None:
-        """A run is killed before it notes its intent, before it sends, or after so many writes."""
+        """Kill a run before it records its intent, before it sends, or after so many writes."""
         if moment > BEFORE_INTENT:
             self._apply(self._plan(), sends=max(moment, 0))
 
     @rule()
     def run_ends(self) -> None:
-        """A run with every guard let pass brings the cluster to what Git says."""
+        """Let a run with every guard overridden bring the cluster to the state in Git."""
         self._apply(self._plan(), sends=len(ENTITIES))
         self._verify()
         left = self._kinds()
@@ -67,7 +67,7 @@ class Killed(RuleBasedStateMachine):
 
     @invariant()
     def nothing_of_others_is_replaced_without_a_guard(self) -> None:
-        """What a plan may write without a person's word is nothing, or what a run of ours wrote."""
+        """A plan writes, without an approval, nothing or only what a run of quota-ops wrote."""
         assert not [
             entity
             for entity, kind in self._kinds().items()
@@ -109,7 +109,7 @@ class Killed(RuleBasedStateMachine):
             self.last[one.entity] = US
 
     def _verify(self) -> None:
-        """Every row that differs is read back, but for those that the plan only reports."""
+        """Read back every row that differs, except those that the plan only reports."""
         read = [entity for entity, kind in self._kinds().items() if kind != "unmanaged"]
         ledger_edits.confirm(
             self.ledger, [_row(one, self.cluster.get(one), ledger_edits.VERIFIED) for one in read]
@@ -117,33 +117,33 @@ class Killed(RuleBasedStateMachine):
 
 
 class KilledAmongOthers(Killed):
-    """The same, and somebody else changes the cluster as well."""
+    """The same, with changes made outside Git as well."""
 
     @rule(entity=entities, value=theirs)
     def somebody_changes_the_cluster(self, entity: str, value: float | None) -> None:
-        """A change outside Git, to a value of their own."""
+        """Change a value outside Git."""
         _set(self.cluster, entity, value)
         self.last[entity] = THEM
 
     @rule(entity=entities, value=theirs)
     def somebody_is_faster(self, entity: str, value: float | None) -> None:
-        """A change between plan and apply; the run ends at once, the row is left alone."""
+        """Change a value between plan and apply; the run ends at once and leaves the row alone."""
         plan = self._plan()
         self.somebody_changes_the_cluster(entity, value)
         self._apply(plan, sends=len(ENTITIES))
 
 
 class KilledAlone(Killed):
-    """Nobody but us changes the cluster."""
+    """No change is made outside quota-ops."""
 
     @invariant()
     def nobody_is_accused(self) -> None:
-        """No row looks as if somebody else had moved it, and no guard needs a person's approval."""
+        """No row appears as changed outside Git, and no guard requires approval."""
         assert not ACCUSING & set(self._kinds().values())
 
 
 class KilledAndLate(KilledAlone):
-    """Nobody but us changes the cluster, and what a killed run has sent may arrive much later."""
+    """No change is made outside quota-ops, and requests of a killed run may arrive much later."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -165,7 +165,7 @@ class KilledAndLate(KilledAlone):
 
     @rule()
     def a_late_write_arrives(self) -> None:
-        """The oldest write that nobody answered is done after all."""
+        """Deliver the oldest write without a response after all."""
         if self.sent:
             late = self.sent.pop(0)
             _set(self.cluster, late.entity, late.after)
@@ -174,7 +174,7 @@ class KilledAndLate(KilledAlone):
 
 @pytest.mark.parametrize("machine", [KilledAlone, KilledAmongOthers, KilledAndLate])
 def test_runs_killed_anywhere(machine: type[Killed]) -> None:
-    """Nothing of others is lost without a guard, nobody is accused, and a run ends where Git is."""
+    """Foreign values are replaced only through a guard, and each run ends at Git's state."""
     case = machine.TestCase
     case.settings = settings(max_examples=150, stateful_step_count=12, deadline=None)
     case("runTest").runTest()

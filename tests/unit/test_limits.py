@@ -9,7 +9,7 @@ KEYS = tuple(QUOTA_KEYS.values())
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
 def test_unlimited_is_read_as_it_is_shown(key: QuotaKey) -> None:
-    """Every key has a value that people write and are shown as `unlimited`, and no other has."""
+    """Every key has exactly one value that is written and shown as `unlimited`."""
     value = parse_limit(key, "unlimited")
 
     assert format_limit(key.name, value) == "unlimited"

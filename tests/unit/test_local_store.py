@@ -1,4 +1,4 @@
-"""The folders of this machine as a store: whole files or none, and an error that helps."""
+"""The folders of this machine as a store: complete files or none, and errors with a remedy."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ FILE_LIMIT = 4096
 
 
 def test_a_place_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A place is a path, from the root, from here or from home; of its steps up none is left."""
+    """A place is a path from the root, the current folder or home, with its steps up resolved."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "below"))
     (tmp_path / "real" / "deep").mkdir(parents=True)
@@ -34,7 +34,7 @@ def test_a_place_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("how", ["replace", "create"])
 def test_a_full_disk_leaves_nothing_half_written(how: str, tmp_path: Path) -> None:
-    """What was there stays, nothing half-written is beside it, and the error says what to do."""
+    """The old file stays, nothing half-written remains, and the error gives a remedy."""
     old, new = tmp_path / "old", tmp_path / "new"
     open_place(old).replace(b"old")
     place = old if how == "replace" else new
@@ -67,7 +67,7 @@ except InvalidInput as error:
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
-    """A folder where a file must be is an error with the place and what to do."""
+    """A folder in place of a file is an error with the place and a remedy."""
     (tmp_path / "file").write_bytes(b"")
     place = tmp_path / "file" / "below"
 
@@ -91,7 +91,7 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     ],
 )
 def test_what_to_do_about_a_file(number: int, said: str) -> None:
-    """The remedy is of the cause, and never another run store, which would have no ledger."""
+    """The remedy fits the cause, and is never another run store, which would have no ledger."""
     error = OSError(number, os.strerror(number), "/store/x.part", None, "/store/x")
 
     assert str(remedy(error)).startswith(said)

@@ -1,4 +1,4 @@
-"""A host is looked up, or it is said why it is not."""
+"""A host is resolved, or the error gives the reason."""
 
 import socket
 
@@ -9,6 +9,6 @@ from quota_ops.kafka.client.deadlines import addresses_of
 
 @pytest.mark.parametrize("host", ["a..b", "a" * 64, "ä" * 64])
 def test_a_host_that_cannot_be_a_name(host: str) -> None:
-    """A broker may advertise anything: what IDNA cannot encode is a host that nobody knows."""
+    """A broker may advertise anything: a name that IDNA cannot encode is an unknown host."""
     with pytest.raises(socket.gaierror, match="Name or service not known"):
         addresses_of(host, 9092, 1.0)

@@ -37,5 +37,5 @@ from quota_ops.precedence.resolution import address
     ],
 )
 def test_a_name_is_the_address_that_brokers_take_it_for(name: str, expected: str | None) -> None:
-    """Old and long spellings are understood; host names, ranges and mistakes are no address."""
+    """Old and long spellings are parsed; host names, ranges and mistakes are rejected."""
     assert address(name) == expected

@@ -1,4 +1,4 @@
-"""A person's word on a plan: which plans need one, what it lets pass, how it is kept."""
+"""Approvals: which plans need one, which guards it overrides, and how it is stored."""
 
 import json
 from dataclasses import asdict, replace
@@ -35,7 +35,7 @@ words = st.text(max_size=8)
 
 
 def judged(policy: ApprovalPolicy, *guards: GuardFinding, writes: bool = True) -> Plan:
-    """A plan under a policy, with what guards say of it."""
+    """Return a plan under a policy, with the findings of its guards."""
     rows = [CHANGE] if writes else []
     return plan(rows, policy=replace(POLICY, approval=policy), guards=guards)
 
@@ -55,7 +55,7 @@ def judged(policy: ApprovalPolicy, *guards: GuardFinding, writes: bool = True) -
     ],
 )
 def test_which_plans_need_a_person(made: Plan, *, needed: bool) -> None:
-    """The policy decides; what a guard refuses counts also where nothing is written."""
+    """The policy decides; a blocking guard counts even if nothing would be written."""
     assert needs_person(made) is needed
 
 
@@ -69,12 +69,12 @@ def test_which_plans_need_a_person(made: Plan, *, needed: bool) -> None:
     ],
 )
 def test_which_plans_need_the_name_of_the_cluster(made: Plan, *, needed: bool) -> None:
-    """A large plan and one that a guard warns of are not approved by a key that slips."""
+    """A large plan, or one with a warning, cannot be approved by a slip of the finger."""
     assert needs_name(made) is needed
 
 
 def test_the_command_that_approves() -> None:
-    """It names the whole digest, and a reason where a person decides."""
+    """It contains the whole digest, and a reason where a person decides."""
     free, blocked = judged(ApprovalPolicy.ON_BREACH), judged(ApprovalPolicy.ON_BREACH, CUT)
     command = f"quota-ops reconcile --run '/a b' --approve {free.digest}"
     assert approve_command("/a b", free) == command
@@ -98,7 +98,7 @@ def test_the_command_that_approves() -> None:
 def test_which_findings_a_person_has_seen(
     now: GuardFinding, shown: tuple[GuardFinding, ...], *, seen: bool
 ) -> None:
-    """The same guard about the same rows, at no larger share; its words and numbers may differ."""
+    """The same guard with the same rows and no larger share; its wording and numbers may differ."""
     assert now.is_no_worse(shown) is seen
     assert overridden([now], [replace(OLGA, shown=shown)]) == (
         replace(now, allowed="agreed" if seen else None),
@@ -106,7 +106,7 @@ def test_which_findings_a_person_has_seen(
 
 
 def test_the_last_decision_says_why() -> None:
-    """Of several that override a guard, the last one's reason is told."""
+    """If several decisions override a guard, the last one's reason is shown."""
     decisions = [OLGA, replace(OLGA, reason="agreed again")]
     assert [one.allowed for one in overridden([CUT], decisions)] == ["agreed again"]
 
@@ -136,7 +136,7 @@ OTHER = "run-2"
     ],
 )
 def test_what_counts_of_a_record(record: list[Decision], counts: list[Decision]) -> None:
-    """Until rejected, applied by another run, or a week old; an override for its own run alone."""
+    """Until rejected, applied by another run, or a week old; an override only for its own run."""
     now = datetime(2026, 11, 21, 10, tzinfo=UTC)
     found = in_force(record, "run-1", now, ApprovalPolicy.ON_BREACH, WEEK)
     assert list(found) == counts
@@ -160,12 +160,12 @@ decisions = st.builds(
 
 @given(decisions)
 def test_a_decision_keeps_its_way_through_json(decision: Decision) -> None:
-    """What a record holds is the decision again, field for field."""
+    """A stored decision is read back unchanged, field for field."""
     assert Decision.from_json(json.loads(json.dumps(decision.as_json()))) == decision
 
 
 def test_a_decision_of_the_first_version() -> None:
-    """It named guards without their facts: it is read, and overrides none of today's."""
+    """It named guards without their facts: it is read, and overrides no guard of today."""
     old = {name: value for name, value in OLGA.as_json().items() if name not in {"shown", "login"}}
     read = Decision.from_json(old)
     assert (read.guards, read.login) == (("cut",), None)
@@ -192,7 +192,7 @@ def test_what_is_no_decision_is_refused(damage: dict[str, Any]) -> None:
 
 
 def test_the_stricter_policy_asks() -> None:
-    """A commit that no longer asks for approvals needs one itself."""
+    """A commit that removes the need for approvals needs one itself."""
     always = replace(POLICY, approval=ApprovalPolicy.ALWAYS)
     loosened = plan([CHANGE], policy=replace(POLICY, approval=ApprovalPolicy.NEVER), applied=always)
 
@@ -224,6 +224,6 @@ def test_an_override_of_a_guard_that_does_not_block(
 
 
 def test_the_guards_of_an_alter_are_read_back() -> None:
-    """What alter.json says of them; a file of an earlier version says nothing."""
+    """The guards in alter.json are read; a file of an earlier version has none."""
     assert read_guards({"guards": [asdict(CUT)]}) == (CUT,)
     assert read_guards({}) == ()

@@ -1,4 +1,4 @@
-"""The borders of a policy: its filters, asked fast."""
+"""The borders of a policy: its filters, evaluated fast."""
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -37,7 +37,7 @@ FEW_NAMES = st.sampled_from(["a", "b", "c", None])
 def test_borders_are_the_filters_themselves(
     filters: list[EntityFilter], names: dict[str, str | None]
 ) -> None:
-    """An entity meets a border exactly when one of the filters accepts it."""
+    """An entity meets a border exactly if one of the filters accepts it."""
     entity = Entity.of(names)
 
     met = Borders(filters).meets(entity)

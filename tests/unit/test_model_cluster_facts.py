@@ -1,4 +1,4 @@
-"""What brokers say of themselves: kept as JSON, and read back as it was."""
+"""What brokers report about themselves, stored as JSON and read back unchanged."""
 
 import json
 
@@ -22,12 +22,12 @@ TOLD = ClusterFacts(
 
 @pytest.mark.parametrize("facts", [SILENT, TOLD])
 def test_facts_come_back_from_json_as_they_were(facts: ClusterFacts) -> None:
-    """What could not be read stays None, which is not the same as nobody or nothing."""
+    """A fact that could not be read stays None, which differs from an empty one."""
     assert ClusterFacts.from_json(json.loads(json.dumps(facts.as_json()))) == facts
 
 
 def test_names_are_written_in_order() -> None:
-    """So two runs that were told the same leave the same bytes."""
+    """Two runs that receive the same facts write the same bytes."""
     written = TOLD.as_json()
 
     assert written["scram_users"] == ["alice", "bob"]
@@ -35,6 +35,6 @@ def test_names_are_written_in_order() -> None:
 
 
 def test_callback_classes_are_those_that_are_set() -> None:
-    """One that is not set and one that could not be read are none."""
+    """A class that is not set and one that could not be read are both None."""
     assert TOLD.callback_classes == ("com.example.Constant", "com.example.Grouped")
     assert SILENT.callback_classes == ()

@@ -1,4 +1,4 @@
-"""Findings of a plan by cases: of what files ask for, the cluster holds and its brokers told."""
+"""Findings of a plan by cases: from the files, the cluster and its brokers."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,7 +26,7 @@ STAYS, CLEARED = (Kind.UNMANAGED, Action.REPORT), (Kind.REMOVED, Action.CLEAR)
 
 
 def facts(case: Mapping[str, Any]) -> ClusterFacts | None:
-    """What the brokers of a case told; None when it does not say that they were asked."""
+    """Return the facts that the brokers of a case report; None if they were not queried."""
     if not {"brokers", "principal"} & set(case):
         return None
     brokers = (
@@ -40,7 +40,7 @@ def facts(case: Mapping[str, Any]) -> ClusterFacts | None:
 
 
 def differences(case: Mapping[str, Any]) -> Iterator[Difference]:
-    """The rows of a case that Git does not ask for."""
+    """Return the rows of a case that Git does not declare."""
     for judged, rows in ((STAYS, case.get("others", {})), (CLEARED, case.get("clears", {}))):
         for entity, values in rows.items():
             for key, value in values.items():
@@ -50,7 +50,7 @@ def differences(case: Mapping[str, Any]) -> Iterator[Difference]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_plan_gives_rise_to_findings(case: Any, tmp_path: Path) -> None:
-    """A plan leaves the findings of the files and of the cluster, and what no silence covers."""
+    """A plan has the findings of its files and of the cluster, without those silenced."""
     files = tmp_path / "desired_state" / "demo"
     store = RunStore(open_place(tmp_path / "store"))
     folder = RunFolder.start(store.new_run("demo"), cluster="demo", commit=None)

@@ -1,4 +1,4 @@
-"""Values of another type than their class says, found field by field."""
+"""Values of another type than their class declares, found field by field."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ OUTCOME = Outcome(1, "user=a", ("k",), Status.ACCEPTED)
 
 
 def test_what_conforms_comes_back() -> None:
-    """Rows of any class that says the types of its fields; none at all too."""
+    """Rows of any class with typed fields are accepted, even without rows."""
     assert conforming([OUTCOME]) == (OUTCOME,)
     assert conforming([Names("a"), Names("b", frozenset("c"))]) == (
         Names("a"),

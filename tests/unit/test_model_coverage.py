@@ -1,4 +1,4 @@
-"""The model decides what is written to a cluster, so every branch of it is run by its tests."""
+"""The model decides what is written to a cluster, so its tests run every branch of it."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ OPTIONS = ("-qx", "-n0", "-p", "no:cacheprovider", "--hypothesis-profile=few")
 def test_every_branch_of_the_model_is_run(tmp_path: Path) -> None:
     """The tests of these rooms alone reach each of their lines and branches.
 
-    Few examples of each property do, so that no branch is reached by luck alone.
+    A few examples of each property suffice, so no branch is reached by luck.
     """
     run = [
         "run",

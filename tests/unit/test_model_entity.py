@@ -33,26 +33,26 @@ HOSTILE = (
 @example(Entity.of({USER: '"', CLIENT_ID: "<default>", IP: None}))
 @example(Entity.of({"": "", "a=b": ",", '"': "\\"}))
 def test_text_reads_back(entity: Entity) -> None:
-    """Whatever the names are, the text is read back to the same entity."""
+    """Whatever the names are, the text is read back as the same entity."""
     assert Entity.parse(entity.text) == entity
 
 
 @given(entities, entities)
 def test_one_entity_one_text(one: Entity, other: Entity) -> None:
-    """Two entities share a text only when they are one entity: rows are joined by it."""
+    """Two entities share a text only if they are one entity: rows are joined by it."""
     assert (one == other) == (one.text == other.text)
 
 
 @given(entities)
 def test_text_is_one_harmless_line(entity: Entity) -> None:
-    """Nothing in a name can end a line, move a cursor or hide text, or goes unseen itself."""
+    """Nothing in a name can end a line, move a cursor, hide text or be invisible itself."""
     assert entity.text.isprintable()
     assert UNSEEN.search(entity.text) is None
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_name_is_a_json_string(name: str) -> None:
-    """A name of anything but plain printable characters is quoted, also one that looks default."""
+    """A name with anything but plain printable characters is quoted, also one like a default."""
     text = Entity.of({USER: name}).text
 
     assert text.startswith('user="')
@@ -77,7 +77,7 @@ def test_a_hostile_name_is_a_json_string(name: str) -> None:
     ],
 )
 def test_texts(names_by_type: dict[str, str | None], text: str) -> None:
-    """Parts stand in order of their type; what is plain is written plainly."""
+    """Parts are ordered by type; plain names are written plainly."""
     entity = Entity.of(names_by_type)
 
     assert (entity.text, str(entity), entity.as_dict()) == (text, text, names_by_type)
@@ -102,7 +102,7 @@ def test_texts(names_by_type: dict[str, str | None], text: str) -> None:
     ],
 )
 def test_what_no_entity_writes_is_refused(text: str) -> None:
-    """Only the one spelling is read, so that a row cannot be told by two texts."""
+    """Only one spelling is accepted, so a row has only one text."""
     with pytest.raises(ValueError, match=r".") as refused:
         Entity.parse(text)
 
@@ -130,11 +130,11 @@ def test_what_no_entity_writes_is_refused(text: str) -> None:
 def test_what_an_entity_says(
     entity: Entity, kinds: tuple[str, ...], user_first: object, *, has_default: bool
 ) -> None:
-    """An entity knows its types, whether it stands for many, and how people say it."""
+    """An entity knows its types, whether it is a default, and its description."""
     assert (entity.types, entity.has_default, entity.user_first) == (kinds, has_default, user_first)
 
 
 @given(entities)
 def test_entities_travel_between_processes(entity: Entity) -> None:
-    """An entity is a plain value: pickled, it stays equal and finds its place in a dictionary."""
+    """An entity is a plain value: pickled, it stays equal and hashes alike."""
     assert {entity: 1}[pickle.loads(pickle.dumps(entity))] == 1  # noqa: S301 - our own bytes

@@ -1,4 +1,4 @@
-"""Errors that nobody foresaw, in words."""
+"""Unexpected errors, described in words."""
 
 from errno import EMFILE
 
@@ -18,7 +18,7 @@ from quota_ops.model.finding import Problem
     ],
 )
 def test_an_unexpected_error_has_a_remedy(error: BaseException, message: str, remedy: str) -> None:
-    """Memory, files and places are named; of any other the traceback is worth a report."""
+    """Memory, files and places are named; for any other error the traceback is worth a report."""
     told = Unexpected(error)
 
     assert told.message == message
@@ -27,7 +27,7 @@ def test_an_unexpected_error_has_a_remedy(error: BaseException, message: str, re
 
 
 def test_problems_are_added_to_others() -> None:
-    """All are told, and each file is counted once."""
+    """All problems are listed, and each file is counted once."""
     first, last = (Problem(file, 1, 1, f"{file} is wrong") for file in ("a.yaml", "b.yaml"))
     error = InvalidDesiredState([first], files=3, quotas=7, unlisted=2).adding([first, last])
 
@@ -37,7 +37,7 @@ def test_problems_are_added_to_others() -> None:
 
 
 def caused(cause: BaseException) -> InvalidInput:
-    """An error of ours that another led to."""
+    """Return an error of quota-ops with another as its cause."""
     error = InvalidInput("/x cannot be read: Too many open files", "Mend it.")
     error.__context__ = ValueError("not this one")
     error.__context__.__cause__ = cause
@@ -49,7 +49,7 @@ def caused(cause: BaseException) -> InvalidInput:
     [MemoryError(), OSError(EMFILE, "x"), RuntimeError("can't start new thread"), OSError("x")],
 )
 def test_a_limit_is_found_behind_an_error(limit: BaseException) -> None:
-    """However deep it is; what only quotes such words is none."""
+    """It is found at any depth; an error that only quotes such text does not count."""
     is_limit = str(limit) != "x"
 
     assert find_limit(caused(limit)) is (limit if is_limit else None)

@@ -1,4 +1,4 @@
-"""Filters against each other: what overlaps and what covers, held to the entities there can be."""
+"""Filters compared: overlap and cover, checked against every possible entity."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +29,7 @@ ENTITIES = [
 
 @given(FILTERS, FILTERS)
 def test_filters_overlap_where_an_entity_fits_both(one: EntityFilter, other: EntityFilter) -> None:
-    """What overlaps and what covers is what the entities say that there can be."""
+    """Overlap and cover agree with a search over all possible entities."""
     ours = [entity for entity in ENTITIES if one.accepts(entity)]
     theirs = [entity for entity in ENTITIES if other.accepts(entity)]
 

@@ -1,4 +1,4 @@
-"""Findings by cases: what was probably not meant, where it stands, and who silenced it."""
+"""Findings by cases: probable mistakes, where they are, and who silenced them."""
 
 from pathlib import Path
 from typing import Any
@@ -20,21 +20,21 @@ CLUSTER_YAML = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
 
 
 def found(folder: Path, files: dict[str, str]) -> tuple[Finding, ...]:
-    """The findings of a cluster's files."""
+    """Return the findings of a cluster's files."""
     for name, text in ({"cluster.yaml": CLUSTER_YAML} | files).items():
         (folder / name).write_text(text, "utf-8")
     return read_cluster(folder).findings
 
 
 def told(finding: Finding) -> str:
-    """A finding in the words of the cases."""
+    """Return a finding in the form that the cases use."""
     text = f"{finding.where} {finding.code} {finding.message} {finding.remedy}"
     return text if finding.silenced is None else f"{text} [silenced: {finding.silenced}]"
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_files_give_rise_to_findings(case: Any, tmp_path: Path) -> None:
-    """Files give all their findings, each with place, words and remedy, and none that is not so."""
+    """Files give all their findings, each with place, text and remedy, and no others."""
     findings = found(tmp_path, case["files"])
 
     assert sorted(map(told, findings)) == case["findings"]
@@ -48,7 +48,7 @@ OF_FILES = [one for one in CODES.values() if one.decided_by is not DecidedBy.BRO
 
 @pytest.mark.parametrize("code", OF_FILES, ids=lambda code: code.code)
 def test_an_example_gives_rise_to_its_finding(code: Any, tmp_path: Path) -> None:
-    """The files that explain a finding give rise to it, and to no other."""
+    """The files that explain a finding produce it, and no other."""
     findings = found(tmp_path, {"team.yaml": f"owner: team\nquotas:\n{code.example}\n"})
 
     assert [(one.code, one.silenced) for one in findings] == [(code.code, None)]

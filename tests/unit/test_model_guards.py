@@ -1,4 +1,4 @@
-"""What the guards say of a plan, by cases; tests/cases/guards says how they are written."""
+"""The findings of guards by cases; tests/cases/guards explains the format."""
 
 from math import inf
 from pathlib import Path
@@ -20,7 +20,7 @@ CASES: tuple[Any, ...] = tuple(
 
 
 def difference(row: dict[str, Any]) -> Difference:
-    """A row of a case as a difference."""
+    """Convert a row of a case to a difference."""
     before, after = (
         None if row.get(one) is None else float(row[one]) for one in ("before", "after")
     )
@@ -42,7 +42,7 @@ def difference(row: dict[str, Any]) -> Difference:
 
 
 def policy_of(case: dict[str, Any]) -> Policy:
-    """The policy of a case."""
+    """Return the policy of a case."""
     return Policy(
         "demo",
         "id",
@@ -55,7 +55,7 @@ def policy_of(case: dict[str, Any]) -> Policy:
 
 
 def past_of(case: dict[str, Any]) -> Past:
-    """What the ledger of a case knows."""
+    """Return what the ledger of a case knows."""
     owned = case.get("owned", {})
     was = None
     if "was" in case:
@@ -69,13 +69,13 @@ def past_of(case: dict[str, Any]) -> Past:
 
 
 def said(finding: GuardFinding) -> tuple[str, str]:
-    """A finding in the words of the cases."""
+    """Return a finding in the form that the cases use."""
     return finding.guard, finding.message
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_guards_speak(case: dict[str, Any]) -> None:
-    """Each guard that a case names speaks in its words, and no other does."""
+    """Each guard that a case names has its finding, and no other guard has one."""
     rows = [difference(row) for row in case.get("rows", [])]
 
     findings = judge(
@@ -92,7 +92,7 @@ def test_guards_speak(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", [one for one in CASES if "about" in one.values[0]])
 def test_guards_know_the_rows_they_mean(case: dict[str, Any]) -> None:
-    """The rows that made a guard speak can be told from the others."""
+    """The rows that a guard is about can be told from the others."""
     rows = [(row["who"], difference(row)) for row in case.get("rows", [])]
     policy = policy_of(case)
 
@@ -101,7 +101,7 @@ def test_guards_know_the_rows_they_mean(case: dict[str, Any]) -> None:
 
 
 def test_guards_that_judge_the_whole_plan_mean_no_row() -> None:
-    """A changed policy and a commit from the past are no row's fault."""
+    """A changed policy and an older commit are not about any row."""
     row = difference({"who": "alice", "kind": "pending", "before": inf, "after": 1})
     policy = policy_of({})
 
@@ -110,5 +110,5 @@ def test_guards_that_judge_the_whole_plan_mean_no_row() -> None:
 
 
 def test_a_name_that_is_no_guard_is_told() -> None:
-    """Whoever misspells a guard learns which name it was."""
+    """The error for a misspelled guard suggests the right name."""
     assert unknown_guards(["takeover", "take_over", "cut", ""]) == ("take_over", "")

@@ -1,4 +1,4 @@
-"""A hold: what it says, how long it lasts, and on whom it is."""
+"""A hold: its text, how long it lasts, and which entities it covers."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -17,12 +17,12 @@ USERS = EVERYTHING[0]
 
 
 def user(name: str) -> EntityFilter:
-    """Exactly a user."""
+    """Return exactly one user."""
     return parse_exactly([f"user={name}"], [], [])
 
 
 def hold(who: EntityFilter, hours: float, at: datetime = NOW) -> Hold:
-    """A hold for so many hours."""
+    """Return a hold for so many hours."""
     return Hold(who, at + timedelta(hours=hours), "anna", "a load test", at)
 
 
@@ -30,7 +30,7 @@ ALICE = hold(user("alice"), 2)
 
 
 def test_what_a_hold_says() -> None:
-    """Until when, who and why, in one line; kept as JSON and read back."""
+    """Until when, who and why, in one line; stored as JSON and read back."""
     assert ALICE.text == "held until 2026-11-21 05:12 UTC by anna: a load test"
     assert ALICE.as_json() == {
         "who": {"user": {"match": "exact", "name": "alice"}},
@@ -54,7 +54,7 @@ def test_what_is_no_hold(wrong: dict[str, Any]) -> None:
 
 
 def test_the_last_word_counts() -> None:
-    """A hold is made longer, shorter or ended by a later word on the same entities."""
+    """A later entry on the same entities extends, shortens or ends a hold."""
     bob, released = hold(user("bob"), 1), hold(user("bob"), 0, NOW + timedelta(minutes=1))
     longer = replace(ALICE, until=NOW + timedelta(hours=9))
 
@@ -65,7 +65,7 @@ def test_the_last_word_counts() -> None:
 
 
 def test_whom_a_hold_is_on() -> None:
-    """Exactly the types that it names; of several the one that lasts longest."""
+    """Exactly the types that it names; of several holds the longest counts."""
     everybody = hold(USERS, 1)
     holds = (ALICE, everybody)
 

@@ -1,4 +1,4 @@
-"""Edits of a ledger's rows: what is about to be sent, what was read back, what is remembered."""
+"""Edits of a ledger's rows: what is about to be sent, what was read back, what is kept."""
 
 from typing import Any
 
@@ -13,20 +13,20 @@ KEY = "producer_byte_rate"
 
 
 def row(entity: str, value: float | None, state: str = VERIFIED, **fields: Any) -> LedgerRow:
-    """A row of the ledger."""
+    """Return a row of the ledger."""
     when: dict[str, Any] = {"run": "run-1", "at": "2026-11-01T00:00:00Z"}
     made = LedgerRow("id", entity, KEY, value, state, "team", "team.yaml", "c0ffee", **when)
     return made._replace(**fields)
 
 
 def rows(*given: LedgerRow) -> dict[LedgerKey, LedgerRow]:
-    """Rows as an edit sees them."""
+    """Return rows as an edit receives them."""
     return {ledger_key(one): one for one in given}
 
 
 @pytest.mark.parametrize("state", [INTENDED, VERIFIED])
 def test_a_later_run_wins(state: str) -> None:
-    """What an earlier run reads back replaces nothing that a later one noted."""
+    """A value read back by an earlier run replaces nothing that a later run recorded."""
     later, earlier = row("user=a", 2.0, state, sequence=2), row("user=a", 1.0, sequence=1)
     known = rows(later)
 
@@ -77,7 +77,7 @@ def test_managed_rows() -> None:
     ],
 )
 def test_an_earlier_intent_is_kept(stored: dict[Key, float], verified: list[LedgerRow]) -> None:
-    """Before another takes its place, an intent that arrived counts as read back.
+    """Before another intent replaces it, an intent that arrived counts as read back.
 
     Any other may still arrive, and is remembered.
     """
@@ -89,7 +89,7 @@ def test_an_earlier_intent_is_kept(stored: dict[Key, float], verified: list[Ledg
 
 
 def test_a_clear_that_arrived_is_kept() -> None:
-    """A cleared key is no longer ours before it is set again."""
+    """A cleared key is no longer managed until it is set again."""
     known = rows(row("user=a", 1.0), row("user=a", None, INTENDED))
 
     ledger_edits.intend(known, [row("user=a", 3.0, INTENDED)], {})
@@ -98,7 +98,7 @@ def test_a_clear_that_arrived_is_kept() -> None:
 
 
 def test_an_attempt_again_verifies_nothing() -> None:
-    """The same intent once more is the same intent, although the cluster holds it already."""
+    """The same intent again changes nothing, although the cluster already stores it."""
     known = rows(row("user=a", 2.0, INTENDED))
 
     ledger_edits.intend(known, [row("user=a", 2.0, INTENDED)], {Key("user=a", KEY): 2.0})
@@ -107,7 +107,7 @@ def test_an_attempt_again_verifies_nothing() -> None:
 
 
 def test_an_intent_is_taken_back() -> None:
-    """What surely was not written is not ours; what was verified stays."""
+    """A write that certainly did not happen makes nothing managed; what was verified stays."""
     known = rows(row("user=a", 1.0), row("user=a", 2.0, INTENDED), row("user=b", 2.0, INTENDED))
 
     ledger_edits.withdraw(known, [Key("user=a", KEY), Key("user=c", KEY)])
@@ -147,7 +147,7 @@ def test_an_intent_for_another_value_than_was_read_back_is_remembered() -> None:
 
 
 def test_a_row_that_is_only_forgotten_leaves_no_memory() -> None:
-    """Somebody else removed it: no run of ours cleared it."""
+    """Somebody else removed the value: no run of quota-ops cleared it."""
     known = rows(row("user=a", 1.0))
 
     ledger_edits.confirm(known, [row("user=a", None)])
@@ -156,7 +156,7 @@ def test_a_row_that_is_only_forgotten_leaves_no_memory() -> None:
 
 
 def test_adopting_a_row_ends_its_memory() -> None:
-    """From now on it is as a person says; a row known with that value is not noted again."""
+    """Its value is now the adopted one; a row known with that value is not recorded again."""
     others = [row("user=c", 5.0, CLEARED)]
     memories = [row("user=a", 5.0, CLEARED), row("user=b", 5.0, SUPERSEDED)]
     known = rows(row("user=b", 1.0), *memories, *others)
@@ -168,7 +168,10 @@ def test_adopting_a_row_ends_its_memory() -> None:
 
 
 def test_owner_and_file_follow_git() -> None:
-    """A row that moves to another team's file is the same row; one that left Git stays theirs."""
+    """A row that moves to another team's file is the same row.
+
+    One that left Git keeps its owner.
+    """
     known = rows(row("user=a", 1.0), row("user=b", 1.0), row("user=b", 2.0, INTENDED))
     moved = DesiredRow("id", "user=b", KEY, 1.0, "search", None, "search.yaml", 3)
 

@@ -1,4 +1,4 @@
-"""Limits: every text that people write, and values shown so that nothing is lost."""
+"""Limits: every text that people write, and values shown without loss."""
 
 from fractions import Fraction
 from math import inf, nan
@@ -30,7 +30,7 @@ stored = st.floats(min_value=0, exclude_min=True, allow_infinity=False)
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_limit_is_a_value_or_an_error(case: Any) -> None:
-    """A text gives exactly one value, or the words that say what is wrong with it."""
+    """A text gives exactly one value, or an error that explains it."""
     found: Any
     try:
         found = parse_limit(QUOTA_KEYS[case["key"]], case["text"])
@@ -45,7 +45,7 @@ def test_a_limit_is_a_value_or_an_error(case: Any) -> None:
 @example(9_007_199_254_740_736.0)
 @example(1_235_000.0001)
 def test_bytes_are_shown_exactly(value: float) -> None:
-    """The number and unit that people are shown are the value, or what Python writes for it."""
+    """The number and unit shown are the exact value, or what Python writes for it."""
     number, unit = in_byte_unit(value)
 
     assert Fraction(number.replace(",", "")) * BYTE_UNITS[unit] in {
@@ -56,7 +56,7 @@ def test_bytes_are_shown_exactly(value: float) -> None:
 
 @given(st.integers(1, 2**53).map(float))
 def test_bytes_are_read_as_they_are_shown(value: float) -> None:
-    """Whoever copies what is shown into YAML asks for the same value."""
+    """A value copied from a screen into YAML is the same value."""
     key = QUOTA_KEYS["producer_byte_rate"]
 
     assert parse_limit(key, format_limit(key.name, value).replace(",", "")) == value
@@ -86,13 +86,13 @@ def test_bytes_are_read_as_they_are_shown(value: float) -> None:
     ],
 )
 def test_limits_as_people_read_them(key: str, value: float | None, shown: str) -> None:
-    """A value carries its unit, the shortest that keeps it exact; an unknown key has none."""
+    """A value has its unit, the shortest that is exact; an unknown key has none."""
     assert format_limit(key, value) == shown
 
 
 @given(st.floats())
 def test_numbers_are_shown_exactly(value: float) -> None:
-    """A number reads back to itself, whatever a broker stored."""
+    """A number is read back unchanged, whatever a broker stored."""
     assert same(float(format_number(value).replace(",", "")), value)
 
 
@@ -112,7 +112,7 @@ def test_numbers_are_shown_exactly(value: float) -> None:
 def test_stored_values_that_are_the_same(
     one: float | None, other: float | None, *, equal: bool
 ) -> None:
-    """NaN is itself, and nothing is not a value."""
+    """NaN equals itself, and a missing value is not a value."""
     assert same(one, other) is equal
 
 
@@ -134,5 +134,5 @@ def test_stored_values_that_are_the_same(
 def test_rows_that_no_broker_lets_anybody_alter(
     types: tuple[str, ...], key: str, reason: str | None
 ) -> None:
-    """A stored row is either altered like any other, or there is one reason why not."""
+    """A stored row can be altered like any other, or there is one reason why not."""
     assert unalterable(types, key) == reason

@@ -1,4 +1,4 @@
-"""Files with a row a line: snapshots and changes; and rows with keys that nobody looks up."""
+"""Files with one row per line: snapshots and changes; and rows with unknown keys."""
 
 import json
 
@@ -24,13 +24,13 @@ stored = st.dictionaries(st.tuples(entities, texts), st.floats(), max_size=5).ma
 
 
 def line(entity: object, key: object, value: object) -> str:
-    """A line of a snapshot."""
+    """Return a line of a snapshot."""
     return json.dumps({"entity": entity, "key": key, "value": value}) + "\n"
 
 
 @given(stored)
 def test_a_snapshot_keeps_every_row(rows: list[StoredQuota]) -> None:
-    """Whatever a cluster holds, unknown types and keys and NaN too, is read back in order."""
+    """Every row of a cluster, with unknown types and keys and NaN, is read back in order."""
     lines = [line(row.entity.as_dict(), row.key, row.value) for row in rows]
 
     found = read_snapshot(["\n", *lines], "snapshot.jsonl")
@@ -56,7 +56,7 @@ def test_a_snapshot_keeps_every_row(rows: list[StoredQuota]) -> None:
     ],
 )
 def test_a_line_that_is_no_row_is_named(wrong: str) -> None:
-    """The error has the file and the line, and shows what a row looks like."""
+    """The error has the file and the line, and shows a valid row."""
     with pytest.raises(InvalidInput) as refused:
         read_snapshot([line({USER: "a"}, "k", 1), wrong], "snapshot.jsonl")
 
@@ -65,7 +65,7 @@ def test_a_line_that_is_no_row_is_named(wrong: str) -> None:
 
 
 def test_a_row_stands_once_in_a_snapshot() -> None:
-    """Twice the same key of one entity is two answers to one question."""
+    """The same key of one entity twice would be two current values."""
     row = line({USER: "alice"}, "k", 1)
 
     with pytest.raises(InvalidInput, match=r"^s.jsonl:2: user=alice has k twice\.$"):
@@ -74,13 +74,13 @@ def test_a_row_stands_once_in_a_snapshot() -> None:
 
 @pytest.mark.parametrize("lines", [[], ["\n", "  \n"]])
 def test_a_file_without_a_change_is_refused(lines: list[str]) -> None:
-    """Nothing to do is what nobody meant to ask for."""
+    """A file without changes is a mistake, so it is rejected."""
     with pytest.raises(InvalidInput, match=r"^changes\.jsonl holds no change\n"):
         read_changes(lines, "changes.jsonl")
 
 
 def test_keys_that_nobody_looks_up_are_left_out() -> None:
-    """A key that this version does not know limits nobody, and hides nothing that it knows."""
+    """A key that this version does not know limits no client, and hides no known key."""
     known = StoredQuota(ALICE, "producer_byte_rate", 5.0)
     rows = [StoredQuota(ALICE, "storage_byte_rate", 1.0), known]
 
@@ -92,7 +92,7 @@ def test_keys_that_nobody_looks_up_are_left_out() -> None:
 
 
 def test_entities_that_no_client_reaches_are_left_out() -> None:
-    """An address and an unknown type are no level at which a client is looked up."""
+    """An address or an unknown type is not a level that applies to a client."""
     rows = [
         StoredQuota(Entity.of({IP: "10.0.0.1"}), "connection_creation_rate", 1.0),
         StoredQuota(Entity.of({"group": "a"}), "producer_byte_rate", 1.0),

@@ -1,4 +1,4 @@
-"""What a ledger remembers of writes and rows that are over, and when that ends."""
+"""What a ledger remembers of writes and rows that ended, and for how long."""
 
 from datetime import UTC, datetime
 from math import nan
@@ -26,18 +26,18 @@ NOW = datetime(2026, 11, 2, 12, tzinfo=UTC)
 
 
 def row(entity: str, value: float | None, state: str = SUPERSEDED, **fields: Any) -> LedgerRow:
-    """A row of the ledger."""
+    """Return a row of the ledger."""
     made = LedgerRow("id", entity, KEY, value, state, None, None, None, "run-1", "")
     return made._replace(**fields)
 
 
 def rows(*given: LedgerRow) -> dict[LedgerKey, LedgerRow]:
-    """Rows as an edit sees them."""
+    """Return rows as an edit receives them."""
     return {ledger_key(one): one for one in given}
 
 
 def test_equal_values_of_a_key_are_remembered_once() -> None:
-    """The one noted last; other values, no value, NaN and the other state stand beside it."""
+    """The last one is kept; other values, no value, NaN and the other state are kept beside it."""
     values = (None, nan, 1.0, 2.0)
     known = rows(*(row("user=a", value) for value in values))
 
@@ -50,7 +50,7 @@ def test_equal_values_of_a_key_are_remembered_once() -> None:
 
 
 def test_a_person_ends_the_memory_of_rows() -> None:
-    """All that is remembered of them; what is ours, and other rows, stay."""
+    """All memories of these rows; managed rows and other rows stay."""
     ours, other = row("user=a", 1.0, "verified"), row("user=b", 1.0)
     known = rows(ours, other, row("user=a", 1.0), row("user=a", 2.0, CLEARED))
 
@@ -82,7 +82,7 @@ def test_a_value_that_a_person_sets_is_no_longer_remembered(value: float | None)
 
 
 def test_memory_lasts_as_long_as_the_policy_says() -> None:
-    """A day and thirty, unless cluster.yaml says otherwise; whatever is not memory stays."""
+    """A day and thirty days, unless cluster.yaml sets others; all other rows stay."""
     assert remembered_from(Memory(), NOW) == {
         SUPERSEDED: "2026-11-01T12:00:00Z",
         CLEARED: "2026-10-03T12:00:00Z",

@@ -1,4 +1,4 @@
-"""Lengths of time and moments as people type them."""
+"""Durations and times as people type them."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -20,7 +20,7 @@ NOW = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)
     ],
 )
 def test_lengths_of_time(text: str, length: timedelta) -> None:
-    """Days, hours, minutes and seconds, from long to short; from now on they are a moment."""
+    """Days, hours, minutes and seconds, from long to short; added to now they give a time."""
     assert parse_duration(text) == length
     assert parse_until(text, NOW) == NOW + length
 
@@ -36,7 +36,7 @@ def test_lengths_of_time(text: str, length: timedelta) -> None:
     ],
 )
 def test_moments_with_a_zone(text: str, until: datetime) -> None:
-    """A zone is an offset or a name; the moment is the same, said in UTC."""
+    """A zone is an offset or a name; the time is the same, written in UTC."""
     assert parse_until(text, NOW) == until
     assert parse_until(text, NOW).tzinfo is UTC
 
@@ -56,13 +56,13 @@ def test_moments_with_a_zone(text: str, until: datetime) -> None:
     ],
 )
 def test_what_is_no_moment(text: str, why: str) -> None:
-    """Whatever would be guessed at is refused, with what was typed."""
+    """An ambiguous text is rejected, and shown."""
     with pytest.raises(ValueError, match=f"^'{text}' {why}".replace("+", r"\+")):
         parse_until(text, NOW)
 
 
 def test_what_is_no_length_and_no_zone() -> None:
-    """A length without a unit and a zone that nobody knows are named."""
+    """A duration without a unit and an unknown zone are named."""
     with pytest.raises(ValueError, match="'90' is not a length of time"):
         parse_duration("90")
     for name in ("Berlin", "../etc/passwd", ""):

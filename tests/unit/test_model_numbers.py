@@ -1,4 +1,4 @@
-"""Counts, plurals and percents: what is written is true, whatever the number."""
+"""Counts, plurals and percentages: correct for every number."""
 
 import pytest
 from hypothesis import example, given
@@ -51,7 +51,7 @@ def test_a_verb_agrees_with_its_count() -> None:
     ],
 )
 def test_a_change_in_percent(before: float, after: float, words: str) -> None:
-    """A change is told with as many digits as it needs, and no more."""
+    """A change is shown with as many digits as it needs, and no more."""
     assert format_percent(_share(before, after)) == words
 
 
@@ -61,7 +61,7 @@ def test_a_change_in_percent(before: float, after: float, words: str) -> None:
 def test_a_percent_says_of_a_cut_what_the_guard_says(
     before: float, after: float, threshold: int
 ) -> None:
-    """A cut that a guard takes for more than so many percent is shown as more, and no other."""
+    """A cut is shown as more than a guard's limit exactly if the guard counts it so."""
     row = difference({"user": "a"}, "producer_byte_rate", _SET, before, after)
     shown = float(format_percent(change_share(row)).removesuffix(" %").replace(",", ""))
 

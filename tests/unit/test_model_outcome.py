@@ -19,7 +19,7 @@ from quota_ops.model.report import StageResult, StageStatus, has_not_ended
     ],
 )
 def test_written(status: Status, earlier: Status | None, known: tuple[bool, bool]) -> None:
-    """What any attempt wrote stays written, whatever a later one finds."""
+    """What any attempt wrote stays written, whatever a later attempt finds."""
     outcome = Outcome(1, "user=a", ("k",), status, earlier=earlier)
 
     assert (outcome.was_written, outcome.may_be_written) == known

@@ -1,4 +1,4 @@
-"""Which rows may be adopted, and which are looked at for it."""
+"""Which rows can be adopted, and which are considered."""
 
 import pytest
 
@@ -44,14 +44,14 @@ CAROL = BOB._replace(entity="user=carol")
 def test_what_may_be_adopted(
     wanted: EntityFilter | None, expected: dict[tuple[str, str], tuple[DesiredRow | None, str]]
 ) -> None:
-    """Without names what Git describes; with names every row of theirs that a plan could write."""
+    """Without names, the rows that Git declares; with names, every row that a plan could write."""
     found = adoptions(STORED, [BOB, CAROL], POLICY, wanted)
 
     assert {(one.entity, one.key): (one.asked, one.refusal) for one in found} == expected
 
 
 def test_what_was_ours_is_not_adopted_again() -> None:
-    """A row is adopted once; after that it was ours already."""
+    """A row is adopted once; after that it is managed."""
     (found,) = adoptions(STORED, [BOB], POLICY, None)
 
     assert (found.adopted, found._replace(ours=True).adopted) == (True, False)

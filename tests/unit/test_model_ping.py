@@ -1,4 +1,4 @@
-"""What a ping comes to: well, a right is missing, or a broker is."""
+"""The result of a ping: success, a missing permission, or a missing broker."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ NO_USERS = Right("list users", "Describe", granted=False, grant="grant users", n
 
 
 def pinged(*rights: Right, error: str | None = None) -> ClusterPing:
-    """Two brokers, of which the second may have an error."""
+    """Return two brokers, of which the second may have an error."""
     second = BrokerPing(SECOND, None if error else 0.004, error)
     brokers = (BrokerPing(FIRST, 0.003), second)
     return ClusterPing("MkU3OEVBNTcwNTJENDM2Qg", "User:svc", Mode.KRAFT, brokers, rights)
@@ -39,13 +39,13 @@ def pinged(*rights: Right, error: str | None = None) -> ClusterPing:
     ],
 )
 def test_exit_code(ping: ClusterPing, exit_code: int, missing: tuple[Right, ...]) -> None:
-    """A broker that does not answer weighs more than a right that an administrator can grant."""
+    """An unreachable broker outweighs a missing permission that an administrator can grant."""
     assert (ping.exit_code, ping.missing) == (exit_code, missing)
     assert ping.facts == ClusterFacts((FIRST, SECOND), "User:svc")
 
 
 def test_what_is_not_known_is_said() -> None:
-    """A silent broker is in the table with the reason, and so is a controller that is."""
+    """An unreachable broker, or controller, is in the table with the reason."""
     assert plain(ping_screen("demo", pinged(DESCRIBE, UNSURE, error="timed out after 4 s"))) == (
         "demo (MkU3OEVBNTcwNTJENDM2Qg, as in cluster.yaml; KRaft)      1 of 2 brokers respond\n"
         "\n"
@@ -63,7 +63,7 @@ def test_what_is_not_known_is_said() -> None:
 
 
 def test_a_broker_without_clients_is_missed() -> None:
-    """A fenced broker counts, and is told from a silent one; a retired one does not count."""
+    """A fenced broker counts, and differs from an unreachable one; a retired one does not count."""
     absent = (Absent(3, "kafka-3:9092", "is fenced"), Absent(4, None, "is missing", "scaled down"))
     ping = replace(pinged(DESCRIBE), absent=absent, complete=False)
 
@@ -89,7 +89,10 @@ def test_a_broker_without_clients_is_missed() -> None:
 
 
 def test_only_the_bootstrap_address_was_asked() -> None:
-    """Who answers there has the first row; of the others nothing is known, and nothing is wrong."""
+    """The broker that responds there has the first row.
+
+    The others are unknown, which is no error.
+    """
     asked = BrokerPing(BrokerFacts(BOOTSTRAP, "link:9092", "4.3"), 0.003)
     others = (BrokerPing(FIRST_UNKNOWN), BrokerPing(SECOND))
     rights = (DESCRIBE,)

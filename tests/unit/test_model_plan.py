@@ -1,4 +1,4 @@
-"""A plan as a value: its digest, what it counts, and the order in which people read it."""
+"""A plan as a value: its digest, its counts, and its order on screen."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,12 +25,12 @@ def row(
     after: float | None,
     kind: Kind = Kind.PENDING,
 ) -> Difference:
-    """A difference that only says what matters here."""
+    """Return a difference with only the values that matter here."""
     return Difference("id", entity, "producer_byte_rate", kind, action, before, after, *NOTHING)
 
 
 def plan(rows: Sequence[Difference], **fields: Any) -> Plan:
-    """A plan of some rows."""
+    """Return a plan of these rows."""
     values: dict[str, Any] = {
         "policy": POLICY,
         "commit": "c0ffee",
@@ -68,7 +68,7 @@ def test_order_is_not_in_the_digest(differences: list[Difference], random: Any) 
 def test_what_travels_beside_is_not_in_the_digest(
     differences: list[Difference], text: str | None
 ) -> None:
-    """Commit, folder name, owner, reason, line and counts may differ: it is what was approved."""
+    """Commit, folder name, owner, reason, line and counts may differ in the approved plan."""
     travelled = [
         one._replace(owner=text, reason=text, file=text, commit=text, run=text, since=text)
         for one in differences
@@ -81,7 +81,7 @@ def test_what_travels_beside_is_not_in_the_digest(
 
 @given(st.lists(rows, max_size=4), st.data())
 def test_every_value_is_in_the_digest(differences: list[Difference], data: st.DataObject) -> None:
-    """Another entity, key, value before or after, or one row more or less, is another plan."""
+    """Another entity, key or value, or one row more or less, is another plan."""
     one = row("user=a", Action.SET, 10.0, 20.0)
     change: dict[str, Any] = data.draw(
         st.sampled_from(
@@ -121,12 +121,12 @@ def test_every_value_is_in_the_digest(differences: list[Difference], data: st.Da
     ],
 )
 def test_the_policy_is_in_the_digest(changed: dict[str, Any]) -> None:
-    """What a plan may do is part of what is approved."""
+    """The policy under which a plan was judged is part of the approval."""
     assert digest(replace(POLICY, **changed), []) != digest(POLICY, [])
 
 
 def test_the_digest_stays_what_it_was() -> None:
-    """An approval that waits over an upgrade still names its plan."""
+    """An approval that waits during an upgrade still names its plan."""
     differences = [row("user=a", Action.SET, None, 0.1), row("user=b", Action.CLEAR, nan, None)]
 
     assert plan(differences).digest == (
@@ -148,12 +148,12 @@ def test_the_digest_stays_what_it_was() -> None:
     ],
 )
 def test_32_characters_name_a_digest(typed: str, *, approved: bool) -> None:
-    """128 bits name a plan; fewer do not, because two plans that share them can be made."""
+    """128 bits name a plan; fewer do not, because two plans that share them can be constructed."""
     assert approves(typed, "ab12cd34ef" + "0" * 54) is approved
 
 
 def test_people_read_first_what_can_hurt_most() -> None:
-    """Defaults, removals, cuts, raises, new rows, and at the end what is only told."""
+    """Defaults, removals, cuts, raises, new rows, and last the rows that are only reported."""
     ordered = [
         row("user=<default>", Action.SET, 100.0, 25.0),
         row("client-id=<default>,user=a", Action.SET, None, 1.0),
@@ -175,7 +175,7 @@ def test_people_read_first_what_can_hurt_most() -> None:
 
 @given(rows, st.floats(0, 100))
 def test_a_cut_is_a_fall(one: Difference, beyond: float) -> None:
-    """A row is cut when its value falls by more than so much, or from what limits nobody."""
+    """A row is cut if its value falls by more than the limit, or from unlimited."""
     before, after = one.before, one.target
 
     if before is None or after is None:
@@ -192,12 +192,12 @@ def test_a_cut_is_a_fall(one: Difference, beyond: float) -> None:
     [(10.0, 5.0, -50.0), (10.0, 25.0, 150.0), (None, 5.0, 0.0), (0.0, 5.0, 0.0), (nan, 5.0, 0.0)],
 )
 def test_the_share_of_a_change(before: float | None, after: float, share: float) -> None:
-    """By how many percent a value changes; nothing where there is nothing to compare."""
+    """By how many percent a value changes; None if there is nothing to compare."""
     assert change_share(row("user=a", Action.SET, before, after)) == share
 
 
 def test_what_a_plan_counts() -> None:
-    """Of ten rows in Git, two differ; a row that the ledger only did not know is in sync."""
+    """Of ten rows in Git, two differ; a row that was only missing in the ledger is in sync."""
     made = plan(
         [
             row("user=a", Action.SET, None, 1.0),
@@ -228,12 +228,12 @@ def test_what_a_plan_counts() -> None:
     ],
 )
 def test_when_a_cluster_is_not_what_git_says(one: Difference, *, differs: bool) -> None:
-    """Unmanaged rows and what the ledger has yet to learn are no difference to Git."""
+    """Unmanaged rows, and rows that only the ledger lacks, are not a difference to Git."""
     assert plan([one]).differs is differs
 
 
 def test_a_plan_is_refused_by_guards_that_nobody_let_pass() -> None:
-    """A finding with a reason refuses nothing."""
+    """A finding with a reason blocks nothing."""
     cut, takeover = GuardFinding("cut", "falls"), GuardFinding("takeover", "was there", "agreed")
 
     assert plan([]).judged((cut, takeover)).refused == (cut,)

@@ -1,4 +1,4 @@
-"""Filters and policies: what they let through, and their way through JSON."""
+"""Filters and policies: what they accept, and their JSON form."""
 
 import json
 from dataclasses import replace
@@ -82,7 +82,7 @@ policies = st.builds(
 def test_strict_filters(
     asked: tuple[FilterPart, ...], names_by_type: dict[str, str | None], *, accepted: bool
 ) -> None:
-    """A filter lets exactly the entities through that have its types and fitting names."""
+    """A filter accepts exactly the entities that have its types and matching names."""
     entity = Entity.of(names_by_type)
 
     assert EntityFilter(asked).accepts(entity) is accepted
@@ -90,7 +90,7 @@ def test_strict_filters(
 
 
 def test_a_loose_filter_lets_further_types_through() -> None:
-    """Without strict, an entity may carry types that the filter does not name."""
+    """Without strict, an entity may have types that the filter does not name."""
     pair = Entity.of({USER: "alice", CLIENT_ID: "app"})
     loose = EntityFilter((ALICE,), strict=False)
 
@@ -107,7 +107,7 @@ def test_the_order_of_parts_does_not_count() -> None:
 
 
 def test_one_filter_of_several_is_enough() -> None:
-    """Several filters let through what any of them does; none let nothing through."""
+    """Several filters accept what any of them accepts; no filters accept nothing."""
     alice = Entity.of({USER: "alice"})
 
     assert any_accepts([EntityFilter((DEFAULT_USER,)), EntityFilter((ALICE,))], alice)
@@ -115,7 +115,7 @@ def test_one_filter_of_several_is_enough() -> None:
 
 
 def test_everything_is_what_brokers_let_us_alter() -> None:
-    """The default scope has each shape that a broker takes, and no other."""
+    """The default scope has each entity shape that a broker accepts, and no other."""
     shapes: list[dict[str, str | None]] = [
         {USER: "a"},
         {CLIENT_ID: None},
@@ -130,7 +130,7 @@ def test_everything_is_what_brokers_let_us_alter() -> None:
 
 @given(policies)
 def test_a_policy_keeps_its_way_through_json(policy: Policy) -> None:
-    """What plan.json and policy.json hold is the policy again, field for field."""
+    """plan.json and policy.json are read back as the same policy, field for field."""
     assert Policy.from_json(json.loads(json.dumps(policy.as_json()))) == policy
 
 
@@ -153,7 +153,7 @@ def test_a_policy_keeps_its_way_through_json(policy: Policy) -> None:
     ],
 )
 def test_what_is_no_policy_is_refused(damage: dict[str, object]) -> None:
-    """A damaged policy never becomes one by default values."""
+    """A damaged policy never becomes valid through default values."""
     values = Policy(cluster="demo", cluster_id="id", connection="demo").as_json()
 
     with pytest.raises((KeyError, TypeError, ValueError)):
@@ -162,7 +162,7 @@ def test_what_is_no_policy_is_refused(damage: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("field", sorted(Policy.__dataclass_fields__.keys() - YOUNGER))
 def test_a_policy_without_a_field_is_refused(field: str) -> None:
-    """A field that is missing is an error, not its default."""
+    """A missing field is an error, not its default."""
     values = Policy(cluster="demo", cluster_id="id", connection="demo").as_json()
     del values[field]
 
@@ -172,7 +172,7 @@ def test_a_policy_without_a_field_is_refused(field: str) -> None:
 
 @pytest.mark.parametrize("field", YOUNGER)
 def test_a_policy_of_an_earlier_version_is_read(field: str) -> None:
-    """A run from before a field was there stays readable: it had what was so without it."""
+    """A run from before a field existed stays readable, with the value that was then implied."""
     values = Policy(cluster="demo", cluster_id="id", connection="demo").as_json()
 
     del values[field]
@@ -189,14 +189,14 @@ def test_a_policy_of_an_earlier_version_is_read(field: str) -> None:
     ],
 )
 def test_what_changes_no_write_is_not_in_the_digest(changed: dict[str, Any]) -> None:
-    """When a plan may be written, and how that is read back, is no part of what is approved."""
+    """When a plan may be written, and how it is verified, is not part of the approval."""
     policy = Policy(cluster="demo", cluster_id="id", connection="demo")
 
     assert digest(replace(policy, **changed), []) == digest(policy, [])
 
 
 def test_a_retired_broker_is_part_of_what_is_judged() -> None:
-    """To expect less of a cluster is a change of the policy, and changes a plan's digest."""
+    """Expecting fewer brokers is a change of the policy, and changes a plan's digest."""
     policy = Policy(cluster="demo", cluster_id="id", connection="demo")
     looser = replace(policy, retired_brokers=(RetiredBroker(3, "scaled down"),))
 

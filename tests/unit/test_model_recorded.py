@@ -22,6 +22,6 @@ from quota_ops.model.text import recorded
     ],
 )
 def test_what_is_recorded(given: str, kept: str) -> None:
-    """One line, in which everything is seen; empty where nothing is."""
+    """One line with every character visible; empty for an empty text."""
     assert recorded(given) == kept
     assert recorded(kept) == kept

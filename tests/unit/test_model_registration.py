@@ -1,4 +1,4 @@
-"""Which brokers count: by the registration, by what runs noted, and by cluster.yaml."""
+"""Which brokers count: by the registration, by earlier runs, and by cluster.yaml."""
 
 import json
 
@@ -18,14 +18,14 @@ KNOWN = KnownBrokers((1, 2, 3), {3: "run-7"})
 
 
 def test_the_registration_decides_where_it_is_known() -> None:
-    """A broker that is unregistered is gone, whatever earlier runs noted; a fenced one counts."""
+    """An unregistered broker is gone, whatever earlier runs recorded; a fenced one counts."""
     assert find_absent({1, 2}, (ONE, TWO), KNOWN, stalled=(3,)) == ()
     assert find_absent({1, 2}, (ONE, TWO, FENCED)) == (Absent(3, "b:3", "is fenced"),)
     assert find_absent({1}, (ONE, TWO)) == (Absent(2, "b:2", "joined after the run began"),)
 
 
 def test_what_runs_noted_counts_where_the_cluster_names_no_fenced_broker() -> None:
-    """Before Kafka 4.0: the brokers of the last verified run, and who just stopped following."""
+    """Before Kafka 4.0: the brokers of the last verified run, and those that stopped following."""
     since = "is missing, first seen so by run run-7"
     assert find_absent({1, 2}, None, KNOWN, stalled=(3, 4)) == (
         Absent(3, None, since),
@@ -36,7 +36,7 @@ def test_what_runs_noted_counts_where_the_cluster_names_no_fenced_broker() -> No
 
 
 def test_a_retired_broker_keeps_its_reason() -> None:
-    """cluster.yaml says why it does not count; one that is back is live like any other."""
+    """cluster.yaml gives the reason; a retired broker that returns is live like any other."""
     retired = {3: "scaled down"}
     absent = (Absent(3, "b:3", "is fenced", "scaled down"),)
     assert find_absent({1, 2}, (ONE, TWO, FENCED), retired=retired) == absent
@@ -44,7 +44,7 @@ def test_a_retired_broker_keeps_its_reason() -> None:
 
 
 def test_an_entry_for_a_broker_that_is_back_or_unregistered_has_no_effect() -> None:
-    """It can go; where the cluster names no fenced brokers, that of a missing one stays."""
+    """It can be removed; if the cluster names no fenced brokers, that of a missing one stays."""
     retired = {4: "sold", 3: "scaled down", 1: "disk"}
     alive, gone = (1, "is alive"), (4, "is not registered")
 
@@ -75,12 +75,12 @@ def test_what_a_verified_run_notes(
     absent: tuple[Absent, ...],
     after: KnownBrokers,
 ) -> None:
-    """The first run that found a broker absent stays noted until it is back, or retired."""
+    """The first run that found a broker absent stays recorded until it is back or retired."""
     assert known.after("run-8", (1, 2), registered, absent) == after
     assert KnownBrokers.from_json(json.loads(json.dumps(after.as_json()))) == after
 
 
 def test_a_broker_in_a_sentence() -> None:
-    """Its address is there where it is known."""
+    """Its address is shown if it is known."""
     assert Absent(3, "b:3", "is fenced").named == "broker 3 at b:3"
     assert Absent(3, None, "is missing").named == "broker 3"

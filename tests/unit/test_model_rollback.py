@@ -1,4 +1,4 @@
-"""What a run verifiably changed and nobody has moved since is rolled back, nothing else."""
+"""A rollback returns what a run verifiably changed and nothing has changed since."""
 
 import json
 from math import inf
@@ -21,13 +21,13 @@ ROW = Undone(ENTITY, KEY, 10.0, 15.0, "payments", verified=True)
 
 
 def rollback(*rows: Undone) -> Rollback:
-    """A rollback of these rows."""
+    """Return a rollback of these rows."""
     return Rollback("that", "c1", "digest", "anna", "INC-31", rows)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_what_goes_back(case: dict[str, Any]) -> None:
-    """A row goes back when it was read back and still is what the run made of it."""
+    """A row goes back if it was read back and still has the value that the run set."""
     where, now = Key(ENTITY, KEY), case.get("now")
     known = {}
     if said := case.get("known"):
@@ -54,7 +54,7 @@ def test_what_goes_back(case: dict[str, Any]) -> None:
 def test_what_no_plan_writes_stays(
     kind: Kind, action: Action, also: dict[str, Any], left: str | None
 ) -> None:
-    """A row that the diff only reports is left, with the reason; one that was left stays so."""
+    """A row that the diff only reports stays, with the reason."""
     moved = ROW._replace(key="consumer_byte_rate", left="moved")
     row = Difference("id", ENTITY, KEY, kind, action, 15.0, 10.0, *(None,) * 10)
 
@@ -64,7 +64,7 @@ def test_what_no_plan_writes_stays(
 
 
 def test_its_way_through_json() -> None:
-    """What rollback.json holds is the rollback again, values that JSON does not have too."""
+    """rollback.json is read back as the same rollback, with values that JSON does not have."""
     whole = rollback(ROW, ROW._replace(before=None, after=inf, now=-inf, left="moved"))
 
     assert Rollback.from_json(json.loads(json.dumps(whole.as_json(), allow_nan=False))) == whole
@@ -78,7 +78,7 @@ def test_what_is_no_rollback_is_refused(damage: dict[str, Any]) -> None:
 
 
 def test_a_rollback_in_the_place_of_a_commit() -> None:
-    """A commit is cut as Git cuts it, a rollback keeps the name of its run."""
+    """A commit is shortened as Git does it; a rollback keeps the name of its run."""
     name = rollback_of("2026-11-21T10-00-00Z-7f3a")
 
     assert (short("c0ffee1d2e3"), named("c0ffee1d2e3")) == ("c0ffee1", "commit c0ffee1")

@@ -1,4 +1,4 @@
-"""What hides a limit, against every client that there could be."""
+"""What hides a limit, checked against every possible client."""
 
 from collections.abc import Iterable, Iterator
 from itertools import product
@@ -21,7 +21,7 @@ Places = tuple[str, str]
 
 
 def entity(places: Places) -> Entity:
-    """The entity of a user's and a client id's place."""
+    """Return the entity with this user and client id."""
     named = zip((USER, CLIENT_ID), places, strict=True)
     return Entity.of(
         {kind: None if place == DEFAULT else place for kind, place in named if place != ABSENT}
@@ -29,7 +29,7 @@ def entity(places: Places) -> Entity:
 
 
 def met_by(stored: Iterable[Places]) -> Iterator[tuple[Places, str]]:
-    """For each client that there could be: which entity's limit it meets, and its client id."""
+    """Return, for each possible client, the entity whose limit applies, and the client id."""
     values = {places: float(at) for at, places in enumerate(stored)}
     found = {value: places for places, value in values.items()}
     for user, client in product((*USERS, FRESH), (*CLIENTS, FRESH, "")):
@@ -41,7 +41,7 @@ def met_by(stored: Iterable[Places]) -> Iterator[tuple[Places, str]]:
 @given(st.sets(ENTITIES, max_size=12))
 @example({(ABSENT, "app"), ("alice", ABSENT), (DEFAULT, DEFAULT), (DEFAULT, ABSENT)})
 def test_a_limit_is_hidden_when_no_possible_client_meets_it(stored: set[Places]) -> None:
-    """Exactly those limits are hidden that no client meets, or none that has a client id."""
+    """Exactly those limits are hidden that apply to no client, or to none with a client id."""
     met = set(met_by(stored))
     anybody = {places for places, _ in met}
     named = {places for places, client in met if client}
@@ -58,7 +58,7 @@ def test_a_limit_is_hidden_when_no_possible_client_meets_it(stored: set[Places])
 
 @given(st.sets(ENTITIES, max_size=12), ENTITIES)
 def test_more_quotas_hide_no_fewer(stored: set[Places], another: Places) -> None:
-    """What the files hide is hidden whatever else the cluster holds."""
+    """A limit hidden by the files is hidden whatever else the cluster stores."""
     few = Hiding({entity(places) for places in stored})
     more = Hiding({entity(places) for places in {*stored, another}})
 
@@ -67,7 +67,7 @@ def test_more_quotas_hide_no_fewer(stored: set[Places], another: Places) -> None
 
 
 def test_what_hides_alone_is_what_is_named() -> None:
-    """Of several that hide a limit the first is named, so that its removal changes something."""
+    """Of several that hide a limit, the first is named whose removal would change something."""
     hiding = Hiding(
         {entity((DEFAULT, "app")), entity((DEFAULT, DEFAULT)), entity((DEFAULT, ABSENT))}
     )
@@ -79,7 +79,7 @@ def test_what_hides_alone_is_what_is_named() -> None:
 
 
 def test_addresses_hide_nothing() -> None:
-    """A limit of an address is no limit of a user or client, and no client has all addresses."""
+    """A limit of an address is not one of a user or client, and no client has all addresses."""
     hiding = Hiding({Entity.of({IP: None}), entity((DEFAULT, ABSENT))})
 
     assert hiding.shadow(Entity.of({IP: "10.0.0.1"})) is None

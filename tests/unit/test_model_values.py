@@ -43,13 +43,13 @@ ROW = Difference(
     [(Action.SET, 2.0), (Action.CLEAR, None), (Action.FORGET, None), (Action.REPORT, None)],
 )
 def test_only_a_set_has_a_target(action: Action, target: float | None) -> None:
-    """What Git says is the target of a row that is set, and of no other."""
+    """Only a row that is set has a desired value."""
     assert ROW._replace(action=action).target == target
 
 
 @pytest.mark.parametrize("kind", Kind)
 def test_drift_is_what_somebody_else_moved(kind: Kind) -> None:
-    """Pending is not drift, nor is what was never ours."""
+    """A pending row is not drift, nor is an unmanaged one."""
     assert ROW._replace(kind=kind).is_drift == (
         kind in {"drifted", "conflict", "changed_since", "gone"}
     )
@@ -60,12 +60,12 @@ def test_drift_is_what_somebody_else_moved(kind: Kind) -> None:
     [(None, None, None), ("a.yaml", None, "a.yaml"), ("a.yaml", 8, "a.yaml:8")],
 )
 def test_the_place_that_asks(file: str | None, line: int | None, source: str | None) -> None:
-    """A row knows its file and line, as far as they are known."""
+    """A row has its file and line, as far as they are known."""
     assert ROW._replace(file=file, line=line).source == source
 
 
 def test_rows_of_a_batch_become_one_alteration_per_entity() -> None:
-    """Neighbouring rows of one entity are sent together, a clear as None."""
+    """Adjacent rows of one entity are sent together, a clear as None."""
     rows = [
         BatchRow("id", 1, "client-id=<default>", "a", None, 1.0),
         BatchRow("id", 1, "user=a", "a", 3.0, None),
@@ -113,7 +113,7 @@ def _format_column(column: Column) -> str:
 
 
 def test_what_a_broker_is_behind() -> None:
-    """A broker is behind in every row that it holds otherwise, or holds and should not."""
+    """A broker lags in every row that it stores otherwise, or stores and should not."""
     targets = {
         Key("a", "k"): 1.0,
         Key("b", "k"): 2.0,
@@ -131,23 +131,23 @@ def test_what_a_broker_is_behind() -> None:
 def test_a_broker_agrees_when_it_answered_and_lags_in_nothing(
     lag: int | None, *, agrees: bool
 ) -> None:
-    """Silence is not agreement."""
+    """A broker that did not respond does not agree."""
     assert BrokerAnswer(1, "127.0.0.1:9092", 2, lag).agrees is agrees
 
 
 def test_nobody_is_told() -> None:
-    """Who asked for no progress is told none, and nothing else happens."""
+    """Without a progress, nothing is reported and nothing else happens."""
     assert (SILENT.applied(1, 2, ()), SILENT.asked((), 1.0)) == (None, None)  # type: ignore[func-returns-value]
 
 
 def test_the_eight_stages_are_modules() -> None:
-    """The words of the stages are the names of the modules that do them."""
+    """The names of the stages are the names of the modules that run them."""
     assert len(set(STAGES)) == 8
     assert all(find_spec(f"quota_ops.stages.{stage}") for stage in STAGES)
 
 
 def test_every_error_has_its_exit_code() -> None:
-    """The table at the top of errors.py is the truth."""
+    """The table at the top of errors.py is correct."""
     classes = [one for _, one in inspect.getmembers(errors, inspect.isclass)]
     codes = {one.__name__: one.exit_code for one in classes if issubclass(one, QuotaOpsError)}
 
@@ -178,7 +178,7 @@ def test_an_error_says_its_remedy_on_a_line_of_its_own() -> None:
 
 
 def test_problems_are_told_in_the_order_of_the_files() -> None:
-    """However they were found, problems come by file, line and column, each with its place."""
+    """Problems are ordered by file, line and column, each with its place."""
     problems = [
         Problem("b.yaml", 1, 1, "Third."),
         Problem("a.yaml", 9, 2, "Second.", "Mend it."),
@@ -194,7 +194,7 @@ def test_problems_are_told_in_the_order_of_the_files() -> None:
 
 
 def test_a_report_has_the_commit_of_what_was_read() -> None:
-    """It is that of the files' provenance, and stands nowhere else."""
+    """It is that of the files' provenance, and is stored nowhere else."""
     assert PLANNED.commit == PLANNED.provenance.commit == "a1b2c3d4e5f6"
 
 

@@ -1,11 +1,11 @@
-"""What is told of whom verify asked."""
+"""The description of the brokers that verify queried."""
 
 from quota_ops.model.registration import Absent
 from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer
 
 
 def test_who_was_asked() -> None:
-    """A broker has its id and its address; of a bootstrap address its broker may be unknown."""
+    """A broker has its id and address; the broker of a bootstrap address may be unknown."""
     assert BrokerAnswer(3, "kafka-3:9094", 1, 0).named == "broker 3 at kafka-3:9094"
     answer = BrokerAnswer(3, "link:9094", 1, 0, bootstrap=True)
     assert answer.named == "the bootstrap address link:9094 (broker 3)"
