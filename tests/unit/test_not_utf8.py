@@ -1,4 +1,4 @@
-"""Text of a person that is no UTF-8, is not seen or is blank: refused, or recorded escaped."""
+"""Text from a user that is not UTF-8, not visible or blank: rejected, or recorded escaped."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +34,7 @@ REMEDY = "  Kafka's names are: type it in a terminal, or a file, whose encoding 
 def test_a_name_is_refused(
     command: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The option is named with its bytes, and what to do; no cluster is asked."""
+    """The error shows the option with its bytes and a remedy; no cluster is queried."""
     monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
     folder = tmp_path / "desired_state" / "demo"
     folder.mkdir(parents=True)
@@ -51,7 +51,7 @@ CONTEXT = click.Context(main)
 
 
 def recorded_options() -> Iterator[tuple[str, click.Parameter]]:
-    """Each option whose text is recorded, with the name of its command."""
+    """Return each option whose text is recorded, with the name of its command."""
     for name in COMMANDS:
         command = main.get_command(CONTEXT, name)
         for option in command.params if command else ():
@@ -61,21 +61,21 @@ def recorded_options() -> Iterator[tuple[str, click.Parameter]]:
 
 @pytest.mark.parametrize("blank", ["", "  ", "\n", "\u200b\u3164"])
 def test_a_blank_is_refused(blank: str) -> None:
-    """Every command refuses a reason and a name in which nothing can be seen."""
+    """Every command rejects a reason and a name without visible characters."""
     for _, option in recorded_options():
         with pytest.raises(InvalidInput, match=f"^{option.opts[0]} is blank, and is recorded"):
             option.process_value(CONTEXT, blank)
 
 
 def test_a_placeholder_is_refused() -> None:
-    """A printed command that is pasted as it is gives no reason: TEXT is none."""
+    """A printed command pasted unchanged gives no reason: TEXT is not one."""
     for _, option in recorded_options():
         with pytest.raises(InvalidInput, match=f"^{option.opts[0]} TEXT is the placeholder"):
             option.process_value(CONTEXT, "TEXT")
 
 
 def test_whatever_is_kept_is_text() -> None:
-    """Every command that keeps who asks and why keeps bytes that are no text as escapes."""
+    """Every command that records who and why stores undecodable bytes as escapes."""
     kept: dict[str, set[tuple[str, str]]] = {}
     for name, option in recorded_options():
         told = option.process_value(CONTEXT, NAME)

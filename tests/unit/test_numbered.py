@@ -1,4 +1,4 @@
-"""Files that count up, on file systems that keep the promise of create-once, or do not."""
+"""Numbered files, on file systems that support create-once, or do not."""
 
 import errno
 import os
@@ -16,20 +16,20 @@ from tests.unit.test_ledger import add, row
 
 
 def next_of(path: Path) -> int:
-    """Create the next number's file in a folder."""
+    """Create the file of the next number in a folder."""
     folder = open_place(path)
     return create_next(lambda number: folder / file_name(number, "json"), lambda _number: b"mine")
 
 
 def test_the_first_free_number_is_created(tmp_path: Path) -> None:
-    """Numbers count up from 1, and a number that is there is left alone."""
+    """Numbers count up from 1, and an existing number is left alone."""
     assert [next_of(tmp_path) for _ in range(3)] == [1, 2, 3]
 
 
 def test_a_link_that_was_made_and_reported_as_there_is_ours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """NFS may send a link twice and report the second answer: the file is created, once."""
+    """NFS may send a link twice and report the second result: the file is created, once."""
     make_link = Path.hardlink_to
 
     def make_and_report(place: Path, target: Any) -> None:
@@ -46,7 +46,7 @@ def test_a_link_that_was_made_and_reported_as_there_is_ours(
 def test_a_store_without_hard_links_is_refused_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each run, an `alter` too, takes a number first: there it meets the file system's limits."""
+    """Each run, and `alter` too, takes a number first, and so meets the file system's limits."""
 
     def refuse(place: Path, target: Any) -> None:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(place), None, str(target))
@@ -62,7 +62,7 @@ def test_a_store_without_hard_links_is_refused_before_anything_is_written(
 def test_a_folder_that_takes_no_file_ends_with_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file system that reports every new file as existing is named, instead of tried for ever."""
+    """A file system that reports every new file as existing is named, and not retried forever."""
 
     def report(place: Path, target: Any) -> None:
         del target
@@ -80,7 +80,7 @@ def test_a_folder_that_takes_no_file_ends_with_an_error(
 
 
 def test_after_the_last_number_is_an_error(tmp_path: Path) -> None:
-    """A ledger whose last number is used up is not written, and nothing waits for ever."""
+    """A ledger whose last number is used up is not written, and nothing waits forever."""
     folder = tmp_path / "ledger" / "id"
     add(open_place(folder), row("user=a", 1.0))
     (folder / "00000001.parquet").rename(folder / "99999999.parquet")

@@ -1,4 +1,4 @@
-"""diff and plan on a snapshot, and what becomes there of rows that quota-ops does not know."""
+"""diff and plan on a snapshot, and how they treat rows of unknown types and keys."""
 
 import json
 import os
@@ -32,7 +32,7 @@ ALICE = '{"entity": {"user": "alice"}, "key": "producer_byte_rate", "value": 102
 
 @pytest.fixture(name="store", autouse=True)
 def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
-    """A cluster's folder, and a ledger with a verified run, so that unmanaged rows are cleared."""
+    """Create a cluster folder, and a ledger with a verified run, so that plans clear rows."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
     folder = tmp_path / "desired_state" / "demo"
@@ -69,7 +69,7 @@ def run(command: str, *arguments: str) -> Result:
 
 
 def differences(command: str) -> list[dict[str, Any]]:
-    """Every row that differs, as the run's JSON has it."""
+    """Return every row that differs, as in the run's JSON."""
     result = run(command, "--format", "json")
     found: list[dict[str, Any]] = json.loads(result.stdout)["rows"]
     return found
@@ -94,7 +94,7 @@ def test_what_we_do_not_know_is_shown_and_never_planned(case: Any) -> None:
 
 
 def test_a_plan_on_a_snapshot_says_that_nobody_was_asked() -> None:
-    """The plan is judged, the broker is not asked, and the screen says so."""
+    """The guards judge the plan, no broker is queried, and the screen shows both."""
     Path("snapshot.jsonl").write_text(ALICE)
     result = run("plan", "--detailed-exitcode")
 
@@ -136,7 +136,7 @@ def test_what_a_plan_loads() -> None:
 
 
 def test_a_snapshot_starts_a_run_of_its_own() -> None:
-    """A run that exists has described already."""
+    """An existing run has described its cluster already."""
     Path("snapshot.jsonl").write_text(ALICE)
     result = CliRunner().invoke(main, ["plan", "--actual", "snapshot.jsonl", "--run", "."])
 
@@ -145,7 +145,7 @@ def test_a_snapshot_starts_a_run_of_its_own() -> None:
 
 
 def test_a_snapshot_is_filtered_by_the_types_that_it_has(tmp_path: Path) -> None:
-    """A type that no broker of Kafka filters by is one of the file's; a misspelt one is none."""
+    """A type of the file is accepted even if no broker supports it; a misspelt one is not."""
     file = tmp_path / "redpanda.jsonl"
     prefix = '{"entity": {"client-id-prefix": "app-"}, "key": "producer_byte_rate", "value": 7.0}\n'
     file.write_text(ALICE + prefix)
@@ -168,7 +168,7 @@ def test_a_snapshot_is_filtered_by_the_types_that_it_has(tmp_path: Path) -> None
 def test_a_plan_that_clears_by_a_ledger_whose_end_is_not_known(
     content: str | None, store: RunStore
 ) -> None:
-    """A power cut or a full disk may take the note: a person decides whether it is the last."""
+    """A power cut may remove the note: a person decides if the ledger is the last one."""
     Path("snapshot.jsonl").write_text(ALICE)
     ends = store.root / "ledger_ends" / CLUSTER_ID
     on_disk(ends).unlink() if content is None else on_disk(ends).write_text(content)
@@ -197,7 +197,7 @@ def test_a_plan_that_clears_by_a_ledger_whose_end_is_not_known(
     ],
 )
 def test_a_pipe_in_the_run_store_keeps_nobody_waiting(place: str, store: RunStore) -> None:
-    """It is no file of ours: it is named, or passed over where damage is."""
+    """A pipe never blocks: it is named, or skipped where damage is skipped."""
     Path("snapshot.jsonl").write_text(ALICE)
     planned = json.loads(run("plan", "--format", "json").stdout)
     (earlier,) = store.runs("demo")

@@ -1,4 +1,4 @@
-"""A run store that a version from before the seam wrote: read as it was, and left as it was."""
+"""A run store written before the store interface: read correctly, and left unchanged."""
 
 import shutil
 from pathlib import Path
@@ -30,12 +30,12 @@ def _store(tmp_path: Path) -> RunStore:
 
 
 def files(folder: Path) -> set[str]:
-    """The files below a folder."""
+    """Return the files below a folder."""
     return {str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file()}
 
 
 def test_an_old_store_is_read(store: RunStore) -> None:
-    """Run, ledger, its end, claim, hold, approval, number and mark are those that were written."""
+    """Run, ledger, its end, claim, hold, approval, number and mark are read unchanged."""
     ((run,), more), place = past_runs(store, "demo", 9), store.ledger(CLUSTER_ID)
     (row,), folder = ledger.read(place).rows, RunFolder(store.runs("demo")[0])
     (hold,), plan = holds.read(store.holds(CLUSTER_ID)), folder.plan()[0]
@@ -55,7 +55,7 @@ def test_an_old_store_is_read(store: RunStore) -> None:
 def test_a_new_run_leaves_the_same_files(
     store: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the same places and under the same names; what was there is not touched."""
+    """A new run uses the same folders and names; existing files are not touched."""
     monkeypatch.chdir(tmp_path)
     cluster = tmp_path / "desired_state" / "demo"
     cluster.mkdir(parents=True)
@@ -81,7 +81,7 @@ def test_a_new_run_leaves_the_same_files(
 
 
 def test_what_was_set_aside_halfway_is_set_aside_whole(store: RunStore) -> None:
-    """Killed while it moved files, an attempt of either version resumes where it stopped."""
+    """If either version is killed while it moves files, the next attempt finishes the move."""
     folder = RunFolder(store.runs("demo")[0])
     before = files(on_disk(folder))
     moved, copied = folder.place / "plan.json", folder.place / "findings.json"

@@ -1,4 +1,4 @@
-"""What `alter` is asked for, and what Git says of it."""
+"""The changes given to `alter`, compared with Git."""
 
 from pathlib import Path
 from typing import Any
@@ -19,21 +19,21 @@ P, C = "producer_byte_rate", "consumer_byte_rate"
 
 
 def cases(name: str) -> Any:
-    """The cases of a file."""
+    """Return the cases of a file."""
     return yaml.safe_load((CASES / f"{name}.yaml").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("case", cases("flags"))
 def test_flags_are_changes_or_an_error(case: Any) -> None:
-    """Numbers, units and `unlimited` are values; what brokers refuse by themselves is left to them.
+    """Numbers, units and `unlimited` are values; what brokers reject is left to them.
 
-    What they would take although nobody means it is refused here.
+    What they would accept although it is a mistake is rejected here.
     """
     assert read_flags(case) == case.get("error", case.get("changes"))
 
 
 def read_flags(case: Any) -> Any:
-    """The changes, or the error, in the words of the cases."""
+    """Return the changes, or the error, in the form that the cases use."""
     try:
         return list(map(list, parse_changes(case["add"], case["delete"])))
     except InvalidInput as error:
@@ -41,7 +41,7 @@ def read_flags(case: Any) -> Any:
 
 
 def test_a_file_of_changes() -> None:
-    """A change a line, as in a snapshot; null deletes; an entity's lines need not be together."""
+    """One change per line, as in a snapshot; null deletes; lines of one entity may be apart."""
     lines = [
         '{"entity": {"user": "a", "client-id": null}, "key": "producer_byte_rate", "value": 5}',
         '{"entity": {"ip": "::1"}, "key": "connection_creation_rate", "value": "unlimited"}',
@@ -57,7 +57,7 @@ def test_a_file_of_changes() -> None:
 
 @pytest.mark.parametrize("case", cases("lines"))
 def test_a_file_that_holds_no_changes(case: Any) -> None:
-    """Each line that is none is named by its place."""
+    """Each invalid line is named with its place."""
     with pytest.raises(InvalidInput) as error:
         read_changes(['{"entity": {"user": "b"}, "key": "k", "value": null}', case["line"]], "f")
 
@@ -65,7 +65,7 @@ def test_a_file_that_holds_no_changes(case: Any) -> None:
 
 
 def git(**policy: Any) -> OneOff:
-    """Git asks for 10 MiB/s of alice's producers and 20 MiB/s of her consumers."""
+    """Declare 10 MiB/s for alice's producers and 20 MiB/s for her consumers in Git."""
     rows = [
         DesiredRow("id", "user=alice", key, value, "team", None, "team.yaml", line)
         for key, value, line in ((P, 10 * 2.0**20, 4), (C, 20 * 2.0**20, 5))
@@ -75,7 +75,7 @@ def git(**policy: Any) -> OneOff:
 
 @pytest.mark.parametrize("case", cases("git"))
 def test_when_git_will_set_it_back(case: Any) -> None:
-    """Each change is held against the file, the drift policy and the schedule."""
+    """Each change is compared with the file, the drift policy and the schedule."""
     policy = case["policy"]
     if "drift" in policy:
         policy = policy | {"drift": DriftPolicy(policy["drift"])}
@@ -86,14 +86,14 @@ def test_when_git_will_set_it_back(case: Any) -> None:
 
 @pytest.mark.parametrize("case", cases("keep"))
 def test_the_yaml_that_would_keep_it(case: Any) -> None:
-    """The entry as it would have to be, with what Git already says of the entity."""
+    """The printed entry includes what Git already declares for the entity."""
     changes = [BatchRow("id", 1, entity, key, 1.0, after) for entity, key, after in case["changes"]]
 
     assert "".join(git().to_keep(changes)) == case["yaml"]
 
 
 def test_the_reason_stays_in_the_entry() -> None:
-    """The YAML that would keep a change has the reason that the entry has in Git."""
+    """The YAML that would keep a change has the reason of the entry in Git."""
     row = DesiredRow("id", "user=bob", P, 7.0, "team", 'till: "7"', "team.yaml", 9)
     kept = OneOff(Desired(Policy("demo", "id", "demo"), (row,), 2)).to_keep(
         [BatchRow("id", 1, "user=bob", P, 7.0, 8.0)]

@@ -1,4 +1,4 @@
-"""Tables as Parquet bytes: what comes out is what went in, and nothing else gets in."""
+"""Tables as Parquet bytes: rows are read back unchanged, and damage is rejected."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 
 
 def rows_of(table: Table) -> st.SearchStrategy[list[tuple[Any, ...]]]:
-    """Rows of a table with any values that its columns take."""
+    """Return rows of a table with any values that its columns accept."""
     columns = (
         VALUES[column.type] | st.none() if column.nullable else VALUES[column.type]
         for column in table.columns
@@ -34,7 +34,7 @@ def rows_of(table: Table) -> st.SearchStrategy[list[tuple[Any, ...]]]:
 @pytest.mark.parametrize("table", [DESIRED, ACTUAL, LEDGER], ids=lambda table: table.name)
 @given(data=st.data())
 def test_rows_come_back(table: Table, data: st.DataObject) -> None:
-    """Any rows are read back as they were written, also none, with the notes beside them."""
+    """Any rows are read back as they were written, or no rows, with the notes beside them."""
     rows = data.draw(rows_of(table))
     notes = {"policy": "null", "commits": '["é"]'}
 
@@ -47,7 +47,7 @@ def test_rows_come_back(table: Table, data: st.DataObject) -> None:
 
 
 def test_columns_may_come_in_any_order_and_spelling() -> None:
-    """An engine's own kinds of strings and its order of columns are the same table."""
+    """Another string type or column order of an engine is the same table."""
     arrow = pa.table(
         {
             "in_scope": [True],
@@ -66,7 +66,7 @@ def test_columns_may_come_in_any_order_and_spelling() -> None:
 
 
 def test_every_discrepancy_is_listed() -> None:
-    """What is missing, what has another type and what does not belong are told at once."""
+    """Missing columns, wrong types and unknown columns are listed at once."""
     arrow = pa.table({"cluster": ["c"], "entity": [1], "key": ["k"], "value": ["1"], "more": [1]})
 
     with pytest.raises(InvalidInput) as refused:
@@ -80,7 +80,7 @@ def test_every_discrepancy_is_listed() -> None:
 
 
 def test_every_column_with_a_hole_is_listed() -> None:
-    """An empty value stands only where the table lets it."""
+    """A null is accepted only where the table allows it."""
     rows = parquet.from_rows(ACTUAL, [("c", None, "k", None, True, None)])
 
     with pytest.raises(InvalidInput) as refused:
@@ -91,7 +91,7 @@ def test_every_column_with_a_hole_is_listed() -> None:
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + bytes(100) + b"PAR1", b"PAR1 no PAR1"])
 def test_what_is_no_parquet_is_refused(content: bytes, tmp_path: Path) -> None:
-    """Damaged bytes are an error with their place, whether read whole or by their columns."""
+    """Damaged bytes are an error with their place, whether all columns are read or some."""
     place = tmp_path / "actual.parquet"
     place.write_bytes(content)
 
@@ -102,7 +102,7 @@ def test_what_is_no_parquet_is_refused(content: bytes, tmp_path: Path) -> None:
 
 
 def test_columns_without_rows(tmp_path: Path) -> None:
-    """Names and types of the columns are read alone; a file that is not there is Python's error."""
+    """Column names and types are read alone; a missing file is Python's error."""
     place = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": ["x", "y", "x"], "b": [1.0, 2.0, 3.0]}), place)
 

@@ -1,4 +1,4 @@
-"""What every store promises of its places: a second one is one more line in STORES."""
+"""The contract of every store: a second store is one more line in STORES."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +21,7 @@ def _root(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 
 def test_a_place_is_created_once(root: Place) -> None:
-    """Who comes second changes nothing, and is told."""
+    """The second writer changes nothing, and the call returns False."""
     place = root / "ledger" / "id" / "1.parquet"
 
     assert (place.exists(), place.create(b"first"), place.create(b"second")) == (False, True, False)
@@ -29,7 +29,7 @@ def test_a_place_is_created_once(root: Place) -> None:
 
 
 def test_of_many_creators_one_wins(root: Place) -> None:
-    """However many come at once, one creates the place, and it holds that one's bytes."""
+    """However many writers race, one creates the place, with the bytes of that writer."""
     contents = [bytes([number]) * 50_000 for number in range(16)]
 
     with ThreadPoolExecutor(16) as writers:
@@ -45,7 +45,7 @@ def _race(root: Place, racer: int) -> list[bool]:
 
 
 def test_of_processes_that_race_one_wins_each_place(root: Place) -> None:
-    """Each number is created by one of several processes, which all tell the same winner."""
+    """Each number is created by one of several processes, and all of them see the same winner."""
     with get_context("fork").Pool(RACERS) as racers:
         won = racers.starmap(_race, [(root, racer) for racer in range(RACERS)])
 
@@ -54,7 +54,7 @@ def test_of_processes_that_race_one_wins_each_place(root: Place) -> None:
 
 
 def test_a_place_holds_what_was_written_last(root: Place) -> None:
-    """Replaced or not there before, durable or not; what is read is the last content, whole."""
+    """Replaced or new, durable or not: the last content is read, complete."""
     place = root / "a" / "b" / "c.json"
 
     for content, durable in ((b"first", False), (b"second", True), (b"", False), (b"last", False)):
@@ -64,7 +64,7 @@ def test_a_place_holds_what_was_written_last(root: Place) -> None:
 
 
 def test_a_reader_sees_the_old_or_the_new(root: Place) -> None:
-    """Never a part of one, nor nothing, while it is replaced again and again."""
+    """A reader never sees a part of the content, nor its absence, while it is replaced."""
     place, contents = root / "page.html", {bytes([number]) * 300_000 for number in range(2)}
     place.replace(min(contents))
 
@@ -77,7 +77,7 @@ def test_a_reader_sees_the_old_or_the_new(root: Place) -> None:
 
 
 def test_a_part_is_read(root: Place) -> None:
-    """What is opened can be read in parts, from its beginning and from its end."""
+    """An open file can be read in parts, from its beginning and from its end."""
     (root / "long").replace(b"one\ntwo\nthree")
 
     with (root / "long").open() as file:
@@ -86,7 +86,7 @@ def test_a_part_is_read(root: Place) -> None:
 
 @pytest.mark.parametrize("reads", [Place.read, Place.open])
 def test_what_is_not_there(root: Place, reads: Callable[[Place], object]) -> None:
-    """A read is a FileNotFoundError; there is nothing below, no byte, and nothing to delete."""
+    """A read raises FileNotFoundError; the list is empty, the size is 0 and delete succeeds."""
     absent = root / "never"
 
     with pytest.raises(FileNotFoundError):
@@ -96,7 +96,7 @@ def test_what_is_not_there(root: Place, reads: Callable[[Place], object]) -> Non
 
 
 def test_names_are_listed_in_order(root: Place) -> None:
-    """By code points, those after a name alone when one is given; what is below below is not."""
+    """By code points, with only the names after a given one; nothing further below is listed."""
     names = ["00000010.json", "00000009.json", "B", "a", "b~2E", "\N{GREEK SMALL LETTER ALPHA}"]
     for name in names:
         (root / name).replace(b"x")
@@ -112,7 +112,7 @@ def test_names_are_listed_in_order(root: Place) -> None:
 
 
 def test_what_is_deleted_is_gone(root: Place) -> None:
-    """It can be created again; deleted twice is deleted."""
+    """It can be created again; a second delete succeeds."""
     place = root / "runs" / "run.json"
     place.create(b"1")
 
@@ -125,7 +125,7 @@ def test_what_is_deleted_is_gone(root: Place) -> None:
 
 
 def test_a_place_is_one_of_its_store(root: Place) -> None:
-    """Places of one key are equal, and a name stays one below its place."""
+    """Places of one key are equal, and a name is exactly one level below its place."""
     place = root / "runs" / "demo"
 
     assert place == root / "runs" / "demo" != root / "runs"
@@ -137,7 +137,7 @@ def test_a_place_is_one_of_its_store(root: Place) -> None:
 
 
 def test_a_lock_is_seen_where_the_store_can_tell(root: Place) -> None:
-    """From another process while its holder is alive; a store that cannot tell says so."""
+    """Another process sees it while its holder is alive; a store without locks returns None."""
     mark = root / "at_work" / "run"
     mark.create(b"{}")
 

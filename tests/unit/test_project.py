@@ -1,4 +1,4 @@
-"""What a project needs to be picked up: its files agree with each other and can be used."""
+"""The files that a new contributor needs agree with each other and work."""
 
 import re
 import tomllib
@@ -63,7 +63,7 @@ def test_only_the_publishing_job_may_identify_itself() -> None:
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.name)
 def test_forms_and_workflows_are_yaml(path: Path) -> None:
-    """Each parses, and a form of an issue asks for something."""
+    """Each parses, and an issue form has fields."""
     found = yaml.safe_load(path.read_text("utf-8"))
     assert found
     if path.parent.name == "ISSUE_TEMPLATE" and path.stem != "config":

@@ -1,4 +1,4 @@
-"""Checked files are remembered: parsed once, trusted only if whole and private, never an error."""
+"""Checked files are remembered: parsed once, trusted only if intact and private, never an error."""
 
 import os
 from collections.abc import Callable
@@ -29,7 +29,7 @@ FILES = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A cluster's folder with two files of quotas."""
+    """Create a cluster folder with two quotas files."""
     folder = tmp_path / "desired_state" / "demo"
     folder.mkdir(parents=True)
     for name, text in FILES.items():
@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the quotas files that are parsed from here on."""
+    """Record the names of the quotas files that are parsed from here on."""
     names: list[str] = []
 
     def noting(source: Source, room: Room) -> object:
@@ -51,17 +51,17 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def read(folder: Path) -> Desired:
-    """What the folder sets, as a command of this user reads it."""
+    """Read the folder as a command of this user does."""
     return read_cluster(folder, Remembered.of_user())
 
 
 def entries() -> list[Path]:
-    """The entries that are remembered."""
+    """Return the remembered entries."""
     return sorted(Remembered.folder_of_user().iterdir())
 
 
 def test_only_a_file_that_changed_is_parsed(folder: Path, parsed: list[str]) -> None:
-    """What is remembered reads as what was parsed: rows, findings, silences and bytes."""
+    """Remembered and parsed files give the same rows, findings, silences and bytes."""
     first = read(folder)
     again = read(folder)
     assert parsed == ["a.yaml", "b.yaml"]
@@ -77,7 +77,7 @@ def test_only_a_file_that_changed_is_parsed(folder: Path, parsed: list[str]) -> 
 
 
 def test_files_are_still_compared(folder: Path, parsed: list[str]) -> None:
-    """An entity in two files, and one that cluster.yaml protects, is a problem at its place."""
+    """An entity in two files, or one that cluster.yaml protects, is a problem with its place."""
     read(folder)
     (folder / "c.yaml").write_text(FILES["a.yaml"])
     (folder / "cluster.yaml").write_text(f"{FILES['cluster.yaml']}protect: [{{ip: 10.0.0.1}}]\n")
@@ -110,7 +110,7 @@ def test_a_file_with_a_problem_is_shown_again(folder: Path, parsed: list[str]) -
 def test_what_the_files_of_a_cluster_may_contain(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Remembered files count as parsed ones do."""
+    """Remembered files count towards the limits as parsed ones do."""
     read(folder)
     monkeypatch.setattr(remembered, "Room", lambda: Room(values=50))
     with pytest.raises(InvalidDesiredState, match="hold more than") as error:
@@ -126,25 +126,25 @@ def damage(path: Path) -> None:
 
 
 def swap(path: Path) -> None:
-    """Put the other file's entry in the place of this one."""
+    """Replace this entry by the other file's."""
     (other,) = [one for one in entries() if one != path]
     path.write_bytes(other.read_bytes())
 
 
 def link(path: Path) -> None:
-    """Move an entry elsewhere, and link to it."""
+    """Move an entry away, and link to it."""
     path.rename(path.parents[1] / path.name)
     path.symlink_to(path.parents[1] / path.name)
 
 
 def pipe(path: Path) -> None:
-    """Put a pipe in the place of an entry."""
+    """Replace an entry by a pipe."""
     path.unlink()
     os.mkfifo(path)
 
 
 def folder_instead(path: Path) -> None:
-    """Put a folder in the place of an entry."""
+    """Replace an entry by a folder."""
     path.unlink()
     (path / "full").mkdir(parents=True)
 
@@ -166,7 +166,7 @@ def folder_instead(path: Path) -> None:
 def test_an_entry_that_is_not_as_it_was_left_is_ignored(
     folder: Path, parsed: list[str], harm: Callable[[Path], object]
 ) -> None:
-    """The file is parsed, and nothing is said: what is remembered is never an error."""
+    """The file is parsed without a message: a damaged entry is never an error."""
     whole = read(folder)
     for path in entries()[:1]:
         try:
@@ -180,7 +180,7 @@ def test_an_entry_that_is_not_as_it_was_left_is_ignored(
 def test_other_code_reads_for_itself(
     folder: Path, parsed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What another version of the reader, or of YAML's, has checked may read otherwise now."""
+    """Another version of quota-ops, or of the YAML parser, ignores the entries."""
     read(folder)
     monkeypatch.setattr(yaml, "__version__", "another")
     read(folder)
@@ -189,7 +189,7 @@ def test_other_code_reads_for_itself(
 
 @pytest.mark.parametrize("mode", [0o770, 0o500])
 def test_a_folder_that_is_not_private_or_full(folder: Path, parsed: list[str], mode: int) -> None:
-    """A folder that others write, or where nothing can be written, is as if it were not there."""
+    """A folder that other users can write, or that cannot be written, is not used."""
     Remembered.folder_of_user().mkdir(parents=True)
     Remembered.folder_of_user().chmod(mode)
     assert read(folder) == read(folder)
@@ -198,7 +198,7 @@ def test_a_folder_that_is_not_private_or_full(folder: Path, parsed: list[str], m
 
 
 def test_what_is_kept_is_private_and_bounded(folder: Path) -> None:
-    """Nobody else may read it; where it is too large, it is removed."""
+    """No other user can read it, and it is removed when it grows too large."""
     read(folder)
     modes = {path.stat().st_mode & 0o777 for path in entries()}
     assert (modes, Remembered.folder_of_user().stat().st_mode & 0o777) == ({0o600}, 0o700)
@@ -212,7 +212,7 @@ def test_what_is_kept_is_private_and_bounded(folder: Path) -> None:
 
 
 def test_no_cache_neither_reads_nor_leaves_anything(folder: Path, parsed: list[str]) -> None:
-    """With --no-cache every file is parsed; without, the second command parses none."""
+    """With --no-cache every file is parsed; without it the second command parses none."""
     arguments = ["check", "--desired-state", str(folder.parent)]
     plain = CliRunner().invoke(main, [*arguments, "--no-cache"])
     assert not Remembered.folder_of_user().exists()

@@ -1,4 +1,4 @@
-"""The record of a run's end: whole, as its schema says, and in parts that a broker takes."""
+"""The audit record of a run: complete, valid by its schema, and split to fit a broker's limit."""
 
 import json
 from dataclasses import replace
@@ -17,13 +17,13 @@ MAX_MESSAGE_BYTES = 1_048_588
 
 
 def problems(record: dict[str, Any]) -> list[str]:
-    """What the published schema has against a record."""
+    """Return the problems of a record according to the published schema."""
     return [one.message for one in Draft202012Validator(audit_schema()).iter_errors(record)]
 
 
 @pytest.mark.parametrize("report", [PLANNED, APPLIED, TROUBLED, FAILED])
 def test_a_record_is_as_its_schema_says(report: Report) -> None:
-    """However a run ended; a record without a field, or with another word, is not."""
+    """However a run ended, its record is valid; a record with a field missing or wrong is not."""
     rollback = Rollback("that", "c1", "digest", "anna", "INC-31", ())
     record = audit_record(replace(report, rollback=rollback), 2)
 
@@ -36,7 +36,7 @@ def test_a_record_is_as_its_schema_says(report: Report) -> None:
 
 
 def test_what_became_of_a_change() -> None:
-    """Each planned row says what was asked, what the broker said and what was read back."""
+    """Each planned row has the request, the broker's response and the value read back."""
     changes = {one["entity"]: one for one in audit_record(APPLIED, 1)["changes"]}
 
     assert len(changes) == 4
@@ -55,7 +55,7 @@ def test_what_became_of_a_change() -> None:
 
 
 def test_a_large_run_goes_in_parts() -> None:
-    """Every change is in one part, each part is small enough and says which of how many it is."""
+    """Every change is in one part; each part is small enough and has its number and the total."""
     rows = tuple(ALICE_RAISED._replace(entity=f"user=u{number}") for number in range(5_000))
     record = audit_record(replace(PLANNED, plan=replace(PLAN, differences=rows)), 1)
 

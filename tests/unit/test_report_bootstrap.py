@@ -1,4 +1,4 @@
-"""Read back from the bootstrap address alone: what is said of it, and that it was the only one."""
+"""Verification by the bootstrap address alone: the texts never claim that more was read."""
 
 from dataclasses import replace
 
@@ -44,12 +44,12 @@ SILENT = BrokerAnswer(BOOTSTRAP, "link:9092", 3, None, "timed out", bootstrap=Tr
     ],
 )
 def test_words_of_the_bootstrap_address(said: BrokerAnswer, one: str, whole: str) -> None:
-    """Nothing is claimed of a broker that was not asked."""
+    """No text makes a claim about a broker that was not queried."""
     assert (broker_words(said), brokers_words((said,))) == (one, whole)
 
 
 def test_a_report_of_one_address() -> None:
-    """The last line, the answer and the page say that no other was queried."""
+    """The last line, the verdict and the page state that no other broker was queried."""
     report = replace(APPLIED, brokers=(AGREES,))
     words = "the bootstrap address agrees (broker 2 responded, no other was queried)"
 
@@ -62,7 +62,7 @@ def test_a_report_of_one_address() -> None:
 
 
 def test_an_address_that_is_silent() -> None:
-    """It is no broker that did not answer."""
+    """It is not shown as a broker that did not respond."""
     report = replace(APPLIED, brokers=(SILENT,))
 
     assert (
@@ -72,7 +72,7 @@ def test_an_address_that_is_silent() -> None:
 
 
 def test_what_an_unknown_broker_holds_instead() -> None:
-    """A row names the address where the broker behind it is not known."""
+    """A row names the address if the broker behind it is unknown."""
     row = report_rows(APPLIED)[0]
     seen = RowVerdict("user=a", "request_percentage", 2.0, Verdict.DIFFERS, ((BOOTSTRAP, 1.0),))
 

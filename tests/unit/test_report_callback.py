@@ -1,4 +1,4 @@
-"""A class that decides on limits in Kafka's place is told of by every output."""
+"""Every output warns of a class that decides limits instead of Kafka."""
 
 import html
 import json
@@ -25,7 +25,7 @@ WORDS = (
 
 
 def facts(*classes: str | None) -> ClusterFacts:
-    """A cluster whose brokers have these classes."""
+    """Return the facts of a cluster whose brokers have these classes."""
     brokers = (BrokerFacts(at, "b:1", "4.3", one) for at, one in enumerate(classes, start=1))
     return ClusterFacts(tuple(brokers), "User:ANONYMOUS")
 
@@ -34,22 +34,22 @@ SOME = facts("com.example.Grouped", "", "com.example.Grouped", None)
 
 
 def plan_text(report: Report) -> str:
-    """What `plan` says in a pipe."""
+    """Return the output of `plan` in a pipe."""
     return plain(plan_screen(report))
 
 
 def page_text(report: Report) -> str:
-    """The page, its entities resolved."""
+    """Return the page as text, with its entities resolved."""
     return html.unescape(as_html(report))
 
 
 def json_text(report: Report) -> str:
-    """The warnings of report.json, a line each."""
+    """Return the warnings of report.json, one per line."""
     return "\n".join(json.loads(as_json(report))["warnings"])
 
 
 def markdown_text(report: Report) -> str:
-    """The comment without the fences around what is a broker's."""
+    """Return the comment without the fences around text from brokers."""
     return as_markdown(report).replace("`", "")
 
 
@@ -58,14 +58,14 @@ OUTPUTS = (plan_text, as_text, page_text, json_text, markdown_text)
 
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_every_output_warns_of_a_callback_class(output: Callable[[Report], str]) -> None:
-    """With its name and the brokers that have it; and of none there is no word."""
+    """With its name and the brokers that use it; without such a class there is no warning."""
     assert WORDS in output(replace(PLANNED, facts=SOME))
     for none in (None, facts("", None)):
         assert "callback" not in output(replace(PLANNED, facts=none))
 
 
 def test_brokers_may_differ() -> None:
-    """Each class is named; all brokers need no list."""
+    """Each class is named; a class on all brokers needs no list."""
     assert callback_words(facts("b.B", "a.A")).startswith(
         "client.quota.callback.class is a.A and b.B on every broker: "
     )
@@ -73,7 +73,7 @@ def test_brokers_may_differ() -> None:
 
 @pytest.mark.parametrize("output", [as_html, as_markdown])
 def test_a_class_has_any_name(output: Callable[[Report], str]) -> None:
-    """What a broker says is text, not markup."""
+    """Text from a broker is never markup."""
     page = output(replace(PLANNED, facts=facts("<script>`@all`")))
 
     assert "<script>`@all`" not in page.replace("`` <script>`@all` ``", "")

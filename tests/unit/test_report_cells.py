@@ -1,4 +1,4 @@
-"""The words in each column of a row."""
+"""The text of each column of a row."""
 
 from math import inf, nan
 
@@ -23,7 +23,7 @@ from tests.unit.report_sample import (
 
 
 def row_of(one: Difference, **more: object) -> ReportRow:
-    """A row that stands nowhere in particular."""
+    """Return a row without a place."""
     return ReportRow(one, Standing.PENDING)._replace(**more)  # type: ignore[arg-type]
 
 
@@ -66,7 +66,7 @@ GONE = difference({"user": "x"}, "k", (Kind.GONE, Action.FORGET), None, None, **
     ],
 )
 def test_values(one: Difference, words: tuple[str, ...]) -> None:
-    """Now, then, change and since say what happens to the value, with units and zones."""
+    """Current, desired, change and since are shown with units and zones."""
     row = row_of(one)
 
     assert (
@@ -91,7 +91,7 @@ def test_values(one: Difference, words: tuple[str, ...]) -> None:
     ],
 )
 def test_people(names: dict[str, str | None], words: str) -> None:
-    """An entity is said in people's words, the user first; an unknown type as Kafka has it."""
+    """An entity is shown as people write it, the user first; an unknown type as Kafka has it."""
     said = cells.people(Entity.of(names))
 
     assert ", ".join(f"{noun} {name}".strip() for noun, name in said) == words
@@ -107,7 +107,7 @@ def test_people(names: dict[str, str | None], words: str) -> None:
     ],
 )
 def test_source(one: Difference, words: str) -> None:
-    """A row names the line in Git that asks for it, or the file that did."""
+    """A row names the line in Git that declares it, or the file that did."""
     assert cells.source(row_of(one)) == words
 
 
@@ -149,5 +149,5 @@ ACCEPTED = Outcome(1, "user=alice", ("k",), Status.ACCEPTED)
     ],
 )
 def test_answer(row: ReportRow, words: str) -> None:
-    """The last thing that a broker said of a row is what is told."""
+    """The last response of a broker to a row is shown."""
     assert cells.answer(row, read_back=True) == words

@@ -1,4 +1,4 @@
-"""The numbers of every output add up, whatever a run met."""
+"""The numbers of every output add up, whatever happened in a run."""
 
 import json
 import re
@@ -40,7 +40,7 @@ STATUSES = st.lists(st.sampled_from(list(Status)), min_size=30, max_size=30)
 
 
 def _rows(judged: Sequence[tuple[Kind, Action]]) -> tuple[Difference, ...]:
-    """A row of each, with the values that its kind has on the two sides."""
+    """Return a row of each kind, with the values that its kind has on the two sides."""
     return tuple(
         difference(
             {"user": f"user-{at}"},
@@ -79,7 +79,7 @@ _HEADING = re.compile(
 def test_a_plan_lists_as_many_rows_as_its_heading_counts(
     given_plan: tuple[list[tuple[Kind, Action]], int],
 ) -> None:
-    """What is to change, in sync, held and only reported is the whole, and each row is listed."""
+    """Changes, rows in sync, held and only reported add up to the total, and each row is listed."""
     report = _report(PLANNED, *given_plan)
     screen = plain(plan_screen(report))
     found = _HEADING.search(screen)
@@ -103,7 +103,7 @@ def test_a_plan_lists_as_many_rows_as_its_heading_counts(
 def test_the_numbers_of_a_report_add_up(
     given_plan: tuple[list[tuple[Kind, Action]], int], statuses: list[Status], wrong: set[int]
 ) -> None:
-    """Sections, bar, JSON and sentence count every row once, and agree on what is in sync."""
+    """Sections, bar, JSON and sentence count every row once, and agree on those in sync."""
     report = _report(APPLIED, *given_plan)
     plan = report.plan
     assert plan is not None
@@ -144,7 +144,7 @@ def test_the_numbers_of_a_report_add_up(
 
 
 def test_what_a_run_did_not_look_at_is_not_counted() -> None:
-    """Verify of a cluster compares no more than Git describes, and counts no unmanaged ones."""
+    """Verify compares no more than Git declares, and counts no unmanaged quotas."""
     verified = replace(PLANNED, plan=None, validated=(), brokers=BROKERS, verified=24)
     nothing = replace(PLANNED, plan=None, validated=())
     unknown = dict.fromkeys((one.name.lower() for one in Standing), None)

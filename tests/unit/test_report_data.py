@@ -11,7 +11,7 @@ from tests.unit.report_sample import ALICE_RAISED, DIFFERENCES, FAILED, PLAN, TR
 
 
 def test_head() -> None:
-    """A program finds the answer, the counts and what every broker said."""
+    """A program finds the verdict, the counts and the response of every broker."""
     report = json.loads(as_json(TROUBLED))
 
     told = re.findall(r"\w+", as_json.__doc__ or "")
@@ -71,7 +71,7 @@ def test_head() -> None:
 
 
 def test_row() -> None:
-    """A row has its difference, where it stands and each answer to it, and nothing null."""
+    """A row has its difference, its place and each response to it, and nothing null."""
     rows = {row["entity"]: row for row in json.loads(as_json(TROUBLED))["rows"]}
 
     assert rows["user=alice"] == {
@@ -99,7 +99,7 @@ def test_row() -> None:
 
 
 def test_rows_have_one_order() -> None:
-    """Two reports of the same rows are the same text, however the rows came."""
+    """Two reports of the same rows are the same text, whatever order the rows came in."""
     turned = replace(TROUBLED, plan=replace(PLAN, differences=DIFFERENCES[::-1]))
 
     assert json.loads(as_json(turned))["rows"] == json.loads(as_json(TROUBLED))["rows"]
@@ -128,7 +128,7 @@ def test_a_failed_run() -> None:
 
 
 def test_a_rollback() -> None:
-    """Of a run that rolls back another a program finds which, who, why, and each row."""
+    """For a rollback a program finds which run, who, why, and each row."""
     row = Undone("user=a", "producer_byte_rate", 1.0, nan, "team", verified=True, left="moved")
     rollback = Rollback("that", "c1", "digest", "anna", "INC-31", (row,))
 

@@ -1,4 +1,4 @@
-"""What files hardly mean is told by every output; what is silenced, to programs alone."""
+"""Every output shows findings; only those for programs show silenced ones."""
 
 import html
 import json
@@ -34,17 +34,17 @@ SOME = replace(PLANNED, findings=(OURSELVES, SILENCED, STARVING, SHADOWED))
 
 
 def plan_text(report: Report) -> str:
-    """What `plan` says in a pipe."""
+    """Return the output of `plan` in a pipe."""
     return plain(plan_screen(report))
 
 
 def page_text(report: Report) -> str:
-    """The words of the page."""
+    """Return the text of the page."""
     return html.unescape(re.sub("<[^>]+>", " ", as_html(report)))
 
 
 def markdown_text(report: Report) -> str:
-    """The comment without the fences around what is a file's."""
+    """Return the comment without the fences around text from files."""
     return re.sub("`` ?| ?``|`", "", as_markdown(report))
 
 
@@ -53,7 +53,7 @@ PEOPLE = (plan_text, as_text, page_text, markdown_text)
 
 @pytest.mark.parametrize("output", PEOPLE)
 def test_every_output_tells_what_nobody_silenced(output: Callable[[Report], str]) -> None:
-    """Code, place, words and remedy of each, those in a file first; what is silenced not at all."""
+    """Code, place, text and remedy of each, those in files first; silenced ones are not shown."""
     said = " ".join(output(SOME).replace("`", "").split())
 
     for one in (SHADOWED, STARVING, OURSELVES):
@@ -65,7 +65,7 @@ def test_every_output_tells_what_nobody_silenced(output: Callable[[Report], str]
 
 
 def test_the_text_report_has_a_section() -> None:
-    """Findings stand under a heading of their own that counts them."""
+    """Findings have a heading of their own with their count."""
     assert (
         "\nFindings (3)\n"
         "platform.yaml:19  QO105 warning  producer_byte_rate of client-id=<default> never holds: "
@@ -77,7 +77,7 @@ def test_the_text_report_has_a_section() -> None:
 
 
 def test_programs_are_told_all() -> None:
-    """JSON has every finding, and the reason of who silenced it."""
+    """JSON has every finding, and the reason of each silence."""
     told = json.loads(as_json(SOME))["findings"]
 
     assert [(one["code"], one["severity"], one["silenced"]) for one in told] == [
@@ -97,7 +97,7 @@ def test_programs_are_told_all() -> None:
     ("output", "most"), [(plan_text, FEW), (as_text, MOST), (page_text, MOST), (as_markdown, FEW)]
 )
 def test_many_findings_are_counted(output: Callable[[Report], str], most: int) -> None:
-    """An output lists as many as a person reads, and says how many there are more."""
+    """An output lists as many as a person reads, with the number of the others."""
     many = replace(PLANNED, findings=(SHADOWED,) * (most + 12))
 
     said = output(many)

@@ -14,7 +14,7 @@ FLEET = (
 
 
 def test_sentence() -> None:
-    """One sentence counts the clusters by their answer, the worst first."""
+    """One sentence counts the clusters by their status, the worst first."""
     said = [fleet.as_text(one).splitlines()[0] for one in (FLEET, ())]
     assert said == [
         "5 clusters: 2 needing attention, 2 unknown, 1 in sync.",
@@ -23,7 +23,7 @@ def test_sentence() -> None:
 
 
 def test_text() -> None:
-    """Every cluster has a line, one that was not reached says why, and drifted rows follow."""
+    """Every cluster has a line, an unreachable one its reason, and drifted rows follow."""
     lines = fleet.as_text(FLEET).splitlines()
 
     assert lines[2:9] == [
@@ -57,7 +57,7 @@ def test_text() -> None:
 
 
 def test_markdown() -> None:
-    """The overview can be pasted: one table, what came from outside in code spans."""
+    """The overview can be pasted: one table, with foreign text in code spans."""
     assert fleet.as_markdown(FLEET).splitlines()[::3] == [
         "**quota-ops · 5 clusters: 2 needing attention, 2 unknown, 1 in sync.**",
         "|-|-|-|-|-|-|-|-|-|",

@@ -1,4 +1,4 @@
-"""What is held, and a cluster where nothing may be written, in each output for people."""
+"""Held rows, and a cluster that must not be written, in each output for people."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -32,7 +32,7 @@ FROZEN = "demo is frozen until 2026-11-23 07:00 UTC: x. Nothing is written; repo
 
 
 def test_as_text() -> None:
-    """The row stands in a section of its own; nothing in a reason reaches the terminal as it is."""
+    """The row has a section of its own; no control character of a reason reaches the terminal."""
     lines = as_text(HELD).splitlines()
 
     assert lines[2:5] == [FROZEN, f"user=bob is {SAID}", ""]
@@ -41,7 +41,7 @@ def test_as_text() -> None:
 
 
 def test_as_markdown() -> None:
-    """A reason can end no cell, and is no HTML."""
+    """A reason can neither end a cell nor contain HTML."""
     comment = as_markdown(HELD)
 
     held = f"20 MiB/s → **10 MiB/s**<br>`{SAID.replace('|', chr(92) + '|')}`"
@@ -50,7 +50,7 @@ def test_as_markdown() -> None:
 
 
 def test_as_a_page() -> None:
-    """The page says it above the rows and beside the row."""
+    """The page shows it above the rows and beside the row."""
     page = as_html(HELD)
 
     said = SAID.replace("<", "&lt;").replace(">", "&gt;")
@@ -59,7 +59,7 @@ def test_as_a_page() -> None:
 
 
 def test_the_answer() -> None:
-    """Held is neither drift nor done; held since the plan counts as well, and not as trouble."""
+    """Held is neither drift nor in sync; a hold after the plan counts as held, not as a failure."""
     since = replace(
         PLANNED,
         plan=replace(PLAN, differences=(ALICE_RAISED,)),

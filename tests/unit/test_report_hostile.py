@@ -1,4 +1,4 @@
-"""Names and messages that mean harm, in every output."""
+"""Hostile names and messages, in every output."""
 
 import json
 import re
@@ -66,12 +66,12 @@ HARM = {
 
 
 def one_line(name: str) -> str:
-    """A message of one line: its line ends are kept as lines, and these tests count lines."""
+    """Return a message of one line: its line ends would stay, and these tests count lines."""
     return name.replace("\n", " ")
 
 
 def report_of(name: str) -> Report:
-    """A report in which a person, a broker and a file said `name` wherever they can."""
+    """Return a report with `name` wherever a person, a broker or a file can put text."""
     said: dict[str, Any] = {
         "owner": name,
         "reason": name,
@@ -144,7 +144,7 @@ def test_fleet_html(name: str) -> None:
 
 
 def tokens(markdown: str) -> Iterator[Token]:
-    """The parts of a Markdown text as GitHub reads it."""
+    """Return the tokens of a Markdown text as GitHub parses it."""
     for token in MarkdownIt("gfm-like", {"html": True, "linkify": True}).parse(markdown):
         yield token
         yield from token.children or ()
@@ -152,7 +152,7 @@ def tokens(markdown: str) -> Iterator[Token]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_markdown(name: str) -> None:
-    """What came from outside is code: no link, mention, reference, markup or HTML came from it."""
+    """Foreign text is code: no link, mention, reference, markup or HTML comes from it."""
     markdown = as_markdown(report_of(name))
     overview = fleet.as_markdown(((name, report_of(name)), ("b", name)))
 
@@ -169,7 +169,7 @@ def test_markdown(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_question(name: str) -> None:
-    """What a person is asked to approve is a line without line ends, and Markdown as harmless."""
+    """The question of an approval is one line, and its Markdown is as harmless."""
 
     def asked(report: Report) -> str:
         plan = report.plan
@@ -187,7 +187,7 @@ def test_question(name: str) -> None:
 
 
 def screens_of(name: str) -> list[Screen]:
-    """Every screen that shows something from outside."""
+    """Return every screen that shows foreign text."""
     report = report_of(name)
     problem = Problem(name, 1, 2, name, name, name * 3, 4)
     return [
@@ -200,7 +200,7 @@ def screens_of(name: str) -> list[Screen]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_pipe(name: str) -> None:
-    """Plain text holds no character that a terminal obeys, and no line that a name has made."""
+    """Plain text contains no character that controls a terminal, and no line made by a name."""
     for screen, harmless in zip(screens_of(name), screens_of("plain"), strict=True):
         lines = plain(screen).split("\n")
 
@@ -210,7 +210,7 @@ def test_pipe(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A terminal receives colours and no other command."""
+    """A terminal receives colours and no other control sequence."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     stream = StringIO()
     for screen in screens_of(name):
@@ -223,7 +223,7 @@ def test_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_progress(name: str) -> None:
-    """What a broker said on the way is one harmless line as well."""
+    """A broker's message during progress is one harmless line as well."""
     lines: list[str] = []
     told = WordedProgress(lambda _, text, *__: lines.append(text))
     told.asked(report_of(name).brokers, 1.0)
@@ -233,7 +233,7 @@ def test_progress(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_json(name: str) -> None:
-    """JSON keeps every name as it is, and its text is plain ASCII."""
+    """JSON keeps every name unchanged, and its text is plain ASCII."""
     text = as_json(report_of(name))
 
     assert text.isascii()
@@ -242,7 +242,7 @@ def test_json(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_long_names_do_not_hide_rows(name: str) -> None:
-    """A name of the longest that Kafka takes leaves the others to be seen."""
+    """A name of the longest length that Kafka accepts leaves the other rows visible."""
     long = (name * 32_767)[:32_767]
 
     assert len(as_markdown(report_of(long))) < 65_536

@@ -25,7 +25,7 @@ GITHUB = MarkdownIt("gfm-like")
 
 
 def test_comment_on_a_plan() -> None:
-    """A reviewer sees what would change, what needs approval and how, and the broker's word."""
+    """A reviewer sees the changes, what needs approval and how, and the broker's responses."""
     assert (
         as_markdown(PLANNED)
         == """\
@@ -50,7 +50,7 @@ The broker accepts all 4 (validate-only, 1 batch, 31 ms).
 
 
 def test_comment_on_a_troubled_run() -> None:
-    """Refusals stand in their rows, stages that stopped and brokers that lag have lines."""
+    """Refusals are in their rows; stopped stages and lagging brokers have lines."""
     lines = as_markdown(TROUBLED).splitlines()
 
     assert [line for line in lines if "<br>" in line or line.startswith(("⚠", "**apply"))] == [
@@ -73,7 +73,7 @@ def test_comment_on_a_troubled_run() -> None:
 
 
 def test_comment_on_a_failed_run() -> None:
-    """A run that did not come to the cluster is not shown as one with nothing to do."""
+    """A run that did not reach the cluster is not shown as one with nothing to do."""
     assert as_markdown(FAILED).splitlines() == [
         ("**quota-ops · describe failed, so the state of `demo` is unknown** · commit `a1b2c3d`"),
         "",
@@ -88,7 +88,7 @@ def test_comment_on_a_failed_run() -> None:
 
 
 def test_comment_on_a_refused_plan() -> None:
-    """A reviewer sees what the broker would refuse, and that a first plan clears nothing."""
+    """A reviewer sees what the broker would reject, and that a first plan clears nothing."""
     assert as_markdown(REFUSED).splitlines()[-7:] == [
         "**validate refused**: `no reason was given`",
         "",
@@ -102,7 +102,7 @@ def test_comment_on_a_refused_plan() -> None:
 
 @pytest.mark.parametrize("rows", [5, 20_000])
 def test_a_comment_fits(rows: int) -> None:
-    """GitHub takes the comment of any run; it says how many rows it leaves out."""
+    """GitHub accepts the comment of any run; the comment counts the rows that it leaves out."""
     changes = tuple(
         ALICE_RAISED._replace(entity=f"user=user-{number}", owner="x" * 40_000)
         for number in range(rows)
@@ -123,7 +123,7 @@ def test_a_comment_fits(rows: int) -> None:
 
 @given(st.text(max_size=200) | st.text("`|\\ a\n<@#*_[]!&:/.", max_size=50))
 def test_a_code_span_holds_any_text(text: str) -> None:
-    """Whatever is put into a cell comes out of GitHub's Markdown as that text and nothing else."""
+    """Any text in a cell comes out of GitHub's Markdown as that text and nothing else."""
     document = f"|a|b|\n|-|-|\n|{cell(text)}|{code('b')}|\n"
 
     inlines = [one.children or [] for one in GITHUB.parse(document) if one.type == "inline"]

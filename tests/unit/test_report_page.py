@@ -1,4 +1,4 @@
-"""The page, read without a browser."""
+"""The page, parsed without a browser."""
 
 import re
 from base64 import b64encode
@@ -15,7 +15,7 @@ REPORTS = {"planned": PLANNED, "applied": APPLIED, "troubled": TROUBLED, "failed
 
 
 def test_page_of_a_plan() -> None:
-    """The page says the answer, the bar, what needs a person, what would change, and the rest."""
+    """The page has the verdict, the bar, what needs attention, the changes and the rest."""
     page = Page(as_html(PLANNED))
 
     assert page.said("h1", "h2", "li", "summary", "th")[:15] == [
@@ -39,7 +39,7 @@ def test_page_of_a_plan() -> None:
 
 
 def test_page_of_a_refused_plan() -> None:
-    """A refusal stands under its row with the line that asked, and the run's remarks are told."""
+    """A refusal is shown under its row with its source line, and the run's warnings are shown."""
     page = Page(as_html(REFUSED))
 
     assert "refused: Not here. (INVALID_REQUEST) [payments.yaml:12]" in page.said("td")
@@ -50,7 +50,7 @@ def test_page_of_a_refused_plan() -> None:
 
 
 def test_rows_of_a_page() -> None:
-    """Beside each row stand now, then, since when, who asked and where, and the answer."""
+    """Each row has both values, since when, who declared it and where, and the result."""
     html = as_html(APPLIED)
 
     rows = [Page(row).texts for row in re.findall("<tr data.*?</tr>", html)]
@@ -73,7 +73,7 @@ def test_rows_of_a_page() -> None:
 
 
 def test_foot_of_a_page() -> None:
-    """The foot holds what an audit asks for."""
+    """The footer has the facts that an audit needs."""
     page = Page(as_html(TROUBLED))
 
     assert dict(zip(page.said("dt"), page.said("dd"), strict=True)) == {
@@ -89,7 +89,7 @@ def test_foot_of_a_page() -> None:
 
 
 def test_a_failed_run_has_a_page() -> None:
-    """What failed, why, what to do and what did not run stand where one looks first."""
+    """What failed, why, the remedy and the skipped stages are at the top."""
     page = Page(as_html(FAILED))
 
     assert page.said("h1", "h2", "li", "p", "b")[2:] == [
@@ -106,7 +106,7 @@ def test_a_failed_run_has_a_page() -> None:
 
 @pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
 def test_only_our_own_style_and_script_may_run(report: Report) -> None:
-    """The policy names the hashes of what is inside, and nothing is loaded from anywhere."""
+    """The policy contains the hashes of the inline style and script, and nothing is loaded."""
     html = as_html(report)
 
     inside = re.findall(r"<(?:style|script)>(.*?)</(?:style|script)>", html, re.DOTALL)
@@ -122,7 +122,7 @@ def test_only_our_own_style_and_script_may_run(report: Report) -> None:
 
 @pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
 def test_the_page_can_be_read_aloud(report: Report) -> None:
-    """Landmarks, one first heading, and every table's headings say that they head columns."""
+    """The page has landmarks, one first heading, and column headers in every table."""
     elements = Page(as_html(report)).elements
 
     assert {name: elements[name,] for name in ("header", "main", "footer", "h1")} == dict.fromkeys(
@@ -133,7 +133,7 @@ def test_the_page_can_be_read_aloud(report: Report) -> None:
 
 
 def test_a_long_table_is_folded() -> None:
-    """A page of many changes opens at once: the rows are there, and laid out when asked for."""
+    """A page of many changes opens at once: its rows are in it, and laid out on demand."""
     html = as_html(many_changes(LONG + 1))
 
     assert Page(html).said("summary")[0] == f"{LONG + 1} rows"

@@ -1,4 +1,4 @@
-"""What a person is asked before a plan is applied."""
+"""The question before a plan is applied."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from tests.unit.report_sample import PLAN, TROUBLED
     [("a1b2c3d4e5f6", "a1b2c3d"), (rollback_of("2026-11-21-7f3a"), "rollback of 2026-11-21-7f3a")],
 )
 def test_what_the_plan_was_made_from(commit: str, told: str) -> None:
-    """A commit is cut as Git cuts it; a run that is rolled back is named whole."""
+    """A commit is shortened as Git does it; a run that is rolled back is named in full."""
     report = replace(TROUBLED, provenance=Provenance(commit, CommitSource.COMPARED))
     markdown = body(report, PLAN, datetime(2026, 11, 21, tzinfo=UTC))
 

@@ -1,4 +1,4 @@
-"""What `release` promises is what happens: other holds, `protect`, and what Git does not have."""
+"""`release` promises only what will happen, given other holds, `protect` and Git."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -18,14 +18,14 @@ FOLLOW = "Runs follow Git again: quota-ops plan demo shows what the next one cha
 
 
 def hold(who: EntityFilter, hours: int = 1) -> Hold:
-    """A hold by anna that lasts so long."""
+    """Return a hold by anna of that length."""
     return Hold(who, NOW + timedelta(hours=hours), "anna", "INC-31", NOW)
 
 
 def words(
     who: EntityFilter, *lasting: Hold, protect: tuple[EntityFilter, ...] = (), known: bool = True
 ) -> list[str]:
-    """What is said after a release."""
+    """Return the text after a release."""
     policy = Policy("demo", "id", "demo", protect=protect)
     return list(released_words(policy, who, lasting, known=known))
 
@@ -54,7 +54,7 @@ def test_who_is_protected_is_never_written() -> None:
 
 
 def test_what_git_does_not_know_is_not_promised() -> None:
-    """A name that Git does not have is told."""
+    """A name that Git does not declare is reported."""
     assert words(ALICE, known=False) == [
         "Git describes no entity of that name: what the cluster stores of it is reported.",
         FOLLOW,
@@ -63,7 +63,7 @@ def test_what_git_does_not_know_is_not_promised() -> None:
 
 
 def test_a_row_that_left_the_ledger_is_not_cleared_where_no_plan_may() -> None:
-    """clear_unmanaged clears neither what is protected nor, yet, what is held."""
+    """clear_unmanaged clears neither protected rows nor, until its end, held ones."""
     row = LedgerRow("id", "user=alice", "producer_byte_rate", 5.0, "verified", *(None,) * 3, "", "")
     held = hold(ANY_USER)
 
@@ -86,7 +86,7 @@ PAUSED = "demo is paused: a move"
 
 
 def test_no_reconcile_is_promised_while_nothing_may_be_written() -> None:
-    """A pause, a freeze and a hold keep what was adopted or released from being written."""
+    """A pause, a freeze or a hold prevents the write after an adoption or release."""
     held = hold(ANY_USER)
     differs = Adoption("user=alice", "producer_byte_rate", 5.0, ROW, None)
 

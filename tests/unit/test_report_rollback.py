@@ -1,4 +1,4 @@
-"""What a person is told who rolls back a run: what Git does next, and how to keep it."""
+"""The text after a rollback: what Git does next, and how to keep the old value."""
 
 import shlex
 from itertools import pairwise
@@ -15,7 +15,7 @@ AGAIN = "sets it again once a person overrides guard takeover for 1 quota."
 
 
 def told(*entities: Entity, commit: str | None = "c2", foreign: bool = False) -> list[str]:
-    """What is said after a rollback of a row of each entity, of which the first was foreign."""
+    """Return the text after a rollback of one row per entity, the first unmanaged before."""
     rows = [
         Undone(one.text, "k", 1.0, 2.0, None, verified=True, foreign=foreign and not number)
         for number, one in enumerate(entities)
@@ -38,7 +38,7 @@ def told(*entities: Entity, commit: str | None = "c2", foreign: bool = False) ->
     ids=str,
 )
 def test_each_entity_can_be_held(entity: Entity) -> None:
-    """The command that is told names that entity, whatever it is called, and a default too."""
+    """The printed command names that entity, whatever its name, and a default too."""
     command = told(entity)[-1].partition(": ")[2]
     words = shlex.split(command)
     names, defaults = (
@@ -51,7 +51,7 @@ def test_each_entity_can_be_held(entity: Entity) -> None:
 
 
 def test_many_are_counted() -> None:
-    """The first commands are told, and how many more entities there are."""
+    """The first commands are shown, with the number of further entities."""
     entities = [Entity.of({"user": f"user-{number}"}) for number in range(15)]
     unprintable = Entity.of({"user": "a\x1b"})
 
@@ -63,7 +63,7 @@ def test_many_are_counted() -> None:
 
 
 def test_what_was_somebody_elses_is_asked_about_again() -> None:
-    """The ledger forgets a takeover that is rolled back, so that it is one at any commit."""
+    """The ledger forgets a takeover that is rolled back, so the guard blocks it again."""
     alice, bob = Entity.of({"user": "alice"}), Entity.of({"user": "bob"})
 
     assert told(alice, bob, foreign=True)[0].endswith(f"one at a new commit {AGAIN}")
@@ -74,7 +74,7 @@ def test_what_was_somebody_elses_is_asked_about_again() -> None:
 
 
 def test_the_rollback_of_a_rollback_names_no_commit_to_revert() -> None:
-    """A rollback has no commit: whether Git agrees is seen in a plan."""
+    """A rollback has no commit: a plan shows whether Git agrees."""
     assert told(Entity.of({"user": "alice"}), commit=rollback_of("run-1"))[0] == (
         "To keep it, change these quotas in Git too. The run that is rolled back was a rollback "
         "itself, so there is no commit to revert: quota-ops plan demo shows whether Git differs. "

@@ -1,4 +1,4 @@
-"""What the command line says, laid out for a pipe."""
+"""The screens of the command line, laid out for a pipe."""
 
 from dataclasses import replace
 
@@ -43,12 +43,12 @@ default_touched: user=<default> request_percentage would change: a default appli
 
 
 def test_plan() -> None:
-    """A plan lists what can hurt most first, marks what a guard holds, and says what to do."""
+    """A plan lists the riskiest rows first, marks blocked ones, and shows what to do."""
     assert plain(plan_screen(PLANNED)) == PLAN_LINES
 
 
 def test_a_long_plan_says_how_much_it_leaves_out() -> None:
-    """A cut list never looks whole."""
+    """A shortened list never looks complete."""
     lines = plain(plan_screen(PLANNED, most=1)).splitlines()
 
     assert next(line for line in lines if "user=" in line).startswith("!  drifted")
@@ -56,7 +56,7 @@ def test_a_long_plan_says_how_much_it_leaves_out() -> None:
 
 
 def test_a_plan_with_nothing_to_do_says_so() -> None:
-    """An empty table is no answer."""
+    """An empty table is not a result."""
     nothing = replace(PLANNED, plan=replace(PLAN, differences=(), ledger=None), validated=())
 
     assert plain(plan_screen(nothing)).splitlines()[1:] == [
@@ -67,12 +67,12 @@ def test_a_plan_with_nothing_to_do_says_so() -> None:
 
 
 def test_a_run_without_a_plan_has_no_plan_screen() -> None:
-    """A run that failed early leaves the word to its error."""
+    """After an early failure only the error is shown."""
     assert plain(plan_screen(FAILED)) == ""
 
 
 def test_refusals_stand_under_their_rows() -> None:
-    """A refusal is told in the broker's words with the line that asked for it."""
+    """A refusal has the broker's text and the line that declares the value."""
     assert (
         plain(apply_screen(TROUBLED, most=9)).splitlines()[0]
         == "applied: 2 accepted, 1 refused, 1 unknown"
@@ -85,7 +85,7 @@ def test_refusals_stand_under_their_rows() -> None:
 
 
 def test_verify_names_each_broker() -> None:
-    """A broker that lags or is silent is named with what it said."""
+    """A lagging or unreachable broker is named with its error."""
     assert plain(verify_screen(TROUBLED)).splitlines() == [
         "broker 1 agrees",
         "broker 2 agrees",
@@ -95,7 +95,7 @@ def test_verify_names_each_broker() -> None:
 
 
 def test_verify_names_each_row_that_is_not_as_git_says() -> None:
-    """Without a plan and a report too: the row, what Git says, and who holds what instead."""
+    """Without a plan and a report too: the row, the desired value, and what each broker stores."""
     alone = replace(TROUBLED, plan=None, applied=(), validated=())
 
     assert plain(verdicts_screen(alone, most=1)).splitlines() == [
@@ -123,12 +123,12 @@ def test_verify_names_each_row_that_is_not_as_git_says() -> None:
     ],
 )
 def test_last_line(report: Report, words: str) -> None:
-    """A run ends with what it did and where to read more."""
+    """A run ends with its result and where to read more."""
     assert plain((finished_line(report, "report.html"),)) == f"{words}\n"
 
 
 def test_problems() -> None:
-    """Every problem has its place, its line underlined, and its remedy."""
+    """Every problem has its place, its underlined line, and its remedy."""
     error = InvalidDesiredState(
         [
             Problem("b.yaml", 31, 5, "user=indexer is already described.", "Keep one."),
@@ -166,7 +166,7 @@ def test_problems() -> None:
     ],
 )
 def test_underline(excerpt: str, column: int, length: int, shown: str, under: str) -> None:
-    """The mark stands under the place as it is shown: wide, escaped, or cut out of a long line."""
+    """The mark is under the place as shown: wide, escaped, or cut out of a long line."""
     problem = Problem("a.yaml", 7, column, "Wrong.", None, excerpt, length)
     error = InvalidDesiredState([problem], files=1, quotas=0)
 
@@ -176,7 +176,7 @@ def test_underline(excerpt: str, column: int, length: int, shown: str, under: st
 
 
 def test_columns_line_up_with_wide_names() -> None:
-    """Chinese and combining characters take the room that a terminal gives them."""
+    """Chinese and combining characters take the width that a terminal gives them."""
     cells = [("日本", "1"), ("e\u0301", "2"), ("plain", "3"), ("x" * 70, "4")]
     table = Table(("name", "n"), tuple(Row(tuple(map(Span, row))) for row in cells))
 
@@ -190,7 +190,7 @@ def test_columns_line_up_with_wide_names() -> None:
 
 
 def test_report_as_text() -> None:
-    """The text report says everything in the order of reading; nothing failed goes unsaid."""
+    """The text report shows everything in reading order, and every failure."""
     lines = as_text(TROUBLED).splitlines()
 
     assert [line for line in lines if not line.startswith((" ", "!"))] == [
@@ -221,7 +221,7 @@ def test_report_as_text() -> None:
 
 
 def test_a_failed_run_as_text() -> None:
-    """A run that did not come to the cluster says why, what to do, and what did not run."""
+    """A run that did not reach the cluster shows why, what to do, and the skipped stages."""
     assert as_text(FAILED) == (
         "describe failed, so the state of demo is unknown.\n"
         "demo (unknown cluster id) at a1b2c3d, run 2026-11-21T10-15-00Z, 2026-11-21 10:15 UTC\n"
@@ -232,7 +232,7 @@ def test_a_failed_run_as_text() -> None:
 
 
 def test_long_lists_of_refusals_are_told_by_their_ends() -> None:
-    """A stage's message of a thousand lines does not bury the report, and says that it is cut."""
+    """A message of a thousand lines does not bury the report, and is marked as shortened."""
     message = "\n".join(
         ["the broker refuses 999:", *(f"  {at}" for at in range(999)), "Mend them."]
     )

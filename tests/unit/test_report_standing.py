@@ -1,4 +1,4 @@
-"""Where each row stands at the end of a run, and the sentence that answers for all."""
+"""The status of each row at the end of a run, and the sentence that summarises all."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ from tests.unit.report_sample import (
 
 
 def one_row(kind: Kind, action: Action, before: float | None, after: float | None) -> Difference:
-    """A difference of the one user that these tests need."""
+    """Return a difference of the one user that these tests need."""
     return difference({"user": "alice"}, "producer_byte_rate", (kind, action), before, after)
 
 
@@ -39,7 +39,7 @@ GONE = one_row(Kind.GONE, Action.FORGET, None, None)
 
 
 def report_of(row: Difference, **more: object) -> Report:
-    """A report about one row."""
+    """Return a report about one row."""
     changes = {"plan": replace(PLAN, differences=(row,)), "validated": (), **more}
     return replace(PLANNED, **changes)  # type: ignore[arg-type]
 
@@ -100,14 +100,14 @@ DIFFERS = (RowVerdict(SET.entity, SET.key, 2.0, Verdict.DIFFERS, ((1, 1.0),)),)
     ],
 )
 def test_standing(report: Report, standing: Standing, section: Section) -> None:
-    """A row stands where the last that was heard of it puts it."""
+    """The last event of a row decides its status."""
     (row,) = report_rows(report)
 
     assert (row.standing, row.section) == (standing, section)
 
 
 def test_a_row_that_only_some_brokers_hold_is_told_though_it_was_no_difference() -> None:
-    """A broker that lags behind on an untouched quota takes it out of those in sync."""
+    """A broker that lags on an untouched quota removes it from those in sync."""
     verdict = RowVerdict("user=bob", "request_percentage", 50.0, Verdict.DIFFERS, ((2, None),))
     report = replace(APPLIED, verdicts=(verdict,))
 
@@ -243,5 +243,5 @@ SILENT = BrokerAnswer(4, "kafka-4:9094", 6, None, "timed out")
     ],
 )
 def test_summary_sentence(report: Report, sentence: str) -> None:
-    """One sentence answers "is it as agreed?", and no failure is called a yes."""
+    """One sentence gives the status, and no failure looks like success."""
     assert summary_sentence(report) == sentence

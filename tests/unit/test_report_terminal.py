@@ -15,16 +15,16 @@ from tests.unit.report_sample import APPLIED, DIFFERENCES, PLANNED, TROUBLED, an
 
 
 class Terminal(StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
-        """Say so."""
+        """Return True."""
         return True
 
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """A terminal 200 cells wide that knows colours."""
+    """Return a terminal of 200 columns with colours."""
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -33,12 +33,12 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def uncoloured(text: str) -> list[str]:
-    """The lines without colours and without the blanks at their ends."""
+    """Return the lines without colours and trailing blanks."""
     return [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()]
 
 
 def test_a_terminal_shows_what_a_pipe_shows(terminal: Terminal) -> None:
-    """Colour adds nothing that the words do not say."""
+    """Colour adds nothing that the text does not have."""
     screen = plan_screen(PLANNED)
 
     show(screen, terminal)
@@ -57,7 +57,7 @@ def test_tones(terminal: Terminal) -> None:
 
 
 def test_no_color_is_obeyed(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    """NO_COLOR leaves no colour."""
+    """NO_COLOR removes all colours."""
     monkeypatch.setenv("NO_COLOR", "1")
 
     show([(Span("a", Tone.OK), Span("b", Tone.CHANGE))], terminal)
@@ -87,7 +87,7 @@ def test_columns_give_way_from_the_widest() -> None:
 
 
 def test_progress_on_a_terminal(terminal: Terminal) -> None:
-    """Both stages are shown while they run, and nothing is left when they are over."""
+    """Both stages are shown while they run, and nothing is left afterwards."""
     with progress(terminal) as told:
         told.applied(1, 2, APPLIED.applied)
         told.asked(TROUBLED.brokers, 72.0)
@@ -99,7 +99,7 @@ def test_progress_on_a_terminal(terminal: Terminal) -> None:
 
 
 def test_progress_in_words() -> None:
-    """Each step is told in words, and how many of how many are done."""
+    """Each step is reported in words, with how many of how many are done."""
     said: list[tuple[str, str, int, int]] = []
     told = WordedProgress(lambda *words: said.append(words))
 

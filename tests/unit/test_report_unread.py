@@ -1,4 +1,4 @@
-"""A broker that is gone when verify asks: what the run did not change is counted, not listed."""
+"""A broker that is unreachable during verify: unchanged rows are counted, not listed."""
 
 import json
 from dataclasses import replace
@@ -28,7 +28,7 @@ NOBODY_ANSWERED = replace(
 
 
 def test_what_nobody_read_back_is_counted_and_does_not_differ() -> None:
-    """Of rows that were neither changed nor read back there is a number, in every output."""
+    """Rows that were neither changed nor read back are a number, in every output."""
     rows = report_rows(NOBODY_ANSWERED)
 
     assert [(row.difference, row.standing) for row in rows] == [(ALICE_RAISED, Standing.UNSETTLED)]
@@ -48,7 +48,7 @@ def test_what_nobody_read_back_is_counted_and_does_not_differ() -> None:
 
 
 def test_verify_without_a_plan_counts_what_it_left_out() -> None:
-    """Of a cluster where some quotas are held, the answer claims no more than was compared."""
+    """If some quotas are held, the verdict claims no more than was compared."""
     brokers = tuple(replace(one, compared=410, left=2) for one in BROKERS)
     report = replace(PLANNED, plan=None, validated=(), brokers=brokers, verified=410)
 

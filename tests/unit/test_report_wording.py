@@ -1,4 +1,4 @@
-"""The words that every output shares."""
+"""The texts that every output shares."""
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ from quota_ops.report.wording import (
 
 @given(st.text())
 def test_shown_text_is_one_printable_line(text: str) -> None:
-    """Nothing that a terminal, an editor or a browser would obey is left, and twice is as once."""
+    """No control sequence remains, and a second pass changes nothing."""
     assert shown(text).isprintable()
     assert shown(shown(text)) == shown(text)
 
@@ -42,7 +42,7 @@ def test_shown_text_says_what_it_escaped() -> None:
     ],
 )
 def test_durations_carry_a_unit(seconds: float, words: str) -> None:
-    """A length of time is said in the unit that fits."""
+    """A duration is shown in the unit that fits."""
     assert duration(seconds) == words
 
 
@@ -58,7 +58,7 @@ def test_durations_carry_a_unit(seconds: float, words: str) -> None:
     ],
 )
 def test_times_carry_a_zone(at: str | None, words: str) -> None:
-    """A time is said in UTC; what is no time is shown as it is."""
+    """A time is shown in UTC; any other text unchanged."""
     assert moment(at) == words
 
 
@@ -72,7 +72,7 @@ def test_sizes_carry_a_unit(size: int, words: str) -> None:
 
 
 def test_cuts_are_marked() -> None:
-    """A text that was cut says so, one that fits is left alone."""
+    """A shortened text is marked, one that fits is unchanged."""
     assert [shortened(text, 5) for text in ("alice", "alicia")] == ["alice", "alic…"]
     assert [short_commit(commit) for commit in ("a1b2c3d4", None)] == ["a1b2c3d", "unknown commit"]
 
@@ -102,5 +102,5 @@ def test_cuts_are_marked() -> None:
     ],
 )
 def test_a_run_says_what_it_read(provenance: Provenance, words: str) -> None:
-    """A commit, who states it where nobody compared, or what keeps a run from having one."""
+    """The commit, its origin if it was not compared, or why a run has none."""
     assert at_commit(provenance) == words

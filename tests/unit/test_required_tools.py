@@ -1,4 +1,4 @@
-"""Set-up names what is missing, and how to install it, before it downloads anything."""
+"""Set-up lists what is missing, and how to install it, before any download."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ Missing: Python 3.11, 3.12 or 3.13
 
 
 def no_java(found: str) -> str:
-    """Return what is said when the Java on the PATH will not do."""
+    """Return the error when the Java on the PATH is unsuitable."""
     home = '"$(brew --prefix openjdk@21)/libexec/openjdk.jdk/Contents/Home"'
     return f"""\
 Missing: Java 17 or newer (java: {found})
@@ -27,7 +27,7 @@ Missing: Java 17 or newer (java: {found})
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A PATH of one folder, with the two programs that the script itself needs."""
+    """Return a PATH of one folder, with the two programs that the script itself needs."""
     for program in ("sed", "sh"):
         (tmp_path / program).symlink_to(f"/bin/{program}")
     return tmp_path
@@ -40,7 +40,7 @@ def put(path: Path, name: str, does: str) -> None:
 
 
 def run(path: Path, *wanted: str) -> tuple[int, str, str]:
-    """Run the script with that PATH and home; returns its exit code and what it wrote."""
+    """Run the script with that PATH and home; return its exit code and output."""
     done = subprocess.run(
         ["/bin/sh", str(SCRIPT), *wanted],
         env={"PATH": str(path), "HOME": str(path)},
@@ -52,12 +52,12 @@ def run(path: Path, *wanted: str) -> tuple[int, str, str]:
 
 
 def test_everything_missing_is_named_at_once(path: Path) -> None:
-    """One call is enough to learn of all that is missing."""
+    """One call lists everything that is missing."""
     assert run(path) == (1, "", NO_PYTHON + no_java("not found"))
 
 
 def test_a_fitting_python_is_found_behind_one_that_does_not_fit(path: Path) -> None:
-    """An old python3 or a dead shim is passed over for the python3.NN beside it."""
+    """An old python3 or a broken shim is skipped for the python3.NN beside it."""
     put(path, "python3", "exit 127")
     put(path, "python3.12", f'exec {sys.executable} "$@"')
     put(path, "java", JAVA_17)
@@ -92,7 +92,7 @@ Missing: python3.13
     ],
 )
 def test_a_python_that_cannot_be_used_is_named(path: Path, wanted: str, missing: str) -> None:
-    """No other Python takes the place of one that is not installed, too old or too new."""
+    """No other Python replaces one that is not installed, too old or too new."""
     put(path, "python3", f'exec {sys.executable} "$@"')
     put(path, "python3.10", "echo 3.10")
     put(path, "java", JAVA_17)
@@ -100,7 +100,7 @@ def test_a_python_that_cannot_be_used_is_named(path: Path, wanted: str, missing:
 
 
 def test_a_python_without_venv_is_told_its_package(path: Path) -> None:
-    """Debian ships venv apart from Python: its package is named with the version at hand."""
+    """Debian packages venv apart from Python: the error names the package for that version."""
     block = "import sys; sys.modules['ensurepip'] = None;"
     put(path, "python3", f'exec {sys.executable} -c "{block} $2"')
     put(path, "java", JAVA_17)
@@ -122,7 +122,7 @@ Missing: the venv module of Python {version}
     ],
 )
 def test_an_old_java_is_named_with_its_version(path: Path, says: str, found: str) -> None:
-    """A Java before 17, or macOS's stand-in for none, will not do."""
+    """A Java before 17, or macOS's placeholder for none, is rejected."""
     put(path, "python3", f'exec {sys.executable} "$@"')
     put(path, "java", f"echo '{says}' >&2")
     assert run(path) == (1, "", no_java(found))

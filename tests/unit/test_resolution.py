@@ -1,4 +1,4 @@
-"""Which limit holds for one client: the cases, and an oracle that goes the broker's own way."""
+"""Which limit applies to a client: the cases, and an oracle that follows the broker's own steps."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ CASES = tuple(
 
 
 def resolve(case: Any) -> Resolution:
-    """Resolve a case; `other` is stored under another key than the one that is asked."""
+    """Resolve a case; `other` is stored under another key than the resolved one."""
     ip = case.get("ip")
     key = case.get("key", "connection_creation_rate" if ip else PRODUCER)
     other = "consumer_byte_rate" if key == PRODUCER else PRODUCER
@@ -43,7 +43,7 @@ EXPECTED = ("holds", "overrides", "escapes", "shared_by", "by_name", "spellings"
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_client_meets_its_limit(case: Any) -> None:
-    """Each case gives what holds, what that overrides, what is escaped, and who shares it."""
+    """Each case gives the limit, what it overrides, what is exempt, and who shares it."""
     found = resolve(case)
 
     assert {
@@ -63,7 +63,7 @@ def test_a_client_meets_its_limit(case: Any) -> None:
 @pytest.mark.parametrize("second", LEVELS, ids=lambda level: level.name)
 @pytest.mark.parametrize("first", LEVELS, ids=lambda level: level.name)
 def test_of_two_levels_the_one_of_lower_rank_holds(first: Any, second: Any) -> None:
-    """Of every two levels the first in KIP-248's order holds, and the other is overridden."""
+    """Of every two levels the first in KIP-248's order applies, and the other is overridden."""
     names = {"user": "alice", "client-id": "app"}
     stored = [
         StoredQuota(level.entity(names), PRODUCER, float(level.rank)) for level in (first, second)
@@ -81,13 +81,13 @@ def test_of_two_levels_the_one_of_lower_rank_holds(first: Any, second: Any) -> N
 
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
 def test_an_entity_knows_its_level(level: Any) -> None:
-    """Each level is found again by the entity that it makes."""
+    """The entity of each level is mapped back to that level."""
     assert level_of(level.entity({"user": "alice", "client-id": "app"})) == level
 
 
 @pytest.mark.parametrize("text", ["client-id-prefix=a", "ip=<default>", "ip=::1,user=a"])
 def test_other_entities_have_no_level(text: str) -> None:
-    """What is not for users or client ids has no place among the eight levels."""
+    """An entity not of users or client ids has none of the eight levels."""
     assert level_of(Entity.parse(text)) is None
 
 
@@ -102,7 +102,7 @@ STORED = st.dictionaries(
 
 
 def entity_of(user: str, client_id: str) -> Entity:
-    """The entity of a place in the oracle's map."""
+    """Return the entity at a place of the oracle's map."""
     parts = {"user": user, "client-id": client_id}
     return Entity.of(
         {kind: None if name == DEFAULT else name for kind, name in parts.items() if name != ABSENT}
@@ -113,7 +113,7 @@ def entity_of(user: str, client_id: str) -> Entity:
 def test_the_ladder_agrees_with_the_brokers_own_two_steps(
     stored: dict[tuple[str, str], float], user: str, client: str
 ) -> None:
-    """Whatever is stored, value and sharers are what tags first and limit then give."""
+    """Whatever is stored, value and sharers equal those from tags first and limit then."""
     limits = Limits(
         StoredQuota(entity_of(*place), PRODUCER, value) for place, value in stored.items()
     )

@@ -1,4 +1,4 @@
-"""What prune removes from a run store, and what it never does."""
+"""What prune removes from a run store, and what it never removes."""
 
 import json
 import re
@@ -32,7 +32,7 @@ REPORT = {**END, "counts": {"changed": 2}, "plan": {"digest": "abc"}, "rows": []
 
 
 def leave(store: RunStore, run: str, started: str, sequence: int, **files: Any) -> Place:
-    """A run of demo with some artefacts, `report` for report.json."""
+    """Create a run of demo with some artefacts, `report` for report.json."""
     path = store.root / "runs" / "demo" / run
     about = {"run": run, "cluster": "demo", "commit": "c", "started": started}
     for name, content in {"run": {**about, "sequence": sequence}, **files}.items():
@@ -41,7 +41,7 @@ def leave(store: RunStore, run: str, started: str, sequence: int, **files: Any) 
 
 
 def names(folder: Place) -> list[str]:
-    """What is in a folder."""
+    """Return the names in a folder."""
     return list(folder.list())
 
 
@@ -51,12 +51,12 @@ def _store(tmp_path: Path) -> RunStore:
 
 
 def prune(store: RunStore) -> None:
-    """Remove what began more than ninety days ago."""
+    """Remove what started more than ninety days ago."""
     assert remove(find_expired(store, BEFORE), NOW) == ()
 
 
 def test_an_old_plan_goes_and_a_new_one_stays(store: RunStore) -> None:
-    """A run that only planned leaves nothing behind; nothing of a younger one is touched."""
+    """A run that only planned is removed entirely; a younger one is untouched."""
     leave(store, "old", OLD, 1, plan={"digest": "abc"})
     young = leave(store, "young", NEW, 2, plan={"digest": "abc"})
 
@@ -67,7 +67,7 @@ def test_an_old_plan_goes_and_a_new_one_stays(store: RunStore) -> None:
 
 
 def test_how_a_run_ended_stays(store: RunStore) -> None:
-    """Its records stay, and `runs` lists it as before; `show` names the day it was pruned."""
+    """Its records stay, and `runs` lists it as before; `show` gives the day of the pruning."""
     path = leave(
         store, "old", OLD, 1, report=REPORT, end_0001=END, approval={"decisions": []}, batch_0001={}
     )
@@ -89,7 +89,7 @@ def test_how_a_run_ended_stays(store: RunStore) -> None:
 
 
 def test_what_no_run_recorded_stays(store: RunStore) -> None:
-    """A person's files stay in the folders they were put into, and prune names one of them."""
+    """A person's files stay in their folders, and prune names one of them."""
     path = leave(store, "old", OLD, 1, plan={"digest": "abc"}, stage_plan={}, batch_0001={})
     for place in (path / "notes", path / "attempt-0001", store.overviews / "drift"):
         on_disk(place).mkdir(parents=True)
@@ -118,7 +118,7 @@ def test_what_no_run_recorded_stays(store: RunStore) -> None:
 
 
 def test_every_file_that_a_run_leaves_is_known() -> None:
-    """Each name that the code gives to an artefact is one that prune removes or keeps."""
+    """Prune removes or keeps each artefact name in the code."""
     rooms = [Path(retention.__file__).parents[1] / name for name in ("store", "stages", "runs")]
     places = [place for room in rooms for place in room.rglob("*.py")]
     found = {
@@ -144,7 +144,7 @@ def test_the_last_verified_run_stays_whole(store: RunStore) -> None:
 
 
 def test_a_run_with_unsettled_writes_stays(store: RunStore) -> None:
-    """What it wrote is on a cluster, or may arrive yet, and its rows are needed to tell."""
+    """Its writes are on a cluster, or may still arrive, and its rows are needed to settle them."""
     leave(store, "unsettled", OLD, 1, plan={"digest": "abc"})
     leave(store, "settled", OLD, 2, plan={"digest": "abc"})
     add(store.ledger("id"), row("user=a", 1.0, INTENDED, run="unsettled"))
@@ -168,7 +168,7 @@ def test_a_run_that_does_not_tell_its_age_stays(about: str | None, store: RunSto
 
 
 def test_the_newest_files_of_a_ledger_stay(store: RunStore) -> None:
-    """A hundred ways back stay, and the ledger itself is as before."""
+    """The newest hundred stay, and the ledger itself is unchanged."""
     for number in range(LEDGER_FILES + 3):
         add(store.ledger("id"), row("user=a", float(number)))
     before = ledger.read(store.ledger("id"))
@@ -181,7 +181,7 @@ def test_the_newest_files_of_a_ledger_stay(store: RunStore) -> None:
 
 
 def test_the_newest_claims_stay(store: RunStore) -> None:
-    """Of the runs that began to apply, the last one tells earlier ones that they are late."""
+    """The newest claim stops earlier runs from writing."""
     add(store.ledger("id"), row("user=a", 1.0))
     claim = claims.Claim("run", None, claims.digest_of([]))
     for number in range(1, LEDGER_FILES + 3):
@@ -195,7 +195,7 @@ def test_the_newest_claims_stay(store: RunStore) -> None:
 
 
 def test_what_people_said_stays(store: RunStore) -> None:
-    """Approvals and holds are no artefacts of runs: prune does not look at them."""
+    """Approvals and holds are not artefacts of runs: prune does not touch them."""
     for folder in (store.approvals("id"), store.holds("id")):
         (folder / "00000001.json").replace(b"{}")
 
@@ -205,7 +205,7 @@ def test_what_people_said_stays(store: RunStore) -> None:
 
 
 def test_a_damaged_ledger_stops_it(store: RunStore) -> None:
-    """Which runs are needed is not known then: nothing is removed."""
+    """It is then unknown which runs are needed: nothing is removed."""
     leave(store, "old", OLD, 1, plan={"digest": "abc"})
     (store.ledger("id") / "00000001.parquet").replace(b"")
 
@@ -215,7 +215,7 @@ def test_a_damaged_ledger_stops_it(store: RunStore) -> None:
 
 
 def test_the_command_lists_and_removes(store: RunStore) -> None:
-    """A dry run removes nothing and says the same numbers; JSON names each path."""
+    """A dry run removes nothing and shows the same numbers; JSON lists each path."""
     leave(store, "old", OLD, 1, plan={"digest": "abc"})
     size = (store.root / "runs" / "demo" / "old").size()
     arguments = ["prune", "--keep", "90d", "--run-store", str(store.root)]
@@ -242,7 +242,7 @@ def test_the_command_lists_and_removes(store: RunStore) -> None:
     ],
 )
 def test_a_length_of_time_that_cannot_be(keep: str, message: str, store: RunStore) -> None:
-    """A run of the last day may still be at work."""
+    """A run of the last day may still be writing, so a shorter time is rejected."""
     ended = CliRunner().invoke(cli.main, ["prune", "--keep", keep, "--run-store", str(store.root)])
 
     assert ended.exit_code == 2

@@ -1,4 +1,4 @@
-"""A run's folder: what is left there, and what is said of what is missing or damaged."""
+"""A run's folder: its artefacts, and the errors for missing or damaged ones."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def _folder(tmp_path: Path) -> RunFolder:
 
 
 def test_a_run_says_once_what_it_is(tmp_path: Path) -> None:
-    """An attempt that comes later changes nothing of what the first one said."""
+    """A later attempt does not change what the first one recorded."""
     run = tmp_path / "runs" / "demo" / "run-1"
     first = RunFolder.start(open_place(run), cluster="demo", commit="c1").about()
 
@@ -32,7 +32,7 @@ def test_a_run_says_once_what_it_is(tmp_path: Path) -> None:
 
 
 def test_json_is_read_by_people(folder: RunFolder) -> None:
-    """A field a line, an item a line, names as they are."""
+    """One field per line, one item per line, names unescaped."""
     folder.write_json("a.json", {"name": "é", "none": None, "empty": [], "items": [{"a": 1}, [2]]})
 
     assert (on_disk(folder) / "a.json").read_text("utf-8") == (
@@ -47,14 +47,14 @@ def test_json_is_read_by_people(folder: RunFolder) -> None:
 
 
 def test_a_number_that_json_does_not_have_is_none(folder: RunFolder) -> None:
-    """NaN as such would make a file that no other reader takes."""
+    """NaN would make a file that other parsers reject."""
     folder.write_json("a.json", {"a": float("nan"), "rows": [{"b": float("inf")}]})
 
     assert folder.read_json("a.json") == {"a": None, "rows": [{"b": None}]}
 
 
 def test_a_page_takes_any_text(folder: RunFolder) -> None:
-    """Half a surrogate pair in a name does not keep a report from being written."""
+    """Half a surrogate pair in a name does not prevent the report."""
     folder.write_text("report.md", "a\ud800b")
     folder.write_json("a.json", {"name": "a\ud800b"})
 
@@ -63,7 +63,7 @@ def test_a_page_takes_any_text(folder: RunFolder) -> None:
 
 
 def test_what_is_missing_names_its_stage(folder: RunFolder) -> None:
-    """Nothing that an earlier stage did not leave is made up."""
+    """An artefact that an earlier stage did not write is never invented."""
     for read in (
         folder.about,
         folder.policy,
@@ -90,7 +90,7 @@ def test_what_is_missing_names_its_stage(folder: RunFolder) -> None:
     ],
 )
 def test_what_is_damaged_is_named(content: bytes, said: str, folder: RunFolder) -> None:
-    """A damaged artefact is an error with its place, whatever it is read as."""
+    """A damaged artefact is an error with its place, however it is read."""
     for name, read in (
         (ABOUT, folder.about),
         (POLICY, folder.policy),
@@ -104,7 +104,7 @@ def test_what_is_damaged_is_named(content: bytes, said: str, folder: RunFolder) 
 
 
 def test_what_cannot_be_read_is_named(folder: RunFolder) -> None:
-    """Whatever keeps the operating system from reading an artefact is said."""
+    """Any error of the operating system while reading an artefact is reported."""
     (on_disk(folder) / ABOUT).mkdir()
     with pytest.raises(InvalidInput) as refused:
         folder.about()
@@ -112,7 +112,7 @@ def test_what_cannot_be_read_is_named(folder: RunFolder) -> None:
 
 
 def test_policy_and_outcomes_come_back(folder: RunFolder) -> None:
-    """What check and apply leave is what later stages read."""
+    """Later stages read what check and apply wrote."""
     policy = Policy("demo", "id", "demo")
     outcomes = (Outcome(1, "user=a", ("k",), Status.ACCEPTED),)
     folder.write_json(POLICY, policy.as_json())
@@ -122,7 +122,7 @@ def test_policy_and_outcomes_come_back(folder: RunFolder) -> None:
 
 
 def test_tables_come_back(folder: RunFolder) -> None:
-    """Differences with their kind and action, batches by their number, in order."""
+    """Differences with their kind and action, batches by number, in order."""
     one = Difference("id", "user=a", "k", Kind.GONE, Action.FORGET, *(None,) * 12)
     rows = [
         BatchRow("id", 2, "user=a", "k", None, 1.0),
@@ -137,7 +137,7 @@ def test_tables_come_back(folder: RunFolder) -> None:
 
 
 def test_what_a_process_left_itself_it_does_not_read_again(folder: RunFolder) -> None:
-    """Where a folder keeps, what it left or read stands until it leaves something else."""
+    """A folder that remembers its artefacts returns them until it writes new ones."""
     left = (Outcome(1, "user=a", ("k",), Status.ACCEPTED),)
     rows = [BatchRow("id", 1, "user=b", "k", None, 1.0)]
     keeping = folder.keeping()
@@ -158,7 +158,7 @@ def test_what_a_process_left_itself_it_does_not_read_again(folder: RunFolder) ->
 
 
 def test_a_kind_that_nobody_knows_is_refused(folder: RunFolder) -> None:
-    """A difference whose kind has no meaning is not guessed at."""
+    """A difference of an unknown kind is rejected."""
     folder.write_table(DIFFERENCES, [("id", "user=a", "k", "odd", "set", *(None,) * 13)])
 
     with pytest.raises(InvalidInput) as refused:
@@ -182,7 +182,7 @@ def test_a_kind_that_nobody_knows_is_refused(folder: RunFolder) -> None:
 def test_how_a_stage_ended_is_kept(
     error: BaseException | None, status: StageStatus, message: str | None, folder: RunFolder
 ) -> None:
-    """Whatever a stage raises goes on, and its end stands in the folder for the report."""
+    """The exception of a stage continues, and the stage's end is recorded for the report."""
     raised: BaseException | None = None
     try:
         with folder.stage("apply"):

@@ -1,4 +1,4 @@
-"""What a run leaves as JSON, and back: nothing is lost, and what is damaged is refused."""
+"""A run's JSON files: read back unchanged, and rejected if damaged."""
 
 import json
 from collections.abc import Mapping
@@ -82,12 +82,12 @@ answers = st.builds(BrokerAnswer, counts, texts, counts, st.none() | counts, may
 
 
 def through_json(value: Mapping[str, Any]) -> Any:
-    """The value as a strict JSON file has it."""
+    """Return the value after a strict JSON round trip."""
     return json.loads(json.dumps(value, allow_nan=False))
 
 
 def comparable(value: Any) -> Any:
-    """The value, NaN written so that it equals itself."""
+    """Return the value with NaN written so that it equals itself."""
     if isinstance(value, tuple):
         return tuple(comparable(one) for one in value)
     return "NaN" if isinstance(value, float) and isnan(value) else value
@@ -95,7 +95,7 @@ def comparable(value: Any) -> Any:
 
 @given(plans)
 def test_a_plan_comes_back(plan: Plan) -> None:
-    """A plan is read as it was written, infinities and NaN too, with the digest it had."""
+    """A plan is read as it was written, infinities and NaN too, with the same digest."""
     found, digest = plan_from_json(through_json(plan_json(plan)))
 
     assert comparable(found.differences) == comparable(plan.differences)
@@ -115,7 +115,7 @@ def test_a_plan_comes_back(plan: Plan) -> None:
     )
 )
 def test_a_commit_comes_back(provenance: Provenance) -> None:
-    """Of which commit a run is, is read as it was written; an earlier release wrote less."""
+    """The commit of a run is read as it was written; an earlier release wrote less."""
     run = {"run": "r", "cluster": "demo", "started": "now"}
 
     found = about_from_json(through_json(run | provenance_json(provenance)))
@@ -134,7 +134,7 @@ def test_outcomes_come_back(given_ones: tuple[Outcome, ...]) -> None:
 def test_a_verification_comes_back(
     brokers: tuple[BrokerAnswer, ...], rows: tuple[RowVerdict, ...], verified: int
 ) -> None:
-    """What brokers said and what they hold is read as it was written."""
+    """What brokers responded and store is read as it was written."""
     found = verification_from_json(through_json(verification_json(brokers, rows, verified)))
 
     assert comparable(found) == comparable((brokers, rows, verified))
@@ -142,7 +142,7 @@ def test_a_verification_comes_back(
 
 @given(numbers)
 def test_every_number_has_a_place_in_json(value: float | None) -> None:
-    """JSON has no infinities and no NaN, so they are written by their names."""
+    """JSON has no infinities and no NaN, so they are written as names."""
     written = json.loads(json.dumps(json_number(value), allow_nan=False))
 
     assert comparable(None if written is None else float(written)) == comparable(value)
@@ -160,7 +160,7 @@ PLAN = Plan(
 
 @pytest.mark.parametrize("field", [one for one in plan_json(PLAN) if one != "applied_policy"])
 def test_a_plan_without_a_field_is_no_plan(field: str) -> None:
-    """Nothing that is missing is made up."""
+    """A missing field is never invented."""
     values = through_json(plan_json(PLAN))
     del values[field]
 
@@ -182,13 +182,13 @@ def test_a_plan_without_a_field_is_no_plan(field: str) -> None:
     ],
 )
 def test_a_damaged_plan_is_no_plan(damage: dict[str, Any]) -> None:
-    """What is not as it was written is an error that the reader of a run knows."""
+    """Damage is an error that readers of a run handle."""
     with pytest.raises((AttributeError, KeyError, TypeError, ValueError)):
         plan_from_json(through_json(plan_json(PLAN)) | damage)
 
 
 def test_a_value_of_another_type_is_named() -> None:
-    """The error says what was found and what it must be."""
+    """The error gives the found and the expected type."""
     assert typed("a", str | None) == "a"
     with pytest.raises(TypeError, match=r"^'a' is no int$"):
         typed("a", int)

@@ -1,4 +1,4 @@
-"""Where runs and ledgers live."""
+"""Where runs and ledgers are stored."""
 
 import os
 import stat
@@ -13,13 +13,13 @@ from tests.places import on_disk
 
 
 def mode(path: Path) -> int:
-    """The permissions of a path."""
+    """Return the permissions of a path."""
     return stat.S_IMODE(path.stat().st_mode)
 
 
 @pytest.mark.parametrize("first", ["run", "hold", "ledger"])
 def test_a_store_is_private(first: str, tmp_path: Path) -> None:
-    """Whatever the umask and whoever writes first, nobody else reads a folder or a file of it."""
+    """Whatever the umask and the first writer, no other user can read its folders and files."""
     root = tmp_path / "store"
     store = RunStore(open_place(root))
     place = store.holds("id") / "1.json"
@@ -52,7 +52,7 @@ def test_an_address_is_no_folder() -> None:
 
 
 def test_runs_are_named_by_their_time(tmp_path: Path) -> None:
-    """Two runs of one second are two folders, below their cluster, in order of time."""
+    """Two runs of one second are two folders, below their cluster, ordered by time."""
     store = RunStore(open_place(tmp_path))
     names = [
         on_disk(store.new_run("demo")).relative_to(tmp_path / "runs" / "demo").name
@@ -80,7 +80,7 @@ def test_runs_are_named_by_their_time(tmp_path: Path) -> None:
     ],
 )
 def test_a_name_never_leaves_the_store(run: str, name: str, tmp_path: Path) -> None:
-    """Any text may name a run, a cluster or a ledger: it becomes one folder, always the same."""
+    """Any text can name a run, a cluster or a ledger: it becomes one folder, always the same."""
     store = RunStore(open_place(tmp_path))
 
     made = [on_disk(store.new_run(run, run)) for _ in range(2)]
@@ -89,7 +89,7 @@ def test_a_name_never_leaves_the_store(run: str, name: str, tmp_path: Path) -> N
 
 
 def test_a_store_that_cannot_be_written(tmp_path: Path) -> None:
-    """The error names the store and the two ways to another."""
+    """The error names the store and the two ways to choose another."""
     (tmp_path / "file").write_bytes(b"")
 
     with pytest.raises(InvalidInput) as refused:
@@ -104,7 +104,7 @@ def test_a_store_that_cannot_be_written(tmp_path: Path) -> None:
 def test_the_option_comes_before_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An option, else the environment, else the user's own state folder."""
+    """The option wins over the environment, and that over the user's own state folder."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.delenv(ENVIRONMENT, raising=False)
@@ -120,7 +120,7 @@ def test_the_option_comes_before_the_environment(
 
 @pytest.mark.parametrize("git", ["folder", "file"])
 def test_a_checkout_is_no_store(git: str, tmp_path: Path) -> None:
-    """A store inside a checkout or a worktree is refused, also through a link that leads there."""
+    """A store inside a checkout or a worktree is rejected, also through a link to one."""
     checkout = tmp_path / "checkout"
     checkout.mkdir()
     if git == "folder":
@@ -140,7 +140,7 @@ def test_a_checkout_is_no_store(git: str, tmp_path: Path) -> None:
 
 
 def test_the_store_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run belongs to the store it lies in, however its path and that store are spelled."""
+    """A run belongs to the store that contains it, however the two paths are written."""
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "environment"))
     store = RunStore(open_place(tmp_path / "store"))
     run = store.new_run("demo")

@@ -1,4 +1,4 @@
-"""The parts of a local Airflow end together, however they end; a stand-in takes Airflow's place."""
+"""The parts of a local Airflow end together, however they end; a stand-in replaces Airflow."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ time.sleep(60)
 
 @pytest.fixture
 def parent(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that launched two parts, each of which has a child in a group of its own."""
+    """Start a process that launched two parts, each with a child in a group of its own."""
     (tmp_path / "airflow").mkdir()
     (tmp_path / "airflow" / "__init__.py").touch()
     (tmp_path / "airflow" / "__main__.py").write_text(STAND_IN)
@@ -72,7 +72,7 @@ def _wait_for(what: Callable[[], bool], seconds: float = 10.0) -> None:
 
 
 def test_a_killed_parent_leaves_no_part(tmp_path: Path, parent: subprocess.Popen[bytes]) -> None:
-    """SIGKILL to who started it ends every part and every task."""
+    """SIGKILL to the parent ends every part and every task."""
     pids = _pids(tmp_path)
     assert all(map(_alive, pids))
     parent.kill()

@@ -32,7 +32,7 @@ listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
 
 
 def test_logins_an_authorizer_and_further_properties() -> None:
-    """A SASL listener gets the logins, super users turn the authorizer on, our own settings win."""
+    """A SASL listener gets the logins, super users enable the authorizer, own settings win."""
     config = BrokerConfig(
         cluster_id="MkU3OEVBNTcwNTJENDM2Qg",
         listeners={"SASL": "SASL_PLAINTEXT", "TLS": "SSL"},
@@ -62,13 +62,13 @@ quota.window.num=3
 
 
 def test_passwords_are_not_shown() -> None:
-    """A configuration that ends up in a message or a log does not carry its passwords along."""
+    """A configuration in a message or a log does not contain its passwords."""
     config = BrokerConfig(cluster_id="x", users={"admin": "hidden"}, properties={"a": "hidden"})
     assert "hidden" not in repr(config)
 
 
 def test_cluster_ids_are_what_kafka_takes() -> None:
-    """An id is 16 bytes in 22 characters, differs each time, and never reads as an option."""
+    """An id is 16 bytes in 22 characters, differs each time, and never looks like an option."""
     ids = {random_cluster_id() for _ in range(500)}
     assert len(ids) == 500
     assert {len(base64.urlsafe_b64decode(each + "==")) for each in ids} == {16}

@@ -11,7 +11,7 @@ OWN = "bootstrap.servers=kafka-1:9094\n"
 
 
 def test_it_is_written_again_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It names the broker in librdkafka's words, follows it to a new port, and goes with it."""
+    """It names the broker, follows it to a new port, and is removed with it."""
     monkeypatch.setenv("QUOTA_OPS_CONNECTIONS", str(tmp_path / "connections"))
     file = connection_file("demo")
     write_connection(file, "127.0.0.1:1")
@@ -28,7 +28,10 @@ def test_it_is_written_again_and_removed(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_persons_own_file_is_left_alone(tmp_path: Path) -> None:
-    """A file without our first line is neither replaced nor removed, and the error names it."""
+    """A file without the sandbox's first line is neither replaced nor removed.
+
+    The error names it.
+    """
     file = tmp_path / "demo.properties"
     file.write_text(OWN)
     with pytest.raises(InvalidInput) as error:

@@ -1,4 +1,4 @@
-"""Only jars with the pinned SHA-256 are used; missing and damaged ones are fetched again, once."""
+"""Only jars with the pinned SHA-256 are used; missing and damaged ones are fetched again."""
 
 import re
 import shutil
@@ -21,7 +21,7 @@ def good_jars() -> Path:
 
 @pytest.fixture
 def cache(tmp_path: Path, good_jars: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of the test's own, filled; returns the folder of the jars."""
+    """Return the jar folder of a filled cache for this test."""
     folder = tmp_path / "cache" / "kafka" / DEFAULT_VERSION
     shutil.copytree(good_jars, folder)
     monkeypatch.setenv("QUOTA_OPS_CACHE", str(tmp_path / "cache"))
@@ -29,9 +29,9 @@ def cache(tmp_path: Path, good_jars: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 def put_repository(folder: Path, jars: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put a java on the PATH that fetches by copying `jars`; returns its list of calls.
+    """Put a java on the PATH that fetches by copying `jars`; return its list of calls.
 
-    With no folder to copy it fails in words of its own, as Ivy does without a network.
+    With no folder to copy it fails with an error like Ivy's without a network.
     """
     java, calls = folder / "bin" / "java", folder / "calls"
     java.parent.mkdir()
@@ -49,7 +49,7 @@ def put_repository(folder: Path, jars: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_whole_jars_need_no_java(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where every jar is as pinned nothing is fetched, so neither Java nor a network is needed."""
+    """If every jar matches its pin nothing is fetched, so neither Java nor a network is needed."""
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     assert kafka_jars() == cache
@@ -59,7 +59,7 @@ def test_whole_jars_need_no_java(cache: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_damage_is_mended(
     cache: Path, tmp_path: Path, good_jars: Path, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
-    """A changed, a missing or no jar at all: fetched again once, and nothing else is left there."""
+    """After a changed, a missing or no jar, all are fetched once, and nothing else remains."""
     calls = put_repository(tmp_path, good_jars, monkeypatch)
     if damage == "changed":
         (cache / JAR).write_bytes(b"another jar")
@@ -78,7 +78,7 @@ def test_damage_is_mended(
 def test_progress_counts_to_the_end(
     cache: Path, tmp_path: Path, good_jars: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever waits is told how many of the jars are there; the last word is all of them."""
+    """Progress shows how many of the jars are there; the last line shows all of them."""
     put_repository(tmp_path, good_jars, monkeypatch)
     (cache / JAR).unlink()
     seen: list[tuple[int, int]] = []
@@ -90,7 +90,7 @@ def test_progress_counts_to_the_end(
 def test_a_repository_that_serves_other_bytes_is_refused(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What arrives with another SHA-256 is named and never reaches the cache."""
+    """A jar with another SHA-256 is named and never reaches the cache."""
     other = tmp_path / "other"
     shutil.copytree(cache, other)
     (other / JAR).write_bytes(b"another jar")
@@ -108,7 +108,7 @@ def test_a_repository_that_serves_other_bytes_is_refused(
 def test_a_failed_fetch_is_told_in_ivys_words(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a network the error carries what Ivy said and what to do."""
+    """Without a network the error contains Ivy's message and a remedy."""
     put_repository(tmp_path, tmp_path / "nowhere", monkeypatch)
     (cache / JAR).unlink()
     with pytest.raises(MissingTool) as error:
@@ -123,7 +123,7 @@ def test_a_failed_fetch_is_told_in_ivys_words(
 def test_a_cache_that_cannot_be_written_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where no cache can be made the error names the folder and the variable that moves it."""
+    """If the cache cannot be created, the error names the folder and the variable that moves it."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("QUOTA_OPS_CACHE", str(tmp_path / "file"))
     with pytest.raises(InvalidInput) as error:
@@ -135,7 +135,7 @@ def test_a_cache_that_cannot_be_written_is_named(
 
 
 def test_a_version_without_pins_is_named() -> None:
-    """A Kafka version that the sandbox does not know is invalid input, with those it knows."""
+    """An unknown Kafka version is invalid input, with the list of known ones."""
     with pytest.raises(InvalidInput) as error:
         kafka_jars("0.8")
     assert str(error.value) == (
@@ -152,7 +152,7 @@ def test_a_version_without_pins_is_named() -> None:
     ],
 )
 def test_the_pins_are_whole(version: str, jars: int, log_settings: str) -> None:
-    """Every jar that Ivy is told to fetch has a checksum, and the log settings have their file."""
+    """Every jar that Ivy fetches has a checksum, and the log settings have their file."""
     pins = pins_of(version)
     named = re.findall(r'name="(.+)" rev="(.+)" ', pins.ivy.read_text())
     assert {f"{name}-{revision}.jar" for name, revision in named} == pins.checksums.keys()
@@ -162,13 +162,13 @@ def test_the_pins_are_whole(version: str, jars: int, log_settings: str) -> None:
 
 
 def test_versions_stand_in_their_order() -> None:
-    """The oldest is first, and the one that is taken when nobody chooses is among them."""
+    """The oldest is first, and the default is among them."""
     assert pinned_versions() == ("3.9.2", "4.3.1", "4.4.0")
     assert DEFAULT_VERSION in pinned_versions()
 
 
 def test_a_fetch_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """Outside a terminal one line says what is fetched; where nothing is, there is none."""
+    """Outside a terminal one line shows what is fetched; without a fetch there is none."""
     show = counted("3.9.2")
     assert capsys.readouterr().err == ""
     for done in (0, 1, 57):

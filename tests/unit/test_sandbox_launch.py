@@ -1,4 +1,4 @@
-"""A launched process ends with its parent, however that ends; a detached one lives on."""
+"""A launched process ends with its parent, however that ends; a detached one continues."""
 
 import os
 import signal
@@ -44,7 +44,7 @@ def start(mode: str, folder: Path) -> tuple[subprocess.Popen[str], RunningNode]:
 def test_the_process_ends_with_its_parents_group(
     tmp_path: Path, signal_number: signal.Signals
 ) -> None:
-    """Killing the parent's whole group leaves no orphan: the pipe's end reaches the launcher."""
+    """Killing the parent's whole group leaves no orphan: the closed pipe ends the launcher."""
     parent, node = start("attached", tmp_path)
     assert node.alive
     os.killpg(parent.pid, signal_number)
@@ -53,7 +53,7 @@ def test_the_process_ends_with_its_parents_group(
 
 
 def test_a_detached_process_lives_on(tmp_path: Path) -> None:
-    """What was started to stay outlives its parent, until it is stopped by its id."""
+    """A detached process outlives its parent, until it is stopped by its id."""
     parent, node = start("detached", tmp_path)
     os.killpg(parent.pid, signal.SIGKILL)
     parent.communicate()

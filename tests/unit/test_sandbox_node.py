@@ -1,4 +1,4 @@
-"""A node's process is recognised before it is signalled, and gone when stop returns."""
+"""A node's process is identified before it is signalled, and has ended when stop returns."""
 
 import signal
 import subprocess
@@ -18,7 +18,7 @@ DEAF = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flu
 
 @pytest.fixture
 def started() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """The processes that a test starts; none outlives it."""
+    """Collect the processes that a test starts, and end them after it."""
     processes: list[subprocess.Popen[bytes]] = []
     yield processes
     for process in processes:
@@ -36,7 +36,7 @@ def node(folder: Path, pid: int) -> RunningNode:
 def test_another_process_with_the_old_id_is_not_touched(
     tmp_path: Path, started: list[subprocess.Popen[bytes]]
 ) -> None:
-    """After a reboot the id may be somebody else's: then the node counts as dead."""
+    """After a reboot the id may be another process's: the node then counts as dead."""
     elsewhere = mark_of(tmp_path / "node-10")
     started.append(subprocess.Popen([sys.executable, "-c", SLEEP, elsewhere]))
     stale = node(tmp_path / "node-1", started[0].pid)
@@ -46,7 +46,7 @@ def test_another_process_with_the_old_id_is_not_touched(
 
 
 def test_a_dead_process_is_dead(tmp_path: Path, started: list[subprocess.Popen[bytes]]) -> None:
-    """A process that ended is not alive, neither before its parent collects it nor after."""
+    """An ended process is not alive, neither before its parent collects it nor after."""
     started.append(process := subprocess.Popen([sys.executable, "-c", SLEEP, mark_of(tmp_path)]))
     running = node(tmp_path, process.pid)
     seen = [running.alive]
@@ -60,7 +60,7 @@ def test_a_dead_process_is_dead(tmp_path: Path, started: list[subprocess.Popen[b
 def test_a_process_deaf_to_sigterm_is_killed(
     tmp_path: Path, started: list[subprocess.Popen[bytes]]
 ) -> None:
-    """What does not end within the grace is ended by SIGKILL."""
+    """A process that does not end within the grace period gets SIGKILL."""
     command = [sys.executable, "-c", DEAF, mark_of(tmp_path)]
     started.append(process := subprocess.Popen(command, stdout=subprocess.PIPE))
     assert process.stdout
@@ -70,21 +70,21 @@ def test_a_process_deaf_to_sigterm_is_killed(
 
 
 def test_what_was_written_down_is_known_again(tmp_path: Path) -> None:
-    """A later command finds the node as it was started."""
+    """A later command reads the node from its state file."""
     remember(node(tmp_path, 4711))
     assert last_known(tmp_path) == node(tmp_path, 4711)
 
 
 @pytest.mark.parametrize("text", [None, "", '{"id": 1, "pi', "{}", "[]"])
 def test_half_a_state_file_is_no_node(tmp_path: Path, text: str | None) -> None:
-    """Where nothing was started, or a crash cut the file short, there is no node."""
+    """Without a state file, or with one cut short by a crash, there is no node."""
     if text is not None:
         (tmp_path / "node.json").write_text(text)
     assert last_known(tmp_path) is None
 
 
 def test_a_status_is_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether it runs is told by yes or no, as where it starts, and by the exit code."""
+    """The status is shown in words, and by the exit code."""
     monkeypatch.setenv("QUOTA_OPS_SANDBOX", str(tmp_path))
     monkeypatch.setenv("QUOTA_OPS_CONNECTIONS", str(tmp_path))
     ended = CliRunner().invoke(sandbox, ["status"])

@@ -19,18 +19,18 @@ from tests.places import on_disk
 
 
 def began(store: RunStore, commit: str | None = None) -> RunFolder:
-    """A run that has just begun."""
+    """Return a run that has just started."""
     return RunFolder.start(store.new_run("demo"), cluster="demo", commit=commit)
 
 
 def number_of(folder: RunFolder) -> int | None:
-    """The number of a run."""
+    """Return the number of a run."""
     number: int | None = folder.about()["sequence"]
     return number
 
 
 def test_numbers_count_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first is 1; a folder holds few of them, and one that was just made may be empty."""
+    """The first is 1; a folder contains few of them, and a new one may be empty."""
     monkeypatch.setattr(run_numbers, "_EACH", 3)
 
     assert last_number(open_place(tmp_path / "sequence")) == 0
@@ -59,7 +59,7 @@ def test_numbers_count_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_no_two_runs_have_one_number(tmp_path: Path) -> None:
-    """Runs that begin at once each get their own."""
+    """Runs that start at once each get their own."""
     with ThreadPoolExecutor(8) as pool:
         numbers = list(
             pool.map(lambda _: number_of(began(RunStore(open_place(tmp_path)))), range(40))
@@ -69,7 +69,7 @@ def test_no_two_runs_have_one_number(tmp_path: Path) -> None:
 
 
 def test_a_run_that_begins_again_takes_a_new_number(tmp_path: Path) -> None:
-    """A cleared run comes after those that began in between; a task that goes on keeps its own."""
+    """A cleared run comes after those that started in between; a resumed task keeps its own."""
     store = RunStore(open_place(tmp_path))
     first, second = began(store, "c1"), began(store, "c1")
     note_beginning(first, open_place(tmp_path / "ledger"))
@@ -84,7 +84,7 @@ def test_a_run_that_begins_again_takes_a_new_number(tmp_path: Path) -> None:
 
 
 def test_a_ledger_from_another_run_store(tmp_path: Path) -> None:
-    """A run there comes after all that its ledger and claims know, where its store knows less."""
+    """A run gets a number above all those in its ledger and claims, even in an older store."""
     row = LedgerRow("id", "user=a", "k", 1.0, "verified", None, None, None, "earlier", "")
     known = parquet.from_rows(LEDGER, [row._replace(sequence=500), row])
     store = RunStore(open_place(tmp_path))
@@ -108,7 +108,7 @@ def test_a_copied_store_goes_on_counting(tmp_path: Path) -> None:
 
 
 def test_a_run_from_before_there_were_numbers(tmp_path: Path) -> None:
-    """Its run.json says none, and a ledger file from then says none of its rows."""
+    """Its run.json has no number, and neither have the rows of a ledger file from then."""
     folder = RunFolder(open_place(tmp_path))
     about = {"run": "old", "cluster": "demo", "commit": None, "started": "2026-01-01T00:00:00Z"}
     folder.write_json("run.json", about)
@@ -120,7 +120,7 @@ def test_a_run_from_before_there_were_numbers(tmp_path: Path) -> None:
 
 
 def test_the_newest_runs_are_found_by_their_numbers(tmp_path: Path) -> None:
-    """The newest first, each once, however old its files are; damage hides only itself."""
+    """The newest first, each once, whatever its file times; damage hides only the damaged run."""
     store = RunStore(open_place(tmp_path / "store"))
     runs = [began(store) for _ in range(4)]
     runs[1].take_next_number()
@@ -133,7 +133,10 @@ def test_the_newest_runs_are_found_by_their_numbers(tmp_path: Path) -> None:
 
 
 def test_what_is_no_folder_of_numbers(tmp_path: Path) -> None:
-    """A file or a link in the place of one is named, to be moved; one too large is not ours."""
+    """A file or a link in its place is named, with the advice to move it.
+
+    A larger number is ignored.
+    """
     store = RunStore(open_place(tmp_path / "store"))
     began(store)
     on_disk(store.sequence / "99999999.runs").mkdir()
@@ -156,7 +159,7 @@ def test_what_is_no_folder_of_numbers(tmp_path: Path) -> None:
 
 
 def test_a_file_in_the_place_of_a_clusters_runs(tmp_path: Path) -> None:
-    """It is named; another run store would have no ledger."""
+    """It is named with a remedy; another run store would have no ledger."""
     store = RunStore(open_place(tmp_path / "store"))
     on_disk(store.root / "runs").mkdir(parents=True)
     on_disk(store.root / "runs" / "demo").touch()

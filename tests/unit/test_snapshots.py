@@ -1,4 +1,4 @@
-"""A snapshot is used for the cluster that it is of, and as all of it only when it is all of it."""
+"""A snapshot is used only for its cluster, and as complete only if it is complete."""
 
 import json
 from collections.abc import Callable
@@ -62,7 +62,7 @@ ON_DEMO = {
 
 @pytest.fixture(autouse=True)
 def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The files beside a cluster's folder."""
+    """Create the files beside a cluster's folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
     folder = Path("desired_state") / "demo"
@@ -80,7 +80,7 @@ def run(command: str, *arguments: str) -> Result:
 @pytest.mark.parametrize("command", ON_DEMO)
 @pytest.mark.parametrize("file", FILES)
 def test_a_snapshot_of_another_cluster_or_of_a_part_is_refused(command: str, file: str) -> None:
-    """Each command says what is wrong with the file, and uses one that names no cluster."""
+    """Each command shows the problem with the file, and accepts one that names no cluster."""
     says, uses = ON_DEMO[command]
     result = run(command, "--actual", f"{file}.jsonl")
 
@@ -98,14 +98,14 @@ def test_a_snapshot_of_another_cluster_or_of_a_part_is_refused(command: str, fil
     ],
 )
 def test_alter_takes_a_snapshot_of_its_own_cluster(file: str, exit_code: int, first: str) -> None:
-    """The rows of another cluster are refused before anything is sent; the header is no change."""
+    """The rows of another cluster are rejected before anything is sent; the header is no change."""
     result = run("alter demo", "--from", f"{file}.jsonl")
 
     assert (result.exit_code, result.stderr.partition("\n")[0][: len(first)]) == (exit_code, first)
 
 
 def test_without_a_cluster_a_snapshot_says_whose_it_is() -> None:
-    """What is shown of a file is of the cluster that the file names."""
+    """Rows of a file are shown as those of the cluster that the file names."""
     found = [
         run("describe", "--actual", f"{file}.jsonl").stdout.splitlines()[-1]
         for file in ("other", "part", "old")
@@ -119,7 +119,7 @@ def test_without_a_cluster_a_snapshot_says_whose_it_is() -> None:
 
 
 def test_import_of_a_part_says_so() -> None:
-    """Somebody may want no more than that, and is told."""
+    """A partial import is allowed, with a warning."""
     assert run("import demo --into new --actual part.jsonl").stdout.splitlines() == [
         "part.jsonl has only the quotas that fit user=<any>.",
         "new: 2 quotas of 2 stored ones in 2 files",
@@ -127,7 +127,7 @@ def test_import_of_a_part_says_so() -> None:
 
 
 def test_import_writes_the_cluster_that_the_snapshot_names() -> None:
-    """Without a cluster.yaml the header has its id, and the one of an old file is not known."""
+    """Without a cluster.yaml the header gives the id; an old file without one gives none."""
     (Path("desired_state") / "demo" / "cluster.yaml").unlink()
 
     assert run("import demo --actual old.jsonl").stderr.startswith("old.jsonl names no cluster\n")
@@ -152,12 +152,12 @@ def test_a_snapshot_of_a_snapshot_keeps_what_was_left_out() -> None:
 
 
 def test_a_file_without_a_line_has_no_header() -> None:
-    """An empty file of changes is of no cluster."""
+    """An empty file of changes belongs to no cluster."""
     assert read_header(["", " "], "changes.jsonl") == SnapshotHeader()
 
 
 @pytest.mark.parametrize("read", [read_changes, read_snapshot])
 def test_a_line_that_is_nested_deep(read: Callable[[list[str], str], object]) -> None:
-    """It is no row and no change, as any other line that is none."""
+    """It is rejected like any other invalid line."""
     with pytest.raises(InvalidInput, match=r"^file:1: this is not a "):
         read(["[" * 3000], "file")

@@ -1,4 +1,4 @@
-"""What KIP-546's flags mean, and which entities a filter lets through."""
+"""KIP-546's flags, and which entities a filter accepts."""
 
 import shlex
 from collections.abc import Mapping
@@ -30,12 +30,12 @@ CASES = tuple(
 
 @pytest.mark.parametrize("case", CASES)
 def test_flags_are_a_filter_or_an_error(case: Any) -> None:
-    """Flags give the parts of a filter, or the broker's own words why they do not."""
+    """Flags give the parts of a filter, or the broker's own error."""
     assert read(case) == case.get("error", case.get("parts"))
 
 
 def read(case: Any) -> Any:
-    """The parts of the filter, or the error, in the words of the cases."""
+    """Return the parts of the filter, or the error, in the form that the cases use."""
     flags = [case.get(name, []) for name in ("names", "defaults", "any")]
     try:
         found = parse_filter(*flags, strict=False)
@@ -66,7 +66,7 @@ ODD_NAMES = HOSTILE | st.lists(
     ).map(Entity.of)
 )
 def test_flags_that_are_shown_mean_the_same_entity(entity: Entity) -> None:
-    """From a printed command a shell takes flags that name that entity, whatever it is called."""
+    """The flags in a printed command name that entity in a shell, whatever its name."""
     words = shlex.split(format_flags(entity))
     names, defaults = (
         [word for flag, word in zip(words[::2], words[1::2], strict=True) if flag == option]
@@ -88,7 +88,7 @@ def test_flags_that_are_shown_mean_the_same_entity(entity: Entity) -> None:
     ],
 )
 def test_flags_that_are_no_entity(names: list[str], defaults: list[str], message: str) -> None:
-    """Nobody, or a type twice, is refused before a broker would guess."""
+    """No entity, or a type twice, is rejected before a broker would guess."""
     with pytest.raises(InvalidInput) as error:
         parse_entity(names, defaults)
 
@@ -103,7 +103,7 @@ PARTS = st.dictionaries(
 
 
 def oracle(parts: Mapping[str, Any], names: Mapping[str, str | None], *, strict: bool) -> bool:
-    """Say KIP-546's words again: each part must fit; strict leaves no room for further types."""
+    """Restate KIP-546: each part must match; strict allows no further types."""
     for kind, wanted in parts.items():
         if kind not in names or (wanted is not Match.ANY and names[kind] != wanted):
             return False
@@ -114,7 +114,10 @@ def oracle(parts: Mapping[str, Any], names: Mapping[str, str | None], *, strict:
 def test_a_filter_lets_through_what_the_text_of_kip_546_says(
     *, parts: dict[str, Any], names: dict[str, str | None], strict: bool
 ) -> None:
-    """For every filter and entity the two agree; no part at all is everything, strictly nothing."""
+    """For every filter and entity the two agree.
+
+    A filter without parts accepts all, a strict one none.
+    """
     made = EntityFilter(
         tuple(
             FilterPart(kind, Match.ANY)
@@ -129,7 +132,7 @@ def test_a_filter_lets_through_what_the_text_of_kip_546_says(
 
 
 def test_flags_that_mean_exactly_somebody() -> None:
-    """The types that are named and no others, as under `protect`; nobody is no answer."""
+    """The named types and no others, as under `protect`; an empty entity is an error."""
     wanted = parse_exactly(["user=alice"], [], ["client-id"])
 
     assert wanted.text == "client-id=<any>,user=alice"
@@ -145,7 +148,7 @@ def test_flags_that_mean_exactly_somebody() -> None:
 
 
 def test_a_name_that_no_cluster_can_store() -> None:
-    """A name has as many bytes as the protocol carries at most, and is not shown whole."""
+    """A name can have as many bytes as the protocol allows, and is shown shortened."""
     longest = "é" * 16_383 + "x"
     assert parse_exactly([f"user={longest}"], [], []).parts[0].name == longest
     for parse in (
@@ -161,7 +164,7 @@ def test_a_name_that_no_cluster_can_store() -> None:
 
 
 def test_a_name_that_is_no_text() -> None:
-    """Bytes that are not UTF-8 are no name of Kafka's, and are shown as what they are."""
+    """Bytes that are not UTF-8 are not a Kafka name, and are shown as bytes."""
     with pytest.raises(InvalidInput) as error:
         parse_entity(["user=caf\udce9"], [])
 
@@ -169,7 +172,7 @@ def test_a_name_that_is_no_text() -> None:
 
 
 def test_a_type_that_is_there_may_be_meant() -> None:
-    """A snapshot of another broker's filters by that broker's types too."""
+    """A snapshot of another broker can be filtered by that broker's types too."""
     wanted = parse_filter((), (), ("client-id-prefix",), strict=False, others={"client-id-prefix"})
 
     assert wanted.text == "client-id-prefix=<any>"

@@ -21,7 +21,7 @@ NIGHT = Freeze("0 22 * * *", "America/New_York", 8 * HOUR, "the night")
 
 
 def policy(*freeze: Freeze, paused: str | None = None) -> Policy:
-    """A policy with these windows."""
+    """Return a policy with these windows."""
     return Policy("demo", "id", "demo", freeze=freeze, paused=paused)
 
 
@@ -59,7 +59,7 @@ SOME_HOURS = st.lists(st.integers(0, 4), min_size=1, max_size=2, unique=True)
 def watch(
     zone: str, changed: datetime, minutes: Sequence[int], hours: Sequence[int], day: str
 ) -> dict[datetime, datetime | None]:
-    """Walk the minutes: the last start at each, where a start is a local time not seen before."""
+    """Step through the minutes; return the last start at each, for local times not seen before."""
     found: dict[datetime, datetime | None] = {}
     now = changed - 8 * AN_HOUR
     start, seen = None, now.astimezone(ZoneInfo(zone)).replace(tzinfo=None) - MINUTE
@@ -87,7 +87,7 @@ def watch(
 def test_a_window_while_the_clocks_change(
     zone: str, change: str, minutes: list[int], hours: list[int], day: str
 ) -> None:
-    """At each minute it is open as if somebody watched the clocks, who starts nothing twice."""
+    """At each minute it is open as if a person watched the clocks and started nothing twice."""
     changed = datetime.fromisoformat(change)
     cron = f"{','.join(map(str, minutes))} {','.join(map(str, hours))} * * {day}"
     freeze = Freeze(cron, zone, 2 * HOUR, "why")
@@ -104,7 +104,7 @@ def test_a_window_while_the_clocks_change(
 
 
 def test_of_several_the_last_to_close_counts() -> None:
-    """Whoever reads the reason learns when all of them are over; a pause has no end at all."""
+    """The reason shows when all of them end; a pause has no end."""
     now = datetime(2026, 11, 21, 5, tzinfo=UTC)
 
     why = "frozen until 2026-11-23 07:00 UTC: the weekend"
@@ -117,12 +117,12 @@ def test_of_several_the_last_to_close_counts() -> None:
     "wrong", [{"zone": "Mars"}, {"cron": "0 0 31 2 *"}, {"duration": 10**15}, {"cron": "often"}]
 )
 def test_a_window_that_somebody_wrote_into_a_run_folder(wrong: dict[str, Any]) -> None:
-    """It is an error, and no window that is closed."""
+    """It is an error, not a closed window."""
     with pytest.raises(InvalidInput, match=r"^a freeze of demo cannot be read: "):
         standstill(policy(replace(NIGHT, **wrong)), datetime(2026, 11, 21, 5, tzinfo=UTC))
 
 
 def test_when_is_no_part_of_what() -> None:
-    """A plan that was approved is the same plan when a freeze is over or a pause begins."""
+    """An approved plan is the same plan when a freeze ends or a pause starts."""
     assert digest(policy(), []) == digest(policy(WEEKEND, paused="moving"), [])
     assert Policy.from_json(policy(NIGHT, paused="x").as_json()) == policy(NIGHT, paused="x")

@@ -1,4 +1,4 @@
-"""A cluster that cannot be reached is the end of a run, also of one without a plan."""
+"""An unreachable cluster ends a run, even one without a plan."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ from tests.unit.report_sample import CLUSTER_ID
 def test_a_cluster_that_cannot_be_reached_ends_the_run(
     command: tuple[str, ...], came_to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`runs` names the stage that failed and why, and no run stays unfinished."""
+    """`runs` shows the failed stage and the reason, and no run stays unfinished."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
     monkeypatch.setenv("QUOTA_OPS_CONNECTION_DEMO", str(tmp_path / "lost.properties"))
