@@ -16,7 +16,7 @@ from quota_ops.cli import main
 def call_cli(
     arguments: Sequence[str], environment: Mapping[str, str], folder: Path
 ) -> subprocess.CompletedProcess[str]:
-    """What a process of these arguments, this environment and this folder would show, in pipes.
+    """Return what a process with these arguments, environment and folder would write to pipes.
 
     The process itself, its streams and its end are tested in tests/cli/test_process.py.
     """

@@ -1,4 +1,4 @@
-"""Certificates that tests make for themselves, valid for a day."""
+"""Certificates that tests create for themselves, valid for a day."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ class Certificate:
 
 
 def make_certificates(folder: Path, client_name: str) -> None:
-    """Write two authorities, and what they signed: broker, client (its key locked), stranger.
+    """Write two authorities and the certificates of broker, client (key locked) and stranger.
 
-    Between the authority and the client stands another, which the client has to show as well.
+    The client's certificate has an intermediate authority, which the client has to present as well.
     """
     authority, other = issue("authority"), issue("other authority")
     between = issue("between", authority, signs=True)
@@ -46,7 +46,7 @@ def make_certificates(folder: Path, client_name: str) -> None:
 
 
 def issue(name: str, by: Certificate | None = None, *, signs: bool = False) -> Certificate:
-    """Make a certificate for 127.0.0.1 alone; it `signs` others, also when nobody issues it."""
+    """Create a certificate for 127.0.0.1 alone; it `signs` others, also as a root."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     constraints = x509.BasicConstraints(ca=signs or by is None, path_length=None)
@@ -66,7 +66,7 @@ def issue(name: str, by: Certificate | None = None, *, signs: bool = False) -> C
 
 
 def revoked(by: Certificate, *certificates: Certificate) -> bytes:
-    """An authority's list of the certificates that it revoked, as a PEM text."""
+    """Return an authority's list of revoked certificates, as a PEM text."""
     now = datetime.now(UTC)
     builder = (
         x509.CertificateRevocationListBuilder()
@@ -81,12 +81,12 @@ def revoked(by: Certificate, *certificates: Certificate) -> bytes:
 
 
 def pem(issued: Certificate) -> bytes:
-    """The certificate as a PEM text."""
+    """Return the certificate as a PEM text."""
     return issued.certificate.public_bytes(serialization.Encoding.PEM)
 
 
 def key_pem(issued: Certificate, password: str | None = None) -> bytes:
-    """The private key as a PEM text, locked by a password if there is one."""
+    """Return the private key as a PEM text, encrypted if there is a password."""
     lock: serialization.KeySerializationEncryption = serialization.NoEncryption()
     if password is not None:
         lock = serialization.BestAvailableEncryption(password.encode())

@@ -1,4 +1,4 @@
-"""The brokers of the suite: real ones, started when a test first asks, gone at its end."""
+"""The brokers of the suite: real ones, started at the first use, stopped at its end."""
 
 import socket
 from collections.abc import Iterator
@@ -28,25 +28,25 @@ settings.load_profile("suite")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByPlace:
-    """Keep together, in two workers, what shares something costly."""
+    """Keep tests together, in two workers, that share something costly."""
     return ByPlace(config, log)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest."""
+    """Start with the slowest tests."""
     order_by_length(items)
 
 
 @pytest.fixture(autouse=True)
 def _remembers_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No test is told what another has checked, nor leaves anything in the user's cache."""
+    """Keep the remembered files of each test apart, and out of the user's cache."""
     monkeypatch.setattr(Remembered, "folder_of_user", lambda: tmp_path / "cache" / "checked")
 
 
 @pytest.fixture(scope="session")
 def out_of_reach() -> Iterator[socket.socket]:
-    """An address that takes connections and stays silent, as if a firewall were in between."""
+    """Return an address that accepts connections and never responds, like behind a firewall."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.setblocking(False)
         yield silent
@@ -56,7 +56,7 @@ def out_of_reach() -> Iterator[socket.socket]:
 def broker(
     tmp_path_factory: pytest.TempPathFactory, out_of_reach: socket.socket
 ) -> Iterator[RunningBroker]:
-    """One broker without logins, shared by the whole run: leave its quotas as you found them.
+    """Start one broker without logins, shared by the whole run: leave its quotas as you found them.
 
     On the listener PRIVATE it advertises an address that is out of reach.
     """
@@ -71,16 +71,16 @@ def broker(
 
 @pytest.fixture(scope="session")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """Three brokers, each a controller too: leave them running, and without quotas."""
+    """Start three brokers, each a controller too: leave them running, and without quotas."""
     with start_machine(3, tmp_path_factory.mktemp("three")) as machine:
         yield machine
 
 
 @pytest.fixture(scope="session")
 def secured_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
-    """One broker with an authorizer, and on its listener SASL four logins of which admin may all.
+    """Start one broker with an authorizer and a listener SASL with four users; admin may do all.
 
-    The others hold no permission until a test gives them one, by `bootstrap("SASL")` as admin.
+    The others have no permission until a test grants one, by `bootstrap("SASL")` as admin.
     """
     config = secured(DEFAULT_VERSION)
     with start_broker(config, tmp_path_factory.mktemp("secured-broker")) as running:

@@ -42,7 +42,7 @@ EVERY_GUARD = dict.fromkeys((guard.value for guard in Guard), "a test")
 
 @dataclass(frozen=True)
 class Lab:
-    """What belongs to one test; nothing of the user's own is read or written."""
+    """The files of one test; nothing of the user's own is read or written."""
 
     root: Path
     cluster: Cluster
@@ -55,7 +55,7 @@ class Lab:
 
     @property
     def store(self) -> RunStore:
-        """Where the runs and the ledger are."""
+        """The store of the runs and the ledger."""
         return RunStore(open_place(self.root / "store"))
 
     @property
@@ -65,11 +65,11 @@ class Lab:
 
     @property
     def connection_file(self) -> Path:
-        """What the connection name demo resolves to."""
+        """The file for the connection name demo."""
         return self.root / "demo.properties"
 
     def desire(self, state: State, **policy: Any) -> None:
-        """Write what Git says: one file of quotas, and further fields of cluster.yaml."""
+        """Write the state in Git: one quotas file, and further fields of cluster.yaml."""
         self.folder.mkdir(parents=True, exist_ok=True)
         guards = SMALL_AND_LARGE | policy.pop("guards", {})
         cluster = {"cluster_id": self.cluster.cluster_id, "connection": "demo", **policy}
@@ -86,19 +86,19 @@ class Lab:
         write(self.cluster, state)
 
     def stored(self) -> State:
-        """Everything that the cluster holds."""
+        """Return everything that the cluster stores."""
         state: dict[str, dict[str, float | None]] = {}
         for (entity, key), value in self.cluster.stored().items():
             state.setdefault(entity, {})[key] = value
         return state
 
     def wait_for(self, state: State) -> None:
-        """Describe until the cluster holds exactly this; an assertion fails after ten seconds."""
+        """Describe until the cluster stores exactly this; an assertion fails after ten seconds."""
         wanted = _exact(state)
         assert seen_in_time(lambda: _exact(self.stored()), wanted) == wanted
 
     def note(self, state: State, word: str = ledger_edits.VERIFIED, **columns: Any) -> None:
-        """Write rows, and the policy of now if there is one, as an earlier run would have."""
+        """Write rows, and the current policy if there is one, as an earlier run would have."""
         when = {
             "owner": "team",
             "file": "team.yaml",
@@ -119,7 +119,7 @@ class Lab:
         ledger.change(self.ledger_folder, edit, policy=said)
 
     def known(self, word: str = ledger_edits.VERIFIED) -> State:
-        """The ledger's rows of one state."""
+        """Return the ledger's rows of one state."""
         state: dict[str, dict[str, float | None]] = {}
         for row in ledger.read(self.ledger_folder).rows:
             if row.state == word:
@@ -127,24 +127,24 @@ class Lab:
         return state
 
     def start(self, **options: Any) -> Run:
-        """A new run, with every guard let pass."""
+        """Return a new run, with every guard overridden."""
         folder = RunFolder.start(self.store.new_run("demo"), cluster="demo", commit=None)
         return self.resume(folder, **options)
 
     def resume(self, folder: RunFolder, **options: Any) -> Run:
-        """A run that goes on in an earlier folder."""
+        """Return a run that continues in an earlier folder."""
         defaults: dict[str, Any] = {"cluster_folder": self.folder, "store": self.store}
         defaults["allow"] = EVERY_GUARD
         return Run(**{"folder": folder, "connect": lambda: self.cluster, **defaults, **options})
 
     def run(self, command: str, **options: Any) -> RunFolder:
-        """Run a command's stages in a new run folder; raises what they raise."""
+        """Run a command's stages in a new run folder; their exceptions are raised."""
         run = self.start(**options)
         run_stages(run, CHAINS[command])
         return run.folder
 
     def planned(self, **options: Any) -> Run:
-        """A plan that was made, and is approved."""
+        """Return an approved plan."""
         folder = self.run("plan")
         return self.resume(folder, approve=folder.read_json(PLAN)["digest"], **options)
 
@@ -154,7 +154,7 @@ class Lab:
         return run.folder, error_of(run, CHAINS[command])
 
     def cli(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-        """The command line as a process of its own, its output in pipes."""
+        """Run the command line as a process of its own, its output in pipes."""
         return subprocess.run(
             [sys.executable, "-m", "quota_ops", *arguments],
             env=self.environment | options.pop("environment", {}),
@@ -167,12 +167,12 @@ class Lab:
         )
 
     def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """The command line in this process, without the second that a process takes to start."""
+        """Run the command line in this process, which saves the second that a process takes."""
         return call_cli(arguments, self.environment, self.root)
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of a process that finds this lab and nothing of the user's."""
+        """Return the environment of a process that finds this lab and nothing of the user's."""
         kept = {name: value for name, value in os.environ.items() if not _is_ours(name)}
         return kept | {
             "HOME": str(self.root),
@@ -186,7 +186,7 @@ class Lab:
 
 
 def error_of(run: Run, stages: tuple[str, ...]) -> QuotaOpsError:
-    """The error that stages end in; an assertion fails when there is none."""
+    """Return the error of the stages; an assertion fails when there is none."""
     try:
         run_stages(run, stages)
     except QuotaOpsError as error:
@@ -196,7 +196,7 @@ def error_of(run: Run, stages: tuple[str, ...]) -> QuotaOpsError:
 
 @contextmanager
 def open_lab(broker: RunningBroker, root: Path, timeout: float = 30.0) -> Iterator[Lab]:
-    """A lab on a broker; what the cluster holds at the end is cleared, with patience."""
+    """Open a lab on a broker; at the end its quotas are cleared, with patience."""
     text = f"bootstrap.servers={broker.bootstrap()}\n"
     connection = Connection.parse(text, name="demo", source="a test")
     with open_cluster(connection, cluster_id=None, timeout=timeout) as cluster:
@@ -242,7 +242,7 @@ def _quota(entity: str, limits: Limits) -> dict[str, Any]:
 
 
 def _exact(state: State) -> set[tuple[str, str, str]]:
-    """The rows with values that equal themselves, NaN too."""
+    """Return the rows with values that equal themselves, NaN too."""
     return {(one, key, exact(value)) for one, keys in state.items() for key, value in keys.items()}
 
 

@@ -1,4 +1,4 @@
-"""Looking until it is as expected: what is written shows a moment later."""
+"""Polling until a value is as expected: a write is visible a moment later."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ Seen = TypeVar("Seen")
 
 
 def seen_in_time(look: Callable[[], Seen], expected: object, seconds: float = 10.0) -> Seen:
-    """What is seen as soon as it is as expected, or after so many seconds."""
+    """Return the value as soon as it is as expected, or after so many seconds."""
     deadline = time.monotonic() + seconds
     while (seen := look()) != expected and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Places of a run store as a test looks at them from outside: as files on this machine."""
+"""Places of a run store as files on this machine, for tests that look from outside."""
 
 from pathlib import Path
 
@@ -7,5 +7,5 @@ from quota_ops.store.run_folder import RunFolder
 
 
 def on_disk(kept: RunFolder | Place) -> Path:
-    """The path of a run's folder, or of any place, in a local store."""
+    """Return the path of a run's folder, or of any place, in a local store."""
     return Path(str(kept.place if isinstance(kept, RunFolder) else kept))

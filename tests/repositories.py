@@ -11,26 +11,26 @@ TEAM = "owner: {0}\nquotas:\n  - user: {0}\n    limits: {{producer_byte_rate: {1
 
 
 def git(root: Path, *arguments: str) -> str:
-    """What Git says."""
+    """Return the output of Git."""
     who = ("-c", "user.name=test", "-c", "user.email=test@localhost")
     call = ["git", "-C", str(root), *who, "-c", "protocol.file.allow=always", *arguments]
     return subprocess.run(call, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def head(root: Path) -> str:
-    """The commit that is checked out."""
+    """Return the commit that is checked out."""
     return git(root, "rev-parse", "HEAD")
 
 
 def commit_all(root: Path) -> str:
-    """A further commit, of all that is there."""
+    """Commit everything in the folder."""
     git(root, "add", "--all")
     git(root, "commit", "--quiet", "--message", "Quotas")
     return head(root)
 
 
 def write_cluster(folder: Path) -> None:
-    """A cluster of two teams, one of them in a folder of its own, and Markdown."""
+    """Create a cluster of two teams, one of them in a folder of its own, and Markdown."""
     (folder / "teams").mkdir(parents=True)
     (folder / "cluster.yaml").write_text(CLUSTER)
     (folder / "teams" / "payments.yml").write_text(TEAM.format("payments", 1))
@@ -39,10 +39,10 @@ def write_cluster(folder: Path) -> None:
 
 
 def uncommitted(root: Path, *names: str) -> Provenance:
-    """That of files which differ from the commit that is checked out."""
+    """Return the expected commit of files that differ from the commit that is checked out."""
     return Provenance(uncommitted=names, base=head(root))
 
 
 def found(folder: Path) -> Provenance:
-    """The commit of a folder's files as they are read."""
+    """Return the commit of a folder's files as they are read."""
     return read_with_commit(folder)[1]

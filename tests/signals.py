@@ -11,9 +11,9 @@ _TAKEN = dict.fromkeys(SIGNALS, signal.SIG_DFL) | {signal.SIGINT: signal.default
 
 @contextmanager
 def signals_taken() -> Iterator[None]:
-    """Take the signals that end a command: a suite in the background or under nohup ignores some.
+    """Restore the signals that end a command; a suite in the background ignores some of them.
 
-    A process that the block starts takes them too.
+    A process that the block starts receives them too.
     """
     before = {number: signal.signal(number, handler) for number, handler in _TAKEN.items()}
     try:

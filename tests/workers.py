@@ -21,14 +21,14 @@ FIRST = ("tests/dag/", "tests/engines/", "tests/cli/test_demo.py", "tests/docs/t
 
 
 class ByPlace(LoadFileScheduling):
-    """Hands a worker one file after the other, or at once the files that share what is costly."""
+    """Give a worker one file after the other, or at once the files that share something costly."""
 
     def _split_scope(self, nodeid: str) -> str:
-        """The unit of work of a test."""
+        """Return the unit of work of a test."""
         file = super()._split_scope(nodeid)
         return next((" ".join(place) for place in TOGETHER if file.startswith(place)), file)
 
 
 def order_by_length(items: list[pytest.Item]) -> None:
-    """Put the longest pieces first; all else keeps its order."""
+    """Put the slowest pieces first; all others keep their order."""
     items.sort(key=lambda item: not item.nodeid.startswith(FIRST))

@@ -1,4 +1,4 @@
-"""Writing outside Git, so that whoever reads afterwards sees it."""
+"""Writing outside Git, so that every later read sees it."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ State = Mapping[str, Limits]
 
 
 def alterations(state: State) -> tuple[Alteration, ...]:
-    """What brings these keys to these values."""
+    """Return the alterations that bring these keys to these values."""
     return tuple(
         Alteration(
             Entity.parse(entity),
@@ -26,13 +26,13 @@ def alterations(state: State) -> tuple[Alteration, ...]:
 
 
 def write(cluster: Cluster, state: State) -> None:
-    """Set and clear, and wait until describe shows it and so all that was written before it."""
+    """Set and clear, and wait until describe shows it and every earlier write."""
     assert {answer.code for answer in cluster.apply(alterations(state))} <= {0}
     wait_until_shown(cluster, state)
 
 
 def wait_until_shown(cluster: Cluster, state: State) -> None:
-    """Describe until these rows are so, whatever the cluster holds besides them."""
+    """Describe until these rows have their values, whatever else the cluster stores."""
     wanted = {
         Key(one.entity.text, key): exact(value)
         for one in alterations(state)
@@ -47,13 +47,13 @@ def wait_until_shown(cluster: Cluster, state: State) -> None:
 
 
 def settle(cluster: Cluster) -> None:
-    """Wait until all that was written shows: changes do in the order in which they were made."""
+    """Wait until every write is visible: changes are visible in the order of the requests."""
     for value in (1.0, None):
         write(cluster, {"user=last-of-all": {"producer_byte_rate": value}})
 
 
 def empty(cluster: Cluster) -> None:
-    """Clear everything, also what was written a moment ago and does not show yet."""
+    """Clear everything, including recent writes that are not visible yet."""
     settle(cluster)
     state: dict[str, dict[str, None]] = {}
     for entity, key in cluster.stored():

@@ -27,7 +27,7 @@ compares by a dictionary and keeps nothing.
 
 
 def main() -> None:
-    """Run the cases that are named, all of them when none is."""
+    """Run the named cases, or all of them."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
     parser.add_argument("cases", nargs="*", choices=[*CASES, []], help="which; default: all")
     parser.add_argument("--runs", type=int, default=5)

@@ -1,4 +1,4 @@
-"""Plans and reconciles against the bare program, which reads the same YAML."""
+"""Plans and reconciles compared with the bare program, which reads the same YAML."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ _ALLOW = ("--allow", "conflict", "--allow", "takeover", "--reason", "benchmark")
 
 
 def plan(bench: Bench) -> Iterator[Row]:
-    """A plan of 10,000 entities of which 1 % differ."""
+    """Measure a plan of 10,000 entities of which 1 % differ."""
     _adopt(bench, SMALL)
     inputs.write_quotas(bench.cluster, SMALL, moved=ONE_PERCENT, step=1)
     every_file = partial(bench.quota_ops, "plan", "bench", "--no-cache")
@@ -36,7 +36,7 @@ def plan(bench: Bench) -> Iterator[Row]:
 
 
 def reconcile(bench: Bench) -> Iterator[Row]:
-    """A reconcile of 10,000 entities: 1 % of them differ, all do, or the cluster has none yet."""
+    """Measure a reconcile of 10,000 entities: 1 % differ, all do, or the cluster has none yet."""
     steps = count(1)
     _adopt(bench, SMALL)
 
@@ -59,7 +59,7 @@ def reconcile(bench: Bench) -> Iterator[Row]:
 
 
 def remembered(bench: Bench) -> Iterator[Row]:
-    """A plan and a reconcile of 10,000 entities in 20 files: 1 % differ, all in one file."""
+    """Measure a plan and a reconcile of 10,000 entities in 20 files, one of which changed."""
     steps = count(1)
     _adopt(bench, SMALL, files=20)
 
@@ -77,7 +77,7 @@ def remembered(bench: Bench) -> Iterator[Row]:
 
 
 def large(bench: Bench) -> Iterator[Row]:
-    """A reconcile of 100,000 entities in 50 files, of which one changed."""
+    """Measure a reconcile of 100,000 entities in 50 files, of which one changed."""
     steps = count(1)
     _adopt(bench, LARGE, files=50)
 
@@ -109,7 +109,7 @@ def _prepared(
 
 
 def _adopt(bench: Bench, entities: int, files: int = 1) -> None:
-    """Bring the broker to a desired state of so many entities, all of them in the ledger."""
+    """Bring the broker to a desired state of so many entities, with all of them in the ledger."""
     inputs.write_cluster(bench.cluster, bench.broker.config.cluster_id)
     inputs.write_quotas(bench.cluster, entities, files=files)
     bench.quota_ops("reconcile", "bench", *_ALLOW)

@@ -23,7 +23,7 @@ ENTITIES = 2_500
 
 
 def desired(path: str) -> dict[Entity, dict[str, float]]:
-    """What the files set."""
+    """Return the quotas that the files declare."""
     wanted: dict[Entity, dict[str, float]] = {}
     for file in sorted(Path(path).glob("bench*.yaml")):
         document: Any = yaml.compose(file.read_text(encoding="utf-8"), Loader=yaml.CBaseLoader)
@@ -34,7 +34,7 @@ def desired(path: str) -> dict[Entity, dict[str, float]]:
 
 
 def quota_of(quota: Any) -> tuple[Entity, dict[str, float]]:
-    """An entity and its limits."""
+    """Return an entity and its limits."""
     names: dict[str, str] = {}
     limits: dict[str, float] = {}
     for key, node in quota.value:

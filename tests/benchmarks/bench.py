@@ -1,4 +1,4 @@
-"""What a case measures with, and the rows that it gives."""
+"""What a case measures with, and the rows that it returns."""
 
 import sys
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Bench:
-    """Where a benchmark runs: a broker, a folder of its own, and how often."""
+    """The place of a benchmark: a broker, a folder of its own, and the number of runs."""
 
     broker: RunningBroker
     home: Path
@@ -34,7 +34,7 @@ class Bench:
         return self.home / "desired_state" / "bench"
 
     def environment(self) -> dict[str, str]:
-        """Everything of ours in this folder, nothing in the user's home."""
+        """Return an environment with all files in this folder and none in the user's home."""
         connection = self.home / "bench.properties"
         connection.write_text(f"bootstrap.servers={self.broker.bootstrap()}\n")
         return {
@@ -45,25 +45,25 @@ class Bench:
         }
 
     def quota_ops(self, *arguments: str, **environment: str) -> Sample:
-        """One run of the command line."""
+        """Run the command line once."""
         command = [str(Path(sys.executable).with_name("quota-ops")), *arguments]
         return run(command, self.environment() | environment)
 
     def bare(self, *arguments: str) -> Sample:
-        """One run of the bare program."""
+        """Run the bare program once."""
         given = (str(self.cluster), self.broker.bootstrap())
         return run([sys.executable, bare.__file__, *given, *arguments])
 
 
 def row_of_seconds(what: str, once: Callable[[], Sample], runs: int, target: float) -> Row:
-    """Run a command some times, after once that is not counted; its wall time is the row."""
+    """Run a command several times after one warm-up; the row has its wall time."""
     once()
     spread = Spread.of([once().wall for _ in range(runs)])
     return Row(what, spread.text(" s"), f"under {target} s", spread.median < target)
 
 
 def row_to_bare(what: str, measured: Pair, target: float) -> Row:
-    """Hold ours against the bare program, by wall time; CPU time is beside it."""
+    """Compare quota-ops with the bare program by wall time; CPU time is beside it."""
     wall, bare_wall = measured.ratio("wall"), measured.spread("wall", other=True).median
     cpu = measured.ratio("cpu").median
     return Row(

@@ -1,4 +1,4 @@
-"""Measurements inside one process, where a process as a whole would hide what is asked."""
+"""Measurements inside one process, where the rest of a process would hide the result."""
 
 import gc
 import os
@@ -25,7 +25,7 @@ BATCH = 2_500
 
 
 def describe_ratios(broker: RunningBroker, entities: int, runs: int) -> list[float]:
-    """Our describe divided by the bare library's, in turn, garbage collector off for both."""
+    """Return the times of describe divided by the bare library's, without garbage collection."""
     connection = Connection.parse(
         f"bootstrap.servers={broker.bootstrap()}\n", name="bench", source="the benchmark"
     )
@@ -85,7 +85,7 @@ def empty(broker: RunningBroker) -> None:
 
 
 def spark_diff_seconds(folder: Path, rows: int, runs: int) -> list[float]:
-    """Seconds of a diff of so many rows on a session that is warm; 1 % of the rows differ."""
+    """Return the seconds of a diff of so many rows on a warm session; 1 % of the rows differ."""
     _sides(folder, rows)
     with local_session([open_place(folder)]) as spark:
         engine = SparkEngine(spark)
@@ -114,7 +114,7 @@ def _sides(folder: Path, rows: int) -> None:
 
 
 def peak_pss(command: Sequence[str], environment: Mapping[str, str]) -> float:
-    """Run a command; the largest sum, in MB, of the PSS of all that descends from it."""
+    """Run a command; return the largest sum, in MB, of the PSS of all its descendants."""
     others = _family(os.getpid())  # such as the benchmarks' own broker
     child = subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL
@@ -129,7 +129,7 @@ def peak_pss(command: Sequence[str], environment: Mapping[str, str]) -> float:
 
 
 def _family(root: int) -> set[int]:
-    """Everything that descends from a process, which is left out itself."""
+    """Return all descendants of a process, without the process itself."""
     parents = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -1,4 +1,4 @@
-"""What is measured: each case gives rows of (what, measured, target)."""
+"""The cases: each returns rows of (what, measured, target)."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ from tests.benchmarks.measure import Spread, pair
 
 
 def start_up(bench: Bench) -> Iterator[Row]:
-    """Commands that need no broker."""
+    """Measure commands that need no broker."""
     inputs.write_cluster(bench.cluster, bench.broker.config.cluster_id)
     inputs.write_quotas(bench.cluster, 10)
     small = [
@@ -34,7 +34,7 @@ def start_up(bench: Bench) -> Iterator[Row]:
 
 
 def describe(bench: Bench) -> Iterator[Row]:
-    """A describe of 100,000 entities against the library's own decode of it."""
+    """Measure a describe of 100,000 entities against the library's own decoding."""
     ratios = bulk.describe_ratios(bench.broker, LARGE, bench.runs)
     spread = Spread.of(ratios)
     yield Row(
@@ -46,7 +46,7 @@ def describe(bench: Bench) -> Iterator[Row]:
 
 
 def spark(bench: Bench) -> Iterator[Row]:
-    """The diff of a million rows on a warm session."""
+    """Measure the diff of a million rows on a warm session."""
     seconds = Spread.of(bulk.spark_diff_seconds(bench.home / "million", 1_000_000, bench.runs))
     yield Row(
         "diff of 1,000,000 rows, Spark, warm, driver of 2 GiB",
@@ -57,7 +57,7 @@ def spark(bench: Bench) -> Iterator[Row]:
 
 
 def resolve(bench: Bench) -> Iterator[Row]:
-    """One client, and a million of them, from a snapshot of 10,000 entities."""
+    """Measure the resolution of one client and of a million, from a snapshot."""
     snapshot = inputs.write_snapshot(bench.home / "snapshot.jsonl", SMALL)
     resolve = partial(bench.quota_ops, "resolve", "--actual", str(snapshot))
     one = partial(resolve, "--user", "user-000007", "--client-id", "app-7")
@@ -77,7 +77,7 @@ def resolve(bench: Bench) -> Iterator[Row]:
 
 
 def one_off(bench: Bench) -> Iterator[Row]:
-    """What an operator types at night, on a small cluster: look, and change one limit."""
+    """Measure what an operator types at night on a small cluster: a look, and one changed limit."""
     inputs.write_cluster(bench.cluster, bench.broker.config.cluster_id)
     inputs.write_quotas(bench.cluster, 10)
     ten_mib = ("--names", "user=night", "--add", "producer_byte_rate=10 MiB")
@@ -89,7 +89,7 @@ def one_off(bench: Bench) -> Iterator[Row]:
 
 
 def demo(bench: Bench) -> Iterator[Row]:
-    """The whole demo, and what broker, Airflow and Spark take together."""
+    """Measure the whole demo, and the memory of broker, Airflow and Spark together."""
     began = time.monotonic()
     peak = bulk.peak_pss([str(Path(sys.executable).with_name("quota-ops")), "demo"], os.environ)
     seconds = time.monotonic() - began

@@ -1,4 +1,4 @@
-"""Desired states of any size, and the snapshots that go with them."""
+"""Desired states of any size, and the snapshots that match them."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ guards: {{removals: 1000000, removals_share: 100, cut_share: 100}}
 
 
 def write_cluster(folder: Path, cluster_id: str) -> None:
-    """A cluster's folder without quotas."""
+    """Write a cluster folder without quotas."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "cluster.yaml").write_text(POLICY.format(cluster_id=cluster_id))
 
@@ -47,7 +47,7 @@ def _quotas(numbers: range, moved: int, step: int) -> str:
 
 
 def write_snapshot(place: Path, entities: int) -> Path:
-    """What `write_quotas` asks for, as describe would print it, and a default behind it."""
+    """Write the quotas of `write_quotas` as describe prints them, and a default after them."""
     lines = ['{"entity": {"user": null}, "key": "request_percentage", "value": 5.0}']
     for number in range(entities // 2):
         user = {"user": f"user-{number:06d}"}
@@ -62,7 +62,7 @@ def write_snapshot(place: Path, entities: int) -> Path:
 
 
 def write_clients(place: Path, clients: int) -> Path:
-    """So many clients, half of their users without a limit of their own."""
+    """Write so many clients, half of their users without a limit of their own."""
     lines = (f"user-{number % 10_000:06d},app-{number % 77}\n" for number in range(clients))
     with place.open("w") as out:
         out.write("user,client-id\n")

@@ -15,7 +15,7 @@ _SUBREAPER = 36
 
 @dataclass(frozen=True)
 class Sample:
-    """One run of one command: seconds of wall and CPU, and the largest process's peak in MB."""
+    """One run of a command: seconds of wall and CPU time, and the largest process's peak in MB."""
 
     wall: float
     cpu: float
@@ -32,7 +32,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Spread":
-        """The spread of at least one value."""
+        """Return the spread of at least one value."""
         return cls(min(values), statistics.median(values), max(values))
 
     def text(self, unit: str = "") -> str:
@@ -41,12 +41,12 @@ class Spread:
 
 
 def adopt_orphans() -> None:
-    """Let a JVM that outlives its Python be ours, so that its CPU is counted."""
+    """Adopt a JVM that outlives its Python process, so that its CPU is counted."""
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
 
 
 def run(command: Sequence[str], environment: dict[str, str] | None = None) -> Sample:
-    """Run a command to its end; RuntimeError with its last words when it fails."""
+    """Run a command to its end; RuntimeError with its last output if it fails."""
     before, others = resource.getrusage(resource.RUSAGE_CHILDREN), _children()
     began = time.perf_counter()
     child = subprocess.Popen(
@@ -70,7 +70,7 @@ def run(command: Sequence[str], environment: dict[str, str] | None = None) -> Sa
 
 
 def _usual(environment: Mapping[str, str]) -> dict[str, str]:
-    """Without what keeps Python from keeping compiled modules, as it does for everybody."""
+    """Return the environment with compiled modules enabled, as users have them."""
     return {k: v for k, v in environment.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
 
@@ -93,12 +93,12 @@ class Pair:
     other: tuple[Sample, ...]
 
     def ratio(self, what: str) -> Spread:
-        """Ours divided by the other's, of `wall`, `cpu` or `peak`."""
+        """Return the first command's `wall`, `cpu` or `peak` divided by the second's."""
         pairs = zip(self.ours, self.other, strict=True)
         return Spread.of([getattr(a, what) / getattr(b, what) for a, b in pairs])
 
     def spread(self, what: str, *, other: bool = False) -> Spread:
-        """The spread of one side."""
+        """Return the spread of one side."""
         return Spread.of([getattr(one, what) for one in (self.other if other else self.ours)])
 
 
@@ -111,7 +111,7 @@ def pair(ours: Callable[[], Sample], other: Callable[[], Sample], runs: int) -> 
 
 
 def machine() -> dict[str, str]:
-    """What the measurements were taken on."""
+    """Describe the machine of the measurements."""
     cpu = next(
         line.partition(":")[2].strip()
         for line in Path("/proc/cpuinfo").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""A plan that needs a person, at a terminal, in a pipe and by options."""
+"""A plan that needs approval, at a terminal, in a pipe and by options."""
 
 from collections.abc import Iterator
 from getpass import getuser
@@ -26,18 +26,18 @@ def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
 
 
 def last_run(lab: Lab) -> RunFolder:
-    """The folder of the last run."""
+    """Return the folder of the last run."""
     runs = on_disk(lab.store.root / "runs" / "demo").iterdir()
     return RunFolder(open_place(max(runs, key=lambda one: one.stat().st_mtime)))
 
 
 def last_decisions(lab: Lab) -> tuple[Decision, ...]:
-    """What was said of the plan of the last run."""
+    """Return the decisions about the plan of the last run."""
     return last_run(lab).decisions()
 
 
 def test_in_a_pipe(lab: Lab) -> None:
-    """Nobody can be asked: refused, with the command that approves; an approval counts once."""
+    """A pipe cannot answer: refused, with the command that approves; an approval counts once."""
     refused = lab.cli("reconcile", "demo")
     assert refused.returncode == 1
     assert "cluster.yaml says approval: always, and nobody has approved plan" in refused.stderr
@@ -68,7 +68,7 @@ def test_in_a_pipe(lab: Lab) -> None:
 
 
 def test_at_a_terminal(lab: Lab) -> None:
-    """The plan is shown with its digest and the decision is asked for first: Enter and no reject.
+    """The plan is shown with its digest, then the decision is requested: Enter and no reject.
 
     A yes is asked for the reason, until there is one.
     """
@@ -87,7 +87,7 @@ def test_at_a_terminal(lab: Lab) -> None:
 
 
 def test_what_a_guard_refuses(lab: Lab) -> None:
-    """With `on_breach` a person types the cluster's name; with `never` nobody is asked.
+    """With `on_breach` a person types the cluster's name; with `never` there is no question.
 
     Another text than the name neither approves nor rejects.
     """
@@ -117,7 +117,7 @@ def test_what_a_guard_refuses(lab: Lab) -> None:
 
 
 def test_an_approval_of_another_plan(lab: Lab) -> None:
-    """A digest that is not the plan's approves nothing."""
+    """A digest of another plan approves nothing."""
     refused = lab.cli("reconcile", "demo", "--approve", "0" * 8, "--reason", "because")
     assert refused.returncode == 1
     assert refused.stderr.startswith("the approval is for 00000000, this plan is ")
@@ -125,9 +125,9 @@ def test_an_approval_of_another_plan(lab: Lab) -> None:
 
 
 def test_an_approval_that_names_guards(lab: Lab) -> None:
-    """With --allow the named guards pass, and no other one that asks.
+    """With --allow the named guards are overridden, and no other guard.
 
-    A plan that is made anew may have guards that its digest was not shown with.
+    A later plan may have guards that its digest was not shown with.
     """
     before: State = {"user=alice": {KEY: 9.0}}
     after: State = {**STATE, **EVERYONE}

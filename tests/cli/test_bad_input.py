@@ -1,4 +1,4 @@
-"""Whatever a command is given that cannot be: a clear error, the right exit code, nothing done."""
+"""Invalid input of any command: a clear error, the right exit code, and no effect."""
 
 import socket
 import time
@@ -32,7 +32,7 @@ STATE: State = {"user=alice": {"producer_byte_rate": 10.0}}
 
 @pytest.fixture(name="reader", scope="module")
 def _reader(secured_broker: RunningBroker) -> Iterator[None]:
-    """The login reader may describe and nothing else."""
+    """Let the user reader describe and do nothing else."""
     cluster = ResourcePattern(ResourceType.CLUSTER, "kafka-cluster")
     allow = ACLPermissionType.ALLOW
     right = ACL("User:reader", "*", ACLOperation.DESCRIBE_CONFIGS, allow, cluster)
@@ -51,7 +51,7 @@ def _lab(secured_broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture(name="places", scope="module")
 def _places(lab: Lab, secured_broker: RunningBroker) -> Iterator[dict[str, str]]:
-    """What the cases name in braces."""
+    """Return the values that the cases name in braces."""
     lab.desire(STATE)
     (lab.root / "checkout" / ".git").mkdir(parents=True, exist_ok=True)
     lab.connection_file.write_text(f"bootstrap.servers={lab.bootstrap}\n")
@@ -72,7 +72,7 @@ def _places(lab: Lab, secured_broker: RunningBroker) -> Iterator[dict[str, str]]
 
 
 def filled(text: str, places: Mapping[str, str]) -> str:
-    """A text with the places that it names."""
+    """Return a text with its placeholders filled."""
     for name, place in places.items():
         text = text.replace(f"{{{name}}}", place)
     return text
@@ -81,9 +81,9 @@ def filled(text: str, places: Mapping[str, str]) -> str:
 @pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
 def test_bad_input(case: Any, lab: Lab, places: dict[str, str]) -> None:
-    """The exit code and every word, within five seconds, and nothing is done.
+    """The exit code and every word are right, within five seconds, and nothing is done.
 
-    A case that sets the environment or the connection is run by a process of its own.
+    A case that sets the environment or the connection runs in a process of its own.
     """
     lab.desire(STATE)
     lab.connection_file.write_text(f"bootstrap.servers={lab.bootstrap}\n")

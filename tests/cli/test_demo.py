@@ -1,4 +1,4 @@
-"""The demo does what it says, and neither it nor up and down leave anything running."""
+"""The demo does what it announces, and neither it nor up and down leave anything running."""
 
 import json
 import os
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason=
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Where everything that a command could write by default lies in the test's folder."""
+    """Return an environment in which every default path is in the test's folder."""
     (folder / "tmp").mkdir()
     return os.environ | {
         "TMPDIR": str(folder / "tmp"),
@@ -42,7 +42,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def processes(folder: Path) -> dict[int, str]:
-    """The processes that name the folder in their arguments or environment."""
+    """Return the processes with the folder in their arguments or environment."""
     found = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -56,13 +56,13 @@ def processes(folder: Path) -> dict[int, str]:
 
 
 def none_is_left(folder: Path) -> bool:
-    """Whether the processes of a folder are gone, within the grace that they are given."""
+    """Whether the processes of a folder are gone within the grace period."""
     return seen_in_time(lambda: processes(folder), {}, seconds=30) == {}
 
 
 @pytest.mark.timeout(600)
 def test_the_demo_shows_what_it_tells(tmp_path: Path) -> None:
-    """Every kind of difference, a run of each DAG, drift by name, and a cluster as agreed."""
+    """Every kind of difference, a run of each DAG, drift by name, and a cluster in sync."""
     ours = Path(sys.prefix, "bin")
     path = [one for one in os.get_exec_path() if not Path(one, "quota-ops").exists()]
     theirs = {
@@ -97,7 +97,7 @@ def test_the_demo_shows_what_it_tells(tmp_path: Path) -> None:
 
 
 def test_a_killed_demo_leaves_no_process(tmp_path: Path) -> None:
-    """SIGKILL, while Airflow is being started, ends Kafka and Airflow too."""
+    """SIGKILL while Airflow is starting ends Kafka and Airflow too."""
     with subprocess.Popen(
         [*QUOTA_OPS, "demo"], env=environment(tmp_path), stdout=subprocess.PIPE, text=True
     ) as demo:
@@ -111,7 +111,7 @@ def test_a_killed_demo_leaves_no_process(tmp_path: Path) -> None:
 
 
 def test_a_folder_to_keep_is_a_new_one(tmp_path: Path) -> None:
-    """What lies in the folder already is left alone, and said."""
+    """Existing files in the folder are left alone and named."""
     (tmp_path / "mine.txt").touch()
     ended = subprocess.run(
         [*QUOTA_OPS, "demo", "--keep", str(tmp_path)], capture_output=True, text=True, check=False
@@ -123,14 +123,14 @@ def test_a_folder_to_keep_is_a_new_one(tmp_path: Path) -> None:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """An environment in which nothing is up, before and after."""
+    """Return an environment in which nothing is up, before and after."""
     environ = environment(tmp_path)
     yield environ
     quota_ops("down", tmp_path, environ)
 
 
 def quota_ops(command: str, folder: Path, environ: dict[str, str]) -> str:
-    """What a command says; it succeeds."""
+    """Return the output of a command that succeeds."""
     ended = subprocess.run(
         [*QUOTA_OPS, command], cwd=folder, env=environ, capture_output=True, text=True, check=False
     )
@@ -139,7 +139,7 @@ def quota_ops(command: str, folder: Path, environ: dict[str, str]) -> str:
 
 
 def test_up_and_down(tmp_path: Path, home: dict[str, str]) -> None:
-    """Up says where and as whom; again, that it runs; down ends even what a crash left half."""
+    """Up shows address and login; again, that it runs; down ends even the rest after a crash."""
     said = quota_ops("up", tmp_path, home)
     login = re.search(r"http://127\.0\.0\.1:(\d+)\n +login +(\S+) / (\S+)\n", said)
     assert login

@@ -1,4 +1,4 @@
-"""What a release consists of."""
+"""The contents of a release."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_wheel_is_whole_and_works_without_java(tmp_path: Path) -> None:
-    """`make dist` builds an archive and a wheel, and plans with the wheel where nothing else is."""
+    """`make dist` builds an archive and a wheel, and the wheel plans in an empty environment."""
     done = subprocess.run(
         [sys.executable, "scripts/build_dist.py", tmp_path / "dist"],
         cwd=ROOT,

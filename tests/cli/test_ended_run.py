@@ -1,4 +1,4 @@
-"""Commands on a run that has ended: it stays whole, and nothing earlier is shown as new."""
+"""Commands on a run that has ended: it stays whole, and no old result is shown as new."""
 
 import json
 from collections.abc import Iterator
@@ -22,12 +22,12 @@ def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
 
 @pytest.fixture(name="run")
 def _run(lab: Lab) -> RunFolder:
-    """A run that wrote two quotas, verified them and reported it."""
+    """Create a run that wrote two quotas, verified them and reported it."""
     return lab.run("reconcile")
 
 
 def told(lab: Lab, run: RunFolder) -> tuple[str, str]:
-    """The sentences that `runs` and `show` have for a run."""
+    """Return the sentences of `runs` and `show` about a run."""
     (listed,) = json.loads(lab.cli("runs", "demo", "--format", "json").stdout)
     shown = json.loads(lab.cli("show", str(on_disk(run)), "--format", "json").stdout)
     return listed["sentence"], shown["answer"]["sentence"]
@@ -51,7 +51,7 @@ def test_a_run_that_wrote_is_not_begun_anew(stage: str, lab: Lab, run: RunFolder
 
 
 def test_a_verify_without_an_answer_shows_no_earlier_one(lab: Lab, run: RunFolder) -> None:
-    """What an earlier verify found is not shown; the next verify starts from it all the same."""
+    """An earlier verify's result is not shown; the next verify still starts from it."""
     lost = lab.root / "lost.properties"
     lost.write_text("bootstrap.servers=127.0.0.1:1\n")
 
@@ -70,7 +70,7 @@ def test_a_verify_without_an_answer_shows_no_earlier_one(lab: Lab, run: RunFolde
 
 
 def test_an_apply_after_verify_shows_no_earlier_one(lab: Lab, run: RunFolder) -> None:
-    """What was read back before it was applied again is not shown as read back since."""
+    """Values read back before a second apply are not shown as read back after it."""
     digest = run.read_json("plan.json")["digest"]
 
     ended = lab.cli("apply", "--run", str(on_disk(run)), "--approve", digest)
@@ -82,7 +82,7 @@ def test_an_apply_after_verify_shows_no_earlier_one(lab: Lab, run: RunFolder) ->
 
 
 def test_runs_and_show_agree_after_another_verify(lab: Lab, run: RunFolder) -> None:
-    """A quota that was changed since is in both, and each verify leaves one record of its end."""
+    """A quota that changed since is in both, and each verify leaves one record of its end."""
     lab.put({"user=alice": {KEY: 5.0}})
 
     ended = lab.cli("verify", "--run", str(on_disk(run)))
@@ -101,7 +101,7 @@ def test_runs_and_show_agree_after_another_verify(lab: Lab, run: RunFolder) -> N
 def test_what_was_written_before_is_not_claimed_again(
     command: str, lab: Lab, run: RunFolder
 ) -> None:
-    """The last line of the same command, given again, says what was written when."""
+    """The last line of the same command, given again, shows what was written when."""
     again = (command, "--run", str(on_disk(run)), "--approve", run.read_json(PLAN)["digest"])
     read_back = "1 of 1 broker agrees; " if command == "reconcile" else ""
 
@@ -116,7 +116,7 @@ def test_what_was_written_before_is_not_claimed_again(
 
 
 def test_a_plan_that_somebody_else_wrote_first_changed_nothing(lab: Lab) -> None:
-    """Whatever tells of the run counts no change, and there is none to roll back."""
+    """Every view of the run counts no change, and there is nothing to roll back."""
     folder = lab.run("plan")
     lab.put(STATE)
 

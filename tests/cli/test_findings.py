@@ -1,4 +1,4 @@
-"""Findings on the command line: what check says of them, how it ends, and what a code means."""
+"""Findings on the command line: the output of check, its exit code, and each code's explanation."""
 
 import json
 import subprocess
@@ -28,7 +28,7 @@ def _folder(tmp_path: Path) -> Path:
 
 
 def quota_ops(folder: Path, *arguments: str) -> tuple[int, str]:
-    """The exit code of a command without complaints, and what it says."""
+    """Return the exit code of a command without errors, and its output."""
     ended = subprocess.run(
         [sys.executable, "-m", "quota_ops", *arguments],
         capture_output=True,
@@ -48,7 +48,10 @@ PREFIXED = (
 
 
 def test_check_says_findings_and_ends_well(folder: Path) -> None:
-    """Findings stand before the last line, which counts them; only --strict ends otherwise."""
+    """Findings come before the last line, which counts them.
+
+    Only --strict changes the exit code.
+    """
     said = f"{PREFIXED}demo: 2 quotas in 2 files, no problems, 1 finding\n"
 
     assert quota_ops(folder, "check") == (0, said)
@@ -56,7 +59,7 @@ def test_check_says_findings_and_ends_well(folder: Path) -> None:
 
 
 def test_check_says_findings_under_problems(folder: Path) -> None:
-    """What could be read of a file with problems still gives rise to findings."""
+    """The readable part of a file with problems still has findings."""
     (folder / "payments.yaml").write_text(f"{QUOTAS}  - {{user: bob}}\n")
 
     code, said = quota_ops(folder, "check")
@@ -73,7 +76,7 @@ def test_check_says_findings_under_problems(folder: Path) -> None:
 
 
 def test_check_tells_programs_what_is_silenced(folder: Path) -> None:
-    """JSON has every finding with its parts, and the reason of who silenced it."""
+    """JSON has every finding with its parts, and the reason of each silence."""
     code, said = quota_ops(folder, "check", "--format", "json")
 
     (checked,) = json.loads(said)["clusters"]
@@ -99,7 +102,7 @@ def test_check_tells_programs_what_is_silenced(folder: Path) -> None:
 
 
 def test_silenced_findings_are_not_strict(folder: Path) -> None:
-    """What is silenced with a reason is as it should be, for --strict too."""
+    """A finding silenced with a reason does not fail --strict."""
     (folder / "payments.yaml").write_text(QUOTAS.replace("User:", ""))
 
     said = "demo: 2 quotas in 2 files, no problems\n"
@@ -107,7 +110,7 @@ def test_silenced_findings_are_not_strict(folder: Path) -> None:
 
 
 def test_codes_are_listed_and_explained(folder: Path) -> None:
-    """`findings` lists every code, and says of each all that there is to say."""
+    """`findings` lists every code, and explains each in full."""
     _, listed = quota_ops(folder, "findings")
     _, told = quota_ops(folder, "findings", "--format", "json")
 

@@ -1,4 +1,4 @@
-"""Help teaches: every command says in a line what it does, and shows how it is typed."""
+"""Every command has a one-line description and examples that work."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ WIDE, NARROW = 100, 80
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
-    """Every command and sub-command, by what is typed."""
+    """Return every command and sub-command, by its words."""
     context = click.Context(main)
     for name in main.list_commands(context):
         command = main.get_command(context, name)
@@ -29,14 +29,14 @@ EVERY = dict(commands())
 
 
 def help_of(command: click.Command, name: str) -> str:
-    """What --help shows."""
+    """Return the output of --help."""
     with click.Context(command, info_name=f"quota-ops {name}") as context:
         return command.get_help(context)
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_a_command_is_told_in_one_line(name: str) -> None:
-    """Its first sentence fits beside its name on a narrow terminal, whole."""
+    """Its first sentence fits beside its name on a narrow terminal, complete."""
     short = EVERY[name].get_short_help_str(NARROW)
     assert short.endswith(".")
     assert not short.endswith("...")
@@ -45,13 +45,13 @@ def test_a_command_is_told_in_one_line(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_lists_what_a_command_says_of_itself(name: str) -> None:
-    """The line of `--help`, which imports no command, is the first of the command's own help."""
+    """The line in `--help`, which imports no command, is the first of the command's help."""
     assert EVERY[name].get_short_help_str(NARROW) == COMMANDS[name]
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_a_command_shows_examples(name: str) -> None:
-    """An example starts with the command as it is typed; every option says what it is for."""
+    """An example starts with the command as it is typed; every option has a description."""
     shown = help_of(EVERY[name], name)
     group = name.partition(" ")[0]
     examples = help_of(EVERY[group], group)
@@ -61,7 +61,7 @@ def test_a_command_shows_examples(name: str) -> None:
 
 
 def test_every_example_parses() -> None:
-    """What help shows can be typed: each example's command and options are there."""
+    """Each example's command and options exist."""
     lines = [line.strip() for name in EVERY for line in help_of(EVERY[name], name).splitlines()]
     examples = [line.split() for line in lines if line.startswith("quota-ops ")]
     assert len(examples) > len(COMMANDS)
@@ -82,7 +82,7 @@ def test_every_example_parses() -> None:
     [("chek", "check"), ("reconcil", "reconcile"), ("sandbx", "sandbox"), ("xyzzy", None)],
 )
 def test_a_command_that_there_is_none_of(typed: str, meant: str | None) -> None:
-    """Its nearest neighbour is named, when it has one."""
+    """The error suggests the most similar command, if there is one."""
     assert isinstance(main, Commands)
     with pytest.raises(click.UsageError) as error:
         main.resolve_command(click.Context(main), [typed])
@@ -91,7 +91,7 @@ def test_a_command_that_there_is_none_of(typed: str, meant: str | None) -> None:
 
 
 def test_what_help_costs() -> None:
-    """--help imports neither a Kafka client nor a table, nor anything else that takes its time."""
+    """--help imports neither a Kafka client nor a table library, nor anything else that is slow."""
     program = (
         "import sys; from quota_ops.cli import main\n"
         "try: main(['--help'])\n"

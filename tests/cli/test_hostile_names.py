@@ -1,4 +1,4 @@
-"""Names that would do harm, from YAML through the broker to every page: shown, and harmless."""
+"""Hostile names, from YAML through the broker to every page: shown, and harmless."""
 
 import json
 import re
@@ -42,12 +42,12 @@ def _lab(broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def is_harmless(text: str) -> bool:
-    """Whether a text has nothing in it that steers a terminal or hides what it says."""
+    """Whether a text contains nothing that controls a terminal or hides a part of it."""
     return all(char.isprintable() or char == "\n" for char in text)
 
 
 def test_from_yaml_to_the_broker(lab: Lab) -> None:
-    """Each name is its own entity and reads back byte for byte; each screen is harmless."""
+    """Each name is its own entity and is read back byte for byte; each screen is harmless."""
     for command in ("check", "plan", "diff", "reconcile", "describe", "verify", "plan"):
         ended = lab.cli(command, "demo")
         assert (ended.returncode, ended.stderr) == (0, "")
@@ -58,7 +58,7 @@ def test_from_yaml_to_the_broker(lab: Lab) -> None:
 
 
 def test_on_a_terminal(lab: Lab) -> None:
-    """A terminal is steered by our own colours alone."""
+    """A terminal receives quota-ops' own colours alone."""
     _, shown = on_a_terminal(lab, "plan", "demo")
     _, described = on_a_terminal(lab, "describe", "demo")
     for text in (shown, described):
@@ -79,19 +79,19 @@ class Tags(HTMLParser):
         self._in_script = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note scripts, handlers and addresses."""
+        """Record scripts, event handlers and addresses."""
         self._in_script = tag == "script"
         self.handlers += [name for name, _ in attrs if name.startswith("on")]
         self.handlers += [str(value) for _, value in attrs if "javascript:" in str(value)]
 
     def handle_data(self, data: str) -> None:
-        """Note the text, and the scripts."""
+        """Record the text, and the scripts."""
         (self.scripts if self._in_script else self.text).append(data)
         self._in_script = False
 
 
 def test_every_page(lab: Lab) -> None:
-    """Screen, text, Markdown, HTML and JSON name each entity harmlessly, and run none of it."""
+    """Screen, text, Markdown, HTML and JSON show each entity harmlessly, and run none of it."""
     lab.put({entity: {KEY: 99.0} for entity in STATE})
     lab.desire({**STATE, "user=<default>": {KEY: 5.0}})
     ended = lab.cli("report", "demo")

@@ -1,4 +1,4 @@
-"""The process `quota-ops`: what it leaves when it ends at once."""
+"""The process `quota-ops`: what remains when it ends at once."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ QUOTA_OPS = (sys.executable, "-m", "quota_ops")
     [(["schema", "quotas"], 0), (["check", "--desired-state", "/nowhere"], 2), (["--nothing"], 2)],
 )
 def test_a_process_ends_with_its_commands_exit_code(arguments: list[str], code: int) -> None:
-    """The code is the command's, and all that was said is there to read."""
+    """The exit code is the command's, and all of its output arrives."""
     ended = subprocess.run([*QUOTA_OPS, *arguments], capture_output=True, text=True, check=False)
 
     said = ended.stdout if code == 0 else ended.stderr
@@ -38,7 +38,7 @@ FULL = "quota-ops: cannot print: No space left on device\n"
     ],
 )
 def test_what_a_command_did_decides_its_exit_code(command: str, code: int, stderr: str) -> None:
-    """Where nobody can read it, too: only what was lost without a word before is told, by 120."""
+    """A closed output does not change it, except for output lost silently, which gives 120."""
     ended = subprocess.run(
         ["/bin/sh", "-c", f"{' '.join(QUOTA_OPS)} {command}"],
         capture_output=True,
@@ -50,7 +50,7 @@ def test_what_a_command_did_decides_its_exit_code(command: str, code: int, stder
 
 
 def test_a_reader_that_leaves_early_sees_no_traceback() -> None:
-    """`quota-ops schema quotas | head -1` is quiet and no failure; this one reads nothing."""
+    """`quota-ops schema quotas | head -1` succeeds silently; this reader reads nothing."""
     piped = subprocess.run(
         ["/bin/sh", "-c", f"({' '.join(QUOTA_OPS)} schema quotas; echo $? >&2) | :"],
         capture_output=True,
@@ -62,7 +62,7 @@ def test_a_reader_that_leaves_early_sees_no_traceback() -> None:
 
 
 def test_a_programming_error_still_ends_as_one() -> None:
-    """An error that nobody foresaw keeps its traceback, and exits with 1."""
+    """An unexpected error keeps its traceback, and exits with 1."""
     broken = "import quota_ops.__main__ as it; it.main = lambda **_: 1 / 0; it.run()"
 
     ended = subprocess.run(
@@ -76,7 +76,7 @@ def test_a_programming_error_still_ends_as_one() -> None:
 
 
 def test_a_process_that_used_duckdb_ends_in_silence() -> None:
-    """No library complains at the end of a plan: stderr has the words of quota-ops alone."""
+    """No library writes at the end of a plan: stderr has the output of quota-ops alone."""
     planned = "import duckdb, quota_ops.__main__ as it; it.main = lambda **_: duckdb.sql('')"
 
     ended = subprocess.run(

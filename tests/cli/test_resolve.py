@@ -1,4 +1,4 @@
-"""resolve on the command line: of a broker, of a snapshot, of a file of clients."""
+"""resolve on the command line: on a broker, on a snapshot, on a file of clients."""
 
 import csv
 import json
@@ -29,7 +29,7 @@ ALICE_APP = ("--user", "alice", "--client-id", "app")
 
 @pytest.fixture(name="lab", scope="module")
 def _lab(broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A cluster that holds STATE, and a snapshot of it."""
+    """Create a cluster that stores STATE, and a snapshot of it."""
     with open_lab(broker, tmp_path_factory.mktemp("resolve")) as lab:
         lab.desire({})
         lab.put(STATE)
@@ -39,14 +39,14 @@ def _lab(broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def resolve(lab: Lab, *arguments: str) -> str:
-    """Standard output of a resolve that ends well and has nothing to complain of."""
+    """Return standard output of a resolve that succeeds without warnings."""
     done = lab.cli("resolve", *arguments, environment=KAFKA_PYTHON)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 
 def test_the_ladder(lab: Lab) -> None:
-    """--explain shows all eight levels in order, what holds, and what it means for the cluster."""
+    """--explain shows all eight levels in order, the one that applies, and its total effect."""
     key = ("--key", "producer_byte_rate")
 
     assert resolve(lab, "demo", *ALICE_APP, *key, "--explain") == (
@@ -67,7 +67,7 @@ def test_the_ladder(lab: Lab) -> None:
 
 
 def test_the_text_of_every_key(lab: Lab) -> None:
-    """By default each key has its value, where it is from, what it overrides, who shares it."""
+    """By default each key has its value, its source, what it overrides, and who shares it."""
     assert resolve(lab, "demo", "--names", "user=alice,client-id=app", "--ip", "10.20.0.7") == (
         "{user=alice, client-id=app}\n"
         "  producer_byte_rate=15728640.0  15 MiB/s of {user=alice} (level 3, user)\n"
@@ -93,7 +93,7 @@ def test_the_text_of_every_key(lab: Lab) -> None:
 
 
 def test_json(lab: Lab) -> None:
-    """--format json has for each key value, level, rank, entity, what it overrode, who shares."""
+    """--format json has for each key value, level, rank, entity, what it overrides, who shares."""
     said = json.loads(resolve(lab, "demo", *ALICE_APP, "--ip", "10.0.0.1", "--format", "json"))
 
     assert list(said) == [
@@ -122,12 +122,12 @@ def test_json(lab: Lab) -> None:
 
 
 def rung(value: object, level: object, rank: object, entity: object) -> dict[str, object]:
-    """What JSON says of one level's limit."""
+    """Return the JSON of one level's limit."""
     return {"value": value, "level": level, "rank": rank, "entity": entity}
 
 
 def test_a_snapshot_says_the_same(lab: Lab) -> None:
-    """A snapshot gives what its cluster gives, without a connection; CLUSTER must be its own."""
+    """A snapshot gives the result of its cluster, without a connection; CLUSTER must match."""
     asked = (*ALICE_APP, "--ip", "10.0.0.1", "--format", "json")
 
     assert resolve(lab, "--actual", "snapshot.jsonl", *asked) == resolve(lab, "demo", *asked)
@@ -137,7 +137,7 @@ def test_a_snapshot_says_the_same(lab: Lab) -> None:
 
 
 def test_a_client_without_a_client_id(lab: Lab) -> None:
-    """Without --client-id the limits for client ids are shown, and that they are escaped."""
+    """Without --client-id the limits for client ids are shown, and that they do not apply."""
     said = resolve(
         lab, "--actual", "snapshot.jsonl", "--user", "bob", "--key", "producer_byte_rate"
     )
@@ -153,14 +153,14 @@ def test_a_client_without_a_client_id(lab: Lab) -> None:
 
 
 def test_who_is_exempted(lab: Lab) -> None:
-    """A limit that stands for none is said to be an exemption, and by whom."""
+    """An unlimited value is shown as an exemption, with its entity."""
     said = resolve(lab, "demo", "--user", "replicator", "--key", "producer_byte_rate")
 
     assert "{user=replicator} exempts it: nothing limits it.\n" in said
 
 
 def test_a_type_that_apache_kafka_does_not_have(lab: Lab) -> None:
-    """A stored limit of a foreign type is named, and nothing is said to be unlimited for sure."""
+    """A stored limit of a foreign type is named, and no client is called unlimited for sure."""
     row = {"entity": {"client-id-prefix": "ap"}, "key": "producer_byte_rate", "value": 1048576}
     (lab.root / "taken.jsonl").write_text(json.dumps(row), "utf-8")
     asked = ("--actual", "taken.jsonl", "--client-id", "app", "--key", "producer_byte_rate")
@@ -174,7 +174,7 @@ def test_a_type_that_apache_kafka_does_not_have(lab: Lab) -> None:
 
 
 def test_a_prefix_that_brokers_do_not_know(lab: Lab) -> None:
-    """`User:alice` is resolved as the name that it is, with a word on the name that is meant."""
+    """`User:alice` is resolved as that name, with a hint about the name that was meant."""
     said = resolve(lab, "demo", "--user", "User:alice", "--key", "producer_byte_rate")
 
     assert "level 6" in said
@@ -182,7 +182,7 @@ def test_a_prefix_that_brokers_do_not_know(lab: Lab) -> None:
 
 
 def test_many_clients(lab: Lab) -> None:
-    """--clients resolves a file: on the screen, as JSON lines, and into a table."""
+    """--clients resolves a file: to the screen, as JSON lines, and into a table."""
     (lab.root / "clients.csv").write_text("user,client-id\nalice,app\n", "utf-8")
     asked = ("demo", "--clients", "clients.csv")
 
@@ -231,7 +231,7 @@ def test_many_clients(lab: Lab) -> None:
     ],
 )
 def test_what_cannot_be_resolved(lab: Lab, arguments: tuple[str, ...], message: str) -> None:
-    """A question that makes no sense ends with 2 and a message that names what is wrong."""
+    """A question that makes no sense ends with 2 and names the mistake."""
     row = '{"entity": {"user": "a"}, "key": "k", "value": 1}\n'
     (lab.root / "broken.jsonl").write_text(row + '{"entity": {}}\n', "utf-8")
     (lab.root / "twice.jsonl").write_text(row + row, "utf-8")
@@ -243,7 +243,7 @@ def test_what_cannot_be_resolved(lab: Lab, arguments: tuple[str, ...], message: 
 
 
 def test_the_place_of_a_file_that_is_not_there(lab: Lab, tmp_path: Path) -> None:
-    """A snapshot that is not there is named."""
+    """A missing snapshot is named."""
     done = lab.cli("resolve", "--actual", str(tmp_path / "gone.jsonl"), "--user", "a")
 
     assert done.returncode == 2

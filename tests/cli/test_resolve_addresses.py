@@ -9,14 +9,14 @@ from quota_ops.cli import main
 
 
 def resolve(*arguments: str) -> str:
-    """Standard output of a resolve that ends well."""
+    """Return standard output of a resolve that succeeds."""
     done = CliRunner().invoke(main, ["resolve", *arguments])
     assert (done.exit_code, done.stderr) == (0, "")
     return done.stdout
 
 
 def test_an_address_in_other_spellings_and_by_name(tmp_path: Path) -> None:
-    """An address is found in each spelling; several, and names that may be its, are told."""
+    """An address is found in each spelling; several matches, and possible host names, are shown."""
     stored = {"0:0::1": 5.0, "::1": 6.0, "localhost": 7.0}
     lines = [
         json.dumps({"entity": {"ip": name}, "key": "connection_creation_rate", "value": value})

@@ -1,4 +1,4 @@
-"""Commands on the folder of an earlier run, from where another run store is the usual one."""
+"""Commands on the folder of an earlier run, while another run store is the default."""
 
 import shutil
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
 
 
 def test_a_run_keeps_to_its_store(lab: Lab) -> None:
-    """Its store's holds keep a row from being written, and its store's ledger gets the other."""
+    """The holds of its own store apply, and its own ledger records the write."""
     lab.desire({**STATE, "user=bob": {KEY: 10.0}})
     run = lab.run("plan")
     hold = ("hold", "demo", "--names", "user=alice", "--until", "1h", "--reason", "INC-31")
@@ -46,7 +46,7 @@ def test_a_run_keeps_to_its_store(lab: Lab) -> None:
 
 
 def test_a_copy_of_a_run_is_only_read(lab: Lab) -> None:
-    """Beside a copy there is no ledger: it can be shown, and nothing can be done with it."""
+    """A copy has no ledger: it can be shown, and nothing else."""
     run = lab.run("plan")
     copy = str(shutil.copytree(on_disk(run), lab.root / "copy"))
     digest = run.read_json(PLAN)["digest"]

@@ -1,4 +1,4 @@
-"""The command line as a process: exit codes, what a pipe and a terminal get, and interruptions."""
+"""The command line as a process: exit codes, output in a pipe and on a terminal, interruptions."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
 
 
 def said(lab: Lab, *arguments: str, exit_code: int = 0) -> str:
-    """Standard output of a command that has nothing to complain of."""
+    """Return standard output of a command without warnings."""
     ended = lab.cli(*arguments)
     assert (ended.returncode, ended.stderr) == (exit_code, "")
     assert ESCAPE not in ended.stdout
@@ -45,7 +45,7 @@ def said(lab: Lab, *arguments: str, exit_code: int = 0) -> str:
 
 
 def masked(text: str, lab: Lab) -> str:
-    """A text without what differs from run to run: digests, durations, and the run's name."""
+    """Return a text without digests, durations, and the run's name."""
     text = text.replace(str(lab.root), "ROOT")
     text = re.sub(r"\b[0-9a-f]{64}\b", "DIGEST", text)
     text = re.sub(r"\b[0-9a-f]{8}\b", "DIGEST8", text)
@@ -54,7 +54,7 @@ def masked(text: str, lab: Lab) -> str:
 
 
 def test_a_story(lab: Lab) -> None:
-    """plan, reconcile exactly that plan, verify, plan again: what an operator reads and gets."""
+    """plan, reconcile exactly that plan, verify, plan again: the screens and exit codes in turn."""
     planned = said(lab, "plan", "demo", "--commit", "c0ffee")
     assert masked(planned, lab) == (
         f"demo ({lab.cluster.cluster_id}) at c0ffee (as given, not compared)      "
@@ -86,7 +86,7 @@ def test_a_story(lab: Lab) -> None:
 
 
 def test_a_guard_refuses(lab: Lab) -> None:
-    """The screen says which guard and how it is let pass; the code is 1; nothing is written."""
+    """The screen names the guard and its override; the code is 1; nothing is written."""
     lab.desire({"user=<default>": {KEY: 10.0}}, silence=SMALL)
 
     shown = said(lab, "reconcile", "demo", exit_code=1)
@@ -115,7 +115,7 @@ def test_a_guard_refuses(lab: Lab) -> None:
 
 
 def test_json(lab: Lab) -> None:
-    """With --format json standard output is one JSON value, of every command that has it."""
+    """With --format json standard output is one JSON value, for every command that has it."""
     run = str(on_disk(lab.run("plan")))
     read: dict[str, Any] = {}
     for command in (
@@ -156,7 +156,7 @@ def test_json(lab: Lab) -> None:
 def on_a_terminal(
     lab: Lab, *arguments: str, typed: str = "", **environment: str
 ) -> tuple[int, str]:
-    """The exit code of a command whose input and outputs are a terminal, and what that shows."""
+    """Return the exit code of a command on a terminal, and what the terminal shows."""
     ours, its = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "quota_ops", *arguments],
@@ -179,7 +179,7 @@ def on_a_terminal(
 
 
 def test_on_a_terminal(lab: Lab) -> None:
-    """Colours and progress where people look; NO_COLOR is heeded."""
+    """Colours and progress are shown on a terminal; NO_COLOR is respected."""
     code, shown = on_a_terminal(lab, "reconcile", "demo")
     assert code == 0
     assert f"{ESCAPE}[" in shown
@@ -196,7 +196,7 @@ def test_on_a_terminal(lab: Lab) -> None:
 
 
 def test_interrupted(lab: Lab) -> None:
-    """Ctrl-C ends a command at once and quietly, with 130, and says where its run is."""
+    """Ctrl-C ends a command at once and quietly, with 130, and shows the place of its run."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         lab.connection_file.write_text(f"bootstrap.servers=127.0.0.1:{silent.getsockname()[1]}\n")
         with signals_taken():
@@ -218,7 +218,7 @@ def test_interrupted(lab: Lab) -> None:
 
 @pytest.mark.parametrize("command", ["--help", "plan", "describe", "reconcile"])
 def test_a_closed_pipe(command: str, lab: Lab) -> None:
-    """Who reads no further, as `head` does, gets no traceback; what was begun is done."""
+    """A reader that stops early, as `head` does, causes no traceback; the command finishes."""
     ours, its = os.pipe()
     os.close(ours)
     arguments = [command] if command.startswith("-") else [command, "demo"]

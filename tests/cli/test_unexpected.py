@@ -1,4 +1,4 @@
-"""Errors that nobody foresaw: an exit code of their own, a short message, no traceback unasked."""
+"""Unexpected errors: an exit code of their own, a short message, a traceback on request."""
 
 import errno
 import json
@@ -31,7 +31,7 @@ THREADS = (
 
 
 def caused(cause: BaseException) -> InvalidInput:
-    """An error of ours that a limit of the machine led to."""
+    """Return an error of quota-ops with a limit of the machine as its cause."""
     error = InvalidInput("/x cannot be read", "Mend it.")
     error.__cause__ = cause
     return error
@@ -53,7 +53,7 @@ OF_FILES = [
 
 
 def fail(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    """Let `quota-ops findings` meet an error that nobody foresaw."""
+    """Make `quota-ops findings` raise an unexpected error."""
 
     def raise_it() -> None:
         raise error
@@ -86,7 +86,7 @@ def fail(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
 def test_an_unexpected_error(
     error: Exception, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The message says what happened and what to do; --verbose adds the traceback."""
+    """The message gives the error and the remedy; --verbose adds the traceback."""
     fail(monkeypatch, error)
 
     short = CliRunner().invoke(cli.main, ["findings"])
@@ -111,7 +111,7 @@ def test_a_machine_reads_an_unexpected_error(
 
 @pytest.mark.parametrize("files", [5, 6, 7, 8, 9, 10, 20])
 def test_few_open_files(files: int, tmp_path: Path) -> None:
-    """A process that may open few files ends with the limit as its error, or well."""
+    """A process that may open few files succeeds, or ends with the limit as its error."""
     (tmp_path / "demo").mkdir()
     (tmp_path / "demo" / "cluster.yaml").write_text(
         "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"

@@ -20,7 +20,7 @@ ROOT_BOUND = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
 
 @pytest.fixture(name="home", scope="module")
 def _home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with a desired state, a run store that has a run, a hold and a connection."""
+    """Create a home with a desired state, a run store that has a run, a hold and a connection."""
     home = tmp_path_factory.mktemp("home")
     folder = home / "desired_state" / "demo"
     folder.mkdir(parents=True)

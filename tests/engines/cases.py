@@ -1,4 +1,4 @@
-"""The cases of tests/cases/diff as rows of tables; their README says how they are written."""
+"""The cases of tests/cases/diff as rows of tables; their README explains the format."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """Every case, each a cluster of its own."""
+    """Return every case, each as a cluster of its own."""
     return [
         _case(f"{path.stem}-{number}", values)
         for path in sorted(FOLDER.glob("*.yaml"))

@@ -1,4 +1,4 @@
-"""Files of clients, in each format that resolve takes."""
+"""Files of clients, in each format that resolve accepts."""
 
 import csv
 import json
@@ -15,13 +15,13 @@ Client = tuple[str | None, str | None]
 
 
 def write_csv(place: Path, clients: Sequence[Client]) -> None:
-    """Write clients as a CSV file; a name that is not there is an empty cell."""
+    """Write clients as a CSV file; a missing name is an empty cell."""
     with place.open("w", encoding="utf-8", newline="") as out:
         csv.writer(out).writerows([("team", USER, CLIENT_ID), *(("x", *one) for one in clients)])
 
 
 def write_jsonl(place: Path, clients: Sequence[Client]) -> None:
-    """Write clients as JSON Lines; a name that is not there is null."""
+    """Write clients as JSON Lines; a missing name is null."""
     lines = [json.dumps({USER: user, CLIENT_ID: client, "team": "x"}) for user, client in clients]
     place.write_text("\n".join(lines), encoding="utf-8")
 

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def embedded() -> EmbeddedEngine:
-    """DuckDB in this process."""
+    """Return DuckDB in this process."""
     return EmbeddedEngine()
 
 
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkEngine]":
-    """Spark in this process, as `--engine spark` starts it."""
+    """Start Spark in this process, as `--engine spark` does."""
     from quota_ops.sql.spark import SparkEngine, local_session  # noqa: PLC0415 - a JVM
 
     with local_session([]) as session:
@@ -28,5 +28,5 @@ def spark() -> "Iterator[SparkEngine]":
 
 @pytest.fixture(scope="session", params=["embedded", "spark"])
 def engine(request: pytest.FixtureRequest) -> object:
-    """Each engine in turn."""
+    """Return each engine in turn."""
     return request.getfixturevalue(request.param)

@@ -1,4 +1,4 @@
-"""The diff once more, by dictionaries: what both engines are held to."""
+"""The diff in Python, by dictionaries: the reference for both engines."""
 
 from collections.abc import Iterable, Mapping
 from math import isnan
@@ -25,7 +25,7 @@ def decide(
     clear_unmanaged: bool = False,
     remembered_from: Mapping[str, str] = MappingProxyType(FROM),
 ) -> list[Difference]:
-    """The rows that differ, in order; values are compared as Python compares them."""
+    """Return the rows that differ, in order; values are compared as Python compares them."""
     wanted = {row[:3]: row for row in desired}
     held = {row[:3]: row for row in actual}
     notes: dict[Key, Notes] = {}
@@ -52,13 +52,16 @@ def decide(
 
 
 def _back(memories: list[LedgerRow], have: float | None) -> LedgerRow | None:
-    """The remembered row whose value is there again, a superseded write before a clear."""
+    """Return the remembered row whose value is back, a superseded write before a clear."""
     there = {row.state: row for row in memories if same(row.value, have)}
     return there.get("superseded", there.get("cleared"))
 
 
 def _recalled(kind: str, memories: list[LedgerRow], back: LedgerRow | None) -> LedgerRow | None:
-    """The remembered row that tells of a difference; of an unmanaged one, who cleared it last."""
+    """Return the remembered row that explains a difference.
+
+    For an unmanaged one, its last clear.
+    """
     if kind in {"late_write", "returned"}:
         return back
     cleared = [row for row in memories if row.state == "cleared"] if kind == "unmanaged" else []
@@ -66,7 +69,7 @@ def _recalled(kind: str, memories: list[LedgerRow], back: LedgerRow | None) -> L
 
 
 def _last_cleared(row: LedgerRow) -> tuple[str, str, bool, float]:
-    """Sort key of the last clear of a key; NaN is the largest value, as in SQL."""
+    """Return the sort key of the last clear of a key; NaN is the largest value, as in SQL."""
     value = row.value or 0.0
     return (row.at, row.run, isnan(value), 0.0 if isnan(value) else value)
 

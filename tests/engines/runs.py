@@ -1,4 +1,4 @@
-"""Run folders with given sides, and what an engine leaves in them."""
+"""Run folders with given sides, and the results of an engine in them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ def put(
     clear_unmanaged: bool = False,
     remembered_from: Mapping[str, str] = MappingProxyType(FROM),
 ) -> Path:
-    """A run folder that holds the sides of one cluster; `held` are entities, and their hold."""
+    """Create a run folder with the sides of one cluster; `held` are entities, and their hold."""
     path.mkdir(parents=True, exist_ok=True)
     folder = RunFolder(open_place(path))
     folder.write_table(DESIRED, desired)
@@ -36,10 +36,10 @@ def put(
 
 
 def differences(path: Path) -> tuple[Difference, ...]:
-    """The differences that an engine left."""
+    """Return the differences that an engine wrote."""
     return RunFolder(open_place(path)).differences()
 
 
 def batches(path: Path) -> Iterable[BatchRow]:
-    """The rows of the batches that an engine left, batch after batch."""
+    """Return the rows of the batches that an engine wrote, batch after batch."""
     return [row for rows in RunFolder(open_place(path)).batches().values() for row in rows]

@@ -1,4 +1,4 @@
-"""spark-submit as people run it, and a standalone Spark cluster on this machine to submit to."""
+"""spark-submit as users run it, and a standalone Spark cluster on this machine to submit to."""
 
 import os
 import re
@@ -20,7 +20,7 @@ _DEPLOY = "org.apache.spark.deploy"
 
 
 def spark_home() -> Path:
-    """Where pyspark keeps Spark."""
+    """Return the folder of Spark in pyspark."""
     found = find_spec("pyspark")
     assert found is not None
     assert found.origin is not None
@@ -28,7 +28,7 @@ def spark_home() -> Path:
 
 
 def environment() -> dict[str, str]:
-    """What Spark's scripts need: this Python, loopback, and small daemons that start quickly."""
+    """Return the environment for Spark's scripts: this Python, loopback, small daemons."""
     return {name: value for name, value in os.environ.items() if "SPARK" not in name} | {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "PYTHONPATH": str(ROOT),
@@ -40,7 +40,7 @@ def environment() -> dict[str, str]:
 
 
 def submit(master: str, *folders: Path) -> subprocess.Popen[str]:
-    """Start the job on a master; its output is in pipes."""
+    """Submit the job to a master; its output is in pipes."""
     settings = {
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
@@ -68,7 +68,7 @@ def submit(master: str, *folders: Path) -> subprocess.Popen[str]:
 
 @contextmanager
 def standalone_cluster(folder: Path, workers: int) -> Iterator[str]:
-    """The address of a master with so many workers of one core each; gone at the end."""
+    """Start a master with so many workers of one core each; yield its address, and stop them."""
     with ExitStack() as daemons:
         master = _start(daemons, folder / "master", "master.Master")
         address = _said(master, r"Starting Spark master at (spark://\S+)")
@@ -87,7 +87,7 @@ def standalone_cluster(folder: Path, workers: int) -> Iterator[str]:
 
 
 def workers_used(folder: Path) -> set[str]:
-    """The workers on which the master of `standalone_cluster(folder)` started executors."""
+    """Return the workers on which the master of `standalone_cluster(folder)` started executors."""
     said = (folder / "master" / "daemon.log").read_text()
     return set(re.findall(r"Launching executor \S+ on worker (worker-\S+)", said))
 

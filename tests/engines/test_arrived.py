@@ -1,4 +1,4 @@
-"""When a write that was noted before it was sent counts as managed."""
+"""When an intent recorded before it was sent counts as managed."""
 
 from itertools import product
 from math import inf, nan
@@ -16,7 +16,7 @@ VALUES = (None, 0.0, -0.0, 1.0, 1.0000000000000002, inf, nan)
 
 
 def test_python_and_sql_agree(engine: Engine, tmp_path: Path) -> None:
-    """An intent has arrived in the diff exactly where it has for the stages; 9.0 was verified."""
+    """An intent has arrived in the diff exactly if it has for the stages; 9.0 was verified."""
     actual, ledger, arrived = [], [], set()
     for number, (intended, stored) in enumerate(product(VALUES, VALUES)):
         row = (CLUSTER, f"user=u{number:02}", "producer_byte_rate")

@@ -1,4 +1,4 @@
-"""How what is written is numbered into requests."""
+"""How writes are numbered into requests."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -25,7 +25,7 @@ Write = tuple[str, str, float | None]
 
 
 def differences_of(writes: Iterable[tuple[str, *Write]]) -> pa.Table:
-    """DIFFERENCES of some writes (cluster, entity, key, value; None clears)."""
+    """Return DIFFERENCES of these writes (cluster, entity, key, value; None clears)."""
     nothing = (None,) * 11
     rows = [
         (*row, "pending", "clear" if after is None else "set", 1.0, after, *nothing)
@@ -35,7 +35,7 @@ def differences_of(writes: Iterable[tuple[str, *Write]]) -> pa.Table:
 
 
 def by_duckdb(differences: pa.Table, max_keys: int, max_bytes: int) -> pa.Table:
-    """Their batches, closed at these bounds."""
+    """Return their batches by DuckDB, closed at these bounds."""
     with duckdb.connect() as db:
         db.from_arrow(differences).create_view("differences")
         found: pa.Table = db.sql(text.batches_text(max_keys, max_bytes)).to_arrow_table()
@@ -43,14 +43,14 @@ def by_duckdb(differences: pa.Table, max_keys: int, max_bytes: int) -> pa.Table:
 
 
 def numbered(writes: list[Write], *, max_keys: int, max_bytes: int) -> list[BatchRow]:
-    """The batches of some writes of one cluster."""
+    """Return the batches of these writes of one cluster."""
     found = by_duckdb(differences_of((CLUSTER, *row) for row in writes), max_keys, max_bytes)
     return [BatchRow(*row) for row in parquet.to_rows(found)]
 
 
 @st.composite
 def some_writes(draw: st.DrawFn) -> list[Write]:
-    """Up to thirty entities with one to three keys, names of any length."""
+    """Generate up to thirty entities with one to three keys, names of any length."""
     names = draw(st.lists(st.text("ab", min_size=1, max_size=40), max_size=30, unique=True))
     value = st.none() | st.just(2.0)
     return [
@@ -61,7 +61,7 @@ def some_writes(draw: st.DrawFn) -> list[Write]:
 
 
 def size(row: BatchRow) -> int:
-    """What a record is counted as, in bytes."""
+    """Return the counted size of a record, in bytes."""
     return len(row.entity) + len(row.key) + 64
 
 
@@ -82,7 +82,7 @@ def test_batches_are_a_partition(writes: list[Write], max_keys: int, max_bytes: 
 @settings(max_examples=30)
 @given(writes=some_writes(), max_keys=st.integers(1, 20), max_bytes=st.integers(100, 2000))
 def test_batches_are_bounded(writes: list[Write], max_keys: int, max_bytes: int) -> None:
-    """A batch is over a bound by no more than the entity that crossed it."""
+    """A batch exceeds a bound by no more than the entity that crossed it."""
     by_batch: dict[int, list[BatchRow]] = {}
     for row in numbered(writes, max_keys=max_keys, max_bytes=max_bytes):
         by_batch.setdefault(row.batch, []).append(row)
@@ -94,7 +94,7 @@ def test_batches_are_bounded(writes: list[Write], max_keys: int, max_bytes: int)
 
 
 def test_one_bound_closes_a_batch() -> None:
-    """Where keys are the nearer bound, batches are no smaller because bytes come to one, too."""
+    """If keys are the nearer bound, batches are not smaller because of the bound on bytes."""
     writes: list[Write] = [(f"user={number}", KEYS[0], 1.0) for number in range(10)]
     bytes_of_seven = 7 * (len("user=0") + len(KEYS[0]) + 64)
 
@@ -117,7 +117,7 @@ def test_what_sets_comes_first(writes: list[Write]) -> None:
 
 @pytest.fixture
 def first_apply(tmp_path: Path) -> Path:
-    """Six thousand entities that are all new, and one that only loses a key."""
+    """Return six thousand new entities, and one that only loses a key."""
     desired = [
         DesiredRow(CLUSTER, f"user=u{number:04}", KEYS[0], 1.0, None, None, "f", number)
         for number in range(6_000)
@@ -133,7 +133,7 @@ def first_apply(tmp_path: Path) -> Path:
 
 
 def test_the_bound_that_brokers_refuse_is_kept(engine: Engine, first_apply: Path) -> None:
-    """Both engines close a batch at 5,000 keys, half of what a broker refuses."""
+    """Both engines close a batch at 5,000 keys, half of what a broker rejects."""
     diff_runs(engine, [open_place(first_apply)])
 
     rows = list(batches(first_apply))

@@ -1,4 +1,4 @@
-"""The diff by both engines, case by case, and what it refuses to read."""
+"""The diff by both engines, case by case, and the input that it rejects."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ CASES = cases()
 
 @pytest.fixture(scope="module")
 def decided(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The run folder of every case, all of them decided by one job."""
+    """Return the run folder of every case, all decided by one job."""
     root = tmp_path_factory.mktemp("cases")
     folders = {
         case.cluster: put(
@@ -40,7 +40,7 @@ def decided(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[st
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{one.cluster} {one.name}" for one in CASES])
 def test_case(case: Case, decided: dict[str, Path]) -> None:
-    """Every row gets the kind and the action that the case names, and no other row is there."""
+    """Every row gets the kind and the action in the case, and there is no other row."""
     rows = differences(decided[case.cluster])
 
     assert tuple(sorted((r.entity, r.key, r.kind.value, r.action.value) for r in rows)) == (
@@ -50,7 +50,7 @@ def test_case(case: Case, decided: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{one.cluster} {one.name}" for one in CASES])
 def test_batches_hold_what_is_written(case: Case, decided: dict[str, Path]) -> None:
-    """What is set or cleared stands in a batch, and nothing else does."""
+    """Rows that are set or cleared are in a batch, and no others."""
     written = {
         (row.entity, row.key, row.target)
         for row in differences(decided[case.cluster])
@@ -61,7 +61,7 @@ def test_batches_hold_what_is_written(case: Case, decided: dict[str, Path]) -> N
 
 
 def test_a_side_that_is_missing_is_named(embedded: EmbeddedEngine, tmp_path: Path) -> None:
-    """A run folder without one of its sides names the file, and nothing is decided."""
+    """A run folder without one of its sides is an error with the file, and decides nothing."""
     folder = put(tmp_path, "c")
     (folder / ACTUAL.file).unlink()
 
@@ -70,7 +70,7 @@ def test_a_side_that_is_missing_is_named(embedded: EmbeddedEngine, tmp_path: Pat
 
 
 def test_every_discrepancy_of_a_table_is_named(embedded: EmbeddedEngine, tmp_path: Path) -> None:
-    """A file with other columns is refused, each discrepancy by its name."""
+    """A file with other columns is rejected, with each discrepancy by name."""
     folder = put(tmp_path, "c")
     (folder / ACTUAL.file).write_bytes((folder / "desired.parquet").read_bytes())
 
@@ -85,7 +85,7 @@ def test_every_discrepancy_of_a_table_is_named(embedded: EmbeddedEngine, tmp_pat
 
 
 def test_a_damaged_table_is_named(embedded: EmbeddedEngine, tmp_path: Path) -> None:
-    """Bytes that are no Parquet are an error with the file's name."""
+    """Bytes that are not Parquet are an error with the file's name."""
     folder = put(tmp_path, "c")
     (folder / ACTUAL.file).write_bytes(b"PAR1 no")
 
@@ -94,7 +94,7 @@ def test_a_damaged_table_is_named(embedded: EmbeddedEngine, tmp_path: Path) -> N
 
 
 def test_one_cluster_twice_is_refused(embedded: EmbeddedEngine, tmp_path: Path) -> None:
-    """Two runs of one cluster in one job would mix their rows, so it is an error."""
+    """Two runs of one cluster in one job would mix their rows, so they are an error."""
     folders = [put(tmp_path / name, "c") for name in ("one", "two")]
 
     with pytest.raises(InvalidInput, match="two of the runs are of the same cluster"):
@@ -102,7 +102,7 @@ def test_one_cluster_twice_is_refused(embedded: EmbeddedEngine, tmp_path: Path) 
 
 
 def test_differences_are_in_a_stable_order(engine: Engine, tmp_path: Path) -> None:
-    """Rows come sorted by entity and key, whichever engine made them."""
+    """Rows are sorted by entity and key, whichever engine made them."""
     desired = [
         DesiredRow("c", f"user=u{number}", key, 1.0, None, None, "f", 1)
         for number in (3, 1, 2)

@@ -1,4 +1,4 @@
-"""Every way in which three sides, two ledger rows and its memory can meet, under every policy."""
+"""Every combination of three sides, two ledger rows and its memory, under every policy."""
 
 from collections.abc import Iterable, Iterator
 from itertools import product
@@ -41,7 +41,7 @@ MEMORIES: tuple[tuple[tuple[float | None, ...], tuple[float, ...], str], ...] = 
 class Meeting(NamedTuple):
     """One row's sides; an intent is () or its one value, which None clears.
 
-    What is remembered is one of MEMORIES.
+    The memory is one of MEMORIES.
     """
 
     desired: float | None
@@ -55,7 +55,7 @@ class Meeting(NamedTuple):
 
 
 def meetings() -> Iterator[Meeting]:
-    """All of them: of four values only which are equal counts, and NaN is only ever stored."""
+    """Return all combinations: of four values only equality matters, and NaN is only stored."""
     intents = ((), (None,), (1.0,), (2.0,), (3.0,), (4.0,))
     for desired, actual, verified, intent, memory in product(
         (None, 1.0), (None, 1.0, 2.0, nan), (None, 1.0, 2.0, 3.0), intents, MEMORIES
@@ -70,7 +70,7 @@ MEETINGS = {f"user=u{number:05}": meeting for number, meeting in enumerate(meeti
 
 
 def sides(cluster: str) -> tuple[list[DesiredRow], list[ActualRow], list[LedgerRow]]:
-    """Every meeting as the rows of one cluster."""
+    """Return every combination as the rows of one cluster."""
     desired, actual, ledger = [], [], []
     for entity, one in MEETINGS.items():
         row = (cluster, entity, KEY)
@@ -91,7 +91,7 @@ HOLDS = {entity: one.held for entity, one in MEETINGS.items() if one.held is not
 
 
 def comparable(rows: Iterable[Difference]) -> list[Difference]:
-    """The rows with NaN written so that it equals itself."""
+    """Return the rows with NaN written so that it equals itself."""
     return [
         row._replace(before=-1.0) if row.before is not None and isnan(row.before) else row
         for row in rows
@@ -99,7 +99,7 @@ def comparable(rows: Iterable[Difference]) -> list[Difference]:
 
 
 def test_every_combination(engine: Engine, tmp_path: Path) -> None:
-    """Both engines give the whole rows that dictionaries give, for all clusters in one job."""
+    """Both engines give the complete rows of the reference, for all clusters in one job."""
     for cluster, (drift, clears) in POLICIES.items():
         desired, actual, ledger = sides(cluster)
         put(

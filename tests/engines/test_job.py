@@ -1,4 +1,4 @@
-"""What a diff refuses to read and to write."""
+"""Input and results that a diff rejects."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ ROW = ("user=a", "producer_byte_rate", 1.0)
 
 
 def put_elsewhere(path: Path, side: str) -> Path:
-    """A run folder of the cluster c, one side of which is of another."""
+    """Create a run folder of the cluster c, one side of which is of another."""
     row = ("elsewhere", *ROW)
     ledger = LedgerRow(*row, "verified", None, None, None, "run", "2026-11-01T00:00:00Z")
     return put(
@@ -33,16 +33,16 @@ def put_elsewhere(path: Path, side: str) -> Path:
 
 
 class Broken:
-    """An engine whose results have lost columns."""
+    """An engine whose results lack columns."""
 
     def decide(self, _sides: Mapping[Table, Sequence[str]]) -> tuple[pa.Table, pa.Table]:
-        """No table of ours."""
+        """Return a table without the columns of quota-ops."""
         return pa.table({"cluster": ["c"], "kind": [1]}), parquet.from_rows(BATCHES, [])
 
 
 @pytest.mark.parametrize("side", ["desired", "actual", "ledger"])
 def test_a_side_of_another_cluster_is_refused(side: str, tmp_path: Path) -> None:
-    """Rows of another cluster would read as if everything were gone, so nothing is decided."""
+    """Rows of another cluster would look as if everything were removed, so nothing is decided."""
     folder = put_elsewhere(tmp_path, side)
 
     with pytest.raises(InvalidInput) as refused:
@@ -56,7 +56,7 @@ def test_a_side_of_another_cluster_is_refused(side: str, tmp_path: Path) -> None
 
 
 def test_results_are_held_against_their_table(tmp_path: Path) -> None:
-    """Results that are no differences are not written; each discrepancy is told."""
+    """Results with wrong columns are not written; each discrepancy is listed."""
     folder = put(tmp_path, "c")
 
     with pytest.raises(InvalidInput) as refused:
@@ -72,7 +72,7 @@ def test_results_are_held_against_their_table(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("clusters", [(), ("c", "d")])
 def test_a_run_is_of_one_cluster(clusters: tuple[str, ...], tmp_path: Path) -> None:
-    """A run folder without a cluster, or of two, is no run."""
+    """A run folder without a cluster, or of two, is rejected."""
     folder = RunFolder(open_place(put(tmp_path, "c")))
     since = "2026-11-01T00:00:00Z"
     folder.write_table(CLUSTERS, [(one, "repair", False, since, since) for one in clusters])
@@ -86,7 +86,7 @@ def test_a_run_is_of_one_cluster(clusters: tuple[str, ...], tmp_path: Path) -> N
 
 
 def test_what_an_earlier_diff_left_is_written_anew(tmp_path: Path) -> None:
-    """A diff run again on a run folder says what its sides say now."""
+    """A repeated diff on a run folder has the result of its current sides."""
     folder = put(tmp_path, "c", desired=[DesiredRow("c", *ROW, None, None, "f", 1)])
     diff_runs(EmbeddedEngine(), [open_place(folder)])
     assert len(differences(folder)) == 1

@@ -1,4 +1,4 @@
-"""What a lost ledger may never do: let a run clear what it would not have cleared before."""
+"""A lost ledger never lets a run clear more than before."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +13,7 @@ Keys = set[tuple[str, str]]
 
 
 def cleared(differences: Iterable[Difference], cluster: str) -> Keys:
-    """The rows that a plan for a cluster would clear."""
+    """Return the rows that a plan for a cluster would clear."""
     return {
         (row.entity, row.key)
         for row in differences
@@ -22,13 +22,13 @@ def cleared(differences: Iterable[Difference], cluster: str) -> Keys:
 
 
 def without_ledger(cluster: Cluster) -> Cluster:
-    """The cluster when nobody knows what is ours: then describe lets nothing unmanaged go."""
+    """Return the cluster without a ledger: describe then lets nothing unmanaged be cleared."""
     rows = {key: (want, have, None, None, ()) for key, (want, have, *_) in cluster.rows.items()}
     return cluster._replace(clear_unmanaged=False, rows=rows)
 
 
 def adopted(cluster: Cluster) -> Cluster:
-    """The cluster after `adopt --all`."""
+    """Return the cluster after `adopt --all`."""
     known = ("verified", None, None, None, "run", "at")
     rows = {
         key: (want, have, (have[0], *known) if want and have else None, None, ())
@@ -42,7 +42,10 @@ def adopted(cluster: Cluster) -> Cluster:
 def test_a_lost_ledger_clears_nothing_more(
     cluster: Cluster, embedded: EmbeddedEngine, tmp_path: Path
 ) -> None:
-    """Without the ledger nothing is cleared; rebuilt by adopting, nothing that was not before."""
+    """Without the ledger nothing is cleared.
+
+    After adopting, nothing that was not cleared before.
+    """
     lost = without_ledger(cluster)
     fleet = {"before": cluster, "lost": lost, "rebuilt": adopted(lost)}
     differences, _ = by_engine(embedded, tmp_path, fleet)

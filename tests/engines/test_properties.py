@@ -1,4 +1,4 @@
-"""Both engines against dictionaries, whatever the names, texts and numbers are."""
+"""Both engines against the reference, for any names, texts and numbers."""
 
 from collections.abc import Sequence
 from math import isnan
@@ -40,7 +40,7 @@ remembered = st.lists(
 
 
 class Cluster(NamedTuple):
-    """What a cluster's policy says, and the sides of its rows by (entity, key)."""
+    """The policy of a cluster, and the sides of its rows by (entity, key)."""
 
     drift: str
     clear_unmanaged: bool
@@ -53,12 +53,12 @@ class Cluster(NamedTuple):
 
     @property
     def held(self) -> dict[str, str]:
-        """The entities that are held, and why."""
+        """Return the held entities, with the reason."""
         entities = sorted({entity for entity, _ in self.rows})[::2]
         return {} if self.holds is None else dict.fromkeys(entities, self.holds)
 
     def sides(self, cluster: str) -> tuple[list[DesiredRow], list[ActualRow], list[LedgerRow]]:
-        """The rows of the tables."""
+        """Return the rows of the tables."""
         given_rows = self.rows.items()
         return (
             [DesiredRow(cluster, *key, *side[0]) for key, side in given_rows if side[0]],
@@ -91,7 +91,7 @@ fleets: st.SearchStrategy[Fleet] = st.dictionaries(texts, clusters, min_size=1, 
 
 @pytest.fixture(scope="module")
 def fleet() -> Fleet:
-    """Hundreds of examples as the clusters of one fleet, so that one job decides them all."""
+    """Return hundreds of examples as the clusters of one fleet, for one job."""
     examples: list[Cluster] = []
 
     @settings(max_examples=300, database=None, derandomize=True, phases=[Phase.generate])
@@ -106,7 +106,7 @@ def fleet() -> Fleet:
 def comparable(
     differences: Sequence[Difference], batches: Sequence[BatchRow]
 ) -> tuple[list[Difference], list[BatchRow]]:
-    """The rows with NaN written so that it equals itself."""
+    """Return the rows with NaN written so that it equals itself."""
     return (
         [row._replace(before=_named(row.before)) for row in differences],
         [row._replace(before=_named(row.before)) for row in batches],
@@ -118,7 +118,7 @@ def _named(value: float | None) -> float | None:
 
 
 def by_engine(engine: Engine, path: Path, fleet: Fleet) -> tuple[list[Difference], list[BatchRow]]:
-    """What an engine makes of a fleet, all of it in one file for each side."""
+    """Return an engine's result for a fleet, with one file for each side."""
     folder = RunFolder(open_place(path))
     sides = [cluster.sides(name) for name, cluster in fleet.items()]
     for table, rows in zip((DESIRED, ACTUAL, LEDGER), zip(*sides, strict=True), strict=True):
@@ -137,7 +137,7 @@ def by_engine(engine: Engine, path: Path, fleet: Fleet) -> tuple[list[Difference
 
 
 def by_oracle(fleet: Fleet) -> tuple[list[Difference], list[BatchRow]]:
-    """What dictionaries make of it; so few writes are one batch."""
+    """Return the reference's result; so few writes are one batch."""
     differences = [
         row
         for name, one in sorted(fleet.items())
@@ -161,17 +161,17 @@ def by_oracle(fleet: Fleet) -> tuple[list[Difference], list[BatchRow]]:
 def test_any_names_texts_and_numbers(
     fleet: Fleet, embedded: EmbeddedEngine, tmp_path: Path
 ) -> None:
-    """The embedded engine gives the rows that dictionaries give, whole and in order."""
+    """The embedded engine gives the rows of the reference, complete and in order."""
     assert comparable(*by_engine(embedded, tmp_path, fleet)) == comparable(*by_oracle(fleet))
 
 
 def test_hundreds_of_examples_in_one_job(engine: Engine, fleet: Fleet, tmp_path: Path) -> None:
-    """Either engine gives the rows and the batch that dictionaries give, whole and in order."""
+    """Either engine gives the rows and the batch of the reference, complete and in order."""
     assert comparable(*by_engine(engine, tmp_path, fleet)) == comparable(*by_oracle(fleet))
 
 
 def moved(cluster: Cluster, *, back: bool) -> Cluster:
-    """Rows that are all ours, and that Git moves to other values, or back to those they had."""
+    """Return managed rows that Git changes to other values, or back."""
     rows = {}
     for key, (want, have, *_) in cluster.rows.items():
         new, old = want and want[0], have and have[0]
@@ -188,7 +188,7 @@ def moved(cluster: Cluster, *, back: bool) -> Cluster:
 
 
 def test_there_and_back(engine: Engine, fleet: Fleet, tmp_path: Path) -> None:
-    """What a plan writes is what the plan back undoes: the same rows, before and after swapped."""
+    """The plan back undoes exactly the writes of a plan: the same rows with the values swapped."""
     there, back = (
         {
             (row.cluster, row.entity, row.key): (exact(row.before), exact(row.target))
@@ -204,7 +204,7 @@ def test_there_and_back(engine: Engine, fleet: Fleet, tmp_path: Path) -> None:
 
 
 def test_a_run_leaves_nothing_to_do(engine: Engine, fleet: Fleet, tmp_path: Path) -> None:
-    """Once the writes are done and read back, only what is left alone is told."""
+    """Once the writes are done and read back, only rows that are left alone are reported."""
     ended = {name: one._replace(rows=dict(one.rows)) for name, one in fleet.items()}
     for row in by_engine(engine, tmp_path, fleet)[0]:
         want, have, known, intent, memory = ended[row.cluster].rows[row.entity, row.key]

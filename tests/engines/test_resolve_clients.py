@@ -1,4 +1,4 @@
-"""Many clients at once: every row is what the resolver of one client says, on either engine."""
+"""Many clients at once: every row equals the result for one client, on either engine."""
 
 import json
 import os
@@ -48,7 +48,7 @@ clients_asked = st.lists(
 
 
 def expected(stored: Sequence[StoredQuota], clients: Sequence[Client]) -> list[tuple[object, ...]]:
-    """The rows of RESOLVED, by the resolver of one client."""
+    """Return the rows of RESOLVED, by the resolver of one client."""
     limits = Limits(stored)
     rows = []
     for (user, client_id), key in product(clients, CLIENT_KEYS):
@@ -67,7 +67,7 @@ def expected(stored: Sequence[StoredQuota], clients: Sequence[Client]) -> list[t
 def test_a_row_is_what_one_client_is_told(
     tmp_path: Path, stored: list[StoredQuota], clients: list[Client]
 ) -> None:
-    """Whatever is stored and whoever asks, the SQL text says what the resolver says."""
+    """For any stored quotas and any client, the SQL gives the result of the resolver."""
     place = tmp_path / "clients.jsonl"
     write_jsonl(place, clients)
 
@@ -75,7 +75,7 @@ def test_a_row_is_what_one_client_is_told(
 
 
 def everything() -> tuple[list[StoredQuota], list[Client]]:
-    """Every client of a few names, and for each key a different part of all entities."""
+    """Return every client of a few names, and for each key a different part of all entities."""
     random = Random(4)  # noqa: S311 - the same every time
     names = (None, *NAMES)
     shapes = [
@@ -102,7 +102,7 @@ def test_clients_come_in_three_formats(engine: Resolver, kind: str, tmp_path: Pa
 
 
 def test_the_table_keeps_its_columns(tmp_path: Path) -> None:
-    """A Parquet file has the columns and types of RESOLVED, also when nothing is stored."""
+    """A Parquet file has the columns and types of RESOLVED, even if no quota is stored."""
     write_csv(tmp_path / "clients.csv", [("a", "b")])
     place = tmp_path / "resolved.parquet"
 
@@ -113,7 +113,7 @@ def test_the_table_keeps_its_columns(tmp_path: Path) -> None:
 
 
 def test_what_spark_submit_runs(tmp_path: Path) -> None:
-    """The Spark job reads a snapshot and a file of clients and leaves the table."""
+    """The Spark job reads a snapshot and a file of clients and writes the table."""
     stored = [StoredQuota(Entity.of({USER: "a"}), PRODUCER, 5.0)]
     row = {"entity": {USER: "a"}, "key": PRODUCER, "value": 5.0}
     (tmp_path / "snapshot.jsonl").write_text(json.dumps(row), "utf-8")
@@ -141,7 +141,7 @@ def test_what_spark_submit_runs(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_that_is_not_there(tmp_path: Path) -> None:
-    """The Spark job says so and ends as an invalid input does, without a traceback."""
+    """The Spark job exits as for invalid input, with an error and no traceback."""
     missing = tmp_path / "snapshot.jsonl"
     ended = subprocess.run(
         [sys.executable, "-m", "spark_jobs.resolve_quotas", missing, "clients.csv", "limits.csv"],
@@ -156,7 +156,7 @@ def test_a_snapshot_that_is_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["clients.csv", "clients.parquet"])
 def test_clients_that_are_not_there(name: str, tmp_path: Path) -> None:
-    """A file of clients that does not exist is refused by its name."""
+    """A missing file of clients is an error that names it."""
     with pytest.raises(InvalidInput) as error:
         resolved_rows(EmbeddedEngine(), [], tmp_path / name)
     assert error.value.message == f"{tmp_path / name} does not exist."
@@ -182,7 +182,7 @@ def test_clients_that_are_not_there(name: str, tmp_path: Path) -> None:
 def test_a_file_that_is_no_list_of_clients(
     name: str, text: str, message: str, tmp_path: Path
 ) -> None:
-    """A file of another format, without a column, or broken, is refused by its name."""
+    """A file of another format, without a column, or damaged, is an error that names it."""
     place = tmp_path / name
     place.write_text(text, encoding="utf-8")
 
@@ -200,7 +200,7 @@ def test_a_file_that_is_no_list_of_clients(
     ],
 )
 def test_spark_skips_no_broken_row(spark: Resolver, name: str, text: str, tmp_path: Path) -> None:
-    """A row that cannot be read ends the job on Spark too, which by itself would make it null."""
+    """A damaged row ends the job on Spark too, which by itself would read null."""
     place = tmp_path / name
     place.write_text(text, encoding="utf-8")
 
@@ -213,7 +213,7 @@ def test_spark_skips_no_broken_row(spark: Resolver, name: str, text: str, tmp_pa
 
 
 def test_a_destination_of_another_format(tmp_path: Path) -> None:
-    """A destination that nobody can write is refused before anything is read."""
+    """An unsupported destination is rejected before anything is read."""
     place = tmp_path / "a.xlsx"
 
     with pytest.raises(InvalidInput, match=r"must end in one of \.parquet, \.csv\.$"):
@@ -222,7 +222,7 @@ def test_a_destination_of_another_format(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["clients.csv", "link.csv", "hard.csv", "folder.csv"])
 def test_a_destination_that_is_the_clients(name: str, tmp_path: Path) -> None:
-    """A destination that would replace the file of clients is refused, also through a link."""
+    """A destination that would replace the file of clients is rejected, also through a link."""
     folder = tmp_path / "folder.csv"
     folder.mkdir()
     clients = folder / "clients.csv"

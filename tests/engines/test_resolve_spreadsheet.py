@@ -28,7 +28,7 @@ def test_a_table_for_people_who_open_csv(engine: Resolver, tmp_path: Path) -> No
 
 
 def test_no_name_is_a_formula(engine: Resolver, tmp_path: Path) -> None:
-    """A spreadsheet shows a name that begins as a formula does, and does not run it."""
+    """A spreadsheet shows a name that starts like a formula, and does not evaluate it."""
     hostile = ["=1+1", "+1", "-1", "@sum(a1)", "\tx", "\rx"]
     clients: list[Client] = [(name, "plain=1") for name in hostile]
     write_csv(tmp_path / "clients.csv", clients)
@@ -43,7 +43,7 @@ def test_no_name_is_a_formula(engine: Resolver, tmp_path: Path) -> None:
 
 
 def rows_of(*places: Path) -> list[tuple[str, ...]]:
-    """The rows of CSV files, each under the columns of RESOLVED."""
+    """Return the rows of CSV files, each under the columns of RESOLVED."""
     rows = []
     for place in places:
         with place.open(encoding="utf-8", newline="") as lines:

@@ -1,4 +1,4 @@
-"""The diff as spark-submit runs it: on a standalone cluster of two workers, and when it fails."""
+"""The diff by spark-submit: on a standalone cluster of two workers, and when it fails."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ Said = tuple[tuple[Difference, ...], list[BatchRow]]
 
 
 def put_fleet(root: Path) -> list[Path]:
-    """The run folders of two clusters that share their entities but not their values."""
+    """Create the run folders of two clusters that share their entities but not their values."""
     return [
         put(
             root / cluster,
@@ -38,7 +38,7 @@ def put_fleet(root: Path) -> list[Path]:
 
 
 def said(folders: list[Path]) -> list[Said]:
-    """What a diff left in each folder."""
+    """Return the result of a diff in each folder."""
     return [(differences(folder), list(batches(folder))) for folder in folders]
 
 
@@ -63,7 +63,7 @@ def test_a_run_that_is_none(tmp_path: Path) -> None:
 
 
 def test_a_fleet_on_a_standalone_cluster(expected: list[Said], tmp_path: Path) -> None:
-    """One job of both workers leaves in every run folder what the embedded engine does."""
+    """One job on both workers leaves in every run folder the result of the embedded engine."""
     folders = put_fleet(tmp_path)
 
     with standalone_cluster(tmp_path, workers=2) as master:
