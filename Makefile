@@ -20,9 +20,9 @@ export UV_SYSTEM_CERTS ?= true
 
 # The tests start hundreds of Python processes. Without bytecode each compiles what it imports, which
 # takes as long as all that it does then, and several seconds for Airflow.
-test faults: export PYTHONDONTWRITEBYTECODE :=
+test matrix faults: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test dist up down lint bench faults clean lock
+.PHONY: help setup demo test matrix dist up down lint bench faults clean lock
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -34,9 +34,12 @@ setup: $(PROJECT) ## install everything locked in requirements.lock, and the Kaf
 demo: setup ## bring a real Kafka broker to what desired_state/demo says, step by step
 	@$(BIN)/quota-ops demo
 
-test: setup ## run the whole suite: real brokers of every pinned Kafka, Spark and Airflow
+test: setup ## run the suite: real brokers of every pinned Kafka, Spark and Airflow
 	@$(BIN)/python -m quota_ops.lab.kafka.jars $(notdir $(wildcard quota_ops/lab/kafka/versions/*.*.*))
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --no-loadscope-reorder
+
+matrix: setup ## run the tests that `make test` leaves out: a Spark cluster of two workers
+	@$(BIN)/python -m pytest -m matrix --numprocesses 0 tests/engines
 
 dist: setup ## build wheel and source archive, and plan with the wheel in an empty environment without Java
 	@$(BIN)/python scripts/build_dist.py dist

@@ -62,6 +62,7 @@ def test_a_run_that_is_none(tmp_path: Path) -> None:
     assert "Traceback" not in noise
 
 
+@pytest.mark.matrix
 def test_a_fleet_on_a_standalone_cluster(expected: list[Said], tmp_path: Path) -> None:
     """One job on both workers leaves in every run folder the result of the embedded engine."""
     folders = put_fleet(tmp_path)
