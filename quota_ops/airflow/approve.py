@@ -77,7 +77,7 @@ class Approve(ApprovalOperator):
 
     def execute(self, context: "Context") -> str:
         """Give the digest of a plan that nobody has to see; wait with any other."""
-        from quota_ops.model.approval import Author, Said, needs_person
+        from quota_ops.model.approval import Author, Said, find_login, needs_person
         from quota_ops.runs.approvals import (
             find_approval,
             make_decision,
@@ -85,7 +85,6 @@ class Approve(ApprovalOperator):
             record_decision,
         )
         from quota_ops.stages.apply.permission import refuse_unless_approves
-        from quota_ops.store.login import find_login
 
         with plainly(), this_run(self.cluster_folder, self.run_store) as run:
             plan = read_plan(run.folder)

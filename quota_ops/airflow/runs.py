@@ -75,8 +75,7 @@ def _bundle(folder: Path) -> "BundleVersion | None":
 
 def _author() -> "Author":
     """Who triggered this DAG run, as Airflow knows it, and the login of this worker."""
-    from quota_ops.model.approval import Author
-    from quota_ops.store.login import find_login
+    from quota_ops.model.approval import Author, find_login
 
     run = get_current_context()["dag_run"]
     return Author(getattr(run, "triggering_user_name", None), find_login())

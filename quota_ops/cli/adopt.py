@@ -7,9 +7,9 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import warn_of_writes
+from quota_ops.model.approval import find_login
 from quota_ops.model.ownership import Adoption
 from quota_ops.model.quota import json_number
-from quota_ops.store.login import find_login
 
 
 @click.command(

@@ -10,6 +10,7 @@ import click
 from quota_ops.cli import options
 from quota_ops.cli.console import TEXT, show_screen, warn_idle, warn_of_writes
 from quota_ops.model.alteration import Alteration, altered_keys, parse_changes, read_changes
+from quota_ops.model.approval import find_login
 from quota_ops.model.commit import Provenance
 from quota_ops.model.errors import GitFailed, InvalidInput, Refused
 from quota_ops.model.outcome import Status
@@ -17,7 +18,6 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.snapshot import read_header
 from quota_ops.model.specification import parse_entity
 from quota_ops.model.text import counted
-from quota_ops.store.login import find_login
 
 if TYPE_CHECKING:
     from quota_ops.cli.session import Session

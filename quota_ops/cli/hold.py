@@ -8,11 +8,11 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import TEXT, show_screen, warn_of_writes
+from quota_ops.model.approval import find_login
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.hold import Hold
 from quota_ops.model.moment import parse_until
 from quota_ops.model.specification import parse_exactly
-from quota_ops.store.login import find_login
 
 
 @click.command(

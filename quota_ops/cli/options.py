@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from quota_ops.model.approval import find_login
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guard import Guard
 from quota_ops.model.text import recorded
-from quota_ops.store.login import find_login
 
 if TYPE_CHECKING:
     from quota_ops.desired.remembered import Remembered

@@ -9,6 +9,7 @@ import click
 from quota_ops.cli import options
 from quota_ops.cli.console import TEXT, show_screen, warn_of_writes
 from quota_ops.cli.idle_options import refuse_idle
+from quota_ops.model.approval import find_login
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import Borders, EntityFilter
@@ -16,7 +17,6 @@ from quota_ops.model.hold import hold_on, in_force
 from quota_ops.model.ownership import why_unwritable
 from quota_ops.model.quota import json_number
 from quota_ops.model.rows import LedgerRow
-from quota_ops.store.login import find_login
 
 if TYPE_CHECKING:
     from quota_ops.cli.ownership import OwnershipRun

@@ -7,9 +7,8 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import TEXT, warn_idle
-from quota_ops.model.approval import Author
+from quota_ops.model.approval import Author, find_login
 from quota_ops.model.errors import GuardsRefused, QuotaOpsError
-from quota_ops.store.login import find_login
 
 
 @click.command(

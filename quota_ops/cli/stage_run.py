@@ -18,7 +18,7 @@ from quota_ops.cli.session import find_cluster
 from quota_ops.desired.files import cluster_name
 from quota_ops.desired.remembered import Remembered
 from quota_ops.kafka.connection import find_connection
-from quota_ops.model.approval import Author
+from quota_ops.model.approval import Author, find_login
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.report import Report
 from quota_ops.model.verification import BACK_OR_GONE
@@ -26,7 +26,6 @@ from quota_ops.report.summary import unseen_words
 from quota_ops.runs.chain import CHAINS, OFFLINE, RESUMED, run_stages
 from quota_ops.runs.run import Run, connect_once
 from quota_ops.stages.diff import EMBEDDED
-from quota_ops.store.login import find_login
 from quota_ops.store.retention import refuse_pruned
 from quota_ops.store.run_folder import (
     ABOUT,

@@ -1,5 +1,6 @@
 """What people decide about a plan, which plans need it, and for how long a decision counts."""
 
+import getpass
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -34,6 +35,14 @@ class Author(NamedTuple):
 
     by: str | None
     login: str
+
+
+def find_login() -> str:
+    """Return the login of this process; `unknown` in a container whose user has no name."""
+    try:
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):
+        return "unknown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from quota_ops.model import ledger_edits
+from quota_ops.model.approval import find_login
 from quota_ops.model.commit import rollback_of
 from quota_ops.model.difference import FOREIGN_KINDS
 from quota_ops.model.errors import Refused
@@ -16,7 +17,6 @@ from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, DIFFERENCES, LEDGER
 from quota_ops.stages.diff import find_differences
 from quota_ops.stages.verify.record import find_verified
 from quota_ops.store import ledger
-from quota_ops.store.login import find_login
 from quota_ops.store.parquet import to_rows
 from quota_ops.store.run_folder import ALTER, APPLIED, PLAN, POLICY, ROLLBACK, RunFolder
 from quota_ops.store.run_store import RunStore

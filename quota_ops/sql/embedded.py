@@ -13,6 +13,8 @@ from quota_ops.model.moment import timed
 from quota_ops.model.tables import Table
 from quota_ops.precedence.tables import CLIENTS, RESOLVED
 from quota_ops.sql import text
+from quota_ops.store import parquet
+from quota_ops.store.place import Place
 
 _log = logging.getLogger(__name__)
 _INTERRUPTED = "Query interrupted"
@@ -21,11 +23,12 @@ _INTERRUPTED = "Query interrupted"
 class EmbeddedEngine:
     """Runs the texts on DuckDB; starts in milliseconds and needs no Java."""
 
-    def decide(self, sides: Mapping[Table, Sequence[str]]) -> tuple[pa.Table, pa.Table]:
+    def decide(self, sides: Mapping[Table, Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
         """The tables DIFFERENCES and BATCHES of the union of each side's files."""
         with interruptible(), duckdb.connect() as db:
             for table, places in sides.items():
-                db.read_parquet(list(places)).create_view(table.name)
+                rows = (parquet.from_bytes(table, one.read(), str(one)) for one in places)
+                db.register(table.name, pa.concat_tables(rows))
             with timed(_log, logging.DEBUG, "diff.sql in DuckDB"):
                 db.sql(text.diff_text()).create("differences")
                 differences = db.table("differences").to_arrow_table()

@@ -26,8 +26,8 @@ RESULTS = (DIFFERENCES, BATCHES)
 class Engine(Protocol):
     """What runs the texts of quota_ops.sql.text over Parquet files."""
 
-    def decide(self, sides: Mapping[Table, Sequence[str]]) -> tuple[pa.Table, pa.Table]:
-        """The tables DIFFERENCES and BATCHES of the union of each side's files."""
+    def decide(self, sides: Mapping[Table, Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
+        """Return the tables DIFFERENCES and BATCHES of the union of each side's files."""
         ...
 
 
@@ -41,7 +41,7 @@ def diff_runs(engine: Engine, folders: Sequence[Place]) -> None:
     clusters = [_cluster(folder) for folder in folders]
     if len(set(clusters)) != len(clusters):
         raise InvalidInput("two of the runs are of the same cluster; diff them one by one")
-    sides = {table: [(folder / table.file).uri for folder in folders] for table in SIDES}
+    sides = {table: [folder / table.file for folder in folders] for table in SIDES}
     results = engine.decide(sides)
     for table, rows in zip(RESULTS, results, strict=True):
         conformed = parquet.conform(table, rows, table.name)

@@ -36,13 +36,15 @@ class SparkEngine:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
-    def decide(self, sides: Mapping[Table, Sequence[str]]) -> tuple[pa.Table, pa.Table]:
+    def decide(self, sides: Mapping[Table, Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
         """The tables DIFFERENCES and BATCHES of the union of each side's files.
 
         Only rows that differ come to the driver.
         """
         for table, places in sides.items():
-            self._spark.read.parquet(*places).createOrReplaceTempView(table.name)
+            self._spark.read.parquet(*(one.uri for one in places)).createOrReplaceTempView(
+                table.name
+            )
         with timed(_log, logging.DEBUG, "diff.sql in Spark"):
             differences = self._spark.sql(text.diff_text()).toArrow()
         self._spark.createDataFrame(differences).createOrReplaceTempView("differences")
@@ -85,7 +87,8 @@ def jvm_options(folders: Sequence[Place]) -> str:
     """The driver's JVM options: QUOTA_OPS_SPARK_JVM, else by the size of what is compared."""
     if (chosen := os.environ.get("QUOTA_OPS_SPARK_JVM")) is not None:
         return chosen
-    size = sum((one / side.file).size() for one in folders for side in SIDES)
+    sides = {side.file for side in SIDES}
+    size = sum(leaf.size for one in folders for leaf in one.walk() if leaf.path in sides)
     return LARGE_JVM if size > LARGE_BYTES else SMALL_JVM
 
 

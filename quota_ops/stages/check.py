@@ -8,7 +8,7 @@ from quota_ops.desired.remembered import Remembered
 from quota_ops.model.commit import CommitSource
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import DESIRED
-from quota_ops.store.restart import set_aside
+from quota_ops.store.restart import move_attempt
 from quota_ops.store.run_folder import CHECKED, POLICY, ROLLBACK, RunFolder
 from quota_ops.store.run_json import checked_json
 
@@ -29,7 +29,7 @@ def check_desired_state(
     """
     if folder.has(ROLLBACK):
         raise InvalidInput(f"{folder.place} rolls back a run: it does not go by YAML")
-    set_aside(folder, "check")
+    move_attempt(folder, "check")
     refuse_twins(cluster_folder)
     before = folder.about()["provenance"]
     desired, provenance = read_with_commit(

@@ -1,1 +1,1 @@
-"""Everything that is kept between runs: run folders, ledgers, holds, decisions."""
+"""Everything that outlives a command: run folders, ledgers, holds, decisions."""

@@ -1,4 +1,4 @@
-"""A folder of artefacts: tables as Parquet, JSON that people can read, and text."""
+"""A folder of artefacts: tables as Parquet, readable JSON, and text."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -18,24 +18,21 @@ Parsed = TypeVar("Parsed")
 
 @dataclass(frozen=True, slots=True)
 class ArtefactFolder:
-    """Artefacts by name; every write is whole or not at all."""
+    """Artefacts by name; each is written completely or not at all."""
 
     place: Place
     kept: dict[str | Table, Any] | None = field(default=None, compare=False, repr=False)
-    """What artefacts that this process left or read stand for, by name, and tables as they are.
-
-    None to keep nothing.
-    """
+    """The parsed artefacts that this process wrote or read, by name; None to remember nothing."""
 
     def keeping(self) -> Self:
-        """The same folder for one process that runs stages in a row, and trusts what it has seen.
+        """Return the same folder, for a process that runs several stages.
 
-        What it left or read there it does not read again, whatever others make of the file.
+        It reads no artefact twice, even if another process changes the file meanwhile.
         """
         return replace(self, kept={})
 
     def once(self, what: str | Table, read: Callable[[], Parsed]) -> Parsed:
-        """What an artefact stands for: as it is kept, else as it is read now."""
+        """Return a parsed artefact: the remembered one, or else the result of `read`."""
         if self.kept is None:
             return read()
         if what not in self.kept:
@@ -44,53 +41,53 @@ class ArtefactFolder:
         return kept
 
     def has(self, name: str) -> bool:
-        """Whether the artefact is there; InvalidInput when nobody may look."""
+        """Return whether the artefact exists; InvalidInput if this process cannot find out."""
         return (self.place / name).exists()
 
     def size(self) -> int:
-        """The bytes of all artefacts."""
-        return self.place.size()
+        """Return the bytes of all artefacts; InvalidInput if the folder cannot be listed."""
+        return sum(leaf.size for leaf in self.place.walk())
 
     def write_table(self, table: Table, rows: Sequence[Sequence[Any]]) -> None:
-        """Leave a table's rows as NAME.parquet."""
+        """Write a table's rows to NAME.parquet."""
         self.write_arrow(table, parquet.from_rows(table, rows))
 
     def write_arrow(self, table: Table, arrow: pa.Table) -> None:
-        """Leave an Arrow table, and the notes beside its rows, as NAME.parquet."""
+        """Write an Arrow table, with the notes in its metadata, to NAME.parquet."""
         content = parquet.to_bytes(table, arrow, parquet.notes(arrow))
         self._write(table.file, content)
         self._forget(table)
 
     def read_table(self, table: Table) -> pa.Table:
-        """A table that an earlier stage left; InvalidInput when it did not, or is damaged."""
+        """Return the table of an earlier stage; InvalidInput if it is missing or damaged."""
         place = str(self.place / table.file)
         return self.once(table, lambda: parquet.from_bytes(table, self._read(table.file), place))
 
     def count(self, table: Table) -> int:
-        """How many rows an earlier stage left in a table."""
+        """Return the number of rows in the table of an earlier stage."""
         return int(self.read_table(table).num_rows)
 
     def write_json(self, name: str, value: Mapping[str, Any]) -> None:
-        """Leave a JSON artefact that people can read: a field a line, a list's item a line."""
+        """Write readable JSON: each field, and each item of a list, on a line of its own."""
         self.write_text(name, json_text(value))
 
     def read_json(self, name: str, before: str | None = None) -> dict[str, Any]:
-        """A JSON artefact that an earlier stage left; InvalidInput when not, or damaged.
+        """Return the JSON of an earlier stage; InvalidInput if it is missing or damaged.
 
-        The fields `before` a list alone are read at once, however long that is.
+        With the name of a list as `before`, read only the fields before that list.
         """
         try:
             value = json.loads(self._read(name, before))
         except (RecursionError, ValueError) as error:
-            raise InvalidInput(f"{self.place / name} is not JSON: {error}") from error
+            raise InvalidInput(f"{self.place / name} is not valid JSON: {error}") from error
         if not isinstance(value, dict):
-            raise InvalidInput(f"{self.place / name} holds no JSON object")
+            raise InvalidInput(f"{self.place / name} is not a JSON object")
         return value
 
     def read_as(
         self, name: str, parse: Callable[[dict[str, Any]], Parsed], before: str | None = None
     ) -> Parsed:
-        """A JSON artefact, as `read_json` reads it, as what it stands for; InvalidInput if not."""
+        """Return a JSON artefact parsed by `parse`; InvalidInput as `read_json`."""
         value = self.read_json(name, before)
         try:
             return parse(value)
@@ -98,7 +95,7 @@ class ArtefactFolder:
             raise InvalidInput(f"{self.place / name} is damaged: {error!r}") from error
 
     def write_text(self, name: str, text: str) -> None:
-        """Leave text; half a surrogate pair, which is no text, as the escape that JSON has too."""
+        """Write text as UTF-8; half a surrogate pair becomes its escape, as in JSON."""
         self._write(name, text.encode("utf-8", "backslashreplace"))
 
     def _write(self, name: str, content: bytes) -> None:
@@ -117,7 +114,7 @@ class ArtefactFolder:
                 return head(file, before)
         except FileNotFoundError:
             raise InvalidInput(
-                f"{self.place / name} is missing: the stage that leaves it has not run"
+                f"{self.place / name} is missing: the stage that writes it has not run"
             ) from None
         except OSError as error:
             raise InvalidInput(f"{self.place / name} cannot be read: {error.strerror}") from error

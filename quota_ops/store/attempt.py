@@ -1,4 +1,4 @@
-"""One attempt of apply: the outcomes of each batch, kept before it is sent and after its answer."""
+"""One attempt of apply: the outcomes of each batch, recorded before and after its request."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,10 +16,10 @@ Batches = Mapping[int, Sequence[BatchRow]]
 
 @dataclass
 class Attempt:
-    """The outcomes of one attempt, batch after batch, and what earlier attempts left of each.
+    """The outcomes of one attempt, batch by batch, and those of earlier attempts.
 
-    A batch is noted as unknown before it is sent. So whatever ends the process, the run's folder
-    says which rows were accepted, which may have been, and which were not sent.
+    A batch is recorded as unknown before it is sent. However the process ends, the run's folder
+    shows which rows were accepted, which may have been, and which were not sent.
     """
 
     folder: RunFolder
@@ -28,29 +28,29 @@ class Attempt:
     _earlier: tuple[Outcome, ...] = ()
 
     def begin(self, number: int) -> None:
-        """Read what earlier attempts left of a batch."""
+        """Read the outcomes that earlier attempts recorded of a batch."""
         self._noted = ()
         self._earlier = self.folder.outcomes(batch_file(number))
 
     def note(self, number: int, batch: Iterable[Outcome]) -> None:
-        """Leave a batch's outcomes as far as they are known before it is sent.
+        """Record a batch's outcomes, as far as they are known, before it is sent.
 
-        Raises InvalidInput where the run's folder is gone: a write would begin another one.
+        Raises InvalidInput if the run's folder was removed: a write would create a second one.
         """
         if not self.folder.has(ABOUT):
-            raise InvalidInput(f"{self.folder.place} is not there any more")
+            raise InvalidInput(f"{self.folder.place} no longer exists")
         self._noted = tuple(recalled(batch, self._earlier))
         self.folder.leave_outcomes(batch_file(number), self._noted)
 
     def keep(self, number: int, batch: Iterable[Outcome]) -> tuple[Outcome, ...]:
-        """Leave a batch's outcomes, and return them as all attempts together know them."""
+        """Record a batch's outcomes, and return them combined with those of earlier attempts."""
         known = tuple(recalled(batch, self._earlier))
         self.done += known
         self.folder.leave_outcomes(batch_file(number), known)
         return known
 
     def unrecorded(self, error: InvalidInput) -> QuotaOpsError:
-        """Say what was sent when the run store would not record it; `error` where nothing was.
+        """Return an error with what was sent when the store failed; `error` if nothing was.
 
         The intents are in the ledger, so the next run finds out what arrived.
         """
@@ -63,16 +63,18 @@ class Attempt:
         why = error.message
         if not self.folder.has(ABOUT):
             why = (
-                f"the folder of this run, {self.folder.place}, was moved or removed while it wrote"
+                f"the folder of this run, {self.folder.place}, was moved or deleted while it wrote"
             )
         remedy = "" if error.remedy is None else f"{error.remedy} "
-        return Refused(f"{why}. Sent until then: {words}", f"{remedy}The next run looks for it.")
+        return Refused(
+            f"{why}. Sent until then: {words}", f"{remedy}The next run checks whether it arrived."
+        )
 
     def stop(self, batches: Batches) -> None:
-        """Leave the outcomes of the batches that a signal kept from being sent or answered."""
-        told = {one.batch for one in self.done}
+        """Record the outcomes of the batches that a signal interrupted or prevented."""
+        recorded = {one.batch for one in self.done}
         for number, rows in batches.items():
-            if number not in told:
+            if number not in recorded:
                 noted = [one for one in self._noted if one.batch == number]
                 if not noted:
                     self.begin(number)
@@ -86,7 +88,7 @@ def _interrupted(one: Outcome) -> Outcome:
 
 
 def recalled(batch: Iterable[Outcome], earlier: Iterable[Outcome]) -> Iterator[Outcome]:
-    """A batch's outcomes, with what earlier attempts of the run did to the same rows."""
+    """Combine a batch's outcomes with what earlier attempts of the run did to the same rows."""
     before = {(one.entity, key): one for one in earlier for key in one.keys}
     if not before:
         yield from batch
@@ -101,10 +103,10 @@ def recalled(batch: Iterable[Outcome], earlier: Iterable[Outcome]) -> Iterator[O
 
 
 def _after(earlier: Outcome | None, now: Outcome) -> Outcome:
-    """What is known of a row after another attempt.
+    """Return the outcome of a row after another attempt.
 
-    What an earlier attempt of this run wrote was accepted, not there before; what it left unknown
-    stays so until the cluster is seen to store it.
+    A row that an earlier attempt of this run wrote is accepted, not already stored. One that it
+    left unknown stays unknown until the cluster is seen to store it.
     """
     if earlier is None or now.status is Status.ACCEPTED:
         return now
@@ -124,9 +126,9 @@ _SENT = frozenset({Status.ACCEPTED, Status.UNKNOWN})
 
 
 def outcomes_so_far(folder: RunFolder) -> tuple[Outcome, ...]:
-    """The outcomes of a run whose apply has not ended; InvalidInput when one is damaged.
+    """Return the outcomes of a run whose apply has not ended; InvalidInput if one is damaged.
 
-    A batch without outcomes was not sent. An alter, which has no batches, keeps all in one file.
+    A batch without outcomes was not sent. An alter, which has no batches, has them in one file.
     """
     if folder.has(ALTER):
         return folder.outcomes(APPLIED)

@@ -1,7 +1,7 @@
-"""Claims: which runs have begun to apply, and which values, also where they had nothing to change.
+"""Claims: which runs have begun to apply which values, even if there was nothing to change.
 
-They lie outside of the ledger, which has nothing new then: one small file for each run, named by
-the run's number and created once.
+They are outside the ledger, which does not change in that case: one small file for each run, named
+by the run's number and created once.
 """
 
 import json
@@ -15,7 +15,7 @@ from quota_ops.store.numbered_files import file_name, numbers
 from quota_ops.store.place import Place
 
 KIND = "json"
-"""The kind of a cluster's numbered claims."""
+"""The file type of claims."""
 
 
 class Claim(NamedTuple):
@@ -27,34 +27,36 @@ class Claim(NamedTuple):
 
 
 def digest_of(values: Iterable[tuple[str, str, float | None]]) -> str:
-    """Return the digest of rows (entity, key, value), in whatever order they come."""
+    """Return the digest of rows (entity, key, value), independent of their order."""
     lines = sorted(f"{entity}\0{key}\0{exact(value)}\n" for entity, key, value in values)
     return sha256("".join(lines).encode()).hexdigest()
 
 
 def create(ledger_folder: Place, number: int, claim: Claim) -> None:
-    """Leave the claim of the run with this number, unless it has left one; InvalidInput as ever.
+    """Create the claim of the run with this number, unless it has one.
 
-    `ledger_folder` is that of the cluster's ledger, here and below.
+    `ledger_folder` is that of the cluster's ledger, here and below. Raises InvalidInput as
+    `Place.create`.
     """
     content = json.dumps(claim._asdict()).encode()
     (folder_of(ledger_folder) / file_name(number, KIND)).create(content)
 
 
 def last_number(ledger_folder: Place) -> int:
-    """Return the largest number of a run that has begun to apply; 0 where none has."""
+    """Return the largest number of a run that has begun to apply; 0 if none has."""
     return max(numbers(folder_of(ledger_folder), KIND), default=0)
 
 
 def read(ledger_folder: Place, number: int) -> Claim:
-    """Return the claim of the run with this number; InvalidInput when it is damaged."""
+    """Return the claim of the run with this number; InvalidInput if it is damaged."""
     place = folder_of(ledger_folder) / file_name(number, KIND)
     try:
         kept = json.loads(place.read())
         return Claim(str(kept["run"]), kept["commit"], str(kept["values"]))
     except (KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         raise InvalidInput(
-            f"{place} is damaged: {error!r}", "Nothing was written. Move it aside and plan again."
+            f"{place} is damaged: {error!r}",
+            "Nothing was written. Move the file elsewhere and plan again.",
         ) from error
 
 

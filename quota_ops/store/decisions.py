@@ -1,7 +1,7 @@
-"""The record of what people decided about plans: appended to, never changed, read by digest.
+"""The record of decisions about plans: appended to, never changed, read by digest.
 
-It is in the run store's folder `approvals`. A run's approval.json is a copy for its report, from
-which nothing is decided.
+It is in the run store's folder `approvals`. A run's approval.json is a copy for its report; no
+decision is read from it.
 """
 
 import json
@@ -27,7 +27,7 @@ def new_decision(
     *,
     shown: tuple[GuardFinding, ...],
 ) -> Decision:
-    """What somebody just decided about a run's plan, and the guards that were shown."""
+    """Return a decision of this moment about a run's plan, with the guards that were shown."""
     return Decision(
         said=said,
         digest=plan.digest,
@@ -41,9 +41,9 @@ def new_decision(
 
 
 def counting(folder: RunFolder, approvals: Place, plan: Plan) -> tuple[Decision, ...]:
-    """What counts for a run's plan now, as `in_force` says.
+    """Return the decisions that count for a run's plan now, as `in_force` defines.
 
-    Raises InvalidInput when the record is damaged or cannot be listed.
+    Raises InvalidInput if the record is damaged or cannot be listed.
     """
     policy = plan.judged_by
     return in_force(
@@ -56,7 +56,7 @@ def counting(folder: RunFolder, approvals: Place, plan: Plan) -> tuple[Decision,
 
 
 def append(approvals: Place, decision: Decision) -> None:
-    """Add a decision to the record, after all that were made about its digest."""
+    """Add a decision to the record, after all others about its digest."""
     content = json.dumps(decision.as_json(), indent=1).encode()
     create_next(
         lambda number: approvals / f"{decision.digest}-{number:04d}.json", lambda _number: content
@@ -64,7 +64,7 @@ def append(approvals: Place, decision: Decision) -> None:
 
 
 def spend(folder: RunFolder, approvals: Place, plan: Plan) -> None:
-    """Note that a run begins to write its plan, so that what was decided counts for it alone."""
+    """Record that a run begins to write its plan: earlier decisions then count for it alone."""
     record = _read(approvals, plan.digest)
     run = folder.place.name
     if record and (record[-1].said, record[-1].run) != (Said.APPLIED, run):
@@ -73,7 +73,7 @@ def spend(folder: RunFolder, approvals: Place, plan: Plan) -> None:
 
 
 def copy_to_run(folder: RunFolder, decisions: tuple[Decision, ...]) -> None:
-    """Add decisions to a run's approval.json, for its report; what is there stays."""
+    """Add decisions to a run's approval.json, for its report; those in it stay."""
     before = folder.decisions()
     new = [one for one in decisions if one not in before]
     if new:
@@ -81,7 +81,7 @@ def copy_to_run(folder: RunFolder, decisions: tuple[Decision, ...]) -> None:
 
 
 def _read(approvals: Place, digest: str) -> tuple[Decision, ...]:
-    """Everything that was decided about a digest, in order."""
+    """Return every decision about a digest, in order."""
     start = f"{digest}-"
     names = takewhile(lambda name: name.startswith(start), approvals.list(after=start))
     return tuple(_decision(approvals / name) for name in names if name.endswith(".json"))
@@ -92,11 +92,12 @@ def _decision(file: Place) -> Decision:
         return _dated(Decision.from_json(json.loads(file.read())))
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         raise InvalidInput(
-            f"{file} is damaged: {error!r}", "Move it aside: the plan is then asked about again."
+            f"{file} is damaged: {error!r}",
+            "Move the file elsewhere. The plan then needs approval again.",
         ) from error
 
 
 def _dated(decision: Decision) -> Decision:
     if datetime.fromisoformat(decision.at).tzinfo is None:
-        raise ValueError(f"{decision.at!r} has no zone")
+        raise ValueError(f"{decision.at!r} has no time zone")
     return decision

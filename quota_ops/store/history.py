@@ -1,4 +1,4 @@
-"""The runs of a run store, told from a few small files of each; none is too damaged to be named."""
+"""The list of runs, read from a few small files of each; a damaged run is still listed."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +15,6 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.report import STAGES, STOPPED, PastRun, StageStatus
 from quota_ops.model.tables import DIFFERENCES
-from quota_ops.store.authors import read_author
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import (
     ABOUT,
@@ -37,7 +36,7 @@ from quota_ops.store.run_names import latest_first
 from quota_ops.store.run_store import RunStore
 
 PRUNED = "pruned.json"
-"""How a run ended, and when `prune` removed all but the records of it."""
+"""How a run ended, and when `prune` removed all but its records."""
 
 _ALTERED = "altered"
 _ENDS = (
@@ -51,29 +50,29 @@ _ENDS = (
     ((PLAN,), "planned"),
     ((DIFFERENCES.file,), "compared"),
 )
-"""What a run without a report has come to, by the first of these artefacts that it has."""
+"""The status of a run without a report, by the first of these artefacts that it has."""
 
-Told = TypeVar("Told")
+Value = TypeVar("Value")
 
 
 def past_runs(store: RunStore, cluster: str | None, most: int) -> tuple[tuple[PastRun, ...], int]:
-    """The latest runs, the last one first, `most` of them; and how many more there are.
+    """Return the latest `most` runs, the newest first, and the number of further runs.
 
-    Raises InvalidInput when the store knows no run of that cluster.
+    Raises InvalidInput if the store has no run of that cluster.
     """
     runs = latest_first(store.runs(cluster))
     return tuple(map(past_run, runs[:most])), len(runs[most:])
 
 
 def past_run(place: Place) -> PastRun:
-    """What a run's folder tells at a glance; what cannot be read is its `trouble`."""
+    """Return the summary of a run; `trouble` names the files that cannot be read."""
     folder = RunFolder(place)
     parts = _Parts(folder)
-    about = parts.tell(ABOUT, folder.about) or {"cluster": place.parent.name, "commit": None}
+    about = parts.read(ABOUT, folder.about) or {"cluster": place.parent.name, "commit": None}
     read = partial(folder.read_as, REPORT, _reported, before="rows")
-    pruned = parts.tell(PRUNED, partial(folder.read_as, PRUNED, _pruned))
+    pruned = parts.read(PRUNED, partial(folder.read_as, PRUNED, _pruned))
     interrupted = pruned or _interrupted(parts)
-    end = interrupted or parts.tell(REPORT, read) or _without_report(parts)
+    end = interrupted or parts.read(REPORT, read) or _without_report(parts)
     if not folder.has(ABOUT):
         parts.troubles.append(f"{ABOUT} is missing")
     return PastRun(
@@ -82,16 +81,30 @@ def past_run(place: Place) -> PastRun:
         path=str(place),
         started=_started(folder),
         commit=about["commit"],
-        decisions=parts.tell(APPROVAL, folder.decisions) or (),
-        by=read_author(folder),
-        size=folder.size(),
+        decisions=parts.read(APPROVAL, folder.decisions) or (),
+        by=_read_author(folder),
+        size=parts.measure(),
         trouble="; ".join(dict.fromkeys(parts.troubles)) or None,
         **end._asdict(),
     )
 
 
+def _read_author(folder: RunFolder) -> str | None:
+    """Return who ran alter, adopt or release; None for a run with a plan or a damaged record."""
+    with suppress(InvalidInput):
+        for name in filter(folder.has, (ALTER, ADOPTED, RELEASED)):
+            author: str | None = folder.read_as(name, _by)
+            return author
+    return None
+
+
+def _by(values: dict[str, Any]) -> str | None:
+    by: str | None = typed(values.get("by"), str | None)
+    return by
+
+
 class _End(NamedTuple):
-    """How a run ended; what `prune` keeps of it."""
+    """How a run ended; `prune` keeps this."""
 
     came_to: str
     sentence: str | None
@@ -101,13 +114,13 @@ class _End(NamedTuple):
 
 @dataclass
 class _Parts:
-    """Reads a run's artefacts, and remembers which could not be read."""
+    """Reads a run's artefacts, and remembers which of them cannot be read."""
 
     folder: RunFolder
     troubles: list[str] = field(default_factory=list)
 
-    def tell(self, name: str, read: Callable[[], Told]) -> Told | None:
-        """What an artefact says; None where it is missing or damaged."""
+    def read(self, name: str, read: Callable[[], Value]) -> Value | None:
+        """Return the content of an artefact; None if it is missing or damaged."""
         if not self.folder.has(name):
             return None
         try:
@@ -116,9 +129,17 @@ class _Parts:
             self.troubles.append(f"{name} is damaged")
             return None
 
+    def measure(self) -> int:
+        """Return the bytes of the run; 0 if its folder cannot be listed."""
+        try:
+            return self.folder.size()
+        except InvalidInput:
+            self.troubles.append("its folder cannot be listed")
+            return 0
+
 
 def _started(folder: RunFolder) -> str | None:
-    """When a run started; of a damaged one by its name, where that says it."""
+    """Return when a run started; for a damaged run, from its name if possible."""
     with suppress(InvalidInput, ValueError):
         started = str(folder.about()["started"])
         datetime.fromisoformat(started)
@@ -148,9 +169,9 @@ def _pruned(values: dict[str, Any]) -> _End:
 
 
 def _interrupted(parts: _Parts) -> _End | None:
-    """What a run came to whose apply was cut off; its report is of an earlier attempt."""
+    """Return the end of a run whose apply was cut off: its report is of an earlier attempt."""
     file = stage_file("apply")
-    ended = parts.tell(file, partial(parts.folder.stage_result, "apply"))
+    ended = parts.read(file, partial(parts.folder.stage_result, "apply"))
     if ended is None or ended.status not in {StageStatus.INTERRUPTED, StageStatus.NOT_ENDED}:
         return None
     is_ended = ended.status is StageStatus.INTERRUPTED
@@ -164,16 +185,16 @@ def _interrupted(parts: _Parts) -> _End | None:
 
 
 def _outcomes_so_far(parts: _Parts, *, is_ended: bool) -> Iterator[Outcome]:
-    """The outcomes that a run has kept, whether or not it came to the end of its sending."""
+    """Yield the outcomes that a run has recorded, also if it has not sent everything."""
     folder = parts.folder
     by_batch = not is_ended and folder.has(batch_file(1))
     files = map(batch_file, count(1)) if by_batch else [APPLIED]
     for name in takewhile(folder.has, files):
-        yield from parts.tell(name, partial(folder.outcomes, name)) or ()
+        yield from parts.read(name, partial(folder.outcomes, name)) or ()
 
 
 def _changes(parts: _Parts, outcomes: Iterable[Outcome]) -> int:
-    altered = parts.tell(ALTER, partial(parts.folder.read_as, ALTER, altered_keys))
+    altered = parts.read(ALTER, partial(parts.folder.read_as, ALTER, altered_keys))
     if altered is not None:
         return count_altered(altered, outcomes)
     return sum(len(one.keys) for one in outcomes if one.was_written)
@@ -181,21 +202,21 @@ def _changes(parts: _Parts, outcomes: Iterable[Outcome]) -> int:
 
 def _plan_digest(parts: _Parts) -> str | None:
     read = partial(parts.folder.read_as, PLAN, _digest, before="differences")
-    return parts.tell(PLAN, read)
+    return parts.read(PLAN, read)
 
 
 def _without_report(parts: _Parts) -> _End:
     folder = parts.folder
     digest = _plan_digest(parts)
-    outcomes = parts.tell(APPLIED, partial(folder.outcomes, APPLIED)) or ()
+    outcomes = parts.read(APPLIED, partial(folder.outcomes, APPLIED)) or ()
     changes = _changes(parts, outcomes)
     for stage in (*STAGES, "adopt", "release"):
-        ended = parts.tell(stage_file(stage), partial(folder.stage_result, stage))
+        ended = parts.read(stage_file(stage), partial(folder.stage_result, stage))
         if ended and ended.status in STOPPED:
             return _End(f"{stage} {ended.status}", ended.message, digest, changes)
     came_to = next((word for names, word in _ENDS if all(map(folder.has, names))), "unfinished")
     for name in filter(folder.has, (ADOPTED, RELEASED)):
-        if parts.tell(name, partial(folder.read_as, name, lambda left: not left["rows"])):
+        if parts.read(name, partial(folder.read_as, name, lambda left: not left["rows"])):
             came_to = "nothing changed"
     if came_to == _ALTERED and outcomes and not changes:
         is_unknown = any(one.may_be_written for one in outcomes)

@@ -1,10 +1,11 @@
-"""The holds of a cluster: a numbered file for each word of a person, and who is held now."""
+"""The holds of a cluster: a numbered file for each hold and release, and who is held now."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from quota_ops.kafka.outcomes import Stored, all_of
+from quota_ops.model.approval import find_login
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter
@@ -13,7 +14,6 @@ from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.quota import same
 from quota_ops.model.rows import BatchRow, HoldRow
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
-from quota_ops.store.login import find_login
 from quota_ops.store.numbered_files import create_next, file_name, numbers
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
@@ -22,15 +22,15 @@ _KIND = "json"
 
 
 def read(folder: Place) -> tuple[Hold, ...]:
-    """Every word on a cluster in the order in which they were said; none where there is no folder.
+    """Return every hold and release of a cluster in order; empty if there is none.
 
-    Raises InvalidInput when a file does not parse: a damaged hold is no hold that ended.
+    Raises InvalidInput if a file does not parse: a damaged hold must not count as ended.
     """
     return tuple(_read(folder / file_name(number, _KIND)) for number in numbers(folder, _KIND))
 
 
 def add(folder: Place, hold: Hold) -> None:
-    """Keep a word, after all those that are there; nothing that was said is ever changed."""
+    """Record a hold or a release after all earlier ones, which never change."""
     content = json.dumps(hold.as_json(), ensure_ascii=False, indent=1).encode()
     create_next(
         lambda number: folder / file_name(number, _KIND),
@@ -40,15 +40,15 @@ def add(folder: Place, hold: Hold) -> None:
 
 
 def release(folder: Place, who: EntityFilter, *, by: str, reason: str) -> Hold:
-    """End a hold early; InvalidInput when there is none on exactly these entities."""
+    """End a hold early; InvalidInput if there is none on exactly these entities."""
     now = datetime.now(UTC).replace(microsecond=0)
     lasting = in_force(read(folder), now)
     if who not in {one.who for one in lasting}:
         held = "; ".join(f"{one.who.text}, {one.text}" for one in lasting)
-        raise InvalidInput(f"{who.text} is not held", f"Held now: {held or 'nobody'}.")
-    word = Hold(who, now, by, reason, now, find_login())
-    add(folder, word)
-    return word
+        raise InvalidInput(f"{who.text} is not held", f"Held now: {held or 'no entity'}.")
+    ended = Hold(who, now, by, reason, now, find_login())
+    add(folder, ended)
+    return ended
 
 
 def _read(file: Place) -> Hold:
@@ -57,17 +57,17 @@ def _read(file: Place) -> Hold:
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         raise InvalidInput(
             f"{file} is not a hold: {error}",
-            "Nothing was changed. Move the damaged file aside, and hold again what it held.",
+            "Nothing was changed. Move the damaged file elsewhere, and hold its entities again.",
         ) from error
 
 
 def holds_now(folder: Place) -> tuple[Hold, ...]:
-    """The holds of a cluster that last at this moment; InvalidInput as `read` does."""
+    """Return the holds of a cluster that are in force now; InvalidInput as `read`."""
     return in_force(read(folder), datetime.now(UTC))
 
 
 def held_entities(folder: RunFolder, cluster_id: str, lasting: Sequence[Hold]) -> Iterator[HoldRow]:
-    """The rows of HOLDS: each entity that Git, the cluster or the ledger knows and a hold is on."""
+    """Yield the rows of HOLDS: each held entity that Git, the cluster or the ledger has."""
     if not lasting:
         return
     sides = (folder.read_table(table) for table in (DESIRED, ACTUAL, LEDGER))
@@ -81,9 +81,9 @@ def held_entities(folder: RunFolder, cluster_id: str, lasting: Sequence[Hold]) -
 def without_held(
     number: int, rows: Sequence[BatchRow], stored: Stored, folder: Place
 ) -> tuple[tuple[BatchRow, ...], tuple[Outcome, ...]]:
-    """The rows of a batch that nobody holds now, and the outcomes of those that somebody does.
+    """Return the rows of a batch that are not held now, and the outcomes of those that are.
 
-    What the cluster has stored already as planned is no matter of a hold.
+    A row that the cluster already stores as planned does not count as held.
     """
     due = (row.entity for row in rows if not same(stored.get(row.id), row.after))
     on_hold = held_among(due, folder)
@@ -96,7 +96,7 @@ def without_held(
 
 
 def held_among(entities: Iterable[str], folder: Place) -> Mapping[str, Hold]:
-    """Of some entities those that somebody holds now, and the hold on each."""
+    """Return those of some entities that are held now, with the hold on each."""
     lasting = holds_now(folder)
     found = {text: hold_on(lasting, Entity.parse(text)) for text in entities} if lasting else {}
     return {text: hold for text, hold in found.items() if hold is not None}

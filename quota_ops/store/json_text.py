@@ -1,4 +1,4 @@
-"""Values as JSON text: an object a field a line, and each item of a list a line of its own."""
+"""Values as JSON text: each field, and each item of a list, on a line of its own."""
 
 import json
 import re
@@ -8,28 +8,28 @@ from typing import Any
 import msgspec
 
 _ENCODER = msgspec.json.Encoder()
-_UNHURRIED = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+_FALLBACK = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def line(value: object) -> str:
-    """A value in one line. What is not finite becomes null: name it before."""
+    """Return a value as one line of JSON; NaN and infinity become null."""
     return lines((value,), "").rstrip("\n")
 
 
 def lines(values: Sequence[object], indent: str) -> str:
-    """Values, each in a line of its own that ends, with a comma between each two."""
+    """Return values as JSON, each on a line of its own, with a comma between each two."""
     try:
-        text = _ENCODER.encode_lines(values).decode()  # no value has a line end that is not escaped
+        text = _ENCODER.encode_lines(values).decode()  # line ends within values are escaped
     except UnicodeEncodeError:
-        # half a surrogate pair is not text, and JSON can say it all the same
-        text = "".join(f"{_UNHURRIED.encode(one)}\n" for one in values)
+        # half a surrogate pair is not UTF-8, but JSON has an escape for it
+        text = "".join(f"{_FALLBACK.encode(one)}\n" for one in values)
     return text.replace("\n", f",\n{indent}", len(values) - 1)
 
 
 def json_text(value: Mapping[str, Any]) -> str:
-    """A JSON object with a field a line, a list's item a line."""
-    return "".join(_parts(value))  # at once: of long texts every copy takes its time
+    """Return a JSON object with each field, and each item of a list, on a line of its own."""
+    return "".join(_parts(value))  # joined once: each copy of a long text takes time
 
 
 def _parts(value: Mapping[str, Any]) -> Iterator[str]:
@@ -47,14 +47,14 @@ def _parts(value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def without_nulls(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that are not null, for rows of which there may be many thousands."""
+    """Return the fields that are not null, to keep large files small."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def head(written: Iterable[bytes], field: str) -> bytes:
-    """What `json_text` wrote, line by line, without the list of a field and what follows it.
+    """Return the part of a `json_text` before the list of a field, as a JSON object.
 
-    All of it when there is no such field.
+    Return all of it if there is no such list.
     """
     start, kept = f'"{field}": ['.encode(), list[bytes]()
     for one in written:
@@ -65,7 +65,7 @@ def head(written: Iterable[bytes], field: str) -> bytes:
 
 
 def in_ascii(text: str) -> str:
-    """The same JSON without a character that a terminal or an old program might mistake."""
+    """Return the same JSON in ASCII, which no terminal or old program misreads."""
     return text if text.isascii() else _NOT_ASCII.sub(_escaped, text)
 
 

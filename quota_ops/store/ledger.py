@@ -1,8 +1,8 @@
-"""The ledger: the rows that this repository put on a cluster, as numbered files.
+"""The ledger: the rows of a cluster that are managed, as numbered files.
 
 Each file is the whole ledger after one change and is never written again. A change reads the
-last file and creates the next number, which fails when another writer was first: then it reads
-again. So no writer undoes another's rows, and the way back is the file before.
+last file and creates the next number. If another writer was first, it reads again: no writer
+undoes another's rows, and the file before is the way back.
 """
 
 import json
@@ -37,18 +37,18 @@ from quota_ops.store.run_store import safe_name
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """A cluster's ledger at one moment; `file` is None when there has never been one."""
+    """A cluster's ledger at one moment; `file` is None if it has no file yet."""
 
     file: str | None
     rows: tuple[LedgerRow, ...]
     policy: dict[str, Any] | None = None
-    """The policy that was last applied, as `Policy.as_json` says it."""
+    """The policy that was last applied, in the form of `Policy.as_json`."""
     commits: tuple[str, ...] = ()
-    """The commits that were applied, the last one last."""
+    """The commits that were applied, the newest at the end."""
     brokers: KnownBrokers = NO_BROKERS
     """The brokers of the last verified run."""
     applied_by: int | None = None
-    """The number of the run that noted the last of them, and the policy."""
+    """The number of the run that recorded the newest commit and the policy."""
 
 
 Edit = Callable[[dict[LedgerKey, LedgerRow]], object]
@@ -56,7 +56,7 @@ Edit = Callable[[dict[LedgerKey, LedgerRow]], object]
 
 @dataclass(slots=True)
 class _Content:
-    """What the bytes of a ledger file contain: a table, and its rows once they were needed."""
+    """The parsed content of a ledger file; its rows are made when they are first used."""
 
     table: pa.Table
     clusters: frozenset[str]
@@ -72,14 +72,14 @@ class _Content:
 
 @dataclass(frozen=True, slots=True)
 class LedgerFile:
-    """The last file of a ledger; the name is None when there has never been one."""
+    """The last file of a ledger; the name is None if it has no file yet."""
 
     name: str | None
     _content: _Content
 
     @property
     def table(self) -> pa.Table:
-        """The rows as an Arrow table, and the notes beside them."""
+        """The rows as an Arrow table, with the notes in its metadata."""
         return self._content.table
 
     @property
@@ -89,10 +89,10 @@ class LedgerFile:
 
 
 def last(folder: Place) -> LedgerFile:
-    """The last file of a cluster's ledger; an empty table when there has never been one.
+    """Return the last file of a cluster's ledger; an empty table if it has no file yet.
 
-    Raises InvalidInput when that file does not parse, has a row twice or one in a state that does
-    not exist: a damaged ledger is no empty ledger.
+    Raises InvalidInput if that file does not parse, has a row twice or a row in an unknown state:
+    a damaged ledger must not count as empty.
     """
     place = folder
     try:
@@ -100,7 +100,7 @@ def last(folder: Place) -> LedgerFile:
         if not there:
             return LedgerFile(None, _Content(parquet.from_rows(LEDGER, ()), frozenset()))
         place = folder / file_name(there[-1], KIND)
-        return LedgerFile(place.name, _said(place.read(), place))
+        return LedgerFile(place.name, _parse(place.read(), place))
     except InvalidInput as error:
         raise damaged(error.message) from error
     except (OSError, RecursionError, ValueError) as error:
@@ -108,30 +108,30 @@ def last(folder: Place) -> LedgerFile:
 
 
 def file_numbers(folder: Place) -> list[int]:
-    """The numbers of the files of a ledger, in order; InvalidInput as `numbers` says."""
+    """Return the numbers of the files of a ledger, in order; InvalidInput as `numbers`."""
     return numbers(folder, KIND)
 
 
 def damaged(why: str) -> InvalidInput:
-    """The error of a ledger that nobody may go on from."""
+    """Return the error of a ledger that cannot be read."""
     return InvalidInput(
         f"the ledger does not parse: {why}",
-        "Nothing was changed. Move the damaged file aside to go on from the file before it.",
+        "Nothing was changed. Move the damaged file elsewhere to continue from the file before it.",
     )
 
 
 def read(folder: Place) -> Ledger:
-    """The ledger as its last file holds it; InvalidInput as `last` says."""
+    """Return the ledger of the last file; InvalidInput as `last`."""
     found = last(folder)
     notes = (known_brokers(found.table), applied_by(found.table))
     return Ledger(found.name, found.rows, *applied(found.table), *notes)
 
 
 _known: dict[bytes, _Content] = {}
-"""What this process read or wrote last, by its very bytes: a run reads its ledger six times."""
+"""The file that this process read or wrote last, by its bytes: a run reads it six times."""
 
 
-def _said(content: bytes, place: Place) -> _Content:
+def _parse(content: bytes, place: Place) -> _Content:
     if content not in _known:
         table = parquet.from_bytes(LEDGER, content, str(place))
         check_notes(table)
@@ -156,16 +156,16 @@ def _check(table: pa.Table, place: Place) -> None:
         (((entity, key, *_), _),) = Counter(keys).most_common(1)
         raise InvalidInput(f"{place} has {key} of {entity} twice")
     if odd := states - {INTENDED, VERIFIED} - REMEMBERED:
-        raise InvalidInput(f"{place} has rows in a state that does not exist: {min(odd)!r}")
+        raise InvalidInput(f"{place} has rows in an unknown state: {min(odd)!r}")
 
 
-def _remember(content: bytes, said: _Content) -> None:
+def _remember(content: bytes, parsed: _Content) -> None:
     _known.clear()
-    _known[content] = said
+    _known[content] = parsed
 
 
 def applied(table: pa.Table) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
-    """The policy that was last applied, and the applied commits, that stand beside the rows."""
+    """Return the policy that was last applied, and the applied commits, from the notes."""
     notes = parquet.notes(table)
     return json.loads(notes.get("policy", "null")), tuple(json.loads(notes.get("commits", "[]")))
 
@@ -179,14 +179,13 @@ def change(
     brokers: KnownBrokers | None = None,
     sequence: int | None = None,
 ) -> str | None:
-    """Apply an edit to the last state and create the next file; its name, None if nothing changed.
+    """Apply an edit to the last file and create the next; return its name, None if unchanged.
 
-    `edit` changes a dictionary of rows by `ledger_key`; it is called again when another writer
-    was first. What is remembered no longer is dropped. `policy` and `commit` are noted as the last
-    applied ones, unless a run with a larger number than `sequence` noted its own before, `brokers`
-    as those of the last verified run. Raises InvalidInput as `read` does, and, after the change,
-    where its name cannot be noted outside of the folder: the next run could not tell an older copy
-    from it.
+    `edit` changes a dictionary of rows by `ledger_key`; it is called again if another writer was
+    first. Expired memories are dropped. `policy` and `commit` are recorded as the last applied
+    ones, unless a run with a larger number than `sequence` has recorded its own, and `brokers` as
+    those of the last verified run. Raises InvalidInput as `read`, and, after the change, if its
+    name cannot be recorded outside the folder: the next run could not recognize an older copy.
     """
     for _ in range(MOST_ATTEMPTS):
         before = read(folder)
@@ -209,7 +208,7 @@ def change(
         if (folder / name).create(content):
             clusters = frozenset({row.cluster for row in after.rows})
             _remember(content, _Content(table, clusters, after.rows))
-            # Of an older copy one row may be put right, and another not: only a run settles it.
+            # After a restored copy, only a whole run makes the ledger complete again.
             is_first_or_of_run = before.file is None or policy is not None
             if is_first_or_of_run or "" < (ledger_end.read(folder) or "") < name:
                 ledger_end.write(folder, name)

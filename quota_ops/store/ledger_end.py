@@ -1,6 +1,6 @@
-"""The name of the file that a ledger ended with, noted outside of the folder of all ledgers.
+"""The name of the newest file of a ledger, recorded outside the folder of all ledgers.
 
-A copy of that folder leaves the note alone, so a run can tell an older copy from the ledger.
+Restoring a backup of that folder does not change the record, so a run recognizes an older copy.
 """
 
 from quota_ops.model.errors import InvalidInput
@@ -8,15 +8,15 @@ from quota_ops.store.numbered_files import is_file_name
 from quota_ops.store.place import Place
 
 KIND = "parquet"
-"""The kind of a ledger's numbered files."""
+"""The file type of ledgers."""
 
 
 def read(folder: Place) -> str | None:
-    """The name of the file that was written last, also where an older copy is in its place.
+    """Return the name of the ledger file that was written last, also after a restored backup.
 
-    That one's end counts from a run on that notes its policy there. Read it before the ledger:
-    written after each change, it is never ahead of a whole one. None where it is not known: none
-    was written, or what is there is no name. Raises InvalidInput when it cannot be read.
+    From the first run on a restored ledger, that ledger's files count again. Read it before the
+    ledger: it is written after each change, so it is never newer than a complete ledger. None if
+    it was never written or is not a name. Raises InvalidInput if it cannot be read.
     """
     place = _place(folder)
     try:
@@ -26,24 +26,28 @@ def read(folder: Place) -> str | None:
     except OSError as error:
         raise InvalidInput(
             f"{place} cannot be read: {error.strerror}",
-            "Move it aside. A plan that clears quotas then needs approval once.",
+            "Move the file elsewhere. A plan that clears quotas then needs approval once.",
         ) from error
     return name if is_file_name(name, KIND) else None
 
 
 def doubt(read_file: str | None, end: str | None) -> str | None:
-    """Why the ledger file that was read may be an older copy; None where it is the last one.
+    """Return why the ledger file that was read may be an older copy; None if it is the newest.
 
-    An end that is not known is no proof that a ledger is the last one.
+    Without a record, any ledger may be an older copy.
     """
     if end is None:
-        unknown = "the run store does not say at which file it was (ledger_ends is lost or damaged)"
+        unknown = "the run store has no record of its newest file (ledger_ends is lost or damaged)"
         return None if read_file is None else f"a ledger that may be an older copy: {unknown}"
-    return f"an older copy of the ledger: it was at {end}" if (read_file or "") < end else None
+    return (
+        f"an older copy of the ledger, whose newest file was {end}"
+        if (read_file or "") < end
+        else None
+    )
 
 
 def write(folder: Place, name: str) -> None:
-    """Note the file that the ledger in this folder ends with; InvalidInput where it cannot be."""
+    """Record the newest file of the ledger in this folder; InvalidInput if that fails."""
     _place(folder).replace(name.encode(), durable=True)
 
 

@@ -1,4 +1,4 @@
-"""What a ledger notes beside its rows: the policy and commits applied, and the brokers verified."""
+"""The notes in a ledger's metadata: the policy and commits applied, the brokers verified."""
 
 import json
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ COMMITS_KEPT = 1000
 
 
 def with_commit(commits: tuple[str, ...], commit: str | None) -> tuple[str, ...]:
-    """The commits with one more, the newest at the end; of those that repeat, the last."""
+    """Return the commits with one more at the end; a repeated one moves there."""
     if commit is None or commits[-1:] == (commit,):
         return commits
     return (*(one for one in commits if one != commit), commit)[-COMMITS_KEPT:]
@@ -25,7 +25,7 @@ def notes_of(
     brokers: KnownBrokers,
     number: int | None,
 ) -> dict[str, str]:
-    """The notes as texts by name, as a Parquet file keeps them; `number` as `applied_by`."""
+    """Return the notes as texts by name, for Parquet metadata; `number` is `applied_by`."""
     notes = {
         "policy": policy,
         "commits": commits,
@@ -36,13 +36,13 @@ def notes_of(
 
 
 def check_notes(table: pa.Table) -> None:
-    """Raise ValueError where a note is not as `notes_of` writes it, or another program left none.
+    """Raise ValueError if a note is missing or not as `notes_of` writes it.
 
-    Without them no guard knows which policy and which commits were applied.
+    Without them, no guard knows which policy and which commits were applied.
     """
     notes = parquet.notes(table)
     if missing := [name for name in ("policy", "commits") if name not in notes]:
-        raise ValueError(f"it does not note {' and '.join(missing)}: another program wrote it")
+        raise ValueError(f"it has no note of {' and '.join(missing)}: another program wrote it")
     policy, commits = json.loads(notes["policy"]), json.loads(notes["commits"])
     are_commits = isinstance(commits, list) and all(isinstance(one, str) for one in commits)
     for name, value, fits in (
@@ -56,15 +56,15 @@ def check_notes(table: pa.Table) -> None:
 
 
 def applied_by(table: pa.Table) -> int | None:
-    """The number of the run that noted the last commit and policy; None where runs had none."""
+    """Return the number of the run that recorded the last commit and policy, if any."""
     noted: int | None = json.loads(parquet.notes(table).get("applied_by", "null"))
     return noted
 
 
 def known_brokers(table: pa.Table) -> KnownBrokers:
-    """The brokers of the last verified run; none in the file of an earlier version.
+    """Return the brokers of the last verified run; none for a file of an earlier version.
 
-    Raises ValueError when the note is not one.
+    Raises ValueError if the note is damaged.
     """
     noted = parquet.notes(table).get("brokers")
     try:

@@ -1,6 +1,6 @@
-"""The folders of this machine as a store: each file is there whole or not at all.
+"""Folders of this machine as a store: each file exists completely or not at all.
 
-A file is created by a hard link, which fails where a file is already.
+A file is created by a hard link, which fails if the file exists.
 """
 
 import errno
@@ -16,7 +16,7 @@ from typing import BinaryIO
 from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store.place import Entry
+from quota_ops.store.place import Entry, Leaf
 
 _log = logging.getLogger(__name__)
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
@@ -24,18 +24,18 @@ _MACHINE = Path("/proc/sys/kernel/random/boot_id")
 
 
 def find_key(path: str | os.PathLike[str]) -> str:
-    """Return the key of a path: the same from the root, without the first slash, `.` and `..`."""
+    """Return the key of a path: the absolute path without its first slash, `.` and `..`."""
     named = Path(os.path.expanduser(path))  # noqa: PTH111 - pathlib's raises without such a user
-    # A step up from a link is one from where it leads.
+    # `..` after a link is the parent of the link's target.
     whole = os.path.realpath(named) if ".." in named.parts else str(named.absolute())
     return whole.lstrip("/")
 
 
 @dataclass(frozen=True, slots=True)
 class LocalStore:
-    """The files of this machine by path; a key is a path from the root, without its first slash.
+    """The files of this machine; a key is an absolute path without its first slash.
 
-    What each method promises is said in `quota_ops.store.place.Store`.
+    `quota_ops.store.place.Store` documents what each method promises.
     """
 
     def uri(self, key: str) -> str:
@@ -43,12 +43,12 @@ class LocalStore:
         return f"/{key}"
 
     def read(self, key: str) -> bytes:
-        """Return the bytes of a plain file; OSError as `open` raises it."""
+        """Return the bytes of a regular file; OSError as `open` raises it."""
         with self.open(key) as file:
             return file.read()
 
     def open(self, key: str) -> BinaryIO:
-        """Open a plain file to read it; OSError also for a pipe or a device, which could block."""
+        """Open a regular file; OSError also for a pipe or a device, which could block."""
         descriptor = os.open(place := f"/{key}", _READ)
         mode = os.fstat(descriptor).st_mode
         if S_ISREG(mode):
@@ -60,21 +60,21 @@ class LocalStore:
         raise OSError(errno.EINVAL, "It is a pipe or a device, not a file", place)
 
     def create(self, key: str, content: bytes) -> bool:
-        """Create a file where none is; InvalidInput also where there are no hard links."""
+        """Create a file; InvalidInput also if the file system has no hard links."""
         place = Path(f"/{key}")
         with _draft(place, content) as draft:
             _sync(draft)
             try:
                 place.hardlink_to(draft)
             except FileExistsError:
-                # A network file system may link, lose its answer, and report the second try.
+                # A network file system may create the link, lose the response and retry.
                 if draft.stat().st_nlink == 1:
                     return False
             _sync(draft.parent)
             return True
 
     def replace(self, key: str, content: bytes, *, durable: bool = False) -> None:
-        """Put a file over what was there; InvalidInput on a full disk or without permission."""
+        """Create or overwrite a file; InvalidInput on a full disk or without permission."""
         place = Path(f"/{key}")
         with _draft(place, content) as draft:
             if durable:
@@ -84,38 +84,36 @@ class LocalStore:
                 _sync(draft.parent)
 
     def exists(self, key: str) -> bool:
-        """Whether a file or folder is there; InvalidInput when nobody may look."""
+        """Return whether a file or folder exists; InvalidInput without permission to look."""
         try:
             return Path(f"/{key}").exists()
         except OSError as error:
             raise InvalidInput(f"/{key} cannot be read: {error.strerror}", remedy(error)) from error
 
     def list(self, key: str, after: str = "") -> Sequence[Entry]:
-        """List a folder; nothing where there is none, InvalidInput where it is something else."""
-        try:
-            with os.scandir(f"/{key}") as entries:
-                return sorted(_entry(one) for one in entries if one.name > after)
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            why = f"/{key} cannot be listed: {error.strerror}"
-            raise InvalidInput(why, remedy(error)) from error
+        """List a folder; empty if it does not exist, InvalidInput if it is not a folder."""
+        found: list[Entry] = []
+        with _listing(key), os.scandir(f"/{key}") as entries:
+            found += (_entry(one) for one in entries if one.name > after)
+        return sorted(found)
 
-    def size(self, key: str) -> int:
-        """Return the bytes of a file, or of all files below a folder."""
-        path = Path(f"/{key}")
-        return sum(one.stat().st_size for one in (path, *path.rglob("*")) if one.is_file())
+    def walk(self, key: str) -> Sequence[Leaf]:
+        """List the files below a folder; InvalidInput if one of its folders cannot be listed."""
+        found: list[Leaf] = []
+        with _listing(key):
+            found += _leaves(f"/{key}", "")
+        return sorted(found)
 
     def delete(self, key: str) -> None:
-        """Remove a file, unless it is gone already."""
+        """Delete a file; do nothing if it does not exist."""
         Path(f"/{key}").unlink(missing_ok=True)
 
     def delete_folder(self, key: str) -> None:
-        """Remove an empty folder."""
+        """Delete an empty folder."""
         Path(f"/{key}").rmdir()
 
     def prepare(self, key: str) -> None:
-        """Make a folder, and each above it that is not there, that nobody else may read."""
+        """Create a folder and its missing parents, readable by their owner alone."""
         try:
             _make_folder(Path(f"/{key}"))
         except OSError as error:
@@ -124,14 +122,14 @@ class LocalStore:
 
     @contextmanager
     def lock(self, key: str) -> Iterator[None]:
-        """Hold a lock on a file, which the kernel releases whatever ends the process."""
+        """Lock a file; the kernel releases the lock however the process ends."""
         with self.open(key) as file:
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(file, fcntl.LOCK_SH)
             yield
 
     def is_locked(self, key: str) -> bool | None:
-        """Whether a process that this kernel sees holds the lock; None without file or locks."""
+        """Return whether a process of this kernel has the lock; None without file or locks."""
         with suppress(OSError), self.open(key) as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -141,17 +139,17 @@ class LocalStore:
         return None
 
     def machine(self) -> str | None:
-        """Return what no other running machine has; None where the system does not tell."""
+        """Return the id of this boot of this machine; None if the system does not show it."""
         with suppress(OSError):
             return _MACHINE.read_text().strip()
         return None
 
     def resolve(self, key: str) -> str:
-        """Return the path without links."""
+        """Return the key of the path without links."""
         return os.path.realpath(f"/{key}").lstrip("/")
 
     def find_checkout(self, key: str) -> str | None:
-        """Return the first folder from here up, links resolved, with a `.git`."""
+        """Return the nearest folder upward, links resolved, that has a `.git`."""
         real = self.resolve(key)
         while not self.exists(f"{real}/.git"):
             if not real:
@@ -161,9 +159,9 @@ class LocalStore:
 
 
 def remedy(error: OSError) -> str | None:
-    """Return what to do about a file of a run store that cannot be read or written.
+    """Return the remedy for a file of a run store that cannot be read or written.
 
-    Never to use another store: it has no ledger, no holds and no decisions.
+    It is never to use another store, which has no ledger, no holds and no decisions.
     """
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
@@ -171,17 +169,41 @@ def remedy(error: OSError) -> str | None:
                 "Free some space there (quota-ops prune removes old runs), or move the run store."
             )
         case errno.EACCES | errno.EROFS:
-            return "Let the user of this process read and write there."
+            return "Give the user of this process permission to read and write there."
         case errno.EEXIST | errno.ENOTDIR | errno.EISDIR | errno.ELOOP:
-            return f"{error.filename2 or error.filename} is in the way: move it aside."
+            return f"{error.filename2 or error.filename} is in the way: move it elsewhere."
         case errno.EPERM | errno.ENOTSUP | errno.ENOSYS | errno.EINVAL:
-            return "A run store needs hard links and fsync: move it to a file system that has them."
+            return "A run store needs hard links and fsync: move it to a file system with both."
     return None
+
+
+@contextmanager
+def _listing(key: str) -> Iterator[None]:
+    """Ignore that a folder does not exist; raise InvalidInput if it cannot be listed."""
+    try:
+        with suppress(FileNotFoundError):
+            yield
+    except OSError as error:
+        why = f"/{key} cannot be listed: {error.strerror}"
+        raise InvalidInput(why, remedy(error)) from error
 
 
 def _entry(one: "os.DirEntry[str]") -> Entry:
     is_own = one.is_file(follow_symlinks=False) or one.is_dir(follow_symlinks=False)
     return Entry(one.name, one.is_dir(), is_own)
+
+
+def _leaves(folder: str, above: str) -> Iterator[Leaf]:
+    with os.scandir(folder) as entries:
+        found = list(entries)
+    for one in found:
+        path = f"{above}{one.name}"
+        with suppress(FileNotFoundError):  # another process has just deleted it
+            if one.is_dir(follow_symlinks=False):
+                yield from list(_leaves(one.path, f"{path}/")) or [Leaf(path, 0, True, True)]
+            else:
+                size = one.stat(follow_symlinks=False).st_size
+                yield Leaf(path, size, False, one.is_file(follow_symlinks=False))
 
 
 def _make_folder(path: Path) -> None:
@@ -200,9 +222,9 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def _draft(place: Path, content: bytes) -> Iterator[Path]:
-    """The bytes in a file beside the place that is gone at the end, unless it became the place.
+    """Write the bytes to a file beside the place, which the block links or renames to the place.
 
-    From its first byte on nobody else may read it: runs say who may do how much.
+    Only its owner can read it from its first byte on: runs record who has which quota.
     """
     draft = Path(f"{place}.{uuid4().hex}.part")
     try:

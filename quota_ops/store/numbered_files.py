@@ -1,7 +1,6 @@
-"""Files that count up, `00000001.json`, each created once and never written again.
+"""Numbered files, such as `00000001.json`, each created once and never written again.
 
-A writer creates the next number. That fails when another writer was first; then it tries the one
-after.
+A writer creates the next number. If another writer was first, it tries the number after that.
 """
 
 import re
@@ -11,32 +10,31 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.store.place import Place
 
 MOST_ATTEMPTS = 1000
-"""How often a writer tries to be first: far more than there are writers at once."""
+"""How many numbers a writer tries: far more than there are concurrent writers."""
 
 LAST = 99_999_999
 _NAME = re.compile(r"([0-9]{8})\.[a-z]+")
 
 
 def file_name(number: int, kind: str) -> str:
-    """The name of a number's file of a kind, such as `json`; InvalidInput after the last number."""
+    """Return the name of a number's file of a type, such as `json`; InvalidInput after LAST."""
     if number > LAST:
         raise InvalidInput(
-            f"{LAST}.{kind} is the last number that a file can have",
-            "Nobody writes so many: move that file aside if somebody put it there.",
+            f"{LAST}.{kind} is the largest number that a file can have",
+            "No store has so many files: move that file elsewhere if a person put it there.",
         )
     return f"{number:08d}.{kind}"
 
 
 def is_file_name(name: str, kind: str) -> bool:
-    """Whether this is the name of some number's file of a kind."""
+    """Return whether this is the name of a numbered file of a type."""
     return bool(_NAME.fullmatch(name)) and name.endswith(f".{kind}")
 
 
 def numbers(folder: Place, kind: str) -> list[int]:
-    """The numbers whose files are there, in order; none where there is no folder.
+    """Return the numbers of the files in a folder, in order; empty if it does not exist.
 
-    A copy that somebody laid beside them under another name does not count. Raises InvalidInput
-    as `Place.list` does.
+    Files with other names do not count. Raises InvalidInput as `Place.list`.
     """
     found = (_NAME.fullmatch(name) for name in folder.list() if name.endswith(f".{kind}"))
     return sorted(int(name[1]) for name in found if name)
@@ -47,7 +45,7 @@ def create_next(
 ) -> int:
     """Create the file of the first free number from `first` on, and return that number.
 
-    Raises InvalidInput as `Place.create` does, and when none of many numbers can be created.
+    Raises InvalidInput as `Place.create`, and if none of many numbers can be created.
     """
     for number in range(first, first + MOST_ATTEMPTS):
         place = place_of(number)
@@ -57,9 +55,9 @@ def create_next(
 
 
 def refused_create(place: Place) -> InvalidInput:
-    """The error of a place that reports every new file as one that exists already."""
+    """Return the error of a store that reports every new file as an existing one."""
     return InvalidInput(
         f"{place.parent} took no new file in {MOST_ATTEMPTS:,} attempts, from {place.name} on",
-        "Its file system does not keep the promise that a file is created once: move the run store "
+        "This file system or object store does not create a file exactly once: move the run store "
         "to another.",
     )

@@ -1,6 +1,6 @@
-"""What the run store knows of values that the ledger does not know: releases, alters, earlier runs.
+"""Where unmanaged values came from: releases, alters and earlier runs in the run store.
 
-Only words come of it, and no decision.
+This is shown to people; nothing is decided from it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,18 +21,18 @@ from quota_ops.store.run_numbers import newest_runs
 from quota_ops.store.run_store import store_of
 
 ORIGINS = "origins.json"
-"""The artefact that says what is known of values that the ledger does not know."""
+"""The artefact with the origins of values that are not in the ledger."""
 LOOKED_AT = 100
-"""How many runs of the store, the newest ones, are asked what they know of a value."""
+"""How many of the newest runs of the store are searched for the origin of a value."""
 _FOREIGN = frozenset({Kind.TAKEOVER, Kind.UNMANAGED})
 
 
 def leave_origins(folder: RunFolder, differences: Sequence[Difference]) -> None:
-    """Leave origins.json, where the cluster has values that the ledger does not know."""
+    """Write origins.json if the cluster has values that are not in the ledger."""
     rows = [row for row in differences if _is_unknown(row)]
     if not rows:
         return
-    with suppress(InvalidInput):  # a copy of a run lies in no store: then nothing is known
+    with suppress(InvalidInput):  # a copy of a run is in no store: nothing is known
         groups: dict[Origin, list[Key]] = {}
         for key, origin in find_origins(folder, rows).items():
             groups.setdefault(origin, []).append(key)
@@ -47,7 +47,7 @@ def _is_unknown(row: Difference) -> bool:
 
 
 def read_origins(folder: RunFolder) -> dict[Key, Origin]:
-    """Return what `leave_origins` left; InvalidInput when it is damaged."""
+    """Return what `leave_origins` wrote; InvalidInput if it is damaged."""
     return folder.read_as(ORIGINS, _read)
 
 
@@ -62,9 +62,9 @@ def _read(values: Mapping[str, Any]) -> dict[Key, Origin]:
 
 
 def find_origins(folder: RunFolder, rows: Sequence[Difference]) -> dict[Key, Origin]:
-    """Return what is known of each row; `UNKNOWN` of one that no earlier run tells of.
+    """Return the origin of each row; `UNKNOWN` if no earlier run has it.
 
-    Raises InvalidInput when the folder lies in no run store.
+    Raises InvalidInput if the folder is not in a run store.
     """
     cluster = folder.policy().cluster_id
     earlier = [one for one in _earlier(folder) if _is_of(one, cluster)]
@@ -82,7 +82,7 @@ def find_origins(folder: RunFolder, rows: Sequence[Difference]) -> dict[Key, Ori
 
 
 def _earlier(folder: RunFolder) -> list[RunFolder]:
-    """The other runs of the cluster's name among the newest of the store, the newest first."""
+    """Return the other runs of the cluster's name among the newest of the store, newest first."""
     cluster, run = folder.place.parent, folder.place.name
     runs = newest_runs(store_of(folder.place).sequence, LOOKED_AT)
     names = (name for of, _, name in (one.partition("/") for one in runs) if of == cluster.name)
@@ -90,7 +90,7 @@ def _earlier(folder: RunFolder) -> list[RunFolder]:
 
 
 def _is_of(run: RunFolder, cluster_id: str) -> bool:
-    """Whether a run that may tell of a value is of this very cluster."""
+    """Return whether a run that may have a value is of this cluster id."""
     if not (run.has(ACTUAL.file) or run.has(RELEASED) or run.has(ALTER)):
         return False
     with suppress(InvalidInput):
@@ -99,30 +99,31 @@ def _is_of(run: RunFolder, cluster_id: str) -> bool:
 
 
 def _records(run: RunFolder, wanted: Mapping[Key, float | None]) -> Iterator[tuple[Key, Origin]]:
-    """The rows that a release or an alter tells of."""
-    with suppress(InvalidInput, KeyError, TypeError, ValueError):  # damaged: others may tell
+    """Yield the rows that a release or an alter recorded."""
+    with suppress(InvalidInput, KeyError, TypeError, ValueError):  # damaged
         if run.has(RELEASED):
-            said = run.read_json(RELEASED)
-            why = f"released from the ledger by {said['by']} in {_named(run)}: {said['reason']}"
-            for row in said["rows"]:
+            released = run.read_json(RELEASED)
+            by, reason = released["by"], released["reason"]
+            why = f"released from the ledger by {by} in {_named(run)}: {reason}"
+            for row in released["rows"]:
                 key, value = Key(row["entity"], row["key"]), row["value"]
                 if key in wanted:
                     moved = value is None or not same(float(value), wanted[key])
                     yield key, Origin(f"{why}{', and changed since' if moved else ''}")
         elif run.has(ALTER) and run.has(APPLIED):
-            said = run.read_json(ALTER)
+            altered = run.read_json(ALTER)
             done = {one.entity for one in run.outcomes(APPLIED) if one.status is Status.ACCEPTED}
-            changed = altered_keys(said)
-            for row in said["changes"]:
+            changed = altered_keys(altered)
+            for row in altered["changes"]:
                 key, value = Key(row["entity"], row["key"]), row["after"]
                 written = row["entity"] in done and value is not None and key in changed
                 if written and key in wanted and same(float(value), wanted[key]):
-                    words = f"set by {said['by']} with alter in {_named(run)}"
+                    words = f"set by {altered['by']} with alter in {_named(run)}"
                     yield key, Origin(words, run.about()["started"])
 
 
 def _seen(run: RunFolder) -> dict[Key, float]:
-    """What the cluster had when a run described it; nothing where that is damaged."""
+    """Return the values of the cluster when a run described it; empty if that is damaged."""
     with suppress(InvalidInput):
         table = run.read_table(ACTUAL)
         entities, keys, values = (table[name].to_pylist() for name in ("entity", "key", "value"))

@@ -1,4 +1,4 @@
-"""A table as Parquet bytes, its columns held against the model at the way in and out."""
+"""Tables as Parquet bytes; columns are checked against the model on reading and writing."""
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,14 +11,14 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import COUNT, FLAG, NUMBER, TEXT, Table
 from quota_ops.store.place import Place
 
-# Arrow's own pool keeps what a stage is done with: 45 MB of a plan of 10,000 entities.
+# Arrow's own pool does not return freed memory: 45 MB in a plan of 10,000 entities.
 pa.set_memory_pool(pa.system_memory_pool())
 
 ARROW_TYPES = {TEXT: pa.string(), NUMBER: pa.float64(), COUNT: pa.int32(), FLAG: pa.bool_()}
 
 
 def arrow_schema(table: Table) -> pa.Schema:
-    """The table's columns as an Arrow schema."""
+    """Return the table's columns as an Arrow schema."""
     return pa.schema(
         [
             pa.field(column.name, ARROW_TYPES[column.type], nullable=column.nullable)
@@ -28,7 +28,7 @@ def arrow_schema(table: Table) -> pa.Schema:
 
 
 def from_rows(table: Table, rows: Sequence[Sequence[Any]]) -> pa.Table:
-    """Rows whose fields are the table's columns in order, as an Arrow table."""
+    """Return rows, whose fields are the table's columns in order, as an Arrow table."""
     columns = zip(*rows, strict=True) if rows else ([] for _ in table.columns)
     schema = arrow_schema(table)
     arrays = [
@@ -39,14 +39,14 @@ def from_rows(table: Table, rows: Sequence[Sequence[Any]]) -> pa.Table:
 
 
 def to_rows(arrow: pa.Table) -> Iterable[tuple[Any, ...]]:
-    """The rows of an Arrow table as tuples."""
+    """Return the rows of an Arrow table as tuples."""
     return zip(*(column.to_pylist() for column in arrow.columns), strict=True)
 
 
 def to_bytes(table: Table, arrow: pa.Table, notes: Mapping[str, str] | None = None) -> bytes:
-    """A table as the bytes of a Parquet file, with notes in its key-value metadata.
+    """Return a table as the bytes of a Parquet file, with notes in its key-value metadata.
 
-    Raises InvalidInput when its columns are not the model's.
+    Raises InvalidInput if its columns are not the model's.
     """
     sink = io.BytesIO()
     pq.write_table(conform(table, arrow).replace_schema_metadata(notes), sink)
@@ -54,9 +54,9 @@ def to_bytes(table: Table, arrow: pa.Table, notes: Mapping[str, str] | None = No
 
 
 def from_bytes(table: Table, content: bytes, place: str) -> pa.Table:
-    """A table from the bytes of a Parquet file.
+    """Return the table in the bytes of a Parquet file.
 
-    Raises InvalidInput, naming the place, when it is no Parquet file or not this table.
+    Raises InvalidInput, with the place, if it is not a Parquet file or not this table.
     """
     try:
         arrow = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False).read(use_threads=False)
@@ -66,15 +66,15 @@ def from_bytes(table: Table, content: bytes, place: str) -> pa.Table:
 
 
 def notes(arrow: pa.Table) -> dict[str, str]:
-    """The notes that `to_bytes` put beside the rows."""
+    """Return the notes that `to_bytes` wrote to the metadata."""
     metadata = arrow.schema.metadata or {}
     return {name.decode(): value.decode() for name, value in metadata.items()}
 
 
 def conform(table: Table, arrow: pa.Table, place: str = "") -> pa.Table:
-    """The same rows under exactly the model's column types.
+    """Return the same rows with exactly the model's column types.
 
-    Raises InvalidInput, listing every discrepancy, when they are not the table's columns.
+    Raises InvalidInput, with every discrepancy, if they are not the table's columns.
     """
     check_columns(table, {field.name: str(field.type) for field in arrow.schema}, place)
     for column in table.columns:
@@ -90,7 +90,7 @@ def conform(table: Table, arrow: pa.Table, place: str = "") -> pa.Table:
     if empty:
         raise InvalidInput(f"{place or table.name} has empty values in {', '.join(empty)}")
     schema = arrow_schema(table)
-    if arrow.schema.types == schema.types:  # importing what casts takes longer than a small diff
+    if arrow.schema.types == schema.types:  # importing the cast takes longer than a small diff
         return pa.Table.from_arrays(arrow.columns, schema=schema)
     return arrow.cast(schema)
 
@@ -104,9 +104,9 @@ _SPELLINGS = {
 
 
 def check_columns(table: Table, found: Mapping[str, str], place: str = "") -> None:
-    """Hold column names and Arrow type names against the table; InvalidInput lists what differs.
+    """Compare column names and Arrow type names to the table; InvalidInput lists the differences.
 
-    A column that was added later may be missing.
+    A column that was added in a later version may be missing.
     """
     wrong = [
         f"{column.name} is {found.get(column.name, 'missing')}, must be {column.type}"
@@ -114,7 +114,7 @@ def check_columns(table: Table, found: Mapping[str, str], place: str = "") -> No
         if found.get(column.name) not in _SPELLINGS[column.type]
         if column.name in found or not column.added
     ]
-    wrong += [f"{name} is not a column of it" for name in found if name not in table.names]
+    wrong += [f"{name} is not one of its columns" for name in found if name not in table.names]
     if wrong:
         raise InvalidInput(
             f"{place or 'the table'} is not a {table.name} table: {'; '.join(wrong)}"
@@ -122,9 +122,9 @@ def check_columns(table: Table, found: Mapping[str, str], place: str = "") -> No
 
 
 def columns(place: Place) -> dict[str, str]:
-    """Column names and Arrow type names of a Parquet file, without reading its rows.
+    """Return the column names and Arrow type names of a Parquet file, without reading its rows.
 
-    Raises FileNotFoundError, or InvalidInput when it is no Parquet file.
+    Raises FileNotFoundError, or InvalidInput if it is not a Parquet file.
     """
     try:
         with place.open() as file:
@@ -137,9 +137,9 @@ def columns(place: Place) -> dict[str, str]:
 
 
 def check_cluster(place: Place, cluster: str) -> None:
-    """Raise InvalidInput when a Parquet file of one of our tables has rows of another cluster.
+    """Raise InvalidInput if a Parquet file of a table has rows of another cluster.
 
-    They would read as if everything were gone from this one.
+    The diff would read them as if this cluster had lost all its rows.
     """
     with place.open() as opened:
         file = pq.ParquetFile(opened, read_dictionary=["cluster"], pre_buffer=False)

@@ -1,7 +1,7 @@
-"""The seam below everything that is kept: bytes at places, whatever keeps them.
+"""The interface of everything that is stored: bytes by key, whatever stores them.
 
-Nothing above it knows a path, a file or a folder. Another kind of store is one more class with the
-methods of `Store`, and a line in `run_store.open_place`.
+No code above this interface uses a path, a file or a folder. Another kind of store is one more
+class with the methods of `Store`, and a line in `run_store.open_place`.
 """
 
 from collections.abc import Sequence
@@ -11,108 +11,126 @@ from typing import BinaryIO, NamedTuple, Protocol
 
 
 class Entry(NamedTuple):
-    """Something directly below a place."""
+    """A file or folder directly below a place."""
 
     name: str
     is_folder: bool
-    """Whether it has entries of its own; a link counts as what it leads to."""
+    """Whether it can have entries below it; a link counts as its target."""
     is_own: bool
-    """Whether it is a file or a folder itself: a local folder may also have links and pipes."""
+    """False for a link, a pipe or a device, which only a local folder can have."""
+
+
+class Leaf(NamedTuple):
+    """A file at any depth below a place, or a local folder without entries."""
+
+    path: str
+    """The names from the place down to it, with a slash between each two."""
+    size: int
+    """In bytes."""
+    is_folder: bool
+    is_own: bool
+    """False for a link, a pipe or a device, which only a local folder can have."""
 
 
 class Store(Protocol):
-    """What keeps bytes by key: names with a slash between each two.
+    """A store of bytes by key; a key is names with a slash between each two.
 
-    Reads and deletes raise OSError with a `strerror`, and a read of what is not there raises
-    FileNotFoundError. All else raises InvalidInput that names the place and says what to do.
+    Reads and deletes raise OSError with a `strerror`; a read of a missing file raises
+    FileNotFoundError. Every other method raises InvalidInput with the place and a remedy.
     """
 
     def uri(self, key: str) -> str:
-        """Return the address under which people and other programs find a place."""
+        """Return the address of a key for people and for other programs, such as Spark."""
         ...
 
     def read(self, key: str) -> bytes:
-        """Return all bytes of a place."""
+        """Return the bytes of a file."""
         ...
 
     def open(self, key: str) -> BinaryIO:
-        """Open the bytes of a place, to read a part of them."""
+        """Open a file to read a part of it."""
         ...
 
     def create(self, key: str, content: bytes) -> bool:
-        """Put bytes where nothing is; False, and nothing done, when another writer was first.
+        """Create a file; return False, and change nothing, if another writer created it first.
 
-        When this returns, not even a power cut takes them back.
+        After it returns, the file survives a power cut.
         """
         ...
 
     def replace(self, key: str, content: bytes, *, durable: bool = False) -> None:
-        """Put bytes over what is there: a reader sees the old or the new, never a part.
+        """Create or overwrite a file: a reader gets the old bytes or the new, never a part.
 
-        A power cut may take back both; where it is `durable`, it leaves one of them.
+        A power cut may lose both, unless the write is `durable`.
         """
         ...
 
     def exists(self, key: str) -> bool:
-        """Whether something is at a place, or below it."""
+        """Return whether a file is at a key; for a folder, a store may return either."""
         ...
 
     def list(self, key: str, after: str = "") -> Sequence[Entry]:
-        """List what is directly below a place, in order of the names, those `after` a name alone.
+        """Return the entries directly below a key whose names sort later than `after`, by name.
 
-        Nothing where there is no such place. What cannot be listed raises: unreadable is not empty.
+        Empty if the folder does not exist. Raises if it cannot be listed.
         """
         ...
 
-    def size(self, key: str) -> int:
-        """Return the bytes of a place and of all below it; 0 of what is not there."""
+    def walk(self, key: str) -> Sequence[Leaf]:
+        """Return the files below a key at every depth, by path; an object store lists them once.
+
+        Empty if the folder does not exist. Raises if it cannot be listed.
+        """
         ...
 
     def delete(self, key: str) -> None:
-        """Remove a file, unless it is gone already."""
+        """Delete a file; do nothing if it does not exist."""
         ...
 
     def delete_folder(self, key: str) -> None:
-        """Remove a folder that has nothing in it, where folders are things of their own."""
+        """Delete an empty folder, if folders exist on their own in this store."""
         ...
 
     def prepare(self, key: str) -> None:
-        """Make a folder, private to its owner, to write in, where folders are things of their own.
+        """Create a folder that only its owner can read, if folders exist on their own here.
 
-        Raises InvalidInput as writing does.
+        Raises InvalidInput if this process cannot write there.
         """
         ...
 
     def lock(self, key: str) -> AbstractContextManager[None]:
-        """Let other processes see by `is_locked` that this one is alive, as far as a store can."""
+        """Lock a file as long as the block runs, so that `is_locked` shows this process as alive.
+
+        A store without locks does nothing.
+        """
         ...
 
     def is_locked(self, key: str) -> bool | None:
-        """Whether a living process has locked a place; None where this store cannot tell."""
+        """Return whether a living process has locked a file; None if the store cannot tell."""
         ...
 
     def machine(self) -> str | None:
-        """Name the machine whose locks this store sees; None where it sees none."""
+        """Return the id of the machine whose locks this store sees; None if it sees none."""
         ...
 
     def resolve(self, key: str) -> str:
-        """Return the one key of a place that may have several, as by a link."""
+        """Return the canonical key of a place that has several, for example through a link."""
         ...
 
     def find_checkout(self, key: str) -> str | None:
-        """Return the Git checkout in which a place lies, which a clean-up could take away."""
+        """Return the Git checkout that contains a key; None if there is none."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A key of a store, and what can be done there; the methods are those of `Store`."""
+    """A key of a store; its methods are those of `Store` for this key."""
 
     store: Store
     key: str
 
     def __truediv__(self, name: str) -> "Place":
-        """Return the place of a name directly below; ValueError for what is not one name."""
+        """Return the place of a name directly below; ValueError if it is not one name."""
         if "/" in name or name in {"", ".", ".."}:
             raise ValueError(f"{name!r} is not a name")
         return Place(self.store, f"{self.key}/{name}" if self.key else name)
@@ -123,7 +141,7 @@ class Place:
 
     @property
     def uri(self) -> str:
-        """The address under which another program, such as Spark, reads it."""
+        """The address that another program, such as Spark, reads it by."""
         return self.store.uri(self.key)
 
     @property
@@ -133,69 +151,73 @@ class Place:
 
     @property
     def parent(self) -> "Place":
-        """The place above; a whole store is its own."""
+        """The place above; a whole store is its own parent."""
         return Place(self.store, self.key.rpartition("/")[0])
 
     def read(self) -> bytes:
-        """Return all bytes; OSError where they cannot be read."""
+        """Return the bytes of the file; OSError if it cannot be read."""
         return self.store.read(self.key)
 
     def open(self) -> BinaryIO:
-        """Open it to read a part; OSError where it cannot be read."""
+        """Open the file to read a part of it; OSError if it cannot be read."""
         return self.store.open(self.key)
 
     def create(self, content: bytes) -> bool:
-        """Put bytes here once; False when another writer was first."""
+        """Create the file; return False if another writer created it first."""
         return self.store.create(self.key, content)
 
     def replace(self, content: bytes, *, durable: bool = False) -> None:
-        """Put bytes over what is here, whole or not at all."""
+        """Create or overwrite the file, completely or not at all."""
         self.store.replace(self.key, content, durable=durable)
 
     def exists(self) -> bool:
-        """Whether something is here; InvalidInput when nobody may look."""
+        """Return whether the file exists; InvalidInput if this process cannot find out."""
         return self.store.exists(self.key)
 
     def entries(self) -> tuple[Entry, ...]:
-        """What is directly below, by name; nothing where there is no such place."""
+        """Return the entries directly below, by name; empty if the folder does not exist."""
         return tuple(self.store.list(self.key))
 
     def list(self, after: str = "") -> tuple[str, ...]:
-        """The names of what is directly below, in order, those `after` a name alone."""
+        """Return the names directly below that sort later than `after`, in order."""
         return tuple(one.name for one in self.store.list(self.key, after))
 
     def folders(self) -> "tuple[Place, ...]":
-        """The places directly below that have places below them, by name."""
+        """Return the folders directly below, by name."""
         return tuple(self / one.name for one in self.entries() if one.is_folder)
 
-    def size(self) -> int:
-        """The bytes here and below."""
-        return self.store.size(self.key)
+    def walk(self) -> tuple[Leaf, ...]:
+        """Return the files below at every depth, by path; empty if the folder does not exist."""
+        return tuple(self.store.walk(self.key))
+
+    def below(self, path: str) -> "Place":
+        """Return the place of a path of names, such as that of a `Leaf`."""
+        return Place(self.store, f"{self.key}/{path}" if self.key else path)
 
     def delete(self) -> None:
-        """Remove the file here; for pruning, and for what has been copied. OSError if it stays."""
+        """Delete the file, to prune it or after copying it; OSError if that fails."""
         self.store.delete(self.key)
 
     def delete_folder(self) -> None:
-        """Remove the folder here; OSError when something is in it."""
+        """Delete the folder; OSError if it is not empty."""
         self.store.delete_folder(self.key)
 
     def prepare(self) -> None:
-        """Make it ready to be written below; InvalidInput where it cannot be."""
+        """Create the folder, if stores of this kind need that; InvalidInput if it cannot be."""
         self.store.prepare(self.key)
 
     def lock(self) -> AbstractContextManager[None]:
-        """Show other processes, while a block runs, that this one is alive."""
+        """Show other processes, as long as a block runs, that this one is alive."""
         return self.store.lock(self.key)
 
     def is_locked(self) -> bool | None:
-        """Whether a living process shows that it is; None where nobody can tell."""
+        """Return whether a living process has locked the file; None if the store cannot tell."""
         return self.store.is_locked(self.key)
 
     def resolved(self) -> "Place":
-        """The same place under the one key that it has, however it was spelled."""
+        """Return the same place with its canonical key."""
         return Place(self.store, self.store.resolve(self.key))
 
     def find_checkout(self) -> str | None:
-        """The Git checkout that it lies in; None where it lies in none."""
+        """Return the Git checkout that contains it; None if there is none."""
         return self.store.find_checkout(self.key)

@@ -1,4 +1,4 @@
-"""A run that begins anew, as a DAG run that was cleared: what it came to before is set aside."""
+"""A run that starts over, such as a cleared DAG run: its earlier attempt is moved away."""
 
 from itertools import count
 
@@ -13,39 +13,39 @@ _KEPT = {
     "check": _STARTED,
     "describe": _STARTED | {POLICY, CHECKED, DESIRED.file, stage_file("check")},
 }
-"""What each stage that may begin anew finds in the folder, and needs."""
+"""The files that each stage that may start over needs to find in the folder."""
 
 
-def set_aside(folder: RunFolder, stage: str) -> None:
-    """Move what an earlier attempt left from this stage on below attempt-0001, or the next.
+def move_attempt(folder: RunFolder, stage: str) -> None:
+    """Move the files of an earlier attempt, from this stage on, to attempt-0001, or the next.
 
-    Its outcomes would be told as those of the attempt that begins. Nothing is moved of one that
-    compared nothing, nor the records of how the run ended (`end-0001.json`), which count on. Each
-    file is copied before it is deleted. Raises InvalidInput when one cannot be.
+    Otherwise its outcomes would count as those of the new attempt. Nothing is moved if it compared
+    nothing; the records of how the run ended (`end-0001.json`) stay. Each file is copied before it
+    is deleted. Raises InvalidInput if that fails.
     """
     if not folder.has(DIFFERENCES.file):
         return
     places = (folder.place / f"attempt-{number:04d}" for number in count(1))
-    aside = next(place for place in places if not (place / DIFFERENCES.file).exists())
+    free = next(place for place in places if not (place / DIFFERENCES.file).exists())
     try:
         files = (one.name for one in folder.place.entries() if not one.is_folder)
         left = [one for one in files if one not in _KEPT[stage] and not one.startswith("end-")]
-        # Killed on the way, the next attempt goes on: the file that it looks for is moved last.
+        # differences.parquet is last: if this is killed, the next attempt continues here.
         for name in sorted(left, key=DIFFERENCES.file.__eq__):
             file = folder.place / name
-            (aside / name).create(file.read())
+            (free / name).create(file.read())
             file.delete()
     except (OSError, InvalidInput) as error:
         why = error.strerror if isinstance(error, OSError) else error.message
         raise InvalidInput(
-            f"what an earlier attempt left in {folder.place} cannot be set aside: {why}"
+            f"the files of an earlier attempt in {folder.place} cannot be moved: {why}"
         ) from error
 
 
 def begin(folder: RunFolder, ledger_folder: Place) -> None:
-    """Set aside as describe does, and note the beginning as `note_beginning` does.
+    """Move an earlier attempt from describe on, and record the beginning by `note_beginning`.
 
-    Raises InvalidInput as `ledger.last` does.
+    Raises InvalidInput as `ledger.last`.
     """
-    set_aside(folder, "describe")
+    move_attempt(folder, "describe")
     note_beginning(folder, ledger_folder)

@@ -1,8 +1,8 @@
-"""What a run store need not keep any longer, and its removal.
+"""Find and remove what a run store need not keep any longer.
 
-Always kept: approvals, holds, how each run that wrote or was decided on ended (`end-0001.json` and
-the records beside it), the last verified run of each cluster, each run that wrote what nobody has
-read back yet, the newest hundred files of each ledger and of its claims, and every file that no run
+Always kept: approvals, holds, the records of how each run that wrote or was decided on ended
+(`end-0001.json` and others), the last verified run of each cluster, each run whose writes are not
+yet verified, the newest hundred files of each ledger and of its claims, and every file that no run
 recorded.
 """
 
@@ -19,7 +19,7 @@ from quota_ops.model.report import StageStatus
 from quota_ops.store import claims, ledger
 from quota_ops.store.history import PRUNED, past_run
 from quota_ops.store.ledger_end import KIND
-from quota_ops.store.numbered_files import file_name, numbers
+from quota_ops.store.numbered_files import is_file_name
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import (
     ABOUT,
@@ -36,23 +36,27 @@ from quota_ops.store.run_store import RunStore
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """Something that need not be kept: what it is, where, its bytes, and what of it stays."""
+    """A run, an overview or a file that need not be kept, and the files that prune removes."""
 
     what: str
     """`run`, `overview`, `ledger` or `claim`."""
     cluster: str
     place: Place
+    """A folder, or for `ledger` and `claim` the file itself."""
     size: int
-    stays: bool
-    """Whether its folder stays with the records of how it ended, and the rest goes."""
+    """The bytes of `files`."""
+    files: tuple[Place, ...]
+    """What is removed; run.json is last, because it has the age of what is left after a crash."""
+    stays: bool = True
+    """Whether its folder stays, with the records of how it ended or files that no run recorded."""
     unknown: tuple[Place, ...] = ()
-    """Files and folders in it that no run recorded; they stay."""
+    """Files in it that no run recorded; they stay."""
 
 
 LEDGER_FILES = 100
-"""Files of a ledger, and claims beside it, that are kept, the newest ones."""
+"""How many of the newest files of a ledger, and of its claims, are kept."""
 ENDS = ("came_to", "sentence", "digest", "changes")
-"""What pruned.json says of how a run ended."""
+"""The fields of pruned.json about how a run ended."""
 
 _RECORDS = frozenset({ABOUT, PRUNED, APPROVAL, ROLLBACK, ALTER, ADOPTED, RELEASED})
 _END = "end-"
@@ -64,16 +68,16 @@ _RECORDED = re.compile(
     r"|(desired|actual|ledger|clusters|holds|differences|batches)\.parquet)"
     r"(\.[0-9a-f]{32}\.part)?"
 )
-"""The names of the files that runs leave in their folders, also of one that was never finished."""
+"""The names of the files that runs write to their folders, and of unfinished drafts."""
 _ATTEMPT = re.compile(r"attempt-\d{4,}")
-"""The folder of what an earlier attempt of a run left."""
+"""The folder of an earlier attempt of a run."""
 
 
 def find_expired(store: RunStore, before: datetime) -> tuple[Expired, ...]:
-    """Everything that need not be kept of what began before a moment.
+    """Return everything that began before a moment and need not be kept.
 
-    Raises InvalidInput when the store cannot be listed, or a ledger is damaged: what nobody has
-    read back is not known then.
+    Raises InvalidInput if the store cannot be listed, or if a ledger is damaged: which writes are
+    not yet verified is then unknown.
     """
     return (
         *_expired_runs(store, before),
@@ -84,9 +88,9 @@ def find_expired(store: RunStore, before: datetime) -> tuple[Expired, ...]:
 
 
 def remove(expired: Iterable[Expired], now: datetime) -> tuple[str, ...]:
-    """Remove what has expired; why what is still there could not be removed.
+    """Remove the files of what has expired; return why any of it could not be removed.
 
-    A run whose folder stays is marked as pruned before the rest of it goes.
+    A run whose folder stays is marked as pruned before its files are removed.
     """
     failures = []
     for one in expired:
@@ -101,14 +105,14 @@ def remove(expired: Iterable[Expired], now: datetime) -> tuple[str, ...]:
 
 
 def is_recorded(name: str) -> bool:
-    """Whether runs leave files of this name in their folders."""
+    """Return whether runs write files of this name to their folders."""
     return bool(_RECORDED.fullmatch(name))
 
 
 def refuse_pruned(folder: RunFolder) -> None:
-    """Raise InvalidInput when only the records of how a run ended are left."""
+    """Raise InvalidInput if `prune` has left only the records of how a run ended."""
     if folder.has(PRUNED):
-        at = folder.read_as(PRUNED, lambda told: typed(told["at"], str))
+        at = folder.read_as(PRUNED, lambda values: typed(values["at"], str))
         raise InvalidInput(
             f"run {folder.place.name} was pruned at {at}: its plan, tables and report are gone",
             f"How it ended: quota-ops runs, and the records end-*.json in {folder.place}.",
@@ -132,37 +136,36 @@ def _expired_runs(store: RunStore, before: datetime) -> Iterator[Expired]:
 
 
 def _expired_folder(what: str, cluster: str, place: Place, *, stays: bool) -> Iterator[Expired]:
-    """The folder, unless nothing of it is removed; it stays where it has unknown files as well."""
+    """Yield the folder, unless nothing in it is removed; it stays if it has unknown files."""
     recorded, unknown = _split_files(place)
     stays = stays or bool(unknown)
-    removable = _without_records(place, recorded) if stays else recorded
-    if size := sum(one.size() for one in removable):
-        yield Expired(what, cluster, place, size, stays, tuple(unknown))
+    removed = {path: size for path, size in recorded.items() if not (stays and _is_record(path))}
+    if size := sum(removed.values()):
+        files = map(place.below, sorted(removed, key=ABOUT.__eq__))
+        others = tuple(map(place.below, unknown))
+        yield Expired(what, cluster, place, size, tuple(files), stays, others)
 
 
-def _split_files(folder: Place) -> tuple[list[Place], list[Place]]:
-    """The files that a run recorded in its folder, and everything else that lies there."""
-    recorded, unknown = [], []
-    for name, is_folder, is_own in folder.entries():
-        place = folder / name
-        if is_own and is_folder and _is_attempt(place):
-            of_attempt, beside = _split_files(place)
-            recorded += of_attempt
-            unknown += beside
-        elif is_own and not is_folder and is_recorded(name):
-            recorded.append(place)
-        else:
-            unknown.append(place)
+def _split_files(folder: Place) -> tuple[dict[str, int], list[str]]:
+    """Return the sizes of the files that runs recorded in a folder, and the paths of all others.
+
+    An empty folder of an attempt is neither.
+    """
+    recorded, unknown = dict[str, int](), list[str]()
+    for leaf in folder.walk():
+        *above, name = leaf.path.split("/")
+        if not all(map(_ATTEMPT.fullmatch, above)):
+            unknown.append(leaf.path)
+        elif leaf.is_own and not leaf.is_folder and is_recorded(name):
+            recorded[leaf.path] = leaf.size
+        elif not (leaf.is_folder and _ATTEMPT.fullmatch(name)):
+            unknown.append(leaf.path)
     return recorded, unknown
 
 
-def _without_records(run: Place, recorded: Iterable[Place]) -> list[Place]:
-    """What goes of a folder that stays."""
-    return [
-        one
-        for one in recorded
-        if one.parent != run or not (one.name in _RECORDS or one.name.startswith(_END))
-    ]
+def _is_record(path: str) -> bool:
+    """Return whether a file of a run is kept although the rest of its folder is removed."""
+    return path in _RECORDS or path.startswith(_END)
 
 
 def _expired_overviews(store: RunStore, before: datetime) -> Iterator[Expired]:
@@ -174,21 +177,24 @@ def _expired_overviews(store: RunStore, before: datetime) -> Iterator[Expired]:
 
 def _expired_ledger_files(store: RunStore) -> Iterator[Expired]:
     for folder in store.ledgers():
-        for number in numbers(folder, KIND)[:-LEDGER_FILES]:
-            place = folder / file_name(number, KIND)
-            yield Expired("ledger", folder.name, place, place.size(), stays=False)
+        yield from _expired_numbers("ledger", folder, KIND)
 
 
 def _expired_claims(store: RunStore) -> Iterator[Expired]:
     for ledger_folder in store.ledgers():
-        folder = claims.folder_of(ledger_folder)
-        for number in numbers(folder, claims.KIND)[:-LEDGER_FILES]:
-            place = folder / file_name(number, claims.KIND)
-            yield Expired("claim", folder.name, place, place.size(), stays=False)
+        yield from _expired_numbers("claim", claims.folder_of(ledger_folder), claims.KIND)
+
+
+def _expired_numbers(what: str, folder: Place, kind: str) -> Iterator[Expired]:
+    """Yield all but the newest numbered files of a folder."""
+    found = [leaf for leaf in folder.walk() if is_file_name(leaf.path, kind)]
+    for leaf in found[:-LEDGER_FILES]:
+        place = folder / leaf.path
+        yield Expired(what, folder.name, place, leaf.size, (place,))
 
 
 def _unsettled_runs(store: RunStore) -> frozenset[str]:
-    """The names of the runs that wrote, or may have written, what nobody has read back."""
+    """Return the names of the runs whose writes are not yet verified."""
     rows = (row for folder in store.ledgers() for row in ledger.read(folder).rows)
     return frozenset(row.run for row in rows if row.state != VERIFIED)
 
@@ -201,7 +207,7 @@ def _is_verified(folder: RunFolder) -> bool:
 
 
 def _order(folder: RunFolder) -> tuple[int, str]:
-    """The order of runs in their store: by the numbers that they took, older ones by name."""
+    """Return the order of a run in its store: by number, or by name without a number."""
     try:
         return folder.about()["sequence"] or 0, folder.place.name
     except InvalidInput:
@@ -209,7 +215,7 @@ def _order(folder: RunFolder) -> tuple[int, str]:
 
 
 def _began_before(folder: RunFolder, moment: datetime) -> bool:
-    """Whether a run began before a moment; of one that does not tell nothing is removed."""
+    """Return whether a run began before a moment; False if its start is unknown."""
     try:
         started = str(folder.read_json(ABOUT)["started"])
         return datetime.fromisoformat(started) < moment
@@ -218,20 +224,12 @@ def _began_before(folder: RunFolder, moment: datetime) -> bool:
 
 
 def _remove(one: Expired) -> None:
-    if one.what not in {"run", "overview"}:
-        one.place.delete()
-        return
-    recorded, _ = _split_files(one.place)
-    removable = _without_records(one.place, recorded) if one.stays else recorded
-    # run.json is last: without it nobody knows the age of what is left when this is stopped.
-    for place in sorted(removable, key=lambda place: place.name == ABOUT):
-        place.delete()
-    for attempt in filter(_is_attempt, one.place.folders()):
-        with suppress(OSError):  # somebody's file is in it
-            attempt.delete_folder()
-    if not one.stays:
-        one.place.delete_folder()
-
-
-def _is_attempt(place: Place) -> bool:
-    return bool(_ATTEMPT.fullmatch(place.name))
+    for file in one.files:
+        file.delete()
+    if one.what in {"run", "overview"}:
+        for attempt in one.place.folders():
+            if _ATTEMPT.fullmatch(attempt.name):
+                with suppress(OSError):  # a person's file is in it
+                    attempt.delete_folder()
+        if not one.stays:
+            one.place.delete_folder()

@@ -1,4 +1,4 @@
-"""A run's folder: the names of its artefacts, and what each stands for."""
+"""A run's folder: the names of its artefacts, and their content as values."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -52,10 +52,10 @@ PLAN = "plan.json"
 ROLLBACK = "rollback.json"
 AUDITED = "audit.json"
 ALTER = "alter.json"
-"""Who asked, and for what: entity, key, value before and value after (null: deleted)."""
+"""Who altered what: entity, key, value before and value after (null: deleted)."""
 ADOPTED = "adopted.json"
 RELEASED = "released.json"
-"""Who asked and why, and each row that went into the ledger, or out of it."""
+"""By whom and why each row was added to the ledger, or removed from it."""
 VALIDATED = "validated.json"
 APPROVAL = "approval.json"
 APPLIED = "applied.json"
@@ -66,12 +66,12 @@ _log = logging.getLogger(__name__)
 
 
 def stage_file(stage: str) -> str:
-    """The artefact that says how a stage ended."""
+    """Return the name of the artefact with the end of a stage."""
     return f"stage-{stage}.json"
 
 
 def batch_file(number: int) -> str:
-    """The artefact that says what became of a batch, from 1 on."""
+    """Return the name of the artefact with the outcomes of a batch, from 1 on."""
     return f"batch-{number:04d}.json"
 
 
@@ -84,10 +84,10 @@ class RunFolder(ArtefactFolder):
 
     @classmethod
     def start(cls, place: Place, *, cluster: str, commit: str | None, anew: bool = False) -> Self:
-        """Say in run.json what run this is, unless an earlier attempt that goes on has said it.
+        """Write run.json, unless an earlier attempt that this one continues has written it.
 
-        A `commit` is one that was given; check finds out any other. The run takes the next number
-        of its run store. Raises InvalidInput where it lies in none.
+        `commit` is given by a person; check finds any other. The run takes the next number of its
+        run store. Raises InvalidInput if it is in none.
         """
         folder = cls(place)
         if anew or not folder.has(ABOUT):
@@ -96,7 +96,7 @@ class RunFolder(ArtefactFolder):
         return folder
 
     def take_next_number(self, above: int = 0) -> None:
-        """Give a run that begins again a number of its own, larger than `above`."""
+        """Give a run that starts over a new number, larger than `above`."""
         self._number(self.read_json(ABOUT), above)
 
     def _number(self, about: Mapping[str, Any], above: int = 0) -> None:
@@ -106,73 +106,73 @@ class RunFolder(ArtefactFolder):
         self.write_json(ABOUT, {**about, "sequence": number})
 
     def note_commit(self, provenance: Provenance) -> None:
-        """Say in run.json of which commit the files are that this run has read."""
+        """Record in run.json the commit of the files that this run has read."""
         self.write_json(ABOUT, self.read_json(ABOUT) | provenance_json(provenance))
 
     def about(self) -> dict[str, Any]:
-        """What run.json says: run, cluster, commit, its provenance, started, sequence."""
+        """Return run.json: run, cluster, commit, its provenance, started, sequence."""
         return self.read_as(ABOUT, about_from_json)
 
     def policy(self) -> Policy:
-        """The policy that check left."""
+        """Return the policy that check recorded."""
         return self.read_as(POLICY, Policy.from_json)
 
     def checked(self) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
-        """The findings of the files, and every silence, that check left."""
+        """Return the findings of the files, and every silence, that check recorded."""
         return self.read_as(CHECKED, checked_from_json)
 
     def findings(self) -> tuple[Finding, ...]:
-        """Every finding, silenced or not, that plan left."""
+        """Return every finding, silenced or not, that plan recorded."""
         return self.read_as(FINDINGS, findings_from_json)
 
     def facts(self) -> ClusterFacts | None:
-        """What the brokers said besides quotas; None when describe asked none, or got no answer."""
+        """Return the facts about the brokers besides quotas; None if describe got none."""
         return self.read_as(FACTS, ClusterFacts.from_json) if self.has(FACTS) else None
 
     def described(self) -> tuple[str | None, tuple[Hold, ...]]:
-        """The ledger file that describe read, and the holds that lasted then."""
+        """Return the ledger file that describe read, and the holds that were in force then."""
         return self.read_as(
             DESCRIBED,
-            lambda told: (
-                typed(told["ledger"], str | None),
-                tuple(map(Hold.from_json, told["holds"])),
+            lambda values: (
+                typed(values["ledger"], str | None),
+                tuple(map(Hold.from_json, values["holds"])),
             ),
         )
 
     def old_ledger(self) -> str | None:
-        """Why the ledger that describe read may be an older copy; None where it was the last."""
+        """Return why the ledger that describe read may be an older copy; None if it is not."""
         return self.read_as(DESCRIBED, _old_ledger)
 
     def metadata(self) -> Metadata:
-        """How far what the brokers describe could be trusted when they were last asked."""
+        """Return how far the brokers' descriptions could be trusted at the last query."""
         return self.read_as(METADATA, Metadata.from_json)
 
     def plan(self) -> tuple[Plan, str]:
-        """The plan that an earlier stage left, and the digest that stands in its file."""
+        """Return the plan of an earlier stage, and the digest in its file."""
         return self.once(PLAN, lambda: self.read_as(PLAN, plan_from_json))
 
     def leave_plan(self, plan: Plan) -> None:
-        """Leave plan.json."""
+        """Write plan.json."""
         self.write_json(PLAN, plan_json(plan))
         self.once(PLAN, lambda: (plan, plan.digest))
 
     def outcomes(self, name: str) -> tuple[Outcome, ...]:
-        """The outcomes that an earlier stage left; none when it did not run."""
+        """Return the outcomes of an earlier stage; empty if it did not run."""
         if not self.has(name):
             return ()
         return self.once(name, lambda: self.read_as(name, outcomes_from_json))
 
     def leave_outcomes(self, name: str, outcomes: tuple[Outcome, ...]) -> None:
-        """Leave outcomes, as `outcomes` gives them back; no two attempts leave the same bytes."""
+        """Write outcomes; no two attempts write the same bytes."""
         self.write_json(name, {"attempt": uuid4().hex, **outcomes_json(outcomes)})
         self.once(name, lambda: outcomes)
 
     def decisions(self) -> tuple[Decision, ...]:
-        """What was said of this run's plan, in order."""
+        """Return the decisions about this run's plan, in order."""
         return self.read_as(APPROVAL, _decisions) if self.has(APPROVAL) else ()
 
     def differences(self) -> tuple[Difference, ...]:
-        """The rows of DIFFERENCES."""
+        """Return the rows of DIFFERENCES."""
         return self.once(DIFFERENCES.file, self._differences)
 
     def _differences(self) -> tuple[Difference, ...]:
@@ -185,7 +185,7 @@ class RunFolder(ArtefactFolder):
             raise InvalidInput(f"{self.place / DIFFERENCES.file} is damaged: {error}") from error
 
     def batches(self) -> dict[int, tuple[BatchRow, ...]]:
-        """The rows of BATCHES by the number of their batch, in order."""
+        """Return the rows of BATCHES by the number of their batch, in order."""
         return self.once(BATCHES.file, self._batches)
 
     def _batches(self) -> dict[int, tuple[BatchRow, ...]]:
@@ -196,9 +196,9 @@ class RunFolder(ArtefactFolder):
 
     @contextmanager
     def stage(self, stage: str) -> Iterator[None]:
-        """Keep how a stage ended and how long it took, whatever it raises.
+        """Record how a stage ended and how long it took, whatever it raises.
 
-        A stage that writes is NOT_ENDED until then.
+        Until then, apply, which writes to the cluster, is NOT_ENDED.
         """
         began = monotonic()
         if stage == "apply":
@@ -208,17 +208,17 @@ class RunFolder(ArtefactFolder):
                 yield
         except BaseException as error:
             status, message = _failure(error)
-            with suppress(InvalidInput):  # the store's trouble does not hide this one
+            with suppress(InvalidInput):  # a failing store must not hide this error
                 self.keep_end(StageResult(stage, status, round(monotonic() - began, 3), message))
             raise
         self.keep_end(StageResult(stage, StageStatus.DONE, round(monotonic() - began, 3)))
 
     def keep_end(self, result: StageResult) -> None:
-        """Keep how a stage ended."""
+        """Record how a stage ended."""
         self.write_json(stage_file(result.stage), result._asdict() | {"at": iso_utc()})
 
     def stage_result(self, stage: str) -> StageResult:
-        """How a stage of this run ended; NOT_RUN when it did not begin."""
+        """Return how a stage of this run ended; NOT_RUN if it did not begin."""
         if not self.has(stage_file(stage)):
             return StageResult(stage, StageStatus.NOT_RUN)
         return self.read_as(
@@ -234,15 +234,15 @@ class RunFolder(ArtefactFolder):
 
 def _failure(error: BaseException) -> tuple[StageStatus, str]:
     if isinstance(error, KeyboardInterrupt):
-        return StageStatus.INTERRUPTED, "a signal ended it"
+        return StageStatus.INTERRUPTED, "interrupted by a signal"
     status = StageStatus.REFUSED if isinstance(error, Refused) else StageStatus.FAILED
-    is_ours = isinstance(error, QuotaOpsError)
-    return status, str(error) if is_ours else f"{type(error).__name__}: {error}"
+    is_foreseen = isinstance(error, QuotaOpsError)
+    return status, str(error) if is_foreseen else f"{type(error).__name__}: {error}"
 
 
-def _decisions(told: dict[str, Any]) -> tuple[Decision, ...]:
-    return tuple(map(Decision.from_json, told["decisions"]))
+def _decisions(values: dict[str, Any]) -> tuple[Decision, ...]:
+    return tuple(map(Decision.from_json, values["decisions"]))
 
 
-def _old_ledger(told: dict[str, Any]) -> str | None:
-    return doubt(typed(told["ledger"], str | None), typed(told["ledger_end"], str | None))
+def _old_ledger(values: dict[str, Any]) -> str | None:
+    return doubt(typed(values["ledger"], str | None), typed(values["ledger_end"], str | None))

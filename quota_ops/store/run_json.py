@@ -1,4 +1,4 @@
-"""Plans, outcomes and verifications as JSON values, and back."""
+"""Plans, outcomes and verifications to JSON values and back."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
@@ -31,14 +31,14 @@ def _float(value: float | str | None) -> float | None:
 
 
 def typed(value: Any, kind: type | UnionType) -> Any:
-    """The value; TypeError when it is of another type."""
+    """Return the value; TypeError if it is of another type."""
     if not isinstance(value, kind):
         raise TypeError(f"{value!r} is no {getattr(kind, '__name__', kind)}")
     return value
 
 
 def about_from_json(values: Mapping[str, Any]) -> Json:
-    """The fields of run.json: run, cluster, commit, its provenance, started and sequence."""
+    """Return the fields of run.json: run, cluster, commit, its provenance, started, sequence."""
     provenance = _provenance(values)
     return {
         "run": typed(values["run"], str),
@@ -51,7 +51,7 @@ def about_from_json(values: Mapping[str, Any]) -> Json:
 
 
 def provenance_json(provenance: Provenance) -> Json:
-    """What run.json has of a run's commit."""
+    """Return the fields of run.json about a run's commit."""
     return {
         "commit": provenance.commit,
         "commit_source": provenance.source,
@@ -62,7 +62,7 @@ def provenance_json(provenance: Provenance) -> Json:
 
 
 def _provenance(values: Mapping[str, Any]) -> Provenance:
-    """What `provenance_json` wrote; an earlier release wrote the commit alone."""
+    """Parse what `provenance_json` wrote; an earlier release wrote only the commit."""
     source = values.get("commit_source")
     return Provenance(
         typed(values["commit"], str | None),
@@ -74,7 +74,7 @@ def _provenance(values: Mapping[str, Any]) -> Provenance:
 
 
 def plan_json(plan: Plan) -> Json:
-    """plan.json: digest first, then what people look for, then every differing row."""
+    """Return plan.json: the digest, then the summary for people, then every differing row."""
     return {
         "digest": plan.digest,
         "commit": plan.commit,
@@ -92,7 +92,7 @@ def plan_json(plan: Plan) -> Json:
 
 
 def _difference_json(row: Difference, cluster: str) -> Json:
-    """A differing row as plan.json has it: without nulls, and without the plan's own cluster."""
+    """Return a differing row for plan.json, without nulls and without the plan's own cluster."""
     values = row._asdict()
     for name in _NUMBERS:
         values[name] = json_number(values[name])
@@ -102,9 +102,9 @@ def _difference_json(row: Difference, cluster: str) -> Json:
 
 
 def plan_from_json(values: Mapping[str, Any]) -> tuple[Plan, str]:
-    """The plan that `plan_json` wrote, and the digest that stands in the file.
+    """Return the plan that `plan_json` wrote, and the digest in the file.
 
-    KeyError, TypeError, ValueError or AttributeError when it wrote nothing like that.
+    Raises KeyError, TypeError, ValueError or AttributeError if the values are not a plan.
     """
     applied, policy = values.get("applied_policy"), Policy.from_json(values["policy"])
     plan = Plan(
@@ -134,19 +134,19 @@ def _difference(row: Json, cluster: str) -> Difference:
 
 
 def outcomes_json(outcomes: Iterable[Outcome]) -> Json:
-    """What became of each entity, in the order of the batches."""
+    """Return the outcome of each entity, in the order of the batches."""
     return {"outcomes": [_outcome_json(one) for one in outcomes]}
 
 
 def _outcome_json(one: Outcome) -> Json:
-    """An outcome; code, error, message and earlier only where one of them says something."""
+    """Return an outcome; code, error, message and earlier only if one of them is set."""
     if one[4:] == _NOTHING_MORE:
         return {"batch": one.batch, "entity": one.entity, "keys": one.keys, "status": one.status}
     return one._asdict()
 
 
 def outcomes_from_json(values: Mapping[str, Any]) -> tuple[Outcome, ...]:
-    """The outcomes that `outcomes_json` wrote."""
+    """Return the outcomes that `outcomes_json` wrote."""
     return conforming(
         [
             Outcome(
@@ -154,7 +154,7 @@ def outcomes_from_json(values: Mapping[str, Any]) -> tuple[Outcome, ...]:
                 | {
                     "keys": tuple(one["keys"]),
                     "status": Status(one["status"]),
-                    "earlier": (said := one.get("earlier")) and Status(said),
+                    "earlier": (earlier := one.get("earlier")) and Status(earlier),
                 }
             )
             for one in values["outcomes"]
@@ -168,9 +168,9 @@ def verification_json(
     verified: int,
     applied: str | None = None,
 ) -> Json:
-    """What each broker said, the rows that are not as they should be, and how many are.
+    """Return the response of each broker, the rows that differ, and how many are verified.
 
-    `applied` is the digest of the applied.json whose writes were read back.
+    `applied` is the digest of the applied.json whose writes were verified.
     """
     return {
         "verified": verified,
@@ -190,7 +190,7 @@ def verification_json(
 def verification_from_json(
     values: Mapping[str, Any],
 ) -> tuple[tuple[BrokerAnswer, ...], tuple[RowVerdict, ...], int]:
-    """The brokers, verdicts and count that `verification_json` wrote."""
+    """Return the brokers, verdicts and count that `verification_json` wrote."""
     names = {one.name for one in fields(BrokerAnswer)}
     before: Json = {"bootstrap": False, "absent": False, "compared": 0, "left": 0}  # these fields
     brokers = [
@@ -210,12 +210,12 @@ def verification_from_json(
 
 
 def finding_json(finding: Finding) -> Json:
-    """A finding; its place is [file, line, column], or null."""
+    """Return a finding; its place is [file, line, column] or null."""
     return finding._asdict()
 
 
 def findings_from_json(values: Mapping[str, Any]) -> tuple[Finding, ...]:
-    """The findings of a JSON object that `finding_json` wrote each of."""
+    """Return the findings that `finding_json` wrote to a JSON object."""
     return tuple(_finding(one) for one in values["findings"])
 
 
@@ -234,7 +234,7 @@ def _place(values: list[Any]) -> Location:
 
 
 def checked_json(findings: Iterable[Finding], silences: Iterable[Silence]) -> Json:
-    """What check found in the files, and every silence there."""
+    """Return the findings of check in the files, and every silence there."""
     return {
         "findings": [finding_json(one) for one in findings],
         "silences": [one._asdict() for one in silences],
@@ -244,6 +244,6 @@ def checked_json(findings: Iterable[Finding], silences: Iterable[Silence]) -> Js
 def checked_from_json(
     values: Mapping[str, Any],
 ) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
-    """The findings and silences that `checked_json` wrote."""
+    """Return the findings and silences that `checked_json` wrote."""
     silences = (Silence(**one | {"place": _place(one["place"])}) for one in values["silences"])
     return findings_from_json(values), tuple(silences)

@@ -1,9 +1,9 @@
-"""Which runs write to a cluster: a mark for each, from before its first request to its record.
+"""Which runs write to a cluster: a mark for each, from before its first request until its end.
 
-A mark that stays is a run that died, or that ended without knowing what became of its rows, and a
-later run finds it by that. The process locks its mark, and the lock ends with the process. So on
-one machine it is known who is at work; a lock of another machine may not be seen, and some stores
-have no locks, so there only time tells.
+A mark that stays belongs to a run that died or that ended with unknown rows; a later run finds it
+by its mark. The process locks its mark, and the lock ends with the process, so that processes of
+one machine see each other. Locks of another machine may be invisible, and object stores have no
+locks: there, only the age of the mark counts.
 """
 
 import json
@@ -17,11 +17,11 @@ from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ABOUT
 
 GRACE = timedelta(hours=1)
-"""How long a run of another machine, or between two tasks of a DAG run, is given to go on."""
+"""How long a mark counts as alive if locks cannot show it, or between two tasks of a DAG run."""
 
 
 class Life(StrEnum):
-    """What is known of the process that marked a run."""
+    """Whether the process that marked a run is alive."""
 
     AT_WORK = "at work"
     GONE = "interrupted"
@@ -30,9 +30,9 @@ class Life(StrEnum):
 
 @contextmanager
 def at_work(run: Place) -> Iterator[None]:
-    """Mark the run of a folder, and hold the mark's lock while the block runs.
+    """Mark the run of a folder, and lock the mark as long as the block runs.
 
-    Raises InvalidInput when the mark cannot be written.
+    Raises InvalidInput if the mark cannot be written.
     """
     place = _mark(run)
     since = datetime.now(UTC).isoformat()
@@ -43,43 +43,43 @@ def at_work(run: Place) -> Iterator[None]:
 
 
 def unmark(run: Place) -> None:
-    """Take the mark of a run away: its end is recorded."""
+    """Delete the mark of a run whose end is recorded."""
     with suppress(OSError):
         _mark(run).delete()
 
 
 def mark_unsettled(run: Place) -> None:
-    """Let the mark of a run say that its end is recorded, and that it has unknown rows."""
+    """Record in the mark of a run that it has ended with unknown rows."""
     with suppress(OSError, ValueError, TypeError, InvalidInput):
         place = _mark(run)
         place.replace(json.dumps(json.loads(place.read()) | {"ended": True}).encode())
 
 
 def is_unsettled(run: Place) -> bool:
-    """Whether a run ended with unknown rows that no later run has settled."""
+    """Return whether a run ended with unknown rows that no later run has settled."""
     with suppress(OSError, ValueError, AttributeError):
         return json.loads(_mark(run).read()).get("ended") is True
     return False
 
 
 def is_marked(run: Place) -> bool:
-    """Whether a run has a mark, from a process at work or a dead one."""
+    """Return whether a run has a mark, of a living or a dead process."""
     return _mark(run).exists()
 
 
 def marked_runs(run: Place) -> list[Place]:
-    """The folders of the other marked runs of the same cluster; InvalidInput as `Place.list`."""
+    """Return the folders of the other marked runs of a cluster; raises as `Place.list`."""
     return [one for one in all_marked_runs(run.parent) if one.name != run.name]
 
 
 def all_marked_runs(runs: Place) -> list[Place]:
-    """The folders of the marked runs in a cluster's folder of runs; raises as `Place.list`."""
+    """Return the marked runs in a cluster's folder of runs; raises as `Place.list`."""
     names = _mark(runs / "any").parent.list()
     return [one for one in (runs / name for name in names) if (one / ABOUT).exists()]
 
 
 def life(run: Place) -> Life:
-    """Whether the process that marked a run is at work, as far as this machine can tell."""
+    """Return whether the process that marked a run is alive, if this machine can find out."""
     place, machine = _mark(run), None
     with suppress(OSError, RecursionError, ValueError, KeyError, TypeError):
         machine = json.loads(place.read())["machine"]
@@ -92,7 +92,7 @@ def life(run: Place) -> Life:
 
 
 def is_overdue(run: Place) -> bool:
-    """Whether a run was marked so long ago that it is given up, or a power cut took its mark."""
+    """Return whether a mark is too old to count, or was damaged by a power cut."""
     try:
         since = datetime.fromisoformat(json.loads(_mark(run).read())["since"])
         return datetime.now(UTC) - since > GRACE

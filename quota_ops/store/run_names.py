@@ -1,4 +1,4 @@
-"""Runs of a run store by the names that people give them, and by their order."""
+"""Find a run by the name that a person gives, and order runs."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,10 +15,10 @@ _MAY_HAVE_WRITTEN = {Status.ACCEPTED, Status.UNKNOWN}
 
 
 def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFolder:
-    """The run that a person means: `last`, an address, or a name or a part that no other has.
+    """Return the run for `last`, an address, a name, or a unique part of a name.
 
-    CLUSTER/ before it looks among that cluster's runs alone. With `last_write`, `last` is the last
-    run that wrote to a cluster. Raises InvalidInput when there is no such run, or more than one.
+    With CLUSTER/ before it, only that cluster's runs count. With `last_write`, `last` is the last
+    run that wrote to a cluster. Raises InvalidInput if no run or more than one matches.
     """
     with suppress(InvalidInput):  # a text may be too long for a path
         if (named := RunFolder(open_place(wanted))).has(ABOUT):
@@ -41,16 +41,16 @@ def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFo
             more = f" and {len(names) - 5:,} more" if names[5:] else ""
             raise InvalidInput(
                 f"{wanted!r} may be any of {len(names):,} runs: {', '.join(names[:5])}{more}",
-                "Name one of them whole.",
+                "Give the full name of one.",
             )
     raise InvalidInput(
         f"there is no run {wanted!r} in the run store {store.root}",
-        "The runs are listed by: quota-ops runs",
+        "List the runs: quota-ops runs",
     )
 
 
 def latest_first(paths: Sequence[Place]) -> list[Place]:
-    """Order runs by their numbers; those from before there were numbers come last, by name."""
+    """Order runs by number, the newest first; runs of versions without numbers come last."""
     return sorted(paths, key=lambda path: (_number(path), path.name), reverse=True)
 
 
@@ -61,7 +61,7 @@ def _number(path: Place) -> int:
 
 
 def _has_written(path: Place) -> bool:
-    """Whether a run changed its cluster, or may have; what is damaged may have."""
+    """Return whether a run changed its cluster or may have; a damaged one may have."""
     folder = RunFolder(path)
     if not folder.has(APPLIED):
         return folder.has(batch_file(1))

@@ -1,4 +1,4 @@
-"""The order of the runs of a run store: each takes a number when it begins, later ones larger."""
+"""The order of runs: each takes a number when it begins, larger than all before."""
 
 import json
 from contextlib import suppress
@@ -9,13 +9,13 @@ from quota_ops.store.place import Place
 _KIND = "json"
 _GROUPS = "runs"
 _EACH = 1000
-"""Numbers in a folder, so that a store of many runs is listed as fast as one of few."""
+"""Numbers in one folder, so that the last one is found as fast in a store of many runs."""
 
 
 def take_number(folder: Place, content: bytes, above: int = 0) -> int:
-    """Create the file of the next number, larger than each that was taken and than `above`.
+    """Take the next number, larger than every number taken before and than `above`.
 
-    Two runs never take the same one. Raises InvalidInput when the folder cannot be written.
+    No two runs take the same number. Raises InvalidInput if the folder cannot be written.
     """
     return create_next(
         lambda number: _place(folder, number),
@@ -25,7 +25,7 @@ def take_number(folder: Place, content: bytes, above: int = 0) -> int:
 
 
 def last_number(folder: Place) -> int:
-    """The largest number that was taken; 0 when none was."""
+    """Return the largest number taken; 0 if there is none."""
     groups = [one for one in numbers(folder, _GROUPS) if one <= LAST // _EACH]
     if not groups:
         return 0
@@ -34,9 +34,9 @@ def last_number(folder: Place) -> int:
 
 
 def newest_runs(folder: Place, most: int) -> list[str]:
-    """The runs, as CLUSTER/RUN, that took the last `most` numbers, the newest first, each once.
+    """Return the runs, as CLUSTER/RUN, of the last `most` numbers, the newest first, each once.
 
-    A number whose file is gone or damaged is passed over.
+    A number whose file is missing or damaged is skipped.
     """
     last = last_number(folder)
     runs: dict[str, None] = {}

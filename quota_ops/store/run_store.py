@@ -1,12 +1,12 @@
-"""Where runs and ledgers live: outside every checkout; only `prune` removes anything from it.
+"""The run store: all runs and ledgers, outside every checkout; only `prune` removes anything.
 
 ROOT/runs/CLUSTER/RUN/      one run's artefacts
 ROOT/fleet/RUN/             a drift run's overview of all clusters
-ROOT/ledger/CLUSTER_ID/     the rows that are ours, as numbered files
-ROOT/ledger_ends/CLUSTER_ID  the name of the file that its ledger ended with
-ROOT/claims/CLUSTER_ID/     which runs have begun to apply, a file each, by their numbers
-ROOT/at_work/CLUSTER/RUN    the mark of a run that writes, or died while it wrote
-ROOT/approvals/CLUSTER_ID/  what people said of plans, a file each, by digest
+ROOT/ledger/CLUSTER_ID/     the managed rows, as numbered files
+ROOT/ledger_ends/CLUSTER_ID  the name of the newest file of its ledger
+ROOT/claims/CLUSTER_ID/     which runs have begun to apply, one file each, by number
+ROOT/at_work/CLUSTER/RUN    the mark of a run that writes, or died while writing
+ROOT/approvals/CLUSTER_ID/  the decisions about plans, one file each, by digest
 ROOT/holds/CLUSTER_ID/      who held what until when, as numbered files
 ROOT/sequence/              the number of each run, in the order in which they began
 """
@@ -30,14 +30,14 @@ _LONGEST_NAME = 150
 
 @dataclass(frozen=True, slots=True)
 class RunStore:
-    """A folder for runs and ledgers; private to whom it belongs."""
+    """A place for runs and ledgers."""
 
     root: Place
 
     def new_run(self, cluster: str, run: str | None = None) -> Place:
-        """Make the folder of a run; given the name of an earlier one, that run's folder again.
+        """Create the folder of a run, or return that of the run with this name.
 
-        `run` may be any text, such as Airflow's run id: see `safe_name`.
+        `run` may be any text, for example Airflow's run id: see `safe_name`.
         """
         folder = self.runs_of(cluster) / (safe_name(run) if run else _run_name())
         try:
@@ -45,19 +45,19 @@ class RunStore:
         except InvalidInput as error:
             raise InvalidInput(
                 f"the run store {error.message}",
-                f"By --run-store or {ENVIRONMENT}, name the folder that all runs use.",
+                f"Set --run-store or {ENVIRONMENT} to the run store that all runs use.",
             ) from error
         folder.prepare()
         return folder
 
     def runs_of(self, cluster: str) -> Place:
-        """The folder of a cluster's runs."""
+        """Return the folder of a cluster's runs."""
         return self.root / "runs" / safe_name(cluster)
 
     def runs(self, cluster: str | None = None) -> tuple[Place, ...]:
-        """The folders of all runs, or of one cluster's, by cluster and name.
+        """Return the folders of all runs, or of one cluster's, by cluster and name.
 
-        Raises InvalidInput when the store has no run of that cluster, or cannot be listed.
+        Raises InvalidInput if the store has no run of that cluster or cannot be listed.
         """
         clusters = (self.root / "runs").folders()
         wanted = None if cluster is None else safe_name(cluster)
@@ -72,32 +72,32 @@ class RunStore:
 
     @property
     def sequence(self) -> Place:
-        """The folder of the numbers that runs have taken."""
+        """The folder of the numbers of runs."""
         return self.root / "sequence"
 
     @property
     def overviews(self) -> Place:
-        """The folder of the overviews that drift runs leave, of all clusters."""
+        """The folder of the overviews of all clusters that drift runs write."""
         return self.root / "fleet"
 
     def overview(self, run: str) -> Place:
-        """The folder of a drift run's overview of all clusters; `run` as `new_run` takes it."""
+        """Return the folder of a drift run's overview; `run` as in `new_run`."""
         return self.overviews / safe_name(run)
 
     def ledgers(self) -> tuple[Place, ...]:
-        """The folders of all ledgers; InvalidInput when they cannot be listed."""
+        """Return the folders of all ledgers; InvalidInput if they cannot be listed."""
         return (self.root / "ledger").folders()
 
     def ledger(self, cluster_id: str) -> Place:
-        """The folder of a cluster's ledger."""
+        """Return the folder of a cluster's ledger."""
         return self.root / "ledger" / safe_name(cluster_id)
 
     def approvals(self, cluster_id: str) -> Place:
-        """The folder of what people said of a cluster's plans."""
+        """Return the folder of the decisions about a cluster's plans."""
         return self.root / "approvals" / safe_name(cluster_id)
 
     def holds(self, cluster_id: str) -> Place:
-        """The folder of a cluster's holds."""
+        """Return the folder of a cluster's holds."""
         return self.root / "holds" / safe_name(cluster_id)
 
 
@@ -107,7 +107,7 @@ def open_place(address: str | PathLike[str]) -> Place:
 
 
 def named_store(place: str | None = None) -> str | None:
-    """The address that an option or else the environment gives; None where neither does."""
+    """Return the address in an option, or else in the environment; None without either."""
     return place or os.environ.get(ENVIRONMENT) or None
 
 
@@ -129,29 +129,29 @@ def find_run_store(place: str | None = None) -> RunStore:
 def _open_store(root: Place) -> RunStore:
     if checkout := root.find_checkout():
         raise InvalidInput(
-            f"the run store {root} lies inside the Git checkout {checkout}",
-            "Runs and ledgers must outlive a checkout: give a folder elsewhere, "
-            f"by --run-store or {ENVIRONMENT}.",
+            f"the run store {root} is inside the Git checkout {checkout}",
+            "Runs and ledgers must outlive a checkout: name a folder elsewhere, "
+            f"with --run-store or {ENVIRONMENT}.",
         )
     return RunStore(root)
 
 
 def store_of(run: Place, named: str | None = None) -> RunStore:
-    """The run store that a run's folder lies in, whose ledger, approvals and holds are the run's.
+    """Return the run store of a run's folder, with the run's ledger, approvals and holds.
 
-    Raises InvalidInput when it lies in none, as a copy does, or in another one than `named`.
+    Raises InvalidInput if the folder is in none, for example a copy, or not in `named`.
     """
     runs = run.parent.parent
     if runs.name != "runs":
         raise InvalidInput(
-            f"{run} lies in no run store, where the ledger, approvals and holds of its run are",
-            "Name the run as `quota-ops runs` lists it; a copy can be read by quota-ops show.",
+            f"{run} is not in a run store, which has the ledger, approvals and holds of a run",
+            "Name the run as `quota-ops runs` lists it; quota-ops show can read a copy.",
         )
     store = _open_store(runs.parent)
     if named and (other := find_run_store(named)).root.resolved() != store.root.resolved():
         raise InvalidInput(
-            f"{run} lies in the run store {store.root}, and --run-store names {other.root}",
-            "Leave out --run-store.",
+            f"{run} is in the run store {store.root}, but --run-store names {other.root}",
+            "Remove --run-store.",
         )
     return store
 
@@ -163,10 +163,10 @@ def _usual() -> PathLike[str]:
 
 
 def safe_name(name: str) -> str:
-    """The name of the folder that any text has to itself: `a:b` is `a~3Ab`, and `a_b` stays.
+    """Return a folder name that is unique for a text: `a:b` becomes `a~3Ab`, `a_b` stays.
 
-    Each byte of UTF-8 that is no letter, digit or one of `_.+-` is written as `~` and two hex
-    digits. Of a name too long for a folder the beginning is kept, and 128 bits of its SHA-256.
+    Each UTF-8 byte that is not an ASCII letter, a digit or one of `_.+-` becomes `~` and two hex
+    digits. A name that is too long is cut and ends with 128 bits of its SHA-256.
     """
     safe = _UNSAFE.sub(_escaped, name) if name.strip(".") else "~2E" * len(name) or "~"
     if len(safe) <= _LONGEST_NAME:

@@ -1,4 +1,4 @@
-"""A snapshot of a cluster in the cluster's place: described, and never asked for anything else."""
+"""A snapshot file instead of a cluster: it can be described, but knows nothing else."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from quota_ops.model.snapshot import SnapshotHeader, read_header, read_snapshot
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a file that `describe --format jsonl` wrote says that a cluster holds."""
+    """The quotas of a cluster, in a file that `describe --format jsonl` wrote."""
 
     place: str
     rows: tuple[StoredQuota, ...]
@@ -21,15 +21,15 @@ class Snapshot:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a file; InvalidInput with the line that is no row, or why it cannot be read.
+        """Read a file; InvalidInput with the line that is not a row, or why it cannot be read.
 
-        An empty file, as a describe that failed leaves it, is no cluster without quotas: that has
-        a header.
+        An empty file, which a failed describe leaves, is not a cluster without quotas: the file
+        of that cluster has a header.
         """
         place, lines = str(path), read_lines(path)
         if not any(map(str.strip, lines)):
             raise InvalidInput(
-                f"{place} is empty: the describe that was to write it seems to have failed.",
+                f"{place} is empty: the describe that should have written it probably failed.",
                 "Write it again: quota-ops describe CLUSTER --format jsonl",
             )
         rows, header = read_snapshot(lines, place), read_header(lines, place)
@@ -38,35 +38,35 @@ class Snapshot:
 
     @property
     def cluster_id(self) -> str | None:
-        """The id of its cluster; None where the file names none."""
+        """The id of its cluster; None if the file has none."""
         return self.header.cluster_id
 
     def require_cluster(self, cluster_id: str) -> Self:
-        """Return the snapshot; InvalidInput when it is of another cluster."""
+        """Return the snapshot; InvalidInput if it is of another cluster."""
         self.header.require_cluster(cluster_id, self.place)
         return self
 
     def require_all(self) -> Self:
-        """Return the snapshot; InvalidInput when rows were left out of it."""
+        """Return the snapshot; InvalidInput if rows were left out of it."""
         self.header.require_all(self.place)
         return self
 
     def describe(self, broker: int | None = None) -> tuple[StoredQuota, ...]:
-        """Give the rows, as a cluster would."""
+        """Return the rows, like a cluster."""
         del broker
         return self.rows
 
     def facts_aside(self) -> Callable[[], None]:
-        """Know nothing of brokers."""
+        """Return a function that does nothing: a snapshot has no brokers."""
         return lambda: None
 
     def metadata_aside(self) -> Callable[[], None]:
-        """Know nothing of controllers."""
+        """Return a function that does nothing: a snapshot has no controllers."""
         return lambda: None
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a file that a person named; InvalidInput when it cannot be read."""
+    """Return the lines of a file that a person named; InvalidInput if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8").split("\n")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Whether another commit was applied since a run began, or a run that began later writes too."""
+"""Whether another commit was applied since a run began, or a later run writes as well."""
 
 from collections.abc import Iterable
 
@@ -21,13 +21,13 @@ from quota_ops.store.run_numbers import last_number
 from quota_ops.store.run_store import store_of
 
 BEGAN = "began.json"
-"""A run's commit, and which was the last applied one when the run first began at it."""
+"""A run's commit, and the last applied commit when the run first began with it."""
 
 
 def note_beginning(folder: RunFolder, ledger_folder: Place) -> None:
-    """Leave began.json, unless the run began at its commit before: then it takes a new number.
+    """Write began.json; a run that began with its commit before takes a new number instead.
 
-    Raises InvalidInput as `ledger.last` does.
+    Raises InvalidInput as `ledger.last`.
     """
     commit = folder.about()["commit"]
     if folder.has(BEGAN) and _began(folder)[0] == commit:
@@ -38,7 +38,7 @@ def note_beginning(folder: RunFolder, ledger_folder: Place) -> None:
 
 
 def overtaken_by(folder: RunFolder, commits: tuple[str, ...]) -> str | None:
-    """The commit that was applied last, if that was after the run first began at its own."""
+    """Return the last applied commit, if it was applied after the run first began."""
     commit, after = _began(folder)
     if commit is None or not commits or commits[-1] in {commit, after}:
         return None
@@ -46,9 +46,9 @@ def overtaken_by(folder: RunFolder, commits: tuple[str, ...]) -> str | None:
 
 
 def refuse_if_overtaken(folder: RunFolder, ledger_folder: Place) -> None:
-    """Raise Refused when a run's plan may no longer be written: its ledger is lost, or it is late.
+    """Raise Refused if a run's plan may no longer be written: its ledger is lost, or it is late.
 
-    Raises InvalidInput as `ledger.read` does.
+    Raises InvalidInput as `ledger.read`.
     """
     known = read(ledger_folder)
     why = why_lost(folder, known, ledger_folder) or why_overtaken(folder, known, ledger_folder)
@@ -57,27 +57,26 @@ def refuse_if_overtaken(folder: RunFolder, ledger_folder: Place) -> None:
 
 
 def why_lost(folder: RunFolder, known: Ledger, ledger_folder: Place) -> str | None:
-    """Why the ledger is not the one that a run's plan was made from, or one after it.
+    """Return why the ledger is older than the one that a run's plan was made from.
 
-    One that ends before that file was lost, or is an older copy.
+    A ledger that ends before that file was lost, or is an older copy. None if it is not older.
     """
     (began, _), (_, then) = folder.described(), applied(folder.read_table(LEDGER))
     if (known.file or "") >= (began or "") and (known.commits or not then):
         return None
-    return f"the ledger that this plan was made from, {began}, is gone from {ledger_folder}"
+    return f"the ledger that this plan was made from, {began}, is no longer in {ledger_folder}"
 
 
 def claim(folder: RunFolder, ledger_folder: Place) -> None:
-    """Let earlier runs see that this one applies, also where it finds nothing to change."""
+    """Show earlier runs that this one applies, even if it has nothing to change."""
     if number := folder.about()["sequence"]:
         claims.create(ledger_folder, number, _claim_of(folder))
 
 
 def why_overtaken(folder: RunFolder, known: Ledger, ledger_folder: Place) -> str | None:
-    """Which commit was applied since a run's plan was made, or which later run applies too.
+    """Return which commit was applied since a run's plan was made, or which later run applies.
 
-    Of two runs, the one with the larger number began later. What an earlier run applies meanwhile
-    overtakes nobody.
+    Of two runs, the one with the larger number began later. An earlier run never overtakes.
     """
     about, (_, then) = folder.about(), applied(folder.read_table(LEDGER))
     number = about["sequence"] or 0
@@ -91,15 +90,15 @@ def why_overtaken(folder: RunFolder, known: Ledger, ledger_folder: Place) -> str
 
 
 def _why_claimed(folder: RunFolder, number: int, ledger_folder: Place) -> str | None:
-    """Which later run, the last of all, has begun to apply another commit or other values.
+    """Return which later run, the last one, has begun to apply another commit or other values.
 
-    None overtakes a rollback: what it confirms is the very state that the rollback undoes.
+    None overtakes a rollback: it would confirm the state that the rollback undoes.
     """
     last_claimed = claims.last_number(ledger_folder)
     if last_claimed <= number or folder.has(ROLLBACK):
         return None
-    theirs, ours = claims.read(ledger_folder, last_claimed), _claim_of(folder)
-    if theirs[1:] == ours[1:]:
+    theirs, own = claims.read(ledger_folder, last_claimed), _claim_of(folder)
+    if theirs[1:] == own[1:]:
         return None
     of = f" of {named(theirs.commit)}" if theirs.commit else ""
     return f"run {theirs.run}{of} began later, and has started to apply"
@@ -112,9 +111,9 @@ def _claim_of(folder: RunFolder) -> Claim:
 
 
 def _why_contradicted(folder: RunFolder, later: Iterable[LedgerRow]) -> str | None:
-    """Which later run is of another commit, or wants another value than this run does.
+    """Return which later run has another commit, or another value for a row of this run.
 
-    One of the same commit and the same values takes nothing away: both may succeed.
+    A later run of the same commit with the same values is no conflict: both may succeed.
     """
     commit = folder.about()["commit"]
     desired = map(DesiredRow._make, to_rows(folder.read_table(DESIRED)))
@@ -128,10 +127,10 @@ def _why_contradicted(folder: RunFolder, later: Iterable[LedgerRow]) -> str | No
 
 
 def take_number_above(folder: RunFolder, table: pa.Table, claimed: int) -> None:
-    """Let a run come after all that its ledger knows, and after the last run that claimed.
+    """Give a run a number above those in its ledger, and above the last run that claimed.
 
-    A ledger from another run store has larger numbers than this one has given: without it every
-    run here would seem to be older than those.
+    A ledger from another run store may have larger numbers than this store: without this, every
+    run here would count as older.
     """
     noted = filter(None, table["sequence"].to_pylist())
     known = max(claimed, *noted, 0)
@@ -144,5 +143,5 @@ def _began(folder: RunFolder) -> tuple[str | None, str | None]:
         return None, None
     return folder.read_as(
         BEGAN,
-        lambda told: (typed(told["commit"], str | None), typed(told["after"], str | None)),
+        lambda values: (typed(values["commit"], str | None), typed(values["after"], str | None)),
     )

@@ -34,7 +34,7 @@ def test_unknown_rows_of_a_run_that_ended(lab: Lab) -> None:
     found = {(one.status, one.message) for one in run.folder.outcomes(APPLIED)}
     assert found == {(Status.ACCEPTED, f"found by run {by}")}
     assert run.folder.stage_result("apply").message == (
-        f"a signal ended it\nRun {by} looked for the unknown rows."
+        f"interrupted by a signal\nRun {by} looked for the unknown rows."
     )
     assert (on_disk(run.folder) / "end-0002.json").exists()
     lab.run("reconcile")

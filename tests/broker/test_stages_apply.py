@@ -189,7 +189,7 @@ def test_the_folder_of_a_run_goes_away_while_it_writes(lab: Lab) -> None:
 
     assert error.exit_code == 1
     assert error.message == (
-        f"the folder of this run, {on_disk(run.folder)}, was moved or removed while it wrote. "
+        f"the folder of this run, {on_disk(run.folder)}, was moved or deleted while it wrote. "
         "Sent until then: 2 keys accepted"
     )
     assert len(lab.stored()) == 2

@@ -84,7 +84,7 @@ def test_a_ledger_that_does_not_parse(damage: Callable[[Path], bytes], lab: Lab)
     assert error.message.startswith("the ledger does not parse: ")
     assert damaged.name in error.message
     assert error.remedy == (
-        "Nothing was changed. Move the damaged file aside to go on from the file before it."
+        "Nothing was changed. Move the damaged file elsewhere to continue from the file before it."
     )
     assert lab.stored() == {**OURS, **OLD, **THEIRS}
     assert not folder.has(APPLIED)

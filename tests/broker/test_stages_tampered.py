@@ -127,12 +127,12 @@ CASES = {
     "no object": (
         lambda folder: (on_disk(folder) / PLAN).write_text("[]"),
         InvalidInput,
-        "plan.json holds no JSON object",
+        "plan.json is not a JSON object",
     ),
     "no plan": (
         lambda folder: (on_disk(folder) / PLAN).unlink(),
         InvalidInput,
-        "plan.json is missing: the stage that leaves it has not run",
+        "plan.json is missing: the stage that writes it has not run",
     ),
     "no Parquet": (
         lambda folder: (on_disk(folder) / BATCHES.file).write_bytes(b"PAR1"),

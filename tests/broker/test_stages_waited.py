@@ -76,7 +76,7 @@ def test_a_plan_whose_ledger_is_gone(lab: Lab, commit: str | None, left: str | N
 
     assert isinstance(error, Refused)
     assert error.message == (
-        "the ledger that this plan was made from, 00000002.parquet, is gone from "
+        "the ledger that this plan was made from, 00000002.parquet, is no longer in "
         f"{lab.ledger_folder}"
     )
     assert lab.stored() == OLD

@@ -35,7 +35,7 @@ def test_a_run_keeps_to_its_store(lab: Lab) -> None:
 
     refused = lab.cli(*approved, "--run-store", elsewhere[ENVIRONMENT])
     assert refused.returncode == 2
-    assert refused.stderr.startswith(f"{on_disk(run)} lies in the run store {lab.store.root}, and ")
+    assert refused.stderr.startswith(f"{on_disk(run)} is in the run store {lab.store.root}, and ")
     assert lab.stored() == {}
 
     lab.cli(*approved, environment=elsewhere)
@@ -59,5 +59,5 @@ def test_a_copy_of_a_run_is_only_read(lab: Lab) -> None:
     ):
         refused = lab.cli(*command)
         assert refused.returncode == 2
-        assert refused.stderr.startswith(f"{copy} lies in no run store, ")
+        assert refused.stderr.startswith(f"{copy} is not in a run store, ")
     assert lab.stored() == {}

@@ -79,8 +79,9 @@ def test_every_discrepancy_of_a_table_is_named(embedded: EmbeddedEngine, tmp_pat
 
     assert refused.value.message == (
         f"{folder / ACTUAL.file} is not a actual table: in_scope is missing, must be boolean; "
-        "hands_off is missing, must be string; owner is not a column of it; "
-        "reason is not a column of it; file is not a column of it; line is not a column of it"
+        "hands_off is missing, must be string; owner is not one of its columns; "
+        "reason is not one of its columns; file is not one of its columns; "
+        "line is not one of its columns"
     )
 
 

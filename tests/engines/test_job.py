@@ -12,6 +12,7 @@ from quota_ops.model.tables import BATCHES, CLUSTERS, DIFFERENCES, Table
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import diff_runs
 from quota_ops.store import parquet
+from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
 from tests.engines.runs import differences, put
@@ -35,7 +36,7 @@ def put_elsewhere(path: Path, side: str) -> Path:
 class Broken:
     """An engine whose results lack columns."""
 
-    def decide(self, _sides: Mapping[Table, Sequence[str]]) -> tuple[pa.Table, pa.Table]:
+    def decide(self, _sides: Mapping[Table, Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
         """Return a table without the columns of quota-ops."""
         return pa.table({"cluster": ["c"], "kind": [1]}), parquet.from_rows(BATCHES, [])
 

@@ -128,7 +128,7 @@ def by_engine(engine: Engine, path: Path, fleet: Fleet) -> tuple[list[Difference
     holds = [(name, *hold) for name, one in fleet.items() for hold in one.held.items()]
     folder.write_table(HOLDS, holds)
     tables = (DESIRED, ACTUAL, LEDGER, HOLDS, CLUSTERS)
-    found, batches = engine.decide({table: [str(path / table.file)] for table in tables})
+    found, batches = engine.decide({table: [open_place(path / table.file)] for table in tables})
     differences = [
         Difference(*row)._replace(kind=Kind(row[3]), action=Action(row[4]))
         for row in parquet.to_rows(parquet.conform(DIFFERENCES, found))

@@ -57,7 +57,7 @@ def test_a_run_that_is_none(tmp_path: Path) -> None:
 
     assert (broken.returncode, refusal) == (
         2,
-        f"{tmp_path}/missing/desired.parquet is missing: the stage that leaves it has not run\n",
+        f"{tmp_path}/missing/desired.parquet is missing: the stage that writes it has not run\n",
     )
     assert "Traceback" not in noise
 

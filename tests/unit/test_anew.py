@@ -8,7 +8,7 @@ import pytest
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import DIFFERENCES
-from quota_ops.store.restart import set_aside
+from quota_ops.store.restart import move_attempt
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
 
@@ -35,7 +35,7 @@ def test_what_cannot_be_set_aside(
     else:
         monkeypatch.setattr(os, "scandir", no_listing)
 
-    with pytest.raises(InvalidInput, match=f"{tmp_path} cannot be set aside: {tmp_path}{why}"):
-        set_aside(RunFolder(open_place(tmp_path)), "check")
+    with pytest.raises(InvalidInput, match=f"{tmp_path} cannot be moved: {tmp_path}{why}"):
+        move_attempt(RunFolder(open_place(tmp_path)), "check")
 
     assert (tmp_path / DIFFERENCES.file).exists()

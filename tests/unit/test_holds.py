@@ -67,4 +67,4 @@ def test_a_damaged_hold_did_not_end(content: str, tmp_path: Path) -> None:
         holds.read(open_place(tmp_path))
 
     assert refused.value.message.startswith(f"{damaged} is not a hold: ")
-    assert "Move the damaged file aside" in str(refused.value.remedy)
+    assert "Move the damaged file elsewhere" in str(refused.value.remedy)

@@ -151,7 +151,8 @@ def test_a_damaged_ledger_is_no_empty_one(content: bytes, ledger_folder: Place) 
             act(ledger_folder)
         assert refused.value.message.startswith(f"the ledger does not parse: {damaged} is not a ")
         assert refused.value.remedy == (
-            "Nothing was changed. Move the damaged file aside to go on from the file before it."
+            "Nothing was changed. "
+            "Move the damaged file elsewhere to continue from the file before it."
         )
     assert on_disk(damaged).read_bytes() == content
     assert names(ledger_folder) == ["00000001.parquet", "00000002.parquet"]
@@ -211,8 +212,8 @@ def test_a_key_may_be_remembered_with_many_values(ledger_folder: Place) -> None:
 @pytest.mark.parametrize(
     ("notes", "why"),
     [
-        ({}, "it does not note policy and commits: another program wrote it"),
-        ({"policy": "null"}, "it does not note commits: another program wrote it"),
+        ({}, "it has no note of policy and commits: another program wrote it"),
+        ({"policy": "null"}, "it has no note of commits: another program wrote it"),
         ({"policy": "[]", "commits": "[]"}, "its policy is []"),
         ({"policy": "null", "commits": '"c1"'}, "its commits is 'c1'"),
         ({"policy": "null", "commits": "[1]"}, "its commits is [1]"),

@@ -74,18 +74,22 @@ def test_an_end_that_a_person_wrote(ledger_folder: Place) -> None:
         (None, None, None),
         ("00000003.parquet", "00000003.parquet", None),
         ("00000004.parquet", "00000003.parquet", None),
-        (None, "00000003.parquet", "an older copy of the ledger: it was at 00000003.parquet"),
+        (
+            None,
+            "00000003.parquet",
+            "an older copy of the ledger, whose newest file was 00000003.parquet",
+        ),
         (
             "00000002.parquet",
             "00000003.parquet",
-            "an older copy of the ledger: it was at 00000003.parquet",
+            "an older copy of the ledger, whose newest file was 00000003.parquet",
         ),
         (
             "00000002.parquet",
             None,
             (
-                "a ledger that may be an older copy: the run store does not say at which file it "
-                "was (ledger_ends is lost or damaged)"
+                "a ledger that may be an older copy: the run store has no record of its newest "
+                "file (ledger_ends is lost or damaged)"
             ),
         ),
     ],

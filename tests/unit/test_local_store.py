@@ -75,7 +75,8 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
         open_place(place).replace(b"content")
 
     assert str(refused.value) == (
-        f"{place} cannot be written: File exists\n  {place.parent} is in the way: move it aside."
+        f"{place} cannot be written: File exists\n"
+        f"  {place.parent} is in the way: move it elsewhere."
     )
 
 
@@ -83,10 +84,10 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     ("number", "said"),
     [
         (errno.ENOSPC, "Free some space there (quota-ops prune removes old runs), or move the run"),
-        (errno.EACCES, "Let the user of this process read and write there."),
-        (errno.EROFS, "Let the user of this process read and write there."),
-        (errno.EISDIR, "/store/x is in the way: move it aside."),
-        (errno.EPERM, "A run store needs hard links and fsync: move it to a file system that has"),
+        (errno.EACCES, "Give the user of this process permission to read and write there."),
+        (errno.EROFS, "Give the user of this process permission to read and write there."),
+        (errno.EISDIR, "/store/x is in the way: move it elsewhere."),
+        (errno.EPERM, "A run store needs hard links and fsync: move it to a file system with"),
         (errno.EIO, "None"),
     ],
 )

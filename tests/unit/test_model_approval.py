@@ -1,5 +1,6 @@
 """Approvals: which plans need one, which guards it overrides, and how it is stored."""
 
+import getpass
 import json
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from quota_ops.model.approval import (
     Said,
     approval_source,
     approve_command,
+    find_login,
     in_force,
     needs_name,
     needs_person,
@@ -227,3 +229,10 @@ def test_the_guards_of_an_alter_are_read_back() -> None:
     """The guards in alter.json are read; a file of an earlier version has none."""
     assert read_guards({"guards": [asdict(CUT)]}) == (CUT,)
     assert read_guards({}) == ()
+
+
+def test_a_login_without_a_name_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container may run as a user id without a name; a record then names `unknown`."""
+    assert find_login() == getpass.getuser()
+    monkeypatch.setattr(getpass, "getuser", lambda: dict[str, str]()["uid 4711"])
+    assert find_login() == "unknown"

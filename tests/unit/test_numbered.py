@@ -85,7 +85,7 @@ def test_after_the_last_number_is_an_error(tmp_path: Path) -> None:
     add(open_place(folder), row("user=a", 1.0))
     (folder / "00000001.parquet").rename(folder / "99999999.parquet")
 
-    with pytest.raises(InvalidInput, match=r"^99999999\.parquet is the last number"):
+    with pytest.raises(InvalidInput, match=r"^99999999\.parquet is the largest number"):
         add(open_place(folder), row("user=b", 1.0))
 
 

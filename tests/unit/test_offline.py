@@ -178,7 +178,7 @@ def test_a_plan_that_clears_by_a_ledger_whose_end_is_not_known(
     assert result.exit_code == 1
     assert (
         "old_ledger: user=alice producer_byte_rate would go by a ledger that may be an older copy: "
-        "the run store does not say at which file it was (ledger_ends is lost or damaged)\n"
+        "the run store has no record of its newest file (ledger_ends is lost or damaged)\n"
     ) in result.stdout
     assert run("plan", "--allow", "old_ledger", "--reason", "it is").exit_code == 0
 

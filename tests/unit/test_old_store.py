@@ -10,7 +10,7 @@ from quota_ops.cli import main
 from quota_ops.model.approval import Said
 from quota_ops.store import claims, decisions, holds, ledger, ledger_end
 from quota_ops.store.history import past_runs
-from quota_ops.store.restart import set_aside
+from quota_ops.store.restart import move_attempt
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import Life, all_marked_runs, life
 from quota_ops.store.run_numbers import newest_runs
@@ -89,7 +89,7 @@ def test_what_was_set_aside_halfway_is_set_aside_whole(store: RunStore) -> None:
     moved.delete()
     (folder.place / "attempt-0001" / "findings.json").create(copied.read())
 
-    set_aside(folder, "check")
+    move_attempt(folder, "check")
 
     kept = {"run.json", "began.json"}
     assert files(on_disk(folder)) == kept | {f"attempt-0001/{one}" for one in before - kept}

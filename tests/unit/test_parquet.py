@@ -75,7 +75,7 @@ def test_every_discrepancy_is_listed() -> None:
     assert str(refused.value) == (
         "run/actual.parquet is not a actual table: entity is int64, must be string; "
         "value is string, must be double; in_scope is missing, must be boolean; "
-        "hands_off is missing, must be string; more is not a column of it"
+        "hands_off is missing, must be string; more is not one of its columns"
     )
 
 

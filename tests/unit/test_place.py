@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.store.place import Entry, Place
+from quota_ops.store.place import Entry, Leaf, Place
 from quota_ops.store.run_store import open_place
 
 STORES: dict[str, Callable[[Path], Place]] = {"local": lambda folder: open_place(folder / "store")}
@@ -25,7 +25,7 @@ def test_a_place_is_created_once(root: Place) -> None:
     place = root / "ledger" / "id" / "1.parquet"
 
     assert (place.exists(), place.create(b"first"), place.create(b"second")) == (False, True, False)
-    assert (place.exists(), place.read(), (root / "ledger").exists()) == (True, b"first", True)
+    assert (place.exists(), place.read()) == (True, b"first")
 
 
 def test_of_many_creators_one_wins(root: Place) -> None:
@@ -59,7 +59,8 @@ def test_a_place_holds_what_was_written_last(root: Place) -> None:
 
     for content, durable in ((b"first", False), (b"second", True), (b"", False), (b"last", False)):
         place.replace(content, durable=durable)
-        assert (place.read(), place.size()) == (content, len(content))
+        assert place.read() == content
+        assert (root / "a").walk() == (Leaf("b/c.json", len(content), False, True),)
     assert (root / "a" / "b").list() == ("c.json",)
 
 
@@ -86,13 +87,13 @@ def test_a_part_is_read(root: Place) -> None:
 
 @pytest.mark.parametrize("reads", [Place.read, Place.open])
 def test_what_is_not_there(root: Place, reads: Callable[[Place], object]) -> None:
-    """A read raises FileNotFoundError; the list is empty, the size is 0 and delete succeeds."""
+    """A read raises FileNotFoundError; both lists are empty and delete succeeds."""
     absent = root / "never"
 
     with pytest.raises(FileNotFoundError):
         reads(absent)
     absent.delete()
-    assert (absent.exists(), absent.list(), absent.size()) == (False, (), 0)
+    assert (absent.exists(), absent.list(), absent.walk()) == (False, (), ())
 
 
 def test_names_are_listed_in_order(root: Place) -> None:
@@ -108,7 +109,10 @@ def test_names_are_listed_in_order(root: Place) -> None:
     assert root.list(after="a~") == ordered[ordered.index("b") :]
     assert root.folders() == (root / "b",)
     assert root.entries()[4:6] == (Entry("b", True, True), Entry("b~2E", False, True))
-    assert root.size() == len(names) + 5
+    leaves = {leaf.path: leaf.size for leaf in root.walk()}
+    assert leaves == dict.fromkeys(sorted(names), 1) | {"b/below": 5}
+    assert list(leaves) == sorted(leaves)
+    assert root.below("b/below") == root / "b" / "below"
 
 
 def test_what_is_deleted_is_gone(root: Place) -> None:

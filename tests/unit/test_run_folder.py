@@ -72,7 +72,7 @@ def test_what_is_missing_names_its_stage(folder: RunFolder) -> None:
         lambda: folder.count(BATCHES),
     ):
         with pytest.raises(
-            InvalidInput, match=r"^/.* is missing: the stage that leaves it has not run$"
+            InvalidInput, match=r"^/.* is missing: the stage that writes it has not run$"
         ):
             read()
     assert folder.outcomes(APPLIED) == ()
@@ -82,9 +82,9 @@ def test_what_is_missing_names_its_stage(folder: RunFolder) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"{", "is not JSON: "),
-        (b"\xff\xfe\xfd", "is not JSON: "),
-        (b"[]", "holds no JSON object"),
+        (b"{", "is not valid JSON: "),
+        (b"\xff\xfe\xfd", "is not valid JSON: "),
+        (b"[]", "is not a JSON object"),
         (b"{}", "is damaged: KeyError("),
         (b'{"cluster": 1, "drift": "maybe"}', "is damaged: "),
     ],
@@ -176,7 +176,7 @@ def test_a_kind_that_nobody_knows_is_refused(folder: RunFolder) -> None:
         (Refused("no", "Do this."), StageStatus.REFUSED, "no\n  Do this."),
         (ClusterTrouble("gone"), StageStatus.FAILED, "gone"),
         (ZeroDivisionError("by zero"), StageStatus.FAILED, "ZeroDivisionError: by zero"),
-        (KeyboardInterrupt(), StageStatus.INTERRUPTED, "a signal ended it"),
+        (KeyboardInterrupt(), StageStatus.INTERRUPTED, "interrupted by a signal"),
     ],
 )
 def test_how_a_stage_ended_is_kept(

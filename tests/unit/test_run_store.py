@@ -97,7 +97,7 @@ def test_a_store_that_cannot_be_written(tmp_path: Path) -> None:
 
     assert str(refused.value) == (
         f"the run store {tmp_path / 'file'} cannot be written: File exists\n"
-        "  By --run-store or QUOTA_OPS_RUN_STORE, name the folder that all runs use."
+        "  Set --run-store or QUOTA_OPS_RUN_STORE to the run store that all runs use."
     )
 
 
@@ -133,9 +133,9 @@ def test_a_checkout_is_no_store(git: str, tmp_path: Path) -> None:
         with pytest.raises(InvalidInput) as refused:
             find_run_store(str(place))
         assert str(refused.value) == (
-            f"the run store {place} lies inside the Git checkout {checkout}\n"
-            "  Runs and ledgers must outlive a checkout: give a folder elsewhere, "
-            "by --run-store or QUOTA_OPS_RUN_STORE."
+            f"the run store {place} is inside the Git checkout {checkout}\n"
+            "  Runs and ledgers must outlive a checkout: name a folder elsewhere, "
+            "with --run-store or QUOTA_OPS_RUN_STORE."
         )
 
 
@@ -153,13 +153,13 @@ def test_the_store_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(InvalidInput) as refused:
         store_of(run, str(tmp_path / "other"))
     assert str(refused.value) == (
-        f"{run} lies in the run store {store.root}, and --run-store names {tmp_path / 'other'}\n"
-        "  Leave out --run-store."
+        f"{run} is in the run store {store.root}, but --run-store names {tmp_path / 'other'}\n"
+        "  Remove --run-store."
     )
 
 
 @pytest.mark.parametrize("place", ["/", "/run", "/runs/demo", "/srv/copies/demo/run"])
 def test_a_copy_of_a_run_lies_in_no_store(place: str) -> None:
     """Only ROOT/runs/CLUSTER/RUN has a ledger, approvals and holds."""
-    with pytest.raises(InvalidInput, match=f"^{place} lies in no run store"):
+    with pytest.raises(InvalidInput, match=f"^{place} is not in a run store"):
         store_of(open_place(place))

@@ -39,7 +39,7 @@ WHOLE = {
     "that describe writes now names it.",
     "unnamed": f"unnamed.jsonl names no cluster: nothing shows that it is of demo ({OURS}). A "
     "snapshot that describe writes now names it.",
-    "empty": "empty.jsonl is empty: the describe that was to write it seems to have failed.",
+    "empty": "empty.jsonl is empty: the describe that should have written it probably failed.",
     "counted": None,
     "cut": "cut.jsonl has 2 of 3 rows: it was cut off or changed.",
     "only a header": None,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from quota_ops.desired.standstill import standstill
-from quota_ops.model.approval import Author, Said, overridden
+from quota_ops.model.approval import Author, Said, find_login, overridden
 from quota_ops.model.errors import GuardsRefused, InvalidInput
 from quota_ops.model.guard import Guard, GuardFinding, unknown_guards
 from quota_ops.model.guards import Past, judge
@@ -15,7 +15,6 @@ from quota_ops.model.tables import ACTUAL, DESIRED
 from quota_ops.stages.plan.earlier_runs import read_past
 from quota_ops.stages.plan.findings import leave_findings
 from quota_ops.store import decisions
-from quota_ops.store.login import find_login
 from quota_ops.store.origins import leave_origins
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ROLLBACK, RunFolder
