@@ -64,7 +64,7 @@ def _cluster(folder: Place) -> str:
             found = parquet.columns(place)
         except FileNotFoundError:
             raise InvalidInput(
-                f"{place} is missing: the stage that leaves it has not run"
+                f"{place} is missing: the stage that writes it has not run"
             ) from None
         parquet.check_columns(table, found, str(place))
     place = folder / CLUSTERS.file

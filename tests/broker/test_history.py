@@ -129,4 +129,4 @@ def test_a_run_without_a_plan_is_shown(lab: Lab) -> None:
     planned = lab.run("plan")
     (on_disk(planned) / PLAN).write_text("{")
     shown = said(lab.call("show", on_disk(planned).name))
-    assert f"plan failed: {on_disk(planned) / PLAN} is not JSON" in shown
+    assert f"plan failed: {on_disk(planned) / PLAN} is not valid JSON" in shown

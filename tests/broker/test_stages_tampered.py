@@ -122,7 +122,7 @@ CASES = {
     "no JSON": (
         lambda folder: (on_disk(folder) / PLAN).write_text("{"),
         InvalidInput,
-        "plan.json is not JSON",
+        "plan.json is not valid JSON",
     ),
     "no object": (
         lambda folder: (on_disk(folder) / PLAN).write_text("[]"),

@@ -35,7 +35,7 @@ def test_a_run_keeps_to_its_store(lab: Lab) -> None:
 
     refused = lab.cli(*approved, "--run-store", elsewhere[ENVIRONMENT])
     assert refused.returncode == 2
-    assert refused.stderr.startswith(f"{on_disk(run)} is in the run store {lab.store.root}, and ")
+    assert refused.stderr.startswith(f"{on_disk(run)} is in the run store {lab.store.root}, but ")
     assert lab.stored() == {}
 
     lab.cli(*approved, environment=elsewhere)
