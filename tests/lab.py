@@ -88,7 +88,7 @@ class Lab:
     def stored(self) -> State:
         """Return everything that the cluster stores."""
         state: dict[str, dict[str, float | None]] = {}
-        for (entity, key), value in self.cluster.stored().items():
+        for (entity, key), value in self.cluster.describe_values().items():
             state.setdefault(entity, {})[key] = value
         return state
 

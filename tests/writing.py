@@ -40,7 +40,7 @@ def wait_until_shown(cluster: Cluster, state: State) -> None:
     }
 
     def shown() -> dict[Key, str]:
-        stored = cluster.stored()
+        stored = cluster.describe_values()
         return {row: exact(stored.get(row)) for row in wanted}
 
     assert seen_in_time(shown, wanted) == wanted
@@ -56,6 +56,6 @@ def empty(cluster: Cluster) -> None:
     """Clear everything, including recent writes that are not visible yet."""
     settle(cluster)
     state: dict[str, dict[str, None]] = {}
-    for entity, key in cluster.stored():
+    for entity, key in cluster.describe_values():
         state.setdefault(entity, {})[key] = None
     write(cluster, state)

@@ -8,14 +8,20 @@ from typing import Any
 
 from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
 
-from quota_ops.model.errors import ClusterTrouble, NoAnswer, QuotaOpsError, Unreachable, find_limit
+from quota_ops.model.errors import (
+    ClusterTrouble,
+    NoResponse,
+    QuotaOpsError,
+    Unreachable,
+    find_limit,
+)
 
 
 class SparkFailed(ClusterTrouble):
     """The Spark job failed; a Spark cluster may be back at the next try."""
 
 
-MAY_PASS = (Unreachable, NoAnswer, SparkFailed)
+MAY_PASS = (Unreachable, NoResponse, SparkFailed)
 """What another try may mend; every other error of ours needs a person."""
 
 

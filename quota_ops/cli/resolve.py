@@ -116,7 +116,7 @@ def resolve(
     with open_source(cluster, actual, desired_state, connection_file) as (source, _):
         if isinstance(source, Snapshot):
             source.require_all()
-        facts = source.facts_aside()
+        facts = source.start_facts_query()
         stored, brokers = source.describe(), len(source.brokers)
         callback = callback_words(facts())
         absent = None

@@ -1,4 +1,4 @@
-"""Audit records to a Kafka topic: each taken once by every replica in sync, or given up in time."""
+"""Sends audit records to a Kafka topic: all in-sync replicas acknowledge, or the send times out."""
 
 import logging
 from collections.abc import Sequence
@@ -6,26 +6,28 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from quota_ops.kafka.client.deadlines import within
+from quota_ops.kafka.client.deadlines import call_within
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.connection.settings import confluent_options
-from quota_ops.kafka.preflight import login_by_token
+from quota_ops.kafka.connection.settings import map_to_confluent
+from quota_ops.kafka.preflight import build_token_login
 from quota_ops.model.moment import timed
 
 _log = logging.getLogger(__name__)
 PATIENCE = 5.0
-"""Seconds that a topic is given; it must never hold up a run."""
+"""Seconds to wait for the topic; it must never delay a run for long."""
 
 
 def produce(connection: Connection, topic: str, key: str, records: Sequence[bytes]) -> str | None:
-    """Why a topic did not take every record, in words; None when it took them all.
+    """Send records to a topic; return why some were not delivered, or None when all were.
 
     Never takes longer than PATIENCE and a second.
     """
     failures: list[str] = []
     try:
         with timed(_log, logging.INFO, f"audit topic {topic}, {len(records)} records"):
-            left = within(PATIENCE + 1, lambda: _flush(connection, topic, key, records, failures))
+            left = call_within(
+                PATIENCE + 1, lambda: _flush(connection, topic, key, records, failures)
+            )
     except TimeoutError:
         left = len(records)
     except KafkaException as error:
@@ -33,25 +35,25 @@ def produce(connection: Connection, topic: str, key: str, records: Sequence[byte
         failures.insert(0, error.args[0].str())
     if left == 0:
         return None
-    why = failures[0] if failures else f"no answer in {PATIENCE:g} s"
-    return f"{left} of {len(records)} not taken: {why}"
+    why = failures[0] if failures else f"no response within {PATIENCE:g} s"
+    return f"{left} of {len(records)} not delivered: {why}"
 
 
 def _flush(
     connection: Connection, topic: str, key: str, records: Sequence[bytes], failures: list[str]
 ) -> int:
-    """How many records are not known to be taken."""
-    taken: list[Message] = []
+    """Send the records, and return how many were not acknowledged."""
+    acknowledged: list[Message] = []
 
-    def delivered(error: KafkaError | None, message: Message) -> None:
+    def record_delivery(error: KafkaError | None, message: Message) -> None:
         if error is None:
-            taken.append(message)
+            acknowledged.append(message)
         else:
             failures.append(error.str())
 
     options: dict[str, Any] = {
-        **confluent_options(connection.properties),
-        **login_by_token(connection),
+        **map_to_confluent(connection.properties),
+        **build_token_login(connection),
         "enable.idempotence": True,
         "acks": "all",
         "compression.type": "gzip",
@@ -61,15 +63,15 @@ def _flush(
     }
     producer = Producer(options, logger=_Silent())
     for record in records:
-        producer.produce(topic, record, key, on_delivery=delivered)
+        producer.produce(topic, record, key, on_delivery=record_delivery)
     producer.flush(PATIENCE)
     producer.purge()
     producer.flush(0)
-    return len(records) - len(taken)
+    return len(records) - len(acknowledged)
 
 
 class _Silent:
-    """Takes librdkafka's log lines: what matters of them is told by `error_cb` too."""
+    """A logger that drops librdkafka's lines: `error_cb` receives the errors among them too."""
 
     def log(self, *_line: object) -> None:
-        """Keep nothing."""
+        """Drop the line."""

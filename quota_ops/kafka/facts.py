@@ -1,11 +1,11 @@
-"""What the brokers say besides quotas, all of them asked at once, under one short deadline."""
+"""Reads the brokers' releases, settings, users and ACLs in parallel, under one short deadline."""
 
 import time
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from quota_ops.kafka.client.broker_client import net_client
+from quota_ops.kafka.client.broker_client import build_client
 from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.client.kafka_python import (
     ACLOperation,
@@ -21,8 +21,8 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.verification import BOOTSTRAP
 
-Answers = Mapping[tuple[int, str], Any]
-"""Responses by the broker's id and the name of what was asked; none of who did not answer."""
+Responses = Mapping[tuple[int, str], Any]
+"""Responses by the broker's id and the name of the request; without those that did not arrive."""
 
 _BROKER = 4
 """ConfigResource.Type.BROKER"""
@@ -35,7 +35,7 @@ _CONFIGS = (
     ZOOKEEPER,
 )
 _LARGEST = 4 * 2**20
-"""Bytes: some 150,000 ACLs, a quarter of a second. To read more would keep a person waiting."""
+"""Bytes: some 150,000 ACLs, a quarter of a second. To read more would delay the command."""
 _EVERY_ACL = {
     "resource_type_filter": ACLResourceType.ANY,
     "resource_name_filter": None,
@@ -47,7 +47,7 @@ _EVERY_ACL = {
 }
 
 METADATA_VERSION = "metadata.version"
-"""The feature whose levels tell releases apart."""
+"""The feature whose level reveals the release."""
 _RELEASES = (
     (7, "3.3"),
     (8, "3.4"),
@@ -67,43 +67,44 @@ MetadataVersion of 4.4."""
 
 
 def read_facts(connection: Connection, cluster: ClusterDescription, timeout: float) -> ClusterFacts:
-    """Ask whom calls go to, and one of them for the users too; what is not told in time is None.
+    """Read the facts of every endpoint, and from the first one the users and ACLs too.
 
-    `timeout` is in seconds, for all of it.
+    A fact that does not arrive within `timeout` seconds is None.
     """
     deadline = time.monotonic() + timeout
-    client = net_client(connection, cluster.asked, timeout, largest=_LARGEST)
+    client = build_client(connection, cluster.endpoints, timeout, largest=_LARGEST)
     try:
-        answers = _answers(client, cluster, deadline)
+        responses = _send_requests(client, cluster, deadline)
     finally:
         client.close()
-    first = cluster.asked[0].id
-    told = {speaker(answers.get((BOOTSTRAP, "configs"))): BOOTSTRAP} if cluster.bootstrap else {}
+    first, aliases = cluster.endpoints[0].id, {}
+    if cluster.bootstrap:
+        aliases = {find_responder(responses.get((BOOTSTRAP, "configs"))): BOOTSTRAP}
     return ClusterFacts(
         tuple(
-            broker_facts(one, answers.get((at, "versions")), answers.get((at, "configs")))
+            parse_broker_facts(one, responses.get((at, "versions")), responses.get((at, "configs")))
             for one in cluster.brokers
-            for at in (told.get(one.id, one.id),)
+            for at in (aliases.get(one.id, one.id),)
         ),
         connection.principal,
-        _scram_users(answers.get((first, "users"))),
-        _acl_principals(answers.get((first, "acls"))),
+        _parse_users(responses.get((first, "users"))),
+        _parse_principals(responses.get((first, "acls"))),
         connection.properties["client.id"],
     )
 
 
-def _answers(client: Any, cluster: ClusterDescription, deadline: float) -> Answers:
-    nodes, first = nodes_of(client, cluster.asked), cluster.asked[0].id
-    asked = {
+def _send_requests(client: Any, cluster: ClusterDescription, deadline: float) -> Responses:
+    nodes, first = map_nodes(client, cluster.endpoints), cluster.endpoints[0].id
+    futures = {
         (broker.id, name): client.send(nodes[broker.id], request)
-        for broker in cluster.asked
-        for name, request in _requests(cluster, broker, first=broker.id == first)
+        for broker in cluster.endpoints
+        for name, request in _list_requests(cluster, broker, first=broker.id == first)
     }
-    _wait(client, asked.values(), deadline)
-    # Too long an answer costs the connection, and with it whatever else came at the same time.
-    asked[first, "acls"] = client.send(nodes[first], DescribeAclsRequest(**_EVERY_ACL))
-    _wait(client, [asked[first, "acls"]], deadline)
-    return {one: future.value for one, future in asked.items() if future.succeeded()}
+    _wait(client, futures.values(), deadline)
+    # A response that is too large closes the connection, and loses every other response on it.
+    futures[first, "acls"] = client.send(nodes[first], DescribeAclsRequest(**_EVERY_ACL))
+    _wait(client, [futures[first, "acls"]], deadline)
+    return {one: future.value for one, future in futures.items() if future.succeeded()}
 
 
 def _wait(client: Any, futures: Iterable[Any], deadline: float) -> None:
@@ -112,71 +113,71 @@ def _wait(client: Any, futures: Iterable[Any], deadline: float) -> None:
         client.poll(timeout_ms=left * 1000, future=future)
 
 
-def nodes_of(client: Any, brokers: Sequence[Broker]) -> dict[int, str]:
-    """The name by which a client knows each broker, by the broker's id."""
+def map_nodes(client: Any, brokers: Sequence[Broker]) -> dict[int, str]:
+    """Map each broker's id to the name by which the client knows it."""
     names = {(one.host, one.port): one.node_id for one in client.cluster.bootstrap_brokers()}
     return {one.id: names[one.host, one.port] for one in brokers}
 
 
-def _requests(
+def _list_requests(
     cluster: ClusterDescription, broker: Broker, *, first: bool
 ) -> Iterator[tuple[str, Any]]:
-    """What a broker is asked at once."""
-    yield "configs", configs_request(cluster, broker)
-    yield "versions", versions_request()
+    """Yield the requests to a broker that are sent together, and their names."""
+    yield "configs", build_configs_request(cluster, broker)
+    yield "versions", build_versions_request()
     if first:
-        # Empty is everybody. So is null, but a broker that refuses null fails and never answers.
+        # An empty list means every user. So does null, but some brokers never respond to null.
         yield "users", DescribeUserScramCredentialsRequest(users=[])
 
 
-def versions_request() -> Any:
-    """An ApiVersions, which tells the release; a broker wants a client's name in it (KIP-511)."""
+def build_versions_request() -> Any:
+    """Build an ApiVersions, whose response reveals the release (KIP-511: with a client name)."""
     return ApiVersionsRequest(client_software_name="quota-ops", client_software_version="unknown")
 
 
-def configs_request(cluster: ClusterDescription, broker: Broker) -> Any:
-    """A DescribeConfigs of a broker, which no other broker answers.
+def build_configs_request(cluster: ClusterDescription, broker: Broker) -> Any:
+    """Build a DescribeConfigs of a broker, to which no other broker responds.
 
-    At the bootstrap address it is one of each broker, of which the one that is there answers.
+    For the bootstrap address it names every broker; only the broker at that address responds.
     """
-    meant = cluster.brokers if broker.id == BOOTSTRAP else (broker,)
+    named = cluster.brokers if broker.id == BOOTSTRAP else (broker,)
     return DescribeConfigsRequest(
-        resources=[(_BROKER, str(one.id), list(_CONFIGS)) for one in meant]
+        resources=[(_BROKER, str(one.id), list(_CONFIGS)) for one in named]
     )
 
 
-def speaker(configs: Any) -> int:
-    """The id of the broker that answered a `configs_request`; BOOTSTRAP when that cannot be told.
+def find_responder(configs: Any) -> int:
+    """Return the id of the broker that sent a DescribeConfigs response; BOOTSTRAP when unknown.
 
     Source: ConfigHelper, which refuses another broker's id.
     """
-    told = [one for one in configs.results if one.error_code == 0] if configs else []
-    return int(told[0].resource_name) if len(told) == 1 else BOOTSTRAP
+    found = [one for one in configs.results if one.error_code == 0] if configs else []
+    return int(found[0].resource_name) if len(found) == 1 else BOOTSTRAP
 
 
-def config_values(configs: Any) -> dict[str, str]:
-    """What a broker answered to `configs_request`; empty when it refused, or did not answer."""
-    told = [one for one in configs.results if one.error_code == 0] if configs else []
-    return {one.name: one.value or "" for one in told[0].configs} if len(told) == 1 else {}
+def parse_configs(configs: Any) -> dict[str, str]:
+    """Return the settings in a DescribeConfigs response; empty when refused or missing."""
+    found = [one for one in configs.results if one.error_code == 0] if configs else []
+    return {one.name: one.value or "" for one in found[0].configs} if len(found) == 1 else {}
 
 
-def broker_facts(broker: Broker, versions: Any, configs: Any) -> BrokerFacts:
-    """What a broker's two answers tell; None stands for an answer that did not come."""
+def parse_broker_facts(broker: Broker, versions: Any, configs: Any) -> BrokerFacts:
+    """Return the facts in a broker's two responses; None stands for a missing response."""
     callback_class, network_threads, io_threads, protocol, _ = map(
-        config_values(configs).get, _CONFIGS
+        parse_configs(configs).get, _CONFIGS
     )
     return BrokerFacts(
         broker.id,
         broker.address,
-        _release(versions) or _release_by_protocol(protocol),
+        _find_release(versions) or _parse_protocol(protocol),
         callback_class,
-        _number(network_threads),
-        _number(io_threads),
+        _parse_number(network_threads),
+        _parse_number(io_threads),
     )
 
 
-def _release(versions: Any) -> str | None:
-    """The release line of a KRaft broker by the metadata.version that it could speak."""
+def _find_release(versions: Any) -> str | None:
+    """Return the release line of a KRaft broker, from the metadata.version that it supports."""
     for feature in versions.supported_features if versions else ():
         if feature.name == METADATA_VERSION:
             at = bisect_left(_RELEASES, (feature.max_version, ""))
@@ -184,22 +185,22 @@ def _release(versions: Any) -> str | None:
     return None
 
 
-def _release_by_protocol(protocol: str | None) -> str | None:
-    """The oldest release that a ZooKeeper broker can be, by the protocol `3.9-IV0`."""
+def _parse_protocol(protocol: str | None) -> str | None:
+    """Return the oldest release that a ZooKeeper broker can be, from its protocol `3.9-IV0`."""
     return protocol.partition("-")[0] or None if protocol else None
 
 
-def _number(value: str | None) -> int | None:
+def _parse_number(value: str | None) -> int | None:
     return int(value) if value and value.isdecimal() else None
 
 
-def _scram_users(answer: Any) -> frozenset[str] | None:
-    if answer is None or answer.error_code != 0:
+def _parse_users(response: Any) -> frozenset[str] | None:
+    if response is None or response.error_code != 0:
         return None
-    return frozenset(one.user for one in answer.results)
+    return frozenset(one.user for one in response.results)
 
 
-def _acl_principals(answer: Any) -> frozenset[str] | None:
-    if answer is None or answer.error_code != 0:
+def _parse_principals(response: Any) -> frozenset[str] | None:
+    if response is None or response.error_code != 0:
         return None
-    return frozenset(acl.principal for one in answer.resources for acl in one.acls)
+    return frozenset(acl.principal for one in response.resources for acl in one.acls)

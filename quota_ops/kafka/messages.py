@@ -1,6 +1,6 @@
-"""Requests and responses of the quota calls, to and from the model's values, and their permissions.
+"""Builds the requests of the quota calls, parses their responses, and names their permissions.
 
-Tuples stand for kafka-python's message objects, which take six times as long to build.
+Requests are built of tuples: kafka-python's message objects take six times as long to build.
 Source of the permissions: KafkaApis.handleDescribeClientQuotasRequest and
 ControllerApis.handleAlterClientQuotas.
 """
@@ -19,21 +19,21 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import MAX_NAME_BYTES, USER, Entity, text_of
 from quota_ops.model.errors import InvalidInput, NotAuthorized
-from quota_ops.model.outcome import EntityAnswer
+from quota_ops.model.outcome import EntityResponse
 from quota_ops.model.rows import Key, StoredQuota
 
-PROBE = "quota-ops ping"
-"""A user that is asked about, and never written."""
+PING_USER = "quota-ops ping"
+"""A user that ping queries, and never writes."""
 
 _EXACT, _DEFAULT = 0, 1
-"""How a component is matched. Source: DescribeClientQuotasRequest."""
+"""The match types of a component. Source: DescribeClientQuotasRequest."""
 
 _NAMES = {0: "NONE", -1: "UNKNOWN_SERVER_ERROR"}
-"""Names that kafka-python has otherwise. Source: org.apache.kafka.common.protocol.Errors."""
+"""Kafka's names where kafka-python's differ. Source: org.apache.kafka.common.protocol.Errors."""
 
 
-def describe_request(entity: Entity | None = None) -> Any:
-    """A DescribeClientQuotas for one entity; without, for everything: no component, not strict."""
+def build_describe_request(entity: Entity | None = None) -> Any:
+    """Build a DescribeClientQuotas for one entity, or without one for every entity."""
     components = [
         (kind, _DEFAULT if name is None else _EXACT, name)
         for kind, name in (entity.parts if entity else ())
@@ -41,20 +41,20 @@ def describe_request(entity: Entity | None = None) -> Any:
     return DescribeClientQuotasRequest(components=components, strict=entity is not None)
 
 
-def probe_request() -> Any:
-    """A DescribeClientQuotas for a user that is not there: a small answer, or a refusal."""
-    return describe_request(Entity(((USER, PROBE),)))
+def build_ping_request() -> Any:
+    """Build a DescribeClientQuotas for a user without quotas: a small response, or a refusal."""
+    return build_describe_request(Entity(((USER, PING_USER),)))
 
 
-def alter_request(alterations: Sequence[Alteration], *, validate_only: bool) -> Any:
-    """An AlterClientQuotas; None clears a key.
+def build_alter_request(alterations: Sequence[Alteration], *, validate_only: bool) -> Any:
+    """Build an AlterClientQuotas; the value None clears a key.
 
-    Raises ValueError when an entity is in it twice, because Kafka would do the first and refuse
-    both (ClientQuotaControlManager); InvalidInput when a name is longer than the protocol carries,
-    because the broker would hang up instead of answering.
+    Raises ValueError when an entity occurs twice, because Kafka would apply the first and refuse
+    both (ClientQuotaControlManager); InvalidInput when a name is too long for the protocol,
+    because the broker would close the connection instead of responding.
     """
     if len({alteration.entity for alteration in alterations}) < len(alterations):
-        raise ValueError("an entity stands twice in one request")
+        raise ValueError("an entity occurs twice in one request")
     _check_names(alterations)
     return AlterClientQuotasRequest(
         entries=[
@@ -68,8 +68,8 @@ def alter_request(alterations: Sequence[Alteration], *, validate_only: bool) -> 
     )
 
 
-def stored_quotas(entries: Iterable[Any]) -> tuple[StoredQuota, ...]:
-    """The described entries as rows, in the broker's order, which means nothing."""
+def parse_quotas(entries: Iterable[Any]) -> tuple[StoredQuota, ...]:
+    """Return the described entries as rows, in the broker's order, which has no meaning."""
     return tuple(
         StoredQuota(entity, value.key, value.value)
         for entry in entries
@@ -78,8 +78,8 @@ def stored_quotas(entries: Iterable[Any]) -> tuple[StoredQuota, ...]:
     )
 
 
-def stored_values(entries: Iterable[Any]) -> dict[Key, float]:
-    """The described entries by the text of their entity, and their key: half the work of rows."""
+def parse_values(entries: Iterable[Any]) -> dict[Key, float]:
+    """Return the described values by entity text and key; takes half as long as `parse_quotas`."""
     return {
         Key(text, value.key): value.value
         for entry in entries
@@ -88,28 +88,28 @@ def stored_values(entries: Iterable[Any]) -> dict[Key, float]:
     }
 
 
-def entity_answers(entries: Iterable[Any]) -> tuple[EntityAnswer, ...]:
-    """The answers to an alteration, in the broker's order, which is not the request's."""
+def parse_responses(entries: Iterable[Any]) -> tuple[EntityResponse, ...]:
+    """Return the responses to an alteration, in the broker's order, not the request's."""
     return tuple(
-        EntityAnswer(
+        EntityResponse(
             Entity(_parts(entry)),
             entry.error_code,
-            error_name(entry.error_code),
+            get_error_name(entry.error_code),
             entry.error_message,
         )
         for entry in entries
     )
 
 
-def error_name(code: int) -> str:
-    """Kafka's name of an error code, `INVALID_REQUEST`; a new one is `UNKNOWN` and its number."""
+def get_error_name(code: int) -> str:
+    """Return Kafka's name of an error code; a code without a name is `UNKNOWN_` and its number."""
     if code in _NAMES:
         return _NAMES[code]
     return str(kafka_errors[code].message) if code in kafka_errors else f"UNKNOWN_{code}"
 
 
 def _parts(entry: Any) -> tuple[tuple[str, str | None], ...]:
-    if len(entry.entity) == 1:  # as most: a hundred thousand are not sorted one by one
+    if len(entry.entity) == 1:  # most entities: saves a hundred thousand sorts
         (part,) = entry.entity
         return ((part.entity_type, part.entity_name),)
     return tuple(sorted([(part.entity_type, part.entity_name) for part in entry.entity]))
@@ -123,7 +123,9 @@ def _check_names(alterations: Iterable[Alteration]) -> None:
             try:
                 size = len(name.encode())
             except UnicodeEncodeError:
-                raise InvalidInput(f"{kind} {name!a}: not a text that UTF-8 can hold.") from None
+                raise InvalidInput(
+                    f"{kind} {name!a}: the name cannot be encoded in UTF-8."
+                ) from None
             if size > MAX_NAME_BYTES:
                 raise InvalidInput(
                     f"{kind} {name[:40]!r}...: the name takes {size:,} bytes; "
@@ -132,10 +134,10 @@ def _check_names(alterations: Iterable[Alteration]) -> None:
 
 
 CLUSTER_AUTHORIZATION_FAILED = 31
-"""The error code of a request whose login lacks the operation."""
+"""The error code for a principal that lacks the operation."""
 
 DESCRIBE = "Describe"
-"""To list users and ACLs."""
+"""Needed to list users and ACLs."""
 DESCRIBE_CONFIGS = "DescribeConfigs"
 ALTER_CONFIGS = "AlterConfigs"
 """It implies DescribeConfigs."""
@@ -143,17 +145,18 @@ ALTER_CONFIGS = "AlterConfigs"
 _CALLS = {DESCRIBE_CONFIGS: "describe", ALTER_CONFIGS: "alter"}
 
 
-def not_authorized(connection: Connection, operation: str) -> NotAuthorized:
-    """The error of a login that lacks an operation on the resource Cluster."""
+def make_authorization_error(connection: Connection, operation: str) -> NotAuthorized:
+    """Return the error for a principal that lacks an operation on the resource Cluster."""
     return NotAuthorized(
-        f"cluster {connection.name}: {connection.principal} may not {_CALLS[operation]} client "
-        f"quotas: it needs {operation} on the resource Cluster. Nothing was changed.",
-        f"An administrator grants it by:\n    {grant_command(connection, operation)}",
+        f"cluster {connection.name}: {connection.principal} is not authorized to "
+        f"{_CALLS[operation]} client quotas: it is missing {operation} on the resource Cluster. "
+        "Nothing was changed.",
+        f"An administrator grants it with:\n    {format_grant_command(connection, operation)}",
     )
 
 
-def grant_command(connection: Connection, operation: str) -> str:
-    """The command line of Kafka's own tool that grants an operation on the resource Cluster."""
+def format_grant_command(connection: Connection, operation: str) -> str:
+    """Return the kafka-acls.sh command that grants an operation on the resource Cluster."""
     words = ("--add", "--allow-principal", connection.principal, "--operation", operation)
     servers = connection.properties["bootstrap.servers"]
     return (

@@ -1,4 +1,4 @@
-"""Ask a cluster what quota-ops needs to know of it, each broker as soon as it is connected."""
+"""Pings a cluster: queries each broker as soon as it is connected, and tests the permissions."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka.errors import IncompatibleBrokerVersion, KafkaError, KafkaTimeoutError
 
-from quota_ops.kafka.client.broker_client import net_client, reason
+from quota_ops.kafka.client.broker_client import build_client, explain_error
 from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.client.kafka_python import (
     AlterClientQuotasResponse,
@@ -17,25 +17,25 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.facts import (
     METADATA_VERSION,
     ZOOKEEPER,
-    broker_facts,
-    config_values,
-    configs_request,
-    nodes_of,
-    speaker,
-    versions_request,
+    build_configs_request,
+    build_versions_request,
+    find_responder,
+    map_nodes,
+    parse_broker_facts,
+    parse_configs,
 )
 from quota_ops.kafka.messages import (
     ALTER_CONFIGS,
     CLUSTER_AUTHORIZATION_FAILED,
     DESCRIBE,
     DESCRIBE_CONFIGS,
-    PROBE,
-    alter_request,
-    error_name,
-    grant_command,
-    probe_request,
+    PING_USER,
+    build_alter_request,
+    build_ping_request,
+    format_grant_command,
+    get_error_name,
 )
-from quota_ops.kafka.metadata import cluster_request, registered_brokers
+from quota_ops.kafka.metadata import build_cluster_request, parse_registered
 from quota_ops.kafka.preflight import preflight
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.cluster_facts import BrokerFacts
@@ -55,39 +55,40 @@ _DEADLINE = 4.0
 _SHORTEST = 1.0
 _CALLS = {
     "versions": ("ApiVersions", "0.10"),
-    "probe": ("DescribeClientQuotas", "2.6"),
+    "describe": ("DescribeClientQuotas", "2.6"),
     "alter": ("AlterClientQuotas", "2.6"),
     "users": ("DescribeUserScramCredentials", "2.7"),
 }
-"""By our name: Kafka's, and the release that it came with."""
-_CLEAR = Alteration(Entity.of({USER: PROBE}), (("producer_byte_rate", None),))
+"""By the name of a request here: its name in Kafka, and the release that introduced it."""
+_CLEAR = Alteration(Entity.of({USER: PING_USER}), (("producer_byte_rate", None),))
 
 
 def ping(connection: Connection, policy: Policy, known: KnownBrokers = NO_BROKERS) -> ClusterPing:
-    """Ask every broker for what is nobody's, and one what we may do; within five seconds.
+    """Query every broker, and test the permissions at one of them, within five seconds.
 
-    By the policy only the bootstrap address is asked. `known` are the brokers of the last verified
-    run, which count where the cluster does not name those that are fenced.
+    With `verify: bootstrap` in the policy, only the bootstrap address is queried. `known` are the
+    brokers of the last verified run; they count when the cluster does not list fenced brokers.
 
-    To alter is tried by validate-only, on a user that is not there. Raises what `preflight` raises.
+    The permission to alter is tested by validate-only, on a user without quotas. Raises what
+    `preflight` raises.
     """
     deadline = time.monotonic() + _DEADLINE
     found = preflight(connection, policy.cluster_id, policy.verify)
     left = max(_SHORTEST, deadline - time.monotonic())
-    client = net_client(connection, found.asked, left)
+    client = build_client(connection, found.endpoints, left)
     try:
-        asked = _Asked(client, found)
-        asked.wait(left)
+        requests = _Requests(client, found)
+        requests.wait(left)
     finally:
         client.close()
-    registered = asked.registered()
+    registered = requests.parse_registered()
     live = {one.id for one in found.brokers}
     return ClusterPing(
         found.cluster_id,
         connection.principal,
-        _mode(asked.answers("versions"), asked.answers("configs")),
-        tuple(_brokers(found, asked)),
-        tuple(_rights(connection, asked)),
+        _find_mode(requests.responses("versions"), requests.responses("configs")),
+        tuple(_list_brokers(found, requests)),
+        tuple(_list_rights(connection, requests)),
         bootstrap=found.bootstrap is not None,
         absent=find_absent(live, registered, known, retired=policy.retired),
         complete=registered is not None,
@@ -95,45 +96,45 @@ def ping(connection: Connection, policy: Policy, known: KnownBrokers = NO_BROKER
     )
 
 
-class _Asked:
-    """The requests under way and how they ended, by broker and by what was asked."""
+class _Requests:
+    """The requests of a ping and their responses, by the broker's id and the request's name."""
 
     def __init__(self, client: Any, cluster: ClusterDescription) -> None:
         self._client = client
         self._cluster = cluster
-        self._nodes = nodes_of(client, cluster.asked)
+        self._nodes = map_nodes(client, cluster.endpoints)
         self._futures: dict[tuple[int, str], Any] = {}
         self._seconds: dict[tuple[int, str], float] = {}
         self._waited = 0.0
-        self._speaker: int | None = None
-        for broker in cluster.asked:
-            connected = self._send(broker, "versions", versions_request())
-            connected.add_callback(partial(self._connected, broker))
+        self._tester: int | None = None
+        for broker in cluster.endpoints:
+            connected = self._send(broker, "versions", build_versions_request())
+            connected.add_callback(partial(self._send_describe, broker))
 
-    def _connected(self, broker: Broker, _versions: Any) -> None:
-        probed = self._send(broker, "probe", probe_request())
-        probed.add_both(partial(self._probed, broker))  # alone, because it is timed
+    def _send_describe(self, broker: Broker, _versions: Any) -> None:
+        described = self._send(broker, "describe", build_ping_request())
+        described.add_both(partial(self._send_others, broker))  # alone, because it is timed
 
-    def _probed(self, broker: Broker, answer: Any) -> None:
-        if isinstance(answer, KafkaError) and not isinstance(answer, IncompatibleBrokerVersion):
+    def _send_others(self, broker: Broker, response: Any) -> None:
+        if isinstance(response, KafkaError) and not isinstance(response, IncompatibleBrokerVersion):
             return  # the connection is lost
-        self._send(broker, "configs", configs_request(self._cluster, broker))
-        self._send(broker, "cluster", cluster_request())
-        if self._speaker is None:
-            self._speaker = broker.id
-            self._send(broker, "alter", alter_request([_CLEAR], validate_only=True))
-            self._send(broker, "users", DescribeUserScramCredentialsRequest(users=[(PROBE,)]))
+        self._send(broker, "configs", build_configs_request(self._cluster, broker))
+        self._send(broker, "cluster", build_cluster_request())
+        if self._tester is None:
+            self._tester = broker.id
+            self._send(broker, "alter", build_alter_request([_CLEAR], validate_only=True))
+            self._send(broker, "users", DescribeUserScramCredentialsRequest(users=[(PING_USER,)]))
 
     def _send(self, broker: Broker, name: str, request: Any) -> Any:
-        asked = (broker.id, name)
+        key = (broker.id, name)
         future = self._client.send(self._nodes[broker.id], request)
         began = time.monotonic()
-        future.add_both(lambda _: self._seconds.setdefault(asked, time.monotonic() - began))
-        self._futures[asked] = future
+        future.add_both(lambda _: self._seconds.setdefault(key, time.monotonic() - began))
+        self._futures[key] = future
         return future
 
     def wait(self, seconds: float) -> None:
-        """Return when everything has ended, also what was sent meanwhile, or in so many seconds."""
+        """Return when every request has ended, later ones too, or after so many seconds."""
         self._waited, deadline = seconds, time.monotonic() + seconds
         while not all(one.is_done for one in self._futures.values()):
             left = deadline - time.monotonic()
@@ -141,32 +142,32 @@ class _Asked:
                 return
             self._client.poll(timeout_ms=left * 1000)
 
-    def answers(self, name: str) -> list[Any]:
-        """What the brokers answered that did."""
-        ended = [one for (_, what), one in self._futures.items() if what == name]
+    def responses(self, name: str) -> list[Any]:
+        """Return the responses to a request, from the brokers that sent one."""
+        ended = [one for (_, sent), one in self._futures.items() if sent == name]
         return [one.value for one in ended if one.succeeded()]
 
-    def registered(self) -> tuple[Registered, ...] | None:
-        """The brokers that the cluster has registered; None where no broker names them."""
-        named = map(registered_brokers, self.answers("cluster"))
-        return next((one for one in named if one is not None), None)
+    def parse_registered(self) -> tuple[Registered, ...] | None:
+        """Return the brokers that the cluster has registered; None when no broker lists them."""
+        found = map(parse_registered, self.responses("cluster"))
+        return next((one for one in found if one is not None), None)
 
-    def broker(self, broker: Broker) -> BrokerPing:
-        """What one broker answered, and when."""
-        versions, configs = (self._answer(broker.id, name) for name in ("versions", "configs"))
-        known = broker._replace(id=speaker(configs)) if broker.id == BOOTSTRAP else broker
-        facts = broker_facts(known, versions, configs)
-        error = self._error(broker.id, "versions") or self._error(broker.id, "probe")
-        return BrokerPing(facts, None if error else self._seconds[broker.id, "probe"], error)
+    def describe_broker(self, broker: Broker) -> BrokerPing:
+        """Return what one broker responded, and how long it took."""
+        versions, configs = (self._response(broker.id, name) for name in ("versions", "configs"))
+        known = broker._replace(id=find_responder(configs)) if broker.id == BOOTSTRAP else broker
+        facts = parse_broker_facts(known, versions, configs)
+        error = self._error(broker.id, "versions") or self._error(broker.id, "describe")
+        return BrokerPing(facts, None if error else self._seconds[broker.id, "describe"], error)
 
-    def right(self, name: str) -> tuple[bool | None, str | None]:
-        """Whether the one that was asked for all brokers lets us; and if nobody knows, why."""
-        if self._speaker is None:
+    def check_right(self, name: str) -> tuple[bool | None, str | None]:
+        """Return whether the request was authorized, or None and why that is unknown."""
+        if self._tester is None:
             return None, "no broker responds"
-        answer, error = self._answer(self._speaker, name), self._error(self._speaker, name)
-        return (None, error) if answer is None else _granted(answer)
+        response, error = self._response(self._tester, name), self._error(self._tester, name)
+        return (None, error) if response is None else _check_granted(response)
 
-    def _answer(self, broker: int, name: str) -> Any:
+    def _response(self, broker: int, name: str) -> Any:
         future = self._futures.get((broker, name))
         return future.value if future and future.succeeded() else None
 
@@ -176,43 +177,46 @@ class _Asked:
             return None
         if isinstance(future.exception, IncompatibleBrokerVersion):
             call, release = _CALLS[name]
-            return f"does not offer {call}, as Apache Kafka does since {release}"
-        return reason(future.exception or KafkaTimeoutError(), self._waited)
+            return f"does not support {call} (Apache Kafka {release} and later)"
+        return explain_error(future.exception or KafkaTimeoutError(), self._waited)
 
 
-def _brokers(cluster: ClusterDescription, asked: _Asked) -> Iterator[BrokerPing]:
-    """Who was asked, then whom the bootstrap address stands for."""
-    answers = [asked.broker(one) for one in cluster.asked]
-    yield from answers
-    told = {one.facts.id for one in answers}
+def _list_brokers(cluster: ClusterDescription, requests: _Requests) -> Iterator[BrokerPing]:
+    """Yield the queried brokers, then those that only the bootstrap address leads to."""
+    queried = [requests.describe_broker(one) for one in cluster.endpoints]
+    yield from queried
+    identified = {one.facts.id for one in queried}
     if cluster.bootstrap:
         for one in cluster.brokers:
-            if one.id not in told:
+            if one.id not in identified:
                 yield BrokerPing(BrokerFacts(one.id, one.address))
 
 
-def _granted(answer: Any) -> tuple[bool | None, str | None]:
-    """Whether a response is no refusal; an AlterClientQuotas answers in its one entry."""
-    said = answer.entries[0] if isinstance(answer, AlterClientQuotasResponse) else answer
-    if said.error_code in (0, CLUSTER_AUTHORIZATION_FAILED):
-        return said.error_code == 0, None
-    return None, f"{error_name(said.error_code)} {said.error_message or ''}".strip()
+def _check_granted(response: Any) -> tuple[bool | None, str | None]:
+    """Return whether a response is no refusal; AlterClientQuotas has its error in its one entry."""
+    entry = response.entries[0] if isinstance(response, AlterClientQuotasResponse) else response
+    if entry.error_code in (0, CLUSTER_AUTHORIZATION_FAILED):
+        return entry.error_code == 0, None
+    return None, f"{get_error_name(entry.error_code)} {entry.error_message or ''}".strip()
 
 
-def _rights(connection: Connection, asked: _Asked) -> Iterator[Right]:
+def _list_rights(connection: Connection, requests: _Requests) -> Iterator[Right]:
     for name, what, operation, needed in (
-        ("probe", "describe quotas", DESCRIBE_CONFIGS, True),
+        ("describe", "describe quotas", DESCRIBE_CONFIGS, True),
         ("alter", "alter quotas", ALTER_CONFIGS, True),
         ("users", "list users", DESCRIBE, False),
     ):
-        granted, error = asked.right(name)
-        command = grant_command(connection, operation)
+        granted, error = requests.check_right(name)
+        command = format_grant_command(connection, operation)
         yield Right(what, operation, granted, command, needed=needed, error=error)
 
 
-def _mode(versions: Iterable[Any], configs: Iterable[Any]) -> Mode | None:
-    """KRaft alone finalizes a metadata.version (KIP-778); ZooKeeper's address is a broker's."""
+def _find_mode(versions: Iterable[Any], configs: Iterable[Any]) -> Mode | None:
+    """Return how the cluster keeps its metadata; None when no response reveals it.
+
+    Only KRaft finalizes a metadata.version (KIP-778); ZooKeeper's address is a broker setting.
+    """
     features = (feature.name for one in versions for feature in one.finalized_features)
     if METADATA_VERSION in features:
         return Mode.KRAFT
-    return Mode.ZOOKEEPER if any(config_values(one).get(ZOOKEEPER) for one in configs) else None
+    return Mode.ZOOKEEPER if any(parse_configs(one).get(ZOOKEEPER) for one in configs) else None

@@ -9,11 +9,11 @@ QuotaOpsError
 │   ├── GitFailed      2  Git does not tell of which commit the YAML is
 │   └── MissingTool    2  a program that this command needs is not installed
 └── ClusterTrouble     3  the cluster could not do what was asked
-    ├── Unreachable    3  no answer: worth another try
+    ├── Unreachable    3  no broker responded in time: worth another try
     ├── LoginFailed    3  the broker refused the credentials, or TLS could not be agreed
     ├── NotAuthorized  3  the login holds, a permission is missing
-    ├── NoAnswer       3  a request was sent, what became of it is unknown
-    └── WrongCluster   3  another cluster answered
+    ├── NoResponse     3  a request was sent, and its outcome is unknown
+    └── WrongCluster   3  the addresses belong to another cluster
 
 Unexpected             5  any other error: a defect of quota-ops, or a limit of this machine
 """
@@ -83,11 +83,11 @@ class NotAuthorized(ClusterTrouble):
 
 
 class WrongCluster(ClusterTrouble):
-    """Another cluster than the one in cluster.yaml answered."""
+    """The addresses belong to another cluster than the one in cluster.yaml."""
 
 
-class NoAnswer(ClusterTrouble):
-    """A request was sent and no answer came in time: what became of it is unknown."""
+class NoResponse(ClusterTrouble):
+    """A request was sent and no response arrived in time, so its outcome is unknown."""
 
 
 _MEMORY = (

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from quota_ops.model.entity import Entity
 
 
-class EntityAnswer(NamedTuple):
+class EntityResponse(NamedTuple):
     """A broker's answer for one entity; code 0 is Kafka's NONE, message its own words."""
 
     entity: Entity

@@ -10,18 +10,18 @@ from quota_ops.model.verification import BrokerAnswer
 class Progress(Protocol):
     """Told after each batch and after each round of asking the brokers."""
 
-    def applied(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
+    def report_batch(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
         """Be told that batch number `batch` of `batches` was answered so."""
 
-    def asked(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
+    def report_brokers(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
         """Be told what the brokers said in the last round, and the seconds until the deadline."""
 
 
 class _Silent:
-    def applied(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
+    def report_batch(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
         pass
 
-    def asked(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
+    def report_brokers(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
         pass
 
 

@@ -16,14 +16,14 @@ Say = Callable[[str, str, int, int], None]
 _SEEN_AS = {Status.ALREADY: Status.ACCEPTED, Status.STALE: Status.REFUSED}
 
 
-class WordedProgress:
+class ProgressText:
     """A Progress that puts what it is told into words and hands them on."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
         self._keys: Counter[Status] = Counter()
 
-    def applied(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
+    def report_batch(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
         """Say how many keys were accepted, refused or left unknown so far."""
         for outcome in outcomes:
             self._keys[_SEEN_AS.get(outcome.status, outcome.status)] += len(outcome.keys)
@@ -31,7 +31,7 @@ class WordedProgress:
         numbers = (f"{status} {self._keys[status]:,}" for status in told)
         self._say("apply", GAP.join((f"batch {batch} of {batches}", *numbers)), batch, batches)
 
-    def asked(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
+    def report_brokers(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
         """Say how many brokers agree, what the others answered, and how long they still have."""
         agree = sum(broker.agrees for broker in brokers)
         words = [brokers_words(brokers)]

@@ -12,7 +12,7 @@ from rich.table import Column
 from rich.table import Table as Grid
 from rich.text import Text
 
-from quota_ops.report.progress import WordedProgress
+from quota_ops.report.progress import ProgressText
 from quota_ops.report.screen import GAP, Line, Row, Screen, Span, Table, Tone, widths
 from quota_ops.report.wording import shown
 
@@ -84,7 +84,7 @@ def fitted(wide: tuple[int, ...], room: int) -> tuple[int, ...]:
 
 
 @contextmanager
-def progress(stream: TextIO | None = None) -> Iterator[WordedProgress]:
+def progress(stream: TextIO | None = None) -> Iterator[ProgressText]:
     """Progress as a bar for each stage with what it has come to; gone when the work is over."""
     bars = Progress(
         TextColumn("{task.description}", markup=False, table_column=Column(min_width=8)),
@@ -106,6 +106,6 @@ def progress(stream: TextIO | None = None) -> Iterator[WordedProgress]:
                 bars.start_task(tasks[stage])
             bars.update(tasks[stage], text=text, completed=done, total=total, visible=True)
 
-        yield WordedProgress(say)
+        yield ProgressText(say)
     finally:
         bars.stop()

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import find_connection
-from quota_ops.kafka.outcomes import Stored, all_of, interrupted
-from quota_ops.kafka.sending import sent
+from quota_ops.kafka.delivery import write_rows
+from quota_ops.kafka.outcomes import Stored, build_outcomes, list_interrupted
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.approval import Decision, Said
 from quota_ops.model.difference import Action, Difference, Kind
@@ -163,7 +163,7 @@ def validate_changes(
 ) -> tuple[Batches, tuple[Outcome, ...]]:
     """Leave alter.json and validated.json; the rows in batches, and what the broker would say."""
     with folder.stage("validate"):
-        writes = _list_writes(cluster.cluster_id, asked, cluster.stored())
+        writes = _list_writes(cluster.cluster_id, asked, cluster.describe_values())
         batches = _number_batches(writes)
         guards = [
             asdict(replace(one, allowed=attribution.reason if one.guard in allow else None))
@@ -213,7 +213,7 @@ def send_batches(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple
     done: list[Outcome] = []
 
     def note() -> None:
-        folder.leave_outcomes(APPLIED, (*done, *interrupted(batches, done)))
+        folder.leave_outcomes(APPLIED, (*done, *list_interrupted(batches, done)))
 
     with at_work(folder.place), folder.stage("apply"):
         try:
@@ -232,13 +232,13 @@ def _sent_in_turn(
     trouble: str | None = None
     for number, rows in batches.items():
         if trouble is not None:
-            yield all_of(number, rows, Status.NOT_SENT, trouble)
+            yield build_outcomes(number, rows, Status.NOT_SENT, trouble)
             continue
         note()
         try:
-            answers, _ = sent(cluster, number, rows, {}, send=cluster.apply)
+            answers, _ = write_rows(cluster, number, rows, {}, send=cluster.apply)
         except ClusterTrouble as error:
-            answers = all_of(number, rows, Status.NOT_SENT, error.message)
+            answers = build_outcomes(number, rows, Status.NOT_SENT, error.message)
         yield answers
         left = [one for one in answers if one.status in {Status.UNKNOWN, Status.NOT_SENT}]
         trouble = (left[0].message or "an earlier batch was left unknown") if left else None

@@ -42,7 +42,7 @@ def settle_dead_runs(by: RunFolder, cluster: Cluster, find: Callable[[str], Conn
     """
     marked = map(RunFolder, marked_runs(by.place))
     if dead := [one for one in marked if _is_dead(one)]:
-        stored = cluster.stored()
+        stored = cluster.describe_values()
         for one in dead:
             with suppress(InvalidInput):  # of a damaged run nothing can be told
                 if one.policy().cluster_id == cluster.cluster_id and _take(one, by):

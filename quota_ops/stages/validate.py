@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.outcomes import listed
-from quota_ops.kafka.sending import answered
+from quota_ops.kafka.delivery import send_rows
+from quota_ops.kafka.outcomes import format_lines
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import NotAuthorized, Refused
-from quota_ops.model.outcome import EntityAnswer, Outcome, Status
+from quota_ops.model.outcome import EntityResponse, Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.model.text import counted
 from quota_ops.store.run_folder import VALIDATED, RunFolder
@@ -44,18 +44,18 @@ def validate_batches(
     return tuple(
         outcome
         for number, rows in batches.items()
-        for outcome in answered(number, rows, cluster.validate, _at_once)
+        for outcome in send_rows(number, rows, cluster.validate, _at_once)
     )
 
 
-def _at_once(_alterations: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
+def _at_once(_alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
     """No controller resigns over what is only validated."""
     return ()
 
 
 def _lines(folder: RunFolder, refusals: Sequence[Outcome]) -> str:
     asked_by = {row.entity: row.source for row in folder.differences() if row.source}
-    return listed(
+    return format_lines(
         [
             f"{asked_by.get(one.entity, 'the cluster')}  {one.entity}  "
             f"{one.error or one.status}: {one.message}"

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from quota_ops.kafka.outcomes import SETTLED, all_of
+from quota_ops.kafka.outcomes import SETTLED, build_outcomes
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow
@@ -78,7 +78,7 @@ class Attempt:
                 noted = [one for one in self._noted if one.batch == number]
                 if not noted:
                     self.begin(number)
-                left = noted or all_of(number, rows, Status.NOT_SENT, None)
+                left = noted or build_outcomes(number, rows, Status.NOT_SENT, None)
                 self.keep(number, map(_interrupted, left))
 
 
@@ -136,5 +136,5 @@ def outcomes_so_far(folder: RunFolder) -> tuple[Outcome, ...]:
         one
         for number, rows in folder.batches().items()
         for one in folder.outcomes(batch_file(number))
-        or all_of(number, rows, Status.NOT_SENT, None)
+        or build_outcomes(number, rows, Status.NOT_SENT, None)
     )

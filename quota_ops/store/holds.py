@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from quota_ops.kafka.outcomes import Stored, all_of
+from quota_ops.kafka.outcomes import Stored, build_outcomes
 from quota_ops.model.approval import find_login
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
@@ -88,7 +88,9 @@ def without_held(
     due = (row.entity for row in rows if not same(stored.get(row.id), row.after))
     on_hold = held_among(due, folder)
     outcomes = (
-        all_of(number, [row for row in rows if row.entity == entity], Status.HELD, hold.text)
+        build_outcomes(
+            number, [row for row in rows if row.entity == entity], Status.HELD, hold.text
+        )
         for entity, hold in on_hold.items()
     )
     free = tuple(row for row in rows if row.entity not in on_hold)

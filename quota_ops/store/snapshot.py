@@ -56,11 +56,11 @@ class Snapshot:
         del broker
         return self.rows
 
-    def facts_aside(self) -> Callable[[], None]:
+    def start_facts_query(self) -> Callable[[], None]:
         """Return a function that does nothing: a snapshot has no brokers."""
         return lambda: None
 
-    def metadata_aside(self) -> Callable[[], None]:
+    def start_metadata_query(self) -> Callable[[], None]:
         """Return a function that does nothing: a snapshot has no controllers."""
         return lambda: None
 

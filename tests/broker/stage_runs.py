@@ -26,12 +26,12 @@ class After:
     act: Callable[[], object]
     batches: list[int] = field(default_factory=list)
 
-    def applied(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
+    def report_batch(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
         """Act when it is that batch."""
         self.batches.append(len(outcomes))
         assert batches >= batch
         if batch == self.batch:
             self.act()
 
-    def asked(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
+    def report_brokers(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
         """Nothing is done while verify asks."""

@@ -107,7 +107,7 @@ def test_what_changes_nothing_is_no_change(cluster: Cluster) -> None:
     same = ("--names", "user=alice", "--add", f"{P}=3 MiB", "--delete", C)
     assert alter("--names", "user=alice", "--add", f"{P}=3 MiB").exit_code == 0
     wanted = {("user=alice", P): 3 * 2.0**20}
-    assert seen_in_time(lambda: dict(cluster.stored()), wanted) == wanted
+    assert seen_in_time(lambda: dict(cluster.describe_values()), wanted) == wanted
 
     result = alter(*same, "--by", "anna")
     changed = [

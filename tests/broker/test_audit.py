@@ -101,7 +101,7 @@ def test_a_topic_that_is_out_of_reach(
     [said] = report["warnings"]
     assert report["answer"]["word"] == "In sync"
     assert said.startswith("the audit topic audit misses the end of this run: ")
-    why = "1 of 1 not taken: " if trouble == "nobody listens" else "there is no connection"
+    why = "1 of 1 not delivered: " if trouble == "nobody listens" else "there is no connection"
     assert why in said
     assert "\n" not in said, "reports would show a line end as an escape"
     for page in ("report.txt", "report.html", "report.md"):

@@ -52,7 +52,7 @@ def test_a_refusal_leaves_out_what_it_refuses(
     """DescribeConfigs tells of brokers, Describe of users; the release is no secret."""
     address = secured_broker.nodes[0].address("SASL")
     with open_cluster(connection_of(secured_broker, user), cluster_id=None) as cluster:
-        facts = cluster.facts(10.0)
+        facts = cluster.read_facts(10.0)
 
     told = BrokerFacts(1, address, "4.3", "", 3, 8) if broker_is_told else None
     assert facts == ClusterFacts(
@@ -78,7 +78,7 @@ def test_an_answer_that_is_too_long_costs_no_other(
         open_cluster(connection_of(secured_broker, "admin"), cluster_id=None) as cluster,
     ):
         assert admin.create_acls(every)["failed"] == []
-        facts = cluster.facts(10.0)
+        facts = cluster.read_facts(10.0)
         admin.delete_acls(every)
 
     assert (facts.brokers[0].io_threads, facts.scram_users) == (8, frozenset())
@@ -90,7 +90,7 @@ def test_users_with_a_credential_are_known(listeners: Listeners) -> None:
     text = f"bootstrap.servers={listeners.addresses['PLAINTEXT']}\n"
     connection = Connection.parse(text, name="demo", source="a test")
     with open_cluster(connection, cluster_id=None) as cluster:
-        facts = cluster.facts(10.0)
+        facts = cluster.read_facts(10.0)
 
     assert (facts.scram_users, facts.acl_principals) == (frozenset({USER}), None)
 
@@ -116,8 +116,8 @@ def test_facts_neither_fail_a_describe_nor_hold_it_up(
         Event().wait(seconds)
         raise OSError
 
-    monkeypatch.setattr(Cluster, "facts", facts)
-    monkeypatch.setattr(Cluster, "facts_aside", partialmethod(Cluster.facts_aside, 0.1))
+    monkeypatch.setattr(Cluster, "read_facts", facts)
+    monkeypatch.setattr(Cluster, "start_facts_query", partialmethod(Cluster.start_facts_query, 0.1))
     lab.desire({})
 
     folder = lab.run("diff")

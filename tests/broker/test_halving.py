@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.kafka import sending
+from quota_ops.kafka import delivery
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.alteration import Alteration, alterations
-from quota_ops.model.outcome import EntityAnswer, Outcome, Status
+from quota_ops.model.outcome import EntityResponse, Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.runs import alter
 from quota_ops.store.run_folder import APPLIED, RunFolder
@@ -28,7 +28,7 @@ class Counted:
         self._cluster = cluster
         self.requests: list[tuple[int, set[str]]] = []
 
-    def apply(self, asked: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
+    def apply(self, asked: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
         """Write, and remember."""
         answers = self._cluster.apply(asked)
         self.requests.append((len(asked), {one.name for one in answers}))
@@ -50,12 +50,12 @@ def cleared(lab: Lab, written: Sequence[BatchRow], at_once: int) -> Iterator[Cou
     lab.wait_for({})
 
 
-def gateway(bad: Collection[str], apply: sending.Ask) -> sending.Ask:
+def gateway(bad: Collection[str], apply: delivery.Send) -> delivery.Send:
     """A gateway before a cluster that refuses every request with one of these entities, whole."""
 
-    def ask(some: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
+    def ask(some: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
         if any(one.entity.text in bad for one in some):
-            return tuple(EntityAnswer(one.entity, 44, "POLICY_VIOLATION", "no") for one in some)
+            return tuple(EntityResponse(one.entity, 44, "POLICY_VIOLATION", "no") for one in some)
         return apply(some)
 
     return ask
@@ -65,7 +65,7 @@ def test_more_records_than_a_controller_takes(lab: Lab) -> None:
     """POLICY_VIOLATION on every entity says nothing of any: in two halves each is accepted."""
     asked = rows([f"u{number:05}" for number in range(RECORDS + 1)])
     with cleared(lab, asked, RECORDS) as counted:
-        outcomes = sending.answered(1, asked, counted.apply, lab.cluster.validate)
+        outcomes = delivery.send_rows(1, asked, counted.apply, lab.cluster.validate)
 
         assert counted.requests == [
             (10_001, {"POLICY_VIOLATION"}),
@@ -81,7 +81,7 @@ def test_more_bytes_than_a_controller_takes(lab: Lab) -> None:
     """Over 8 MiB the controller resigns: the halves are sent when one leads again."""
     asked = rows([f"u{number:03}" + "x" * 32_000 for number in range(270)])
     with cleared(lab, asked, 100) as counted:
-        outcomes = sending.answered(1, asked, counted.apply, lab.cluster.validate)
+        outcomes = delivery.send_rows(1, asked, counted.apply, lab.cluster.validate)
 
         assert counted.requests == [
             (270, {"UNKNOWN_SERVER_ERROR"}),
@@ -97,7 +97,7 @@ def test_entities_that_spoil_every_request(lab: Lab) -> None:
     asked = rows([f"u{number:02}" for number in range(16)])
     bad = {asked[3].entity, asked[12].entity}
     with cleared(lab, asked, 100) as counted:
-        outcomes = sending.answered(1, asked, gateway(bad, counted.apply), lab.cluster.validate)
+        outcomes = delivery.send_rows(1, asked, gateway(bad, counted.apply), lab.cluster.validate)
 
         assert {one.entity for one in outcomes if one.status is not Status.ACCEPTED} == bad
         assert outcomes[3] == Outcome(

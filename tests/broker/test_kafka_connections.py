@@ -130,7 +130,7 @@ def test_the_first_address_that_answers(listeners: Listeners) -> None:
     with open_cluster(connection, cluster_id=None, verify=VerifyPolicy.BOOTSTRAP) as cluster:
         assert cluster.describe() == ()
 
-    assert [one.address for one in cluster.asked] == [listeners.addresses["SASL"]]
+    assert [one.address for one in cluster.endpoints] == [listeners.addresses["SASL"]]
 
 
 @pytest.mark.usefixtures("leftovers")
@@ -143,8 +143,8 @@ def test_a_bootstrap_address_that_refuses_the_login(listeners: Listeners) -> Non
         preflight(connection, None, VerifyPolicy.BOOTSTRAP)
 
     assert error.value.message == (
-        f"cluster demo: the broker at {address} refused the login of user '{USER}' (SASL PLAIN: "
-        "Authentication failed: Invalid username or password)."
+        f"cluster demo: the broker at {address} rejected the credentials of user '{USER}' "
+        "(SASL PLAIN: Authentication failed: Invalid username or password)."
     )
 
 
@@ -199,7 +199,7 @@ def test_a_server_without_these_calls(listeners: Listeners) -> None:
         cluster.describe()
     cluster.close()
     assert str(error.value) == (
-        f"cluster demo: broker 1 at {listeners.addresses['CONTROLLER']} does not offer "
+        f"cluster demo: broker 1 at {listeners.addresses['CONTROLLER']} does not support "
         "Metadata.\n"
-        "  Client quotas need Apache Kafka 2.6 or later, or a service that has these calls."
+        "  Client quotas need Apache Kafka 2.6 or later, or a service with these calls."
     )

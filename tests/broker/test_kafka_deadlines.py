@@ -62,7 +62,7 @@ def test_a_silent_name_server(tmp_path: Path) -> None:
     took, error, words = json.loads(ran.stdout)
     assert error == "Unreachable"
     assert words == (
-        "cluster demo: no name server answers who kafka-1.example is.\n"
+        "cluster demo: no name server responds for kafka-1.example.\n"
         "  Check this machine's network and its name servers. Nothing was read or changed."
     )
     assert took < PROMPTLY
@@ -102,7 +102,7 @@ def test_a_lookup_by_kafka_python(listeners: Listeners) -> None:
     words, took = unreachable("bootstrap.servers=kafka-1.example:9092", broker, listeners)
     assert words == (
         "cluster demo: broker 1 at kafka-1.example:9092 cannot be reached: "
-        "no name server answered for kafka-1.example within 1 s. Nothing was sent."
+        "no name server responded for kafka-1.example within 1 s. Nothing was sent."
     )
     assert took < 4
 

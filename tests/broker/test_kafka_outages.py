@@ -14,9 +14,9 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
-from quota_ops.model.errors import NoAnswer, QuotaOpsError, Unreachable, WrongCluster
+from quota_ops.model.errors import NoResponse, QuotaOpsError, Unreachable, WrongCluster
 from quota_ops.model.metadata import Metadata
-from quota_ops.model.outcome import EntityAnswer
+from quota_ops.model.outcome import EntityResponse
 from quota_ops.model.rows import StoredQuota
 from quota_ops.runs.chain import CHAINS, run_stages
 from tests.broker.conftest import Listeners
@@ -33,7 +33,7 @@ KEY = "producer_byte_rate"
 LIMIT = (Alteration(ALICE, ((KEY, 1.0),)),)
 CLEAR = (Alteration(ALICE, ((KEY, None),)),)
 LIMITED = (StoredQuota(ALICE, KEY, 1.0),)
-ACCEPTED = (EntityAnswer(ALICE, 0, "NONE", None),)
+ACCEPTED = (EntityResponse(ALICE, 0, "NONE", None),)
 
 
 pytestmark = [
@@ -93,9 +93,9 @@ def test_an_address_that_leads_to_another_cluster(
             call()
         assert error.value.message == (
             f"cluster demo: expected the cluster {broker.config.cluster_id}, but broker 1 at "
-            f"127.0.0.1:{wire.port} belongs to {listeners.cluster_id} now."
+            f"127.0.0.1:{wire.port} now belongs to {listeners.cluster_id}."
         )
-    assert cluster.metadata_aside()() == Metadata()
+    assert cluster.start_metadata_query()() == Metadata()
     with open_cluster(demo(address), cluster_id=None) as other:
         assert other.describe() == ()
 
@@ -125,8 +125,8 @@ def test_a_run_whose_address_leads_to_another_cluster(
     wire.remove()
 
     assert error.value.exit_code in {1, 3}
-    assert f"belongs to {listeners.cluster_id} now" in error.value.message
-    assert "it was sent, and what became of it cannot be found out" in error.value.message
+    assert f"now belongs to {listeners.cluster_id}" in error.value.message
+    assert "the write was sent, and its outcome cannot be found out" in error.value.message
     assert "Nothing was sent" not in str(error.value)
     with open_cluster(demo(listeners.addresses["PLAINTEXT"]), cluster_id=None) as other:
         assert other.describe() == ()
@@ -139,12 +139,12 @@ def test_a_run_whose_address_leads_to_another_cluster(
 def test_a_write_without_an_answer_is_unknown(what: str, cluster: Cluster, wire: Wire) -> None:
     """Whether the request or its answer was lost cannot be told, so it is not sent again."""
     wire.cut_at = what
-    with pytest.raises(NoAnswer) as error:
+    with pytest.raises(NoResponse) as error:
         cluster.apply(LIMIT)
     assert str(error.value) == (
-        f"cluster demo: broker 1 at 127.0.0.1:{wire.port} gave no answer: socket disconnected. "
-        "The alteration was sent, and what became of it is unknown.\n"
-        "  What was committed shows when the cluster is described."
+        f"cluster demo: broker 1 at 127.0.0.1:{wire.port} did not respond: socket disconnected. "
+        "The request was sent, and whether the cluster applied it is unknown.\n"
+        "  See what the cluster stores: quota-ops describe CLUSTER"
     )
     wire.cut_at = None
     wait_for(cluster, LIMITED if what == "answer" else ())
@@ -176,9 +176,9 @@ def test_reading_ends_in_time(cluster: Cluster, wire: Wire) -> None:
 
 def test_a_frozen_broker_leaves_a_write_unknown(cluster: Cluster, broker: RunningBroker) -> None:
     """A broker that takes the request and is silent may still do it: here it does, later."""
-    with frozen(broker.nodes[0]), pytest.raises(NoAnswer) as error:
+    with frozen(broker.nodes[0]), pytest.raises(NoResponse) as error:
         cluster.apply(LIMIT)
-    assert "gave no answer: timed out after 2 s" in error.value.message
+    assert "did not respond: timed out after 2 s" in error.value.message
     wait_for(cluster, LIMITED)
 
 
@@ -213,7 +213,10 @@ def test_three_brokers(three: Machine) -> None:
             assert seen_in_time(partial(cluster.describe, number), LIMITED) == LIMITED
         with pytest.raises(Unreachable) as error:
             cluster.describe(4)
-        assert str(error.value) == "cluster demo: broker 4 is not among its brokers: 1, 2, 3."
+        assert (
+            str(error.value)
+            == "cluster demo: there is no broker 4; the cluster's brokers are 1, 2, 3."
+        )
 
         leader = three.leader  # for some seconds it would still validate by itself
         first, second, last = sorted(three.nodes.values(), key=lambda node: node.id != leader)
@@ -221,17 +224,19 @@ def test_three_brokers(three: Machine) -> None:
             with pytest.raises(Unreachable) as error:
                 cluster.describe(leader)
             assert error.value.message == (
-                f"cluster demo: broker {leader} at {first.address()} gave no answer: "
+                f"cluster demo: broker {leader} at {first.address()} did not respond: "
                 "timed out after 1.5 s. Nothing was changed."
             )
             assert cluster.describe(last.id) == LIMITED
             assert cluster.describe() == LIMITED
-            facts = {one.id: (one.version, one.io_threads) for one in cluster.facts(1.0).brokers}
+            facts = {
+                one.id: (one.version, one.io_threads) for one in cluster.read_facts(1.0).brokers
+            }
             silent = {first.id: (None, None), second.id: (None, None)}
             assert facts == {**silent, last.id: ("4.3", 8)}
             with pytest.raises(Unreachable):
                 cluster.validate(LIMIT)
-            with pytest.raises(NoAnswer):
+            with pytest.raises(NoResponse):
                 cluster.apply(CLEAR)
     with open_cluster(demo(servers), cluster_id=None) as cluster:
         empty(cluster)

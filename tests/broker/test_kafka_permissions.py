@@ -11,7 +11,7 @@ from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import NotAuthorized
-from quota_ops.model.outcome import EntityAnswer
+from quota_ops.model.outcome import EntityResponse
 from tests.broker.rights import connection_of, properties_of, rights
 from tests.broker.stage_runs import TEN
 from tests.lab import open_lab
@@ -19,7 +19,7 @@ from tests.places import on_disk
 
 ALICE = Entity.of({"user": "alice"})
 CLEAR = (Alteration(ALICE, (("producer_byte_rate", None),)),)
-ACCEPTED = (EntityAnswer(ALICE, 0, "NONE", None),)
+ACCEPTED = (EntityResponse(ALICE, 0, "NONE", None),)
 Login = Callable[[str], AbstractContextManager[Cluster]]
 
 
@@ -37,7 +37,7 @@ def refusal(servers: str, user: str, call: str, operation: str) -> str:
     return (
         f"cluster demo: User:{user} may not {call} client quotas: it needs {operation} on the "
         "resource Cluster. Nothing was changed.\n"
-        "  An administrator grants it by:\n"
+        "  An administrator grants it with:\n"
         f"    kafka-acls.sh --bootstrap-server {servers} --command-config ADMIN.properties "
         f"--add --allow-principal User:{user} --operation {operation} --cluster"
     )
@@ -93,11 +93,11 @@ def test_a_pull_request_by_who_may_describe(secured_broker: RunningBroker, tmp_p
         "the plan was not validated: Kafka requires the permission to alter even for validate-only."
     )
     refused = (
-        "cluster demo: User:reader may not alter client quotas: it needs AlterConfigs on the "
-        "resource Cluster. Nothing was changed."
+        "cluster demo: User:reader is not authorized to alter client quotas: it is missing "
+        "AlterConfigs on the resource Cluster. Nothing was changed."
     )
     assert ran.returncode == 3
-    assert ran.stderr.startswith(f"{unasked}\n{refused}\n  An administrator grants it by:\n")
+    assert ran.stderr.startswith(f"{unasked}\n{refused}\n  An administrator grants it with:\n")
     comment = (run / "report.md").read_text("utf-8")
     assert comment.startswith("**quota-ops · 10 changes to make on `demo`** · plan `")
     assert f"\n**validate failed**: `{unasked}`<br>`{refused}`<br>" in comment

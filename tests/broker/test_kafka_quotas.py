@@ -8,7 +8,7 @@ import pytest
 from quota_ops.kafka.client.broker_client import BrokerClient
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.messages import describe_request
+from quota_ops.kafka.messages import build_describe_request
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import MAX_NAME_BYTES, Entity
@@ -38,14 +38,14 @@ def test_the_longest_names(cluster: Cluster) -> None:
         f"user 'a{'é' * 39}'...: the name takes 40,001 bytes; "
         "Kafka's protocol carries at most 32,767."
     )
-    with pytest.raises(InvalidInput, match="not a text that UTF-8 can hold"):
+    with pytest.raises(InvalidInput, match="the name cannot be encoded in UTF-8"):
         cluster.apply([Alteration(Entity.of({"user": "\ud800"}), (("producer_byte_rate", 1.0),))])
 
 
 def test_an_entity_twice_is_our_mistake(cluster: Cluster) -> None:
     """Kafka would apply the first of two and refuse both, so two are never sent."""
     alice = Alteration(Entity.of({"user": "alice"}), (("producer_byte_rate", 1.0),))
-    with pytest.raises(ValueError, match="an entity stands twice"):
+    with pytest.raises(ValueError, match="an entity occurs twice"):
         cluster.apply([alice, alice])
 
 
@@ -66,8 +66,11 @@ def test_a_throttle_is_waited_for(cluster: Cluster, broker: RunningBroker) -> No
         assert [described(slow) for _ in range(3)] == [quota] * 3
         assert 1.0 < time.monotonic() - started < 10.0
     client = BrokerClient(connection, cluster.brokers[0], 10.0)
-    client.ask(describe_request(), 10.0)
-    words = r"asks us to wait another [\d.]+ s, and we have 0.3 s\. Nothing was sent\.$"
+    client.send(build_describe_request(), 10.0)
+    words = (
+        r"throttles this client for [\d.]+ s, longer than the 0.3 s that the request may take\. "
+        r"Nothing was sent\.$"
+    )
     with pytest.raises(Unreachable, match=words):
-        client.ask(describe_request(), 0.3)
+        client.send(build_describe_request(), 0.3)
     client.close()

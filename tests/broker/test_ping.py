@@ -176,7 +176,7 @@ def test_a_cluster_without_the_quota_calls(broker: RunningBroker, tmp_path: Path
         text = f"bootstrap.servers={lacking.address}\n"
         pinged = ping(tmp_path, text, broker.config.cluster_id)
 
-    missing = "does not offer {}, as Apache Kafka does since 2.6"
+    missing = "does not support {} (Apache Kafka 2.6 and later)"
     assert pinged == Pinged(
         3,
         f"demo ({broker.config.cluster_id}, as in cluster.yaml; KRaft)      "

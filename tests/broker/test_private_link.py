@@ -128,7 +128,7 @@ def test_a_broker_behind_a_private_link_differs(
     lab.desire({"user=alice": {"producer_byte_rate": 1.0}}, verify="bootstrap")
     connection = Connection.parse(lab.connection_file.read_text(), name="demo", source="a test")
     with open_cluster(connection, cluster_id=None, verify=VerifyPolicy.BOOTSTRAP) as cluster:
-        facts = cluster.facts(2.0)
+        facts = cluster.read_facts(2.0)
         _, error = lab.refused("verify", connect=lambda: cluster)
 
     assert error.message == (

@@ -14,7 +14,7 @@ from quota_ops.cli import main
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka import broker as broker_module
-from quota_ops.lab.kafka.broker import RunningBroker, describes, start_broker
+from quota_ops.lab.kafka.broker import RunningBroker, can_describe, start_broker
 from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id
 from quota_ops.lab.kafka.demo_cluster import (
     DEMO_CLUSTER_ID,
@@ -22,7 +22,7 @@ from quota_ops.lab.kafka.demo_cluster import (
     start_sandbox,
     stop_sandbox,
 )
-from quota_ops.lab.kafka.node import last_known
+from quota_ops.lab.kafka.node import read_node
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, NotAuthorized
 from quota_ops.model.rows import StoredQuota
 from tests.looking import seen_in_time
@@ -50,7 +50,7 @@ LOUD = (
 def test_a_broker_describes_when_it_is_returned(broker: RunningBroker) -> None:
     """What start_broker returns is ready: it answers a describe at once, on loopback alone."""
     assert broker.bootstrap().startswith("127.0.0.1:")
-    assert describes(broker.bootstrap(), nodes=1)
+    assert can_describe(broker.bootstrap(), nodes=1)
 
 
 def test_changed_quotas_are_not_logged_at_length(broker: RunningBroker) -> None:
@@ -75,7 +75,7 @@ def test_a_killed_parent_leaves_no_orphan(tmp_path: Path) -> None:
     parent = subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path)], stdout=subprocess.PIPE)
     assert parent.stdout
     assert parent.stdout.readline() == b"\n"
-    node = last_known(tmp_path / "node-1")
+    node = read_node(tmp_path / "node-1")
     assert node
     assert node.alive
     parent.kill()
@@ -110,7 +110,7 @@ def test_a_broker_that_does_not_start_shows_its_log(tmp_path: Path) -> None:
     log = tmp_path / "node-1" / "broker.log"
     assert str(log) in error.value.message
     assert "no.Such" in error.value.message
-    node = last_known(tmp_path / "node-1")
+    node = read_node(tmp_path / "node-1")
     assert node
     assert not node.alive
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.lab.kafka.demo_cluster import sandbox_status, start_sandbox
-from quota_ops.lab.kafka.node import last_known
+from quota_ops.lab.kafka.node import read_node
 from quota_ops.model.errors import InvalidInput
 
 
@@ -35,5 +35,5 @@ def test_a_connection_that_cannot_be_written_stops_the_broker(sandbox_home: Path
         start_sandbox()
 
     assert error.value.message == f"the sandbox cannot use {draft}: Is a directory."
-    assert last_known(sandbox_home / "node-1")
+    assert read_node(sandbox_home / "node-1")
     assert not sandbox_status().running

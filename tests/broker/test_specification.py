@@ -9,7 +9,7 @@ from kafka.protocol.admin.client_quotas import DescribeClientQuotasRequest
 from quota_ops.kafka.client.broker_client import BrokerClient
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.messages import error_name, stored_quotas
+from quota_ops.kafka.messages import get_error_name, parse_quotas
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
@@ -78,10 +78,10 @@ def by_the_broker(client: BrokerClient, parts: Sequence[Part], *, strict: bool) 
     """The entities that the broker's own filter lets through, or its error."""
     components = [(kind, match.value, name) for kind, match, name in parts]
     request = DescribeClientQuotasRequest(components=components, strict=strict)
-    response = client.ask(request, 10.0)
+    response = client.send(request, 10.0)
     if response.error_code:
-        return f"{response.error_message} ({error_name(response.error_code)})"
-    return {row.entity for row in stored_quotas(response.entries)}
+        return f"{response.error_message} ({get_error_name(response.error_code)})"
+    return {row.entity for row in parse_quotas(response.entries)}
 
 
 def by_us(parts: Sequence[Part], *, strict: bool) -> object:

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from quota_ops.kafka.outcomes import all_of
+from quota_ops.kafka.outcomes import build_outcomes
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.outcome import Status
 from quota_ops.model.rows import DesiredRow
@@ -124,7 +124,7 @@ def test_an_entity_that_the_broker_refuses_at_last(lab: Lab) -> None:
     accepted = [
         one
         for number, rows in run.folder.batches().items()
-        for one in all_of(number, rows, Status.ACCEPTED, None)
+        for one in build_outcomes(number, rows, Status.ACCEPTED, None)
     ]
     run.folder.write_json(VALIDATED, outcomes_json(accepted))
 

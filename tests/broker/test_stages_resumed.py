@@ -2,7 +2,7 @@
 
 import pytest
 
-from quota_ops.kafka.outcomes import all_of
+from quota_ops.kafka.outcomes import build_outcomes
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Status
 from quota_ops.runs.chain import RESUMED, run_stages
@@ -24,7 +24,7 @@ def begun(lab: Lab, status: Status) -> Run:
     run = lab.planned()
     for number, rows in run.folder.batches().items():
         if rows[0].entity in HALF:
-            said = all_of(number, rows, status, "no answer")
+            said = build_outcomes(number, rows, status, "no answer")
             run.folder.write_json(batch_file(number), outcomes_json(said))
     lab.put(HALF)
     return run

@@ -77,10 +77,10 @@ class Heard:
     rounds: list[tuple[BrokerAnswer, ...]] = field(default_factory=list)
     left: list[float] = field(default_factory=list)
 
-    def applied(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
+    def report_batch(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
         """Nothing is kept of apply."""
 
-    def asked(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
+    def report_brokers(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
         """Keep it."""
         self.rounds.append(tuple(brokers))
         self.left.append(seconds_left)
@@ -118,7 +118,7 @@ def test_the_bootstrap_address_stands_for_the_cluster(
         open_cluster(connection, cluster_id=None, verify=VerifyPolicy.BOOTSTRAP) as cluster,
     ):
         folder = lab.run("reconcile", connect=lambda: cluster)
-        facts = cluster.facts(2.0)
+        facts = cluster.read_facts(2.0)
 
     (answer,) = brokers_of(folder)
     assert (answer.broker, answer.behind, answer.bootstrap) == (near.id, 0, True)

@@ -7,7 +7,7 @@ import pytest
 
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.memory import CLEARED, REMEMBERED, SUPERSEDED
-from quota_ops.model.outcome import EntityAnswer
+from quota_ops.model.outcome import EntityResponse
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.runs.rollback import start_rollback
 from quota_ops.store import ledger
@@ -195,7 +195,7 @@ def test_two_runs_at_once_that_are_both_answered(lab: Lab, monkeypatch: pytest.M
     first, second = lab.planned(), lab.planned()
     write = lab.cluster.apply
 
-    def write_after_the_first(alterations: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
+    def write_after_the_first(alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
         monkeypatch.setattr(lab.cluster, "apply", write)
         run_stages(first, ("apply", "verify"))
         return write(alterations)

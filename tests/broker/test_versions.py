@@ -16,7 +16,7 @@ from quota_ops.lab.kafka.jars import DEFAULT_VERSION, pinned_versions
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import LoginFailed, NotAuthorized
-from quota_ops.model.outcome import EntityAnswer, Status
+from quota_ops.model.outcome import EntityResponse, Status
 from quota_ops.store.run_folder import PLAN
 from tests.broker.rights import SCRAM, connection_of, properties_of, rights, scram_logins, secured
 from tests.broker.stage_runs import outcomes
@@ -88,9 +88,9 @@ def play(case: Any, cluster: Cluster) -> None:
     before = case.get("before", {})
     write(cluster, before)
     expected = {
-        EntityAnswer(change.entity, 42, "INVALID_REQUEST", refused[change.entity.text])
+        EntityResponse(change.entity, 42, "INVALID_REQUEST", refused[change.entity.text])
         if change.entity.text in refused
-        else EntityAnswer(change.entity, 0, "NONE", None)
+        else EntityResponse(change.entity, 0, "NONE", None)
         for change in changes
     }
 
@@ -107,7 +107,7 @@ def test_a_key_twice_is_the_brokers_to_refuse(cluster: Cluster) -> None:
         [Alteration(alice, (("producer_byte_rate", 1.0), ("producer_byte_rate", None)))]
     )
     words = "Ignoring duplicate entity ClientQuotaEntity(entries={user=alice})"
-    assert answers == (EntityAnswer(alice, 42, "INVALID_REQUEST", words),)
+    assert answers == (EntityResponse(alice, 42, "INVALID_REQUEST", words),)
 
 
 def test_too_much_at_once_is_refused_entity_by_entity(cluster: Cluster) -> None:
@@ -140,7 +140,7 @@ def test_what_is_no_number(kafka: RunningBroker, cluster: Cluster) -> None:
 
 def test_a_broker_tells_its_release(kafka: RunningBroker, cluster: Cluster) -> None:
     """Each is known by its release line."""
-    (broker,) = cluster.facts(10.0).brokers
+    (broker,) = cluster.read_facts(10.0).brokers
     assert broker.version == kafka.config.version.rpartition(".")[0]
 
 
@@ -171,7 +171,7 @@ def test_scram_logins_and_their_rights(kafka: RunningBroker) -> None:
         assert may(connection_of(kafka, "reader", SCRAM)) == ["describe"]
         assert may(connection_of(kafka, "none", SCRAM)) == []
         wrong = properties_of(kafka, "reader", SCRAM).replace("-secret", "-guess")
-        with pytest.raises(LoginFailed, match="refused the login of user 'reader'"):
+        with pytest.raises(LoginFailed, match="rejected the credentials of user 'reader'"):
             may(Connection.parse(wrong, name="demo", source="a test"))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from quota_ops.lab.kafka.broker import describes
+from quota_ops.lab.kafka.broker import can_describe
 from quota_ops.lab.kafka.jars import kafka_jars
 from quota_ops.lab.kafka.process import OwnProcess, launch
 from quota_ops.sql.java import QUICK_START, find_java
@@ -36,7 +36,7 @@ def running_zookeeper(home: Path) -> Iterator[tuple[str, str]]:
         ):
             running.callback(_java(home, program, settings).stop, 5.0)
         deadline = time.monotonic() + _SECONDS
-        while not describes(f"127.0.0.1:{broker}", nodes=1):
+        while not can_describe(f"127.0.0.1:{broker}", nodes=1):
             assert time.monotonic() < deadline, (home / "log").read_text()
             time.sleep(0.05)
         lines = (home / "data" / "meta.properties").read_text().split()

@@ -101,10 +101,10 @@ def api(company: Company) -> AirflowApi:
 
 def answered(api: AirflowApi, run_id: str, option: str) -> str:
     """How a run ends whose plan waits, once it is answered; again where Airflow lost the answer."""
-    while (state := api.state(RECONCILE, run_id)) not in {"success", "failed"}:
-        if run_id in api.questions(RECONCILE):
+    while (state := api.read_state(RECONCILE, run_id)) not in {"success", "failed"}:
+        if run_id in api.list_waiting_runs(RECONCILE):
             time.sleep(1)
-            api.answer(RECONCILE, run_id, option, "agreed in PLAT-12")
+            api.decide(RECONCILE, run_id, option, "agreed in PLAT-12")
         time.sleep(0.2)
     return state
 
@@ -116,12 +116,12 @@ def test_what_goes_on_while_a_plan_waits(company: Company, api: AirflowApi, quot
     """
     quotas.set({"user=alice producer_byte_rate": 900})
     waiting = api.trigger(RECONCILE)
-    while api.questions(RECONCILE) != [waiting]:
-        assert api.state(RECONCILE, waiting) in {"queued", "running"}
+    while api.list_waiting_runs(RECONCILE) != [waiting]:
+        assert api.read_state(RECONCILE, waiting) in {"queued", "running"}
         time.sleep(0.2)
     following = api.trigger(RECONCILE)
-    assert api.wait("drift", api.trigger("drift")) == "success"
-    assert [api.state(RECONCILE, one) for one in (waiting, following)] == ["running", "queued"]
+    assert api.wait_for_run("drift", api.trigger("drift")) == "success"
+    assert [api.read_state(RECONCILE, one) for one in (waiting, following)] == ["running", "queued"]
 
     assert answered(api, waiting, "Reject") == "failed"
     assert quotas.stored() == {"user=alice producer_byte_rate": 900.0}
@@ -129,7 +129,7 @@ def test_what_goes_on_while_a_plan_waits(company: Company, api: AirflowApi, quot
     assert quotas.stored() == {"user=alice producer_byte_rate": 1000.0}
     last = max((company.store / "runs" / "demo").iterdir())
     assert RunFolder(open_place(last)).about()["commit"] == company.git("rev-parse", "HEAD")
-    submitted = api.task_log(RECONCILE, following, "diff")
+    submitted = api.read_log(RECONCILE, following, "diff")
     assert str(company.installed / "spark_jobs" / "diff_quotas.py") in submitted
 
 

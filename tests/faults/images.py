@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.messages import describe_request
+from quota_ops.kafka.messages import build_describe_request
 from quota_ops.kafka.preflight import preflight
 from quota_ops.store.run_folder import RunFolder
 from tests.faults.scene import BEFORE, KEY, Scene
@@ -27,19 +27,19 @@ class Late(Cluster):
 
     def remember(self) -> None:
         """Keep what is stored now as the answer that is given later."""
-        self.answer = super()._described(describe_request(), tuple, None, None)
+        self.answer = super()._describe(build_describe_request(), tuple, None, None)
 
-    def _described(
+    def _describe(
         self,
         request: Any,
         read: Callable[[Iterable[Any]], T],
         broker: int | None,
         timeout: float | None,
     ) -> T:
-        if (broker or self.last_asked) == self.broker and self.times:
+        if (broker or self.last_responder) == self.broker and self.times:
             self.times -= 1
             return read(self.answer)
-        return super()._described(request, read, broker, timeout)
+        return super()._describe(request, read, broker, timeout)
 
 
 def late(scene: Scene, times: int) -> Late:

@@ -76,7 +76,9 @@ def woken_after_a_newer_run(scene: Scene) -> Seen:
     with through(scene, second) as cluster:
         newer = at("newer", scene, NEWER)
         said += [scene.go_on(scene.lab.resume(newer.folder, connect=lambda: cluster), RECONCILE)]
-        assert cluster.stored() == {(one, KEY): limits[KEY] for one, limits in NEWER.items()}
+        assert cluster.describe_values() == {
+            (one, KEY): limits[KEY] for one, limits in NEWER.items()
+        }
     scene.machine.thaw()
     scene.lab.wait_for(AFTER)
     then = named_and_repaired(scene, on_disk(older.folder).name)

@@ -12,7 +12,7 @@ from threading import Timer
 
 from kafka.admin import KafkaAdminClient
 
-from quota_ops.lab.kafka.broker import RunningBroker, describes, start_broker
+from quota_ops.lab.kafka.broker import RunningBroker, can_describe, start_broker
 from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id
 from quota_ops.lab.kafka.jvm import Jvm
 from quota_ops.lab.kafka.node import RunningNode
@@ -53,7 +53,7 @@ class Machine:
             if not node.alive:
                 process = jvm.launch(node.folder, detached=False)
                 self.nodes[number] = replace(node, pid=process.pid, launcher=process.launcher)
-        while not describes(self.broker.bootstrap(), nodes=len(self.nodes)):
+        while not can_describe(self.broker.bootstrap(), nodes=len(self.nodes)):
             assert all(node.alive for node in self.nodes.values())
             time.sleep(0.05)
 

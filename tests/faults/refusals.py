@@ -6,7 +6,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.preflight import preflight
 from quota_ops.model.alteration import Alteration
-from quota_ops.model.outcome import EntityAnswer
+from quota_ops.model.outcome import EntityResponse
 from tests.faults.scene import AFTER, BEFORE, Scene
 from tests.faults.table import Seen, fault
 
@@ -16,11 +16,11 @@ POISONED = "user=u7"
 class Gateway(Cluster):
     """A broker behind a proxy that refuses a whole request for one name, and validates anything."""
 
-    def apply(self, alterations: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
+    def apply(self, alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
         """Refuse, or pass on."""
         if any(one.entity.text == POISONED for one in alterations):
             return tuple(
-                EntityAnswer(one.entity, 44, "POLICY_VIOLATION", None) for one in alterations
+                EntityResponse(one.entity, 44, "POLICY_VIOLATION", None) for one in alterations
             )
         return super().apply(alterations)
 

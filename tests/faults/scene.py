@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from quota_ops.kafka import sending
+from quota_ops.kafka import delivery
 from quota_ops.model.difference import WRITES
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.ledger_edits import INTENDED
@@ -55,7 +55,7 @@ class Scene:
 
     def hurry(self, verifying: float = 0.2) -> None:
         """Let runs wait for a silent cluster no longer than a test can."""
-        self.patch.setattr(sending, "PATIENCE", 0.5)
+        self.patch.setattr(delivery, "PATIENCE", 0.5)
         self.patch.setattr("quota_ops.stages.verify.compute_deadline", lambda _rows: verifying)
 
     def start(self, **options: Any) -> Run:

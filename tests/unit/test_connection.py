@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from quota_ops.kafka.client.tls import tls_context
+from quota_ops.kafka.client.tls import build_tls_context
 from quota_ops.kafka.connection import Connection, find_connection
-from quota_ops.kafka.connection.settings import SETTINGS, confluent_options, kafka_python_options
+from quota_ops.kafka.connection.settings import SETTINGS, map_to_confluent, map_to_kafka_python
 from quota_ops.model.errors import InvalidInput
 
 CASES = [
@@ -92,7 +92,7 @@ def test_only_references_are_remembered_as_written(monkeypatch: pytest.MonkeyPat
 def test_each_client_gets_its_own_names() -> None:
     """confluent-kafka gets the settings unchanged, kafka-python gets its own names and types."""
     connection = Connection.parse(LOGIN, name="demo", source="demo.properties")
-    assert confluent_options(connection.properties) == {
+    assert map_to_confluent(connection.properties) == {
         "bootstrap.servers": "kafka-1:9094",
         "client.id": "quota-ops",
         "security.protocol": "sasl_ssl",
@@ -100,7 +100,7 @@ def test_each_client_gets_its_own_names() -> None:
         "sasl.username": "svc-quota",
         "sasl.password": SECRET,
     }
-    assert kafka_python_options(connection.properties) == {
+    assert map_to_kafka_python(connection.properties) == {
         "client_id": "quota-ops",
         "security_protocol": "SASL_SSL",
         "sasl_mechanism": "SCRAM-SHA-256",
@@ -113,19 +113,17 @@ def test_kafka_python_knows_its_names() -> None:
     """No setting is dropped silently: kafka-python ignores keyword arguments it does not know."""
     from kafka.net.manager import KafkaConnectionManager  # noqa: PLC0415 - slow to import
 
-    every = dict.fromkeys(SETTINGS, "")
-    assert (
-        kafka_python_options(every).keys() - KafkaConnectionManager.DEFAULT_CONFIG.keys() == set()
-    )
+    options = map_to_kafka_python(dict.fromkeys(SETTINGS, ""))
+    assert options.keys() - KafkaConnectionManager.DEFAULT_CONFIG.keys() == set()
     by_name = [name for name, one in SETTINGS.items() if one.layer in {None, "sasl", "password"}]
-    assert len(kafka_python_options(every)) == len(by_name) - len(["bootstrap.servers"])
+    assert len(options) == len(by_name) - len(["bootstrap.servers"])
 
 
 def test_a_certificate_is_asked_for_and_its_host_checked() -> None:
     """The host name check can be turned off; the check of the issuer cannot."""
     name = "ssl.endpoint.identification.algorithm"
     for settings, checked in (({}, True), ({name: "https"}, True), ({name: "none"}, False)):
-        context = tls_context(settings)
+        context = build_tls_context(settings)
         assert (context.check_hostname, context.verify_mode) == (checked, ssl.CERT_REQUIRED)
 
 

@@ -137,7 +137,7 @@ def test_a_broker_agrees_when_it_answered_and_lags_in_nothing(
 
 def test_nobody_is_told() -> None:
     """Without a progress, nothing is reported and nothing else happens."""
-    assert (SILENT.applied(1, 2, ()), SILENT.asked((), 1.0)) == (None, None)  # type: ignore[func-returns-value]
+    assert (SILENT.report_batch(1, 2, ()), SILENT.report_brokers((), 1.0)) == (None, None)  # type: ignore[func-returns-value]
 
 
 def test_the_eight_stages_are_modules() -> None:
@@ -163,7 +163,7 @@ def test_every_error_has_its_exit_code() -> None:
         "Unreachable": 3,
         "LoginFailed": 3,
         "NotAuthorized": 3,
-        "NoAnswer": 3,
+        "NoResponse": 3,
         "WrongCluster": 3,
         "Unexpected": 5,
     }

@@ -26,7 +26,7 @@ from quota_ops.report import fleet, question
 from quota_ops.report.data import as_json
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
-from quota_ops.report.progress import WordedProgress
+from quota_ops.report.progress import ProgressText
 from quota_ops.report.screen import Screen, plain
 from quota_ops.report.screens import plan_screen, problems_screen, verify_screen
 from quota_ops.report.terminal import show
@@ -225,8 +225,8 @@ def test_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_progress(name: str) -> None:
     """A broker's message during progress is one harmless line as well."""
     lines: list[str] = []
-    told = WordedProgress(lambda _, text, *__: lines.append(text))
-    told.asked(report_of(name).brokers, 1.0)
+    told = ProgressText(lambda _, text, *__: lines.append(text))
+    told.report_brokers(report_of(name).brokers, 1.0)
 
     assert all(line.isprintable() for line in lines)
 

@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 
 from quota_ops.model.outcome import Status
-from quota_ops.report.progress import WordedProgress
+from quota_ops.report.progress import ProgressText
 from quota_ops.report.screen import Span, Tone, plain
 from quota_ops.report.screens import plan_screen
 from quota_ops.report.terminal import fitted, progress, show
@@ -89,8 +89,8 @@ def test_columns_give_way_from_the_widest() -> None:
 def test_progress_on_a_terminal(terminal: Terminal) -> None:
     """Both stages are shown while they run, and nothing is left afterwards."""
     with progress(terminal) as told:
-        told.applied(1, 2, APPLIED.applied)
-        told.asked(TROUBLED.brokers, 72.0)
+        told.report_batch(1, 2, APPLIED.applied)
+        told.report_brokers(TROUBLED.brokers, 72.0)
 
     lines = [line.strip() for line in terminal.getvalue().replace("\r", "\n").splitlines()]
     assert any("batch 1 of 2  accepted 4  refused 0  unknown 0" in line for line in lines)
@@ -101,13 +101,13 @@ def test_progress_on_a_terminal(terminal: Terminal) -> None:
 def test_progress_in_words() -> None:
     """Each step is reported in words, with how many of how many are done."""
     said: list[tuple[str, str, int, int]] = []
-    told = WordedProgress(lambda *words: said.append(words))
+    told = ProgressText(lambda *words: said.append(words))
 
-    told.applied(1, 3, answered(Status.ACCEPTED, *DIFFERENCES[:3]))
-    told.applied(2, 3, answered(Status.STALE, DIFFERENCES[3]))
-    told.applied(3, 3, answered(Status.UNKNOWN, DIFFERENCES[4]))
-    told.asked(TROUBLED.brokers[:3], 72.0)
-    told.asked(tuple(replace(one, behind=0) for one in TROUBLED.brokers[:3]), 71.0)
+    told.report_batch(1, 3, answered(Status.ACCEPTED, *DIFFERENCES[:3]))
+    told.report_batch(2, 3, answered(Status.STALE, DIFFERENCES[3]))
+    told.report_batch(3, 3, answered(Status.UNKNOWN, DIFFERENCES[4]))
+    told.report_brokers(TROUBLED.brokers[:3], 72.0)
+    told.report_brokers(tuple(replace(one, behind=0) for one in TROUBLED.brokers[:3]), 71.0)
 
     behind = "2 of 3 brokers agree  broker 3 differs in 1 key (queried 6 times)  01:12 left"
     assert said == [

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.lab.kafka import launch
-from quota_ops.lab.kafka.node import RunningNode, mark_of
+from quota_ops.lab.kafka.node import RunningNode, build_mark
 from tests.looking import seen_in_time
 from tests.signals import signals_taken
 
@@ -25,7 +25,7 @@ time.sleep(60)
 
 def start(mode: str, folder: Path) -> tuple[subprocess.Popen[str], RunningNode]:
     """Start a parent that launches a sleeper, in a process group of its own."""
-    sleeper = [sys.executable, "-c", "import time; time.sleep(60)", mark_of(folder)]
+    sleeper = [sys.executable, "-c", "import time; time.sleep(60)", build_mark(folder)]
     launcher = [sys.executable, launch.__file__, mode, str(folder / "log"), *sleeper]
     with signals_taken():
         parent = subprocess.Popen(

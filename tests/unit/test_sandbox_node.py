@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from quota_ops.cli.sandbox import sandbox
-from quota_ops.lab.kafka.node import RunningNode, last_known, mark_of, remember
+from quota_ops.lab.kafka.node import RunningNode, build_mark, read_node, save_node
 
 SLEEP = "import time; time.sleep(60)"
 DEAF = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); {SLEEP}"
@@ -37,7 +37,7 @@ def test_another_process_with_the_old_id_is_not_touched(
     tmp_path: Path, started: list[subprocess.Popen[bytes]]
 ) -> None:
     """After a reboot the id may be another process's: the node then counts as dead."""
-    elsewhere = mark_of(tmp_path / "node-10")
+    elsewhere = build_mark(tmp_path / "node-10")
     started.append(subprocess.Popen([sys.executable, "-c", SLEEP, elsewhere]))
     stale = node(tmp_path / "node-1", started[0].pid)
     assert not stale.alive
@@ -47,7 +47,7 @@ def test_another_process_with_the_old_id_is_not_touched(
 
 def test_a_dead_process_is_dead(tmp_path: Path, started: list[subprocess.Popen[bytes]]) -> None:
     """An ended process is not alive, neither before its parent collects it nor after."""
-    started.append(process := subprocess.Popen([sys.executable, "-c", SLEEP, mark_of(tmp_path)]))
+    started.append(process := subprocess.Popen([sys.executable, "-c", SLEEP, build_mark(tmp_path)]))
     running = node(tmp_path, process.pid)
     seen = [running.alive]
     running.stop()
@@ -61,7 +61,7 @@ def test_a_process_deaf_to_sigterm_is_killed(
     tmp_path: Path, started: list[subprocess.Popen[bytes]]
 ) -> None:
     """A process that does not end within the grace period gets SIGKILL."""
-    command = [sys.executable, "-c", DEAF, mark_of(tmp_path)]
+    command = [sys.executable, "-c", DEAF, build_mark(tmp_path)]
     started.append(process := subprocess.Popen(command, stdout=subprocess.PIPE))
     assert process.stdout
     process.stdout.readline()
@@ -71,8 +71,8 @@ def test_a_process_deaf_to_sigterm_is_killed(
 
 def test_what_was_written_down_is_known_again(tmp_path: Path) -> None:
     """A later command reads the node from its state file."""
-    remember(node(tmp_path, 4711))
-    assert last_known(tmp_path) == node(tmp_path, 4711)
+    save_node(node(tmp_path, 4711))
+    assert read_node(tmp_path) == node(tmp_path, 4711)
 
 
 @pytest.mark.parametrize("text", [None, "", '{"id": 1, "pi', "{}", "[]"])
@@ -80,7 +80,7 @@ def test_half_a_state_file_is_no_node(tmp_path: Path, text: str | None) -> None:
     """Without a state file, or with one cut short by a crash, there is no node."""
     if text is not None:
         (tmp_path / "node.json").write_text(text)
-    assert last_known(tmp_path) is None
+    assert read_node(tmp_path) is None
 
 
 def test_a_status_is_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

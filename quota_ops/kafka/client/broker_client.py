@@ -1,4 +1,4 @@
-"""A kafka-python connection to one broker, of which a caller knows whether a request was sent."""
+"""A kafka-python connection to one broker; its errors separate requests that were sent or not."""
 
 import logging
 import threading
@@ -18,14 +18,14 @@ from kafka.errors import (
     UnsupportedSaslMechanismError,
 )
 
-from quota_ops.kafka.client.deadlines import bounded
+from quota_ops.kafka.client.deadlines import build_lookup_url
 from quota_ops.kafka.client.description import Broker
 from quota_ops.kafka.client.kafka_python import AbstractTokenProvider, MetadataRequest
-from quota_ops.kafka.client.oauth import extensions_of, token_of
+from quota_ops.kafka.client.oauth import get_token, parse_extensions
 from quota_ops.kafka.client.request_log import LoggedClient
-from quota_ops.kafka.client.tls import tls_context
+from quota_ops.kafka.client.tls import build_tls_context
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.connection.settings import kafka_python_options
+from quota_ops.kafka.connection.settings import map_to_kafka_python
 from quota_ops.model.errors import (
     ClusterTrouble,
     InvalidInput,
@@ -36,38 +36,38 @@ from quota_ops.model.errors import (
 from quota_ops.model.verification import BOOTSTRAP, ONLY_BOOTSTRAP
 
 _NODE = "bootstrap-0"
-"""The name under which kafka-python knows the one address it is given."""
+"""kafka-python's name for the first bootstrap address."""
 _TIMEOUTS = (KafkaTimeoutError, RequestTimedOutError)
 _REFUSALS = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError)
 
 
-class Unanswered(Exception):
-    """A request was sent and no answer came; the text says how it ended."""
+class ResponseLost(Exception):
+    """A request was sent and no response arrived; the text has the reason."""
 
 
 class _Cause(threading.local):
-    """The first exception that kafka-python logged in this thread since it was set to None."""
+    """The first exception that kafka-python logged in this thread since the last reset to None."""
 
     first: Exception | None = None
 
 
 class _Causes(logging.Handler):
-    """Keeps the first exception that kafka-python logs: what it raises later has no cause."""
+    """Keeps the first exception that kafka-python logs: the one it raises later has no cause."""
 
     def emit(self, record: logging.LogRecord) -> None:
         for value in record.args or ():
             if isinstance(value, Exception) and _cause.first is None:
-                _cause.first = copy(value)  # without its traceback, which holds the connection
+                _cause.first = copy(value)  # without its traceback, which references the connection
 
 
 _cause = _Cause()
 _logger = logging.getLogger("kafka")
 _logger.addHandler(_Causes(logging.WARNING))
-_logger.propagate = False  # a person is told once, and in our words
+_logger.propagate = False  # quota-ops reports the error itself, once
 _logger.setLevel(logging.WARNING)  # at DEBUG it writes passwords and whole messages
 
 
-def net_client(
+def build_client(
     connection: Connection,
     brokers: Sequence[Broker],
     longest: float,
@@ -75,21 +75,21 @@ def net_client(
     lookups: float | None = None,
     largest: int = 2**31 - 1,
 ) -> LoggedClient:
-    """A kafka-python client that knows these brokers alone, and waits `longest` seconds.
+    """Build a kafka-python client for these brokers; a request waits `longest` seconds at most.
 
-    It looks up their hosts one after the other, in `lookups` seconds together, or `longest`. An
-    answer of more than `largest` bytes costs the connection. Raises InvalidInput when the
-    certificates, which were there at the preflight, are not any more.
+    It looks up their hosts one after the other, within `lookups` seconds in all, or `longest`. A
+    response of more than `largest` bytes closes the connection. Raises InvalidInput when the
+    certificates can no longer be read.
     """
     return LoggedClient(
         **{
-            **kafka_python_options(connection.properties),
-            "ssl_context": _tls(connection),
+            **map_to_kafka_python(connection.properties),
+            "ssl_context": _build_tls(connection),
             "sasl_oauth_token_provider": _Tokens(connection) if connection.uses_tokens else None,
             "bootstrap_servers": [one.address for one in brokers],
-            "proxy_url": bounded((lookups or longest) / len(brokers)),
+            "proxy_url": build_lookup_url((lookups or longest) / len(brokers)),
             "receive_message_max_bytes": largest,
-            # Ours end a request earlier; these only must not be earlier still.
+            # Each request has a shorter timeout of its own; these must not end it earlier.
             "request_timeout_ms": longest * 1000,
             "socket_connection_setup_timeout_ms": longest * 1000,
         }
@@ -97,35 +97,35 @@ def net_client(
 
 
 class _Tokens(AbstractTokenProvider):  # type: ignore[misc]
-    """What kafka-python asks for a token, also when the login is to be renewed meanwhile."""
+    """The token provider that kafka-python calls, also to authenticate again later."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def token(self) -> str:
-        """A valid token."""
-        return token_of(self._connection)
+        """Return a valid token."""
+        return get_token(self._connection)
 
     def extensions(self) -> dict[str, str]:
-        """What goes with it."""
-        return extensions_of(self._connection.properties)
+        """Return the SASL extensions."""
+        return parse_extensions(self._connection.properties)
 
 
-def _tls(connection: Connection) -> SSLContext | None:
+def _build_tls(connection: Connection) -> SSLContext | None:
     if "ssl" not in connection.protocol:
         return None
     try:
-        return tls_context(connection.properties)
+        return build_tls_context(connection.properties)
     except OSError as error:
-        words = f"its certificates cannot be used any more: {error.strerror}."
-        raise InvalidInput(f"{connection.source}: {words}") from None
+        why = f"its certificates can no longer be used: {error.strerror}."
+        raise InvalidInput(f"{connection.source}: {why}") from None
 
 
 class BrokerClient:
-    """One broker, asked by its address; connected when it is first asked.
+    """A client of one broker, by its address; it connects with the first request.
 
-    `longest` is the longest timeout, in seconds, that it will be asked with. Each new connection
-    must lead to the cluster `cluster_id`, unless that is None. Not for several threads.
+    `longest` is the longest timeout, in seconds, of any request. Each new connection must lead to
+    the cluster `cluster_id`, unless that is None. Not thread-safe.
     """
 
     def __init__(
@@ -142,29 +142,29 @@ class BrokerClient:
         self._client: LoggedClient | None = None
         self._throttled_until = 0.0
 
-    def ask(self, request: Any, timeout: float) -> Any:
+    def send(self, request: Any, timeout: float) -> Any:
         """Send a request and return the response, or raise within about `timeout` seconds.
 
-        Raises Unreachable, LoginFailed, WrongCluster, ClusterTrouble (the broker does not know the
-        request) when nothing was sent; Unanswered when something was. A throttle that the broker
-        asked for in its last answer is waited for first, if that takes no longer than `timeout`
-        either.
+        Raises Unreachable, LoginFailed, WrongCluster, ClusterTrouble (the broker does not support
+        the request) when nothing was sent; ResponseLost when it was. Waits first for the throttle
+        time of the broker's last response, if that is no longer than `timeout`.
         """
         throttled = self._throttled_until - time.monotonic()
         if throttled > timeout:
-            wait = f"asks us to wait another {throttled:.3g} s, and we have {timeout:.3g} s"
-            raise Unreachable(f"{self._told} {wait}. Nothing was sent.")
+            wait = f"throttles this client for {throttled:.3g} s, longer than the {timeout:.3g} s"
+            raise Unreachable(f"{self._label} {wait} that the request may take. Nothing was sent.")
         time.sleep(max(0.0, throttled))
         deadline = time.monotonic() + timeout
-        client = self._connected(timeout)
+        client = self._connect(timeout)
         try:
             left = max(0.0, deadline - time.monotonic())
             response = client.send_and_receive(_NODE, request, timeout_ms=left * 1000)
         except IncompatibleBrokerVersion:
-            raise self._not_offered(request) from None
+            raise self._explain_unsupported(request) from None
         except KafkaError as error:
             self.close()
-            raise Unanswered(f"{self._told} gave no answer: {reason(error, timeout)}.") from None
+            why = explain_error(error, timeout)
+            raise ResponseLost(f"{self._label} did not respond: {why}.") from None
         self._throttled_until = time.monotonic() + response.throttle_time_ms / 1000
         return response
 
@@ -175,15 +175,15 @@ class BrokerClient:
             self._client = None
 
     @property
-    def _told(self) -> str:
-        return f"cluster {self._connection.name}: {self._broker.named}"
+    def _label(self) -> str:
+        return f"cluster {self._connection.name}: {self._broker.label}"
 
-    def _connected(self, timeout: float) -> LoggedClient:
+    def _connect(self, timeout: float) -> LoggedClient:
         deadline = time.monotonic() + timeout
         self._drop_if_lost()
         _cause.first = None
         if is_new := self._client is None:
-            self._client = net_client(
+            self._client = build_client(
                 self._connection, (self._broker,), self._longest, lookups=timeout
             )
         try:
@@ -191,59 +191,59 @@ class BrokerClient:
         except KafkaError as error:
             cause = _cause.first or KafkaTimeoutError(error)
             self.close()
-            raise self._not_connected(cause, timeout) from None
+            raise self._explain_unreachable(cause, timeout) from None
         if is_new and self._cluster_id is not None:
             self._check_cluster(self._client, self._cluster_id, deadline - time.monotonic())
         return self._client
 
     def _check_cluster(self, client: LoggedClient, cluster_id: str, timeout: float) -> None:
-        """Raise WrongCluster where a new connection leads to another cluster.
+        """Raise WrongCluster when a new connection leads to another cluster.
 
-        The address may lead elsewhere since the preflight. The next request goes by the same
-        connection, or not at all: kafka-python opens none unless it polls.
+        The address may have changed since the preflight. The next request uses this connection or
+        fails: kafka-python opens no other unless it polls.
         """
         request = MetadataRequest(topics=[])
         try:
             found = client.send_and_receive(_NODE, request, timeout_ms=max(0.0, timeout) * 1000)
             if not client.connected(_NODE):
-                raise KafkaConnectionError("the broker hung up")
+                raise KafkaConnectionError("the broker closed the connection")
         except IncompatibleBrokerVersion:
-            raise self._not_offered(request) from None
+            raise self._explain_unsupported(request) from None
         except KafkaError as error:
             self.close()
-            raise self._not_connected(error, timeout) from None
+            raise self._explain_unreachable(error, timeout) from None
         if found.cluster_id != cluster_id:
             self.close()
             raise WrongCluster(
                 f"cluster {self._connection.name}: expected the cluster {cluster_id}, but "
-                f"{self._broker.named} belongs to {found.cluster_id} now.",
-                "Nothing was sent to that one. Find out why the address leads there first.",
+                f"{self._broker.label} now belongs to {found.cluster_id}.",
+                "Nothing was sent to that cluster. Find out why the address leads to it.",
             )
 
     def _drop_if_lost(self) -> None:
-        """Notice that the broker hung up meanwhile; this kafka-python client would not recover."""
+        """Close a client whose broker closed the connection: kafka-python would not recover."""
         if self._client is not None:
             self._client.poll(timeout_ms=0)
             if not self._client.connected(_NODE):
                 self.close()
 
-    def _not_offered(self, request: Any) -> ClusterTrouble:
+    def _explain_unsupported(self, request: Any) -> ClusterTrouble:
         call = type(request).__name__.removesuffix("Request")
-        remedy = "Client quotas need Apache Kafka 2.6 or later, or a service that has these calls."
-        return ClusterTrouble(f"{self._told} does not offer {call}.", remedy)
+        remedy = "Client quotas need Apache Kafka 2.6 or later, or a service with these calls."
+        return ClusterTrouble(f"{self._label} does not support {call}.", remedy)
 
-    def _not_connected(self, cause: Exception, timeout: float) -> ClusterTrouble:
+    def _explain_unreachable(self, cause: Exception, timeout: float) -> ClusterTrouble:
         refused = isinstance(cause, _REFUSALS) or "CERTIFICATE" in str(cause)
         return (LoginFailed if refused else Unreachable)(
-            f"{self._told} cannot be reached: {reason(cause, timeout)}. Nothing was sent.",
+            f"{self._label} cannot be reached: {explain_error(cause, timeout)}. Nothing was sent.",
             None
             if self._broker.id == BOOTSTRAP
             else f"The address is the one that the broker advertises. {ONLY_BOOTSTRAP}",
         )
 
 
-def reason(cause: Exception, timeout: float) -> str:
-    """Why a request of so many seconds failed, in kafka-python's words."""
+def explain_error(cause: Exception, timeout: float) -> str:
+    """Return why a request with this timeout, in seconds, failed, in kafka-python's words."""
     if isinstance(cause, _TIMEOUTS):
         return f"timed out after {timeout:.3g} s"
     return str(cause.args[0]) if cause.args else type(cause).__name__

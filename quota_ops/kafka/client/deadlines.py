@@ -1,4 +1,4 @@
-"""Deadlines for calls that have none of their own, and calls that run beside others."""
+"""Deadlines for calls that have none of their own, and calls that run in the background."""
 
 import socket
 import threading
@@ -16,36 +16,36 @@ from quota_ops.kafka.client.kafka_python import KafkaNetSocket
 _Result = TypeVar("_Result")
 
 
-def within(seconds: float, call: Callable[[], _Result]) -> _Result:
-    """What a call returns or raises; TimeoutError when that takes longer.
+def call_within(seconds: float, call: Callable[[], _Result]) -> _Result:
+    """Return what a call returns, or raise what it raises; TimeoutError after so many seconds.
 
-    A call that takes longer goes on in a thread that nobody waits for, not even the process's end.
+    A call that takes longer continues in a daemon thread, which does not delay the process's end.
     """
     outcome: Future[_Result] = Future()
 
     def run() -> None:
         try:
             outcome.set_result(call())
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the caller
+        except BaseException as error:  # noqa: BLE001 - every error is for the caller
             outcome.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
     return outcome.result(seconds)
 
 
-def addresses_of(host: str, port: int, seconds: float) -> list[Any]:
-    """What socket.getaddrinfo tells of a host for TCP.
+def look_up_addresses(host: str, port: int, seconds: float) -> list[Any]:
+    """Return what socket.getaddrinfo returns for a host and TCP.
 
-    Raises OSError: TimeoutError when no name server answers, socket.gaierror when none knows it.
+    Raises OSError: TimeoutError when no name server responds, socket.gaierror for an unknown host.
     """
     try:
-        return within(seconds, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-    except UnicodeError:  # a part of it is empty or too long for a name: no name server is asked
+        return call_within(seconds, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    except UnicodeError:  # a label is empty or too long, so no name server is queried
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known") from None
 
 
-def bounded(seconds: float) -> str:
-    """The `proxy_url` by which no proxy is used, and a lookup takes so many seconds at most."""
+def build_lookup_url(seconds: float) -> str:
+    """Return a `proxy_url` that uses no proxy, and limits a lookup to so many seconds."""
     return f"{_BoundedSocket.SCHEMES[0]}:{seconds}"
 
 
@@ -56,35 +56,33 @@ class _BoundedSocket(KafkaNetSocket):  # type: ignore[misc]
         self._seconds = float(proxy_url.partition(":")[2])
 
     def dns_lookup(self, host: str, port: int) -> list[Any]:
-        """The addresses of a host; the causes of a KafkaConnectionError are told to people."""
+        """Return the addresses of a host; the text of a KafkaConnectionError is shown to people."""
         try:
-            return addresses_of(host, port, self._seconds)
+            return look_up_addresses(host, port, self._seconds)
         except TimeoutError:
-            words = f"no name server answered for {host} within {self._seconds:.3g} s"
+            words = f"no name server responded for {host} within {self._seconds:.3g} s"
         except OSError as error:
             words = f"the host {host} is not known: {error.strerror}"
         raise KafkaConnectionError(words)
 
 
-Told = TypeVar("Told")
+def run_in_background(call: Callable[[], _Result], timeout: float) -> Callable[[], _Result | None]:
+    """Run a call in a thread; return a function that waits for its result.
 
-
-def aside(ask: Callable[[], Told], timeout: float) -> Callable[[], Told | None]:
-    """Ask in a thread; what fetches the answer, None without any.
-
-    Nothing that goes wrong is raised, and to fetch ends within the timeout, in seconds from now.
+    That function waits until `timeout` seconds from now at most. It returns None when the call
+    is not done by then, or when it failed.
     """
-    told: list[Told] = []
+    results: list[_Result] = []
     deadline = time.monotonic() + timeout
 
     def in_thread() -> None:
         with suppress(Exception):
-            told.append(ask())
+            results.append(call())
 
-    def fetch() -> Told | None:
+    def fetch() -> _Result | None:
         thread.join(max(0.0, deadline - time.monotonic()))
-        return told[0] if told else None
+        return results[0] if results else None
 
-    thread = Thread(target=in_thread, daemon=True)  # to resolve a host's name knows no deadline
+    thread = Thread(target=in_thread, daemon=True)  # a lookup has no deadline
     thread.start()
     return fetch

@@ -1,4 +1,4 @@
-"""What a cluster says of itself: its id, its brokers, and whom calls go to."""
+"""The description of a cluster: its id, its brokers, and the endpoints that requests go to."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 from quota_ops.model.verification import BOOTSTRAP
 
 _PORT = "9092"
-"""Where bootstrap.servers names none."""
+"""The port of an address in bootstrap.servers that has none."""
 
 
 class Broker(NamedTuple):
@@ -19,7 +19,7 @@ class Broker(NamedTuple):
 
     @classmethod
     def at(cls, server: str) -> "Broker":
-        """The address that one of bootstrap.servers names, read as librdkafka does."""
+        """Parse one address of bootstrap.servers, as librdkafka does."""
         address = server.rpartition("://")[2].strip()
         host, _, port = address.rpartition(":")
         if not (host and port.isdecimal()):
@@ -32,17 +32,17 @@ class Broker(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
-    def named(self) -> str:
-        """What it is called in an error: `broker 3 at kafka-3:9094`."""
-        who = "the bootstrap address" if self.id == BOOTSTRAP else f"broker {self.id} at"
-        return f"{who} {self.address}"
+    def label(self) -> str:
+        """The broker in an error: `broker 3 at kafka-3:9094`."""
+        name = "the bootstrap address" if self.id == BOOTSTRAP else f"broker {self.id} at"
+        return f"{name} {self.address}"
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterDescription:
-    """What a cluster says of itself; the brokers in order of their ids.
+    """A cluster as its brokers describe it; the brokers in order of their ids.
 
-    `bootstrap` is the bootstrap address that answered, where nobody else is to be asked.
+    `bootstrap` is the bootstrap address that responded, when requests go to that address alone.
     """
 
     cluster_id: str
@@ -51,10 +51,10 @@ class ClusterDescription:
 
     @classmethod
     def of(cls, cluster_id: str, nodes: Iterable[Any]) -> Self:
-        """The description of what has an id, a host and a port for each broker."""
+        """Build a description from nodes with an id, a host and a port each."""
         return cls(cluster_id, tuple(sorted(Broker(one.id, one.host, one.port) for one in nodes)))
 
     @property
-    def asked(self) -> tuple[Broker, ...]:
-        """Whom calls go to."""
+    def endpoints(self) -> tuple[Broker, ...]:
+        """The addresses that requests go to."""
         return self.brokers if self.bootstrap is None else (self.bootstrap,)

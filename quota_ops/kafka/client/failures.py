@@ -1,4 +1,4 @@
-"""Why a connection failed: librdkafka's words turned into an error that says what to do."""
+"""Explains why a connection failed: turns librdkafka's log text into an error with a remedy."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _FAIL = re.compile(
 
 
 class Failure(NamedTuple):
-    """One failed attempt: the address, the broker's id if it is known, and librdkafka's words."""
+    """A failed attempt: the address, the broker's id if it is known, and librdkafka's text."""
 
     address: str
     broker: str | None
@@ -34,7 +34,7 @@ class Failure(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """A cause: the words it is known by, and what is said; `passes` is worth another try."""
+    """A cause: the text that identifies it, and its error; one that `passes` is worth a retry."""
 
     words: re.Pattern[str]
     error: type[ClusterTrouble]
@@ -43,14 +43,14 @@ class Cause(NamedTuple):
     passes: bool = False
 
     def describe(self, failure: Failure, facts: Mapping[str, str]) -> ClusterTrouble:
-        """The error that tells a person of this failure."""
+        """Return the error for a failure with this cause."""
         match = self.words.search(failure.words)
-        told = {**facts, **(match.groupdict() if match else {}), "address": failure.address}
-        remedy = self.remedy.format(**told)
+        values = {**facts, **(match.groupdict() if match else {}), "address": failure.address}
+        remedy = self.remedy.format(**values)
         if failure.broker is not None:
             remedy += f" The address is what broker {failure.broker} advertises. {ONLY_BOOTSTRAP}"
         return self.error(
-            f"cluster {facts['name']}: {self.message.format(**told)}.",
+            f"cluster {facts['name']}: {self.message.format(**values)}.",
             f"{remedy} Nothing was read or changed.",
         )
 
@@ -61,7 +61,7 @@ _CAUSES = (
         re.compile(r"Connect to \S+ failed: (?P<why>.*) in CONNECT"),
         Unreachable,
         "no broker at {address}: {why}",
-        "Is it running? Check bootstrap.servers ({servers_place}).",
+        "Check that the broker runs, and check bootstrap.servers ({servers_place}).",
         passes=True,
     ),
     Cause(
@@ -74,14 +74,15 @@ _CAUSES = (
     Cause(
         re.compile(r"timed out in state CONNECT\b"),
         Unreachable,
-        "no answer from {address}: the connection could not be opened",
+        "no response from {address}: the connection could not be opened",
         "Check bootstrap.servers ({servers_place}), the network and its firewalls.",
     ),
     Cause(
         re.compile(r"timed out in state"),
         Unreachable,
-        "no answer from {address}: it takes connections, and then stays silent",
-        "Is it a Kafka port (bootstrap.servers, {servers_place}), and the broker not frozen?",
+        "no response from {address}: it accepts connections, but sends nothing",
+        "Check that it is a Kafka port (bootstrap.servers, {servers_place}), and that the broker "
+        "is not frozen.",
     ),
     Cause(
         re.compile(
@@ -94,26 +95,26 @@ _CAUSES = (
     Cause(
         re.compile(r"not valid in current SASL state"),
         LoginFailed,
-        "the listener at {address} takes no logins",
-        _CHECK_PROTOCOL + "; without a login it is {no_sasl}.",
+        "the listener at {address} does not use authentication",
+        _CHECK_PROTOCOL + "; without authentication it is {no_sasl}.",
     ),
     Cause(
         re.compile(r"SASL authentication error: (?P<why>.*) in AUTH"),
         LoginFailed,
-        "the broker at {address} refused the login of {who} (SASL {mechanism}: {why})",
+        "the broker at {address} rejected the credentials of {who} (SASL {mechanism}: {why})",
         "Check {login}.",
     ),
     Cause(
         re.compile(r"Disconnected.* in APIVERSION_QUERY"),
         LoginFailed,
-        "the listener at {address} hung up on the first plaintext request, as TLS listeners do",
+        "the listener at {address} closed the connection on plaintext, as TLS listeners do",
         _CHECK_PROTOCOL + "; with TLS it is {tls}.",
     ),
     Cause(
         re.compile(r"Disconnected.* in UP"),
         LoginFailed,
-        "the listener at {address} hung up on a request without a login",
-        _CHECK_PROTOCOL + "; with a login it is {sasl}.",
+        "the listener at {address} closed the connection on a request without authentication",
+        _CHECK_PROTOCOL + "; with authentication it is {sasl}.",
     ),
     Cause(
         re.compile(r"PLAINTEXT broker listener|wrong version number|packet length too long"),
@@ -136,13 +137,13 @@ _CAUSES = (
     Cause(
         re.compile(r"Required feature not supported by broker"),
         ClusterTrouble,
-        "{address} is not the address of a broker; a controller answers like that",
-        "Check bootstrap.servers ({servers_place}): quotas are described by brokers alone.",
+        "{address} is not the address of a broker; a controller responds this way",
+        "Check bootstrap.servers ({servers_place}): only brokers can describe quotas.",
     ),
     Cause(
         re.compile(r"Invalid response size"),
         ClusterTrouble,
-        "what answers at {address} does not speak Kafka's protocol",
+        "the server at {address} does not speak Kafka's protocol",
         "Check bootstrap.servers ({servers_place}).",
     ),
 )
@@ -155,15 +156,15 @@ _OTHER = Cause(
 )
 
 
-def cause_of(failure: Failure) -> Cause:
-    """The cause by which a failure is known."""
+def find_cause(failure: Failure) -> Cause:
+    """Return the cause that a failure's text identifies."""
     return next((cause for cause in _CAUSES if cause.words.search(failure.words)), _OTHER)
 
 
-def facts_of(connection: Connection, distrust: str | None = None) -> dict[str, str]:
-    """What the messages tell of a connection; no secret is among it.
+def collect_facts(connection: Connection, distrust: str | None = None) -> dict[str, str]:
+    """Return the facts of a connection that the messages use; no secret is among them.
 
-    `distrust` are OpenSSL's words for why it does not trust a certificate.
+    `distrust` is OpenSSL's reason for not trusting a certificate.
     """
     properties, protocol = connection.properties, connection.protocol
     sasl, tls = "sasl" in protocol, "ssl" in protocol
@@ -175,10 +176,10 @@ def facts_of(connection: Connection, distrust: str | None = None) -> dict[str, s
         "servers_place": connection.place("bootstrap.servers"),
         "mechanism": properties.get("sasl.mechanism", ""),
         "mechanism_place": connection.place("sasl.mechanism"),
-        **_login_facts(connection),
-        "distrust": _distrust(properties, distrust),
+        **_collect_login_facts(connection),
+        "distrust": _explain_distrust(properties, distrust),
         "ca_place": connection.place("ssl.ca.location"),
-        "certificate": "our certificate"
+        "certificate": "the client certificate"
         if "ssl.certificate.location" in properties
         else "a client without a certificate",
         "certificate_place": connection.place("ssl.certificate.location"),
@@ -189,21 +190,21 @@ def facts_of(connection: Connection, distrust: str | None = None) -> dict[str, s
     }
 
 
-def _distrust(properties: Mapping[str, str], words: str | None) -> str:
+def _explain_distrust(properties: Mapping[str, str], reason: str | None) -> str:
     own = "ssl.ca.pem" if "ssl.ca.pem" in properties else "this machine's certificate authorities"
     unsigned = f"none of {properties.get('ssl.ca.location', own)} signed it"
-    if words is None:
+    if reason is None:
         return f"{unsigned}, or it is for another host"
-    return unsigned if "issuer" in words or "self-signed" in words else words
+    return unsigned if "issuer" in reason or "self-signed" in reason else reason
 
 
-def _login_facts(connection: Connection) -> dict[str, str]:
-    """Who logs in, and what to look at when a broker refuses it."""
+def _collect_login_facts(connection: Connection) -> dict[str, str]:
+    """Return who authenticates, and what to check when a broker rejects that."""
     if connection.uses_tokens:
         client, url = "sasl.oauthbearer.client.id", "sasl.oauthbearer.token.endpoint.url"
         return {
             "who": f"OAuth client {connection.properties[client]!r}",
-            "login": f"whose tokens that broker takes (issuer, audience, signature, lifetime), and "
+            "login": "which tokens the broker accepts (issuer, audience, signature, lifetime), and "
             f"{url} ({connection.place(url)})",
         }
     return {

@@ -1,6 +1,6 @@
-"""Everything of kafka-python that it does not document, and that another version may change.
+"""The undocumented names of kafka-python, which another version may change.
 
-No other module imports it from there; tests/unit/test_kafka_python.py holds what it must do.
+Only this module imports them; tests/unit/test_kafka_python.py tests what quota-ops relies on.
 """
 
 from kafka.net.compat import (

@@ -1,7 +1,7 @@
 """Tokens for SASL OAUTHBEARER, by OAuth's client credentials.
 
-The settings are those of librdkafka's `sasl.oauthbearer.method=oidc`, but it is not librdkafka that
-asks: one token is for both clients, and who asks here can say why there is none.
+The settings are those of librdkafka's `sasl.oauthbearer.method=oidc`. But quota-ops requests the
+token itself: one token serves both clients, and an error can explain why there is none.
 
 Source: RFC 6749, section 4.4.
 """
@@ -15,7 +15,7 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.connection.settings import TOKEN_SETTINGS
 
 TOKEN_SECONDS = 2.0
-"""How long to wait for one: what is left of the five in which every failure is told is enough."""
+"""Seconds to wait for a token: part of the five within which the preflight reports a failure."""
 _USED_OF_LIFETIME = 0.8
 
 
@@ -28,29 +28,29 @@ class _Token(NamedTuple):
 
 
 _tokens: dict[frozenset[tuple[str, str]], _Token] = {}
-_asking = threading.Lock()
+_lock = threading.Lock()
 
 
-def token_of(connection: Connection) -> str:
-    """A valid token; a new one, asked for within TOKEN_SECONDS, when there is none or it ages.
+def get_token(connection: Connection) -> str:
+    """Return a valid token: the known one, or a new one, requested within TOKEN_SECONDS.
 
     Raises Unreachable, LoginFailed.
     """
-    from quota_ops.kafka.client.token_request import ask_for_token  # noqa: PLC0415 - few connections need it
+    from quota_ops.kafka.client.token_request import request_token  # noqa: PLC0415 - few connections need it
 
     settings = connection.properties.items()
     identity = frozenset(one for one in settings if one[0].startswith(TOKEN_SETTINGS))
-    with _asking:
+    with _lock:
         known = _tokens.get(identity)
         if known is None or known.renew_at < time.monotonic():
-            asked = time.monotonic()
-            value, lifetime = ask_for_token(connection, TOKEN_SECONDS)
-            known = _tokens[identity] = _Token(value, asked + _USED_OF_LIFETIME * lifetime)
+            requested = time.monotonic()
+            value, lifetime = request_token(connection, TOKEN_SECONDS)
+            known = _tokens[identity] = _Token(value, requested + _USED_OF_LIFETIME * lifetime)
     return known.value
 
 
-def extensions_of(properties: Mapping[str, str]) -> dict[str, str]:
-    """The SASL extensions of the settings, written `name=value,name=value`."""
+def parse_extensions(properties: Mapping[str, str]) -> dict[str, str]:
+    """Parse the SASL extensions, `name=value,name=value` in the settings."""
     written = properties.get("sasl.oauthbearer.extensions", "")
     pairs = (pair.partition("=") for pair in written.split(",") if pair)
     return {name.strip(): value.strip() for name, _, value in pairs}

@@ -1,6 +1,6 @@
-"""A kafka-python client that logs connections and requests, and never what is in them.
+"""A kafka-python client that logs connections and requests, but never their content.
 
-kafka-python's own log stays shut: at DEBUG it writes passwords and whole messages.
+kafka-python's own log stays off: at DEBUG it writes passwords and whole messages.
 """
 
 import logging
@@ -17,7 +17,7 @@ class LoggedClient(KafkaNetClient):  # type: ignore[misc]
     """Logs connections at INFO, and at DEBUG each request with its broker and its time."""
 
     def await_ready(self, node_id: str, timeout_ms: float = 30000) -> None:
-        """Wait for a connection, which may be there already."""
+        """Wait until the broker is connected; log a new connection."""
         if self.connected(node_id):
             super().await_ready(node_id, timeout_ms=timeout_ms)
             return
@@ -30,7 +30,7 @@ class LoggedClient(KafkaNetClient):  # type: ignore[misc]
         self._write(logging.INFO, "connected", node_id, began)
 
     def send(self, node_id: str, request: Any, **options: Any) -> Any:
-        """Send a request; returns the future of its response."""
+        """Send a request, and return the future of its response."""
         future = super().send(node_id, request, **options)
         if _log.isEnabledFor(logging.DEBUG):
             name = type(request).__name__.removesuffix("Request")

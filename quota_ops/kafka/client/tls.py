@@ -1,4 +1,4 @@
-"""TLS for kafka-python: librdkafka reads the same settings by itself."""
+"""TLS for kafka-python, from the settings that librdkafka reads by itself."""
 
 import os
 import socket
@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 
-def tls_context(properties: Mapping[str, str]) -> ssl.SSLContext:
-    """What the settings ask of a TLS connection: whom to trust, and which certificate to show.
+def build_tls_context(properties: Mapping[str, str]) -> ssl.SSLContext:
+    """Build the TLS context of the settings: the trusted authorities and the client certificate.
 
-    Raises OSError, of which ssl.SSLError is one, when what they name cannot be used.
+    Raises OSError (ssl.SSLError is one) when a file or text that they name cannot be used.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -26,7 +26,7 @@ def tls_context(properties: Mapping[str, str]) -> ssl.SSLContext:
             _file_of(properties, "ssl.certificate") as certificate,
             _file_of(properties, "ssl.key") as key,
         ):
-            # Without any password OpenSSL would ask for one on the terminal.
+            # Without a password OpenSSL would prompt for one on the terminal.
             context.load_cert_chain(certificate, key, properties.get("ssl.key.password", ""))
     if "ssl.crl.location" in properties:
         context.load_verify_locations(properties["ssl.crl.location"])
@@ -34,15 +34,15 @@ def tls_context(properties: Mapping[str, str]) -> ssl.SSLContext:
     return context
 
 
-def distrust(properties: Mapping[str, str], address: str, seconds: float) -> str | None:
-    """Why the certificate of who listens at `host:port` is not trusted, in OpenSSL's words.
+def explain_distrust(properties: Mapping[str, str], address: str, seconds: float) -> str | None:
+    """Return OpenSSL's reason for not trusting the certificate of the server at `host:port`.
 
-    None when it is, or when that cannot be found out; no step takes longer than `seconds`.
+    None when it trusts it, or when that cannot be found out; no step takes longer than `seconds`.
     """
     host, _, port = address.rpartition(":")
     name = host.strip("[]")
     try:
-        context = tls_context(properties)
+        context = build_tls_context(properties)
         with (
             socket.create_connection((name, int(port)), timeout=seconds) as plain,
             context.wrap_socket(plain, server_hostname=name),
@@ -56,9 +56,9 @@ def distrust(properties: Mapping[str, str], address: str, seconds: float) -> str
 
 @contextmanager
 def _file_of(properties: Mapping[str, str], name: str) -> Iterator[str]:
-    """The file from which `load_cert_chain`, which takes files alone, reads a certificate or key.
+    """Yield a file with the certificate or key: `load_cert_chain` reads only files.
 
-    A text becomes a pipe that is read once, so that no key is ever written to a disk.
+    A text in the settings becomes a pipe, so that no key is ever written to a disk.
     """
     if f"{name}.location" in properties:
         yield properties[f"{name}.location"]

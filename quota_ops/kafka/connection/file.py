@@ -76,9 +76,9 @@ def read_settings(settings: Mapping[str, str], *, source: str) -> dict[str, Line
 def _in_librdkafkas_names(entries: Sequence[Entry]) -> Sequence[Entry]:
     if not any(entry.name.startswith(JAVA_NAMES) for entry in entries):
         return entries
-    from quota_ops.kafka.connection.java_settings import translated  # noqa: PLC0415 - few files are Java's
+    from quota_ops.kafka.connection.java_settings import translate_settings  # noqa: PLC0415 - few files are Java's
 
-    return translated(entries)
+    return translate_settings(entries)
 
 
 def _java_entries(text: str, source: str) -> list[Entry]:
@@ -87,7 +87,7 @@ def _java_entries(text: str, source: str) -> list[Entry]:
         return []
     from quota_ops.kafka.connection import java_properties  # noqa: PLC0415 - few files are Java's
 
-    if not any(name.startswith(JAVA_NAMES) for name in java_properties.names_in_java(text)):
+    if not any(name.startswith(JAVA_NAMES) for name in java_properties.list_java_names(text)):
         return []
     return list(java_properties.read_java(text, source=source))
 

@@ -34,7 +34,7 @@ def read_java(text: str, *, source: str) -> Iterator[Entry]:
         yield Entry(_unescaped(name, place), _unescaped(value, place), place)
 
 
-def names_in_java(text: str) -> set[str]:
+def list_java_names(text: str) -> set[str]:
     """The names that a text would have as such a file, escapes and all."""
     return {_NAME.split(line, maxsplit=1)[1] for _, line in _logical_lines(text)}
 

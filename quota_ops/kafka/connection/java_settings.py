@@ -28,17 +28,17 @@ STORE_SETTINGS = {
 """Java's settings, and librdkafka's that say the same of PEM."""
 
 
-def translated_stores(java: Mapping[str, Entry]) -> Iterator[Entry]:
+def translate_stores(java: Mapping[str, Entry]) -> Iterator[Entry]:
     """The stores by librdkafka's names; InvalidInput tells how to convert one that is not PEM."""
     for store in (_TRUST, _KEYS):
         _need_pem(store, java)
     for name, meant in STORE_SETTINGS.items():
         if name in java:
             for other in meant:
-                yield renamed(java[name], other)
+                yield rename_entry(java[name], other)
 
 
-def renamed(entry: Entry, name: str) -> Entry:
+def rename_entry(entry: Entry, name: str) -> Entry:
     """An entry by its other name; its place says the name that it was written by."""
     if name == entry.name:
         return entry
@@ -135,7 +135,7 @@ _OTHER_MODULES = {"Krb5LoginModule": "GSSAPI", "IAMLoginModule": "AWS_MSK_IAM"}
 _EXTENSION = "extension_"
 
 
-def translated(entries: Sequence[Entry]) -> list[Entry]:
+def translate_settings(entries: Sequence[Entry]) -> list[Entry]:
     """The same settings by librdkafka's names; a place then says the Java name too.
 
     Raises InvalidInput at a security setting that is not offered, and for all other settings that
@@ -149,7 +149,7 @@ def translated(entries: Sequence[Entry]) -> list[Entry]:
         java[entry.name] = entry
     _refuse_unknown(java.values())
     same = [entry for entry in java.values() if entry.name in _SAME]
-    return [*same, *_host_check(java), *_login(java), *translated_stores(java)]
+    return [*same, *_host_check(java), *_login(java), *translate_stores(java)]
 
 
 def _refuse_librdkafkas(entries: Sequence[Entry]) -> None:
@@ -205,11 +205,11 @@ def _login(java: Mapping[str, Entry]) -> Iterator[Entry]:
     if mechanism and mechanism.value.upper() not in mechanisms:
         _refuse(entry, f"names {module}, which is not for the sasl.mechanism of {mechanism.place}")
     if names is _TOKEN:
-        yield renamed(entry._replace(value="oidc"), f"{_OAUTH}.method")
+        yield rename_entry(entry._replace(value="oidc"), f"{_OAUTH}.method")
         yield from _extensions(entry, options)
     for option, value in options.items():
         if option in names:
-            yield renamed(entry._replace(value=value), names[option])
+            yield rename_entry(entry._replace(value=value), names[option])
         elif names is not _TOKEN or not option.startswith(_EXTENSION):
             _refuse(entry, f"sets {option}, which quota-ops does not know for {module}")
 
@@ -220,7 +220,7 @@ def _extensions(entry: Entry, options: Mapping[str, str]) -> Iterator[Entry]:
         _refuse(entry, "has an extension with a comma, which librdkafka has no way to write")
     if found:
         pairs = (f"{name.removeprefix(_EXTENSION)}={options[name]}" for name in found)
-        yield renamed(entry._replace(value=",".join(pairs)), f"{_OAUTH}.extensions")
+        yield rename_entry(entry._replace(value=",".join(pairs)), f"{_OAUTH}.extensions")
 
 
 def _refuse(entry: Entry, what: str) -> NoReturn:

@@ -106,14 +106,14 @@ _KAFKA_PYTHON = {
 }
 
 
-def confluent_options(properties: Mapping[str, str]) -> dict[str, Any]:
+def map_to_confluent(properties: Mapping[str, str]) -> dict[str, Any]:
     """The properties as confluent-kafka takes them: verbatim, but what a token is asked for by."""
     return {
         name: value for name, value in properties.items() if not name.startswith(TOKEN_SETTINGS)
     }
 
 
-def kafka_python_options(properties: Mapping[str, str]) -> dict[str, Any]:
+def map_to_kafka_python(properties: Mapping[str, str]) -> dict[str, Any]:
     """The properties as the keyword arguments of kafka-python's clients, except for those of TLS.
 
     It gets those, and where to connect to, from `tls_context` and the broker's address.

@@ -12,10 +12,10 @@ from quota_ops.model.errors import ClusterTrouble, InvalidInput
 _ENDED = {"success", "failed"}
 
 
-def healthy_parts(port: int) -> set[str]:
+def list_healthy_parts(port: int) -> set[str]:
     """The parts that say they are well, by Airflow's names; none while it is still starting."""
     try:
-        health = _ask(port, "GET", "/api/v2/monitor/health")
+        health = _send_request(port, "GET", "/api/v2/monitor/health")
     except (OSError, HTTPException, ClusterTrouble):
         return set()
     return {part for part, said in health.items() if said["status"] == "healthy"}
@@ -31,7 +31,7 @@ class AirflowApi:
     def __init__(self, port: int, user: str, password: str) -> None:
         self._port = port
         login = {"username": user, "password": password}
-        self._token = str(_ask(port, "POST", "/auth/token", login)["access_token"])
+        self._token = str(_send_request(port, "POST", "/auth/token", login)["access_token"])
 
     def wait_for_dag(self, dag_id: str, seconds: float = 60.0) -> None:
         """Wait until Airflow knows a DAG, and let it run."""
@@ -48,46 +48,46 @@ class AirflowApi:
         body = {"logical_date": None, "conf": params}
         return str(self._call("POST", f"/dags/{dag_id}/dagRuns", body)["dag_run_id"])
 
-    def state(self, dag_id: str, run_id: str) -> str:
+    def read_state(self, dag_id: str, run_id: str) -> str:
         """A run's state: queued, running, success or failed."""
         return str(self._call("GET", f"/dags/{dag_id}/dagRuns/{run_id}")["state"])
 
-    def wait(self, dag_id: str, run_id: str, seconds: float = 300.0) -> str:
+    def wait_for_run(self, dag_id: str, run_id: str, seconds: float = 300.0) -> str:
         """Wait until a run has ended; success or failed."""
         deadline = time.monotonic() + seconds
-        while (state := self.state(dag_id, run_id)) not in _ENDED:
+        while (state := self.read_state(dag_id, run_id)) not in _ENDED:
             if time.monotonic() > deadline:
                 raise ClusterTrouble(f"{dag_id} {run_id} is still {state}")
             time.sleep(0.2)
         return state
 
-    def tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
+    def list_tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         """A run's task instances: task_id, map_index, state, try_number, start_date, duration."""
         found = self._call("GET", f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances")
         return list(found["task_instances"])
 
-    def questions(self, dag_id: str) -> list[str]:
+    def list_waiting_runs(self, dag_id: str) -> list[str]:
         """The ids of the runs of a DAG that wait for a person, whose task is `approve`."""
         path = f"/dags/{dag_id}/dagRuns/~/hitlDetails?response_received=false"
         found = self._call("GET", path)["hitl_details"]
         return [str(one["task_instance"]["dag_run_id"]) for one in found]
 
-    def answer(self, dag_id: str, run_id: str, option: str, why: str) -> None:
+    def decide(self, dag_id: str, run_id: str, option: str, why: str) -> None:
         """Approve or Reject the plan of a run that waits, and say why."""
         path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/approve/-1/hitlDetails"
         body = {"chosen_options": [option], "params_input": {"why": why}}
         self._call("PATCH", path, body)
 
-    def task_log(self, dag_id: str, run_id: str, task_id: str, try_number: int = 1) -> str:
+    def read_log(self, dag_id: str, run_id: str, task_id: str, try_number: int = 1) -> str:
         """What a try of a task wrote, a line for each event."""
         path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/logs/{try_number}"
         return "\n".join(str(one.get("event", one)) for one in self._call("GET", path)["content"])
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        return _ask(self._port, method, f"/api/v2{path}", body, self._token)
+        return _send_request(self._port, method, f"/api/v2{path}", body, self._token)
 
 
-def _ask(
+def _send_request(
     port: int,
     method: str,
     path: str,

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from quota_ops.lab.airflow.api import AirflowApi, healthy_parts
+from quota_ops.lab.airflow.api import AirflowApi, list_healthy_parts
 from quota_ops.lab.kafka.process import OwnProcess, StoppedAtEnd, launch
 from quota_ops.model.errors import ClusterTrouble, MissingTool
 
@@ -88,8 +88,8 @@ def start_airflow(
     parts = (*_PARTS, *(["triggerer"] if triggerer else []))
     command = [sys.executable, "-I", str(Path(__file__).with_name("parts.py"))]
     process = launch(
-        [*command, _mark_of(home), *parts],
-        mark=_mark_of(home),
+        [*command, _build_mark(home), *parts],
+        mark=_build_mark(home),
         log=home / _LOG,
         environment=settings,
         detached=detached,
@@ -104,12 +104,12 @@ def start_airflow(
     return running
 
 
-def known_airflow(home: Path) -> RunningAirflow | None:
+def find_airflow(home: Path) -> RunningAirflow | None:
     """The Airflow that was last started in a home, running or not; None when there was none."""
     home = home.resolve()
     try:
         told = json.loads((home / _STATE).read_text())
-        process = OwnProcess(pid=told["pid"], mark=_mark_of(home))
+        process = OwnProcess(pid=told["pid"], mark=_build_mark(home))
         return RunningAirflow(home=home, port=told["port"], process=process)
     except (OSError, ValueError, KeyError, TypeError):  # or one that a crash left half written
         return None
@@ -162,7 +162,7 @@ def _wait_until_healthy(airflow: RunningAirflow, *, triggerer: bool) -> None:
         {"triggerer"} if triggerer else set()
     )
     deadline = time.monotonic() + _START_SECONDS
-    while not wanted <= healthy_parts(airflow.port):
+    while not wanted <= list_healthy_parts(airflow.port):
         if not airflow.running or time.monotonic() > deadline:
             tail = "\n".join(airflow.log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
             raise ClusterTrouble(f"Airflow did not start; the end of {airflow.log}:\n{tail}")
@@ -175,5 +175,5 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _mark_of(home: Path) -> str:
+def _build_mark(home: Path) -> str:
     return f"--quota-ops-airflow={home}/"

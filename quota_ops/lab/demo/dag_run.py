@@ -6,7 +6,7 @@ from http.client import HTTPException
 from typing import Any, NamedTuple
 
 from quota_ops.lab.airflow.api import AirflowApi
-from quota_ops.lab.demo.telling import Update
+from quota_ops.lab.demo.narration import Update
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.text import counted
 from quota_ops.report.screen import Line, Span, Tone
@@ -60,13 +60,13 @@ def run_dag(api: AirflowApi, dag_id: str, params: Mapping[str, Any], update: Upd
 
 def _follow(api: AirflowApi, dag_id: str, run: str, update: Update) -> DagRun:
     began = time.monotonic()
-    while (state := api.state(dag_id, run)) not in _ENDED:
-        update(_so_far(api.tasks(dag_id, run)))
+    while (state := api.read_state(dag_id, run)) not in _ENDED:
+        update(_so_far(api.list_tasks(dag_id, run)))
         time.sleep(_LOOK_EVERY)
         if time.monotonic() - began > _LONGEST:
             raise ClusterTrouble(f"the run of {dag_id} is still {state} after {_LONGEST:.0f} s")
     seconds = time.monotonic() - began
-    instances = sorted(api.tasks(dag_id, run), key=lambda one: str(one["start_date"]))
+    instances = sorted(api.list_tasks(dag_id, run), key=lambda one: str(one["start_date"]))
     tasks = (Task(_name(one), one["state"], one["duration"] or 0.0) for one in instances)
     failed = [one for one in instances if one["state"] == "failed"]
     trouble = _end_of_log(api, dag_id, run, failed[0]) if failed else ""
@@ -74,7 +74,7 @@ def _follow(api: AirflowApi, dag_id: str, run: str, update: Update) -> DagRun:
 
 
 def _end_of_log(api: AirflowApi, dag_id: str, run: str, task: Mapping[str, Any]) -> str:
-    log = api.task_log(dag_id, run, task["task_id"], task["try_number"])
+    log = api.read_log(dag_id, run, task["task_id"], task["try_number"])
     return "\n".join([f"the log of {_name(task)} ends:", *log.splitlines()[-_TAIL_LINES:]])
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from quota_ops.lab.airflow.server import RunningAirflow, known_airflow, local_bundle, start_airflow
+from quota_ops.lab.airflow.server import RunningAirflow, find_airflow, local_bundle, start_airflow
 from quota_ops.lab.demo.repository import Repository
 from quota_ops.lab.kafka.broker import RunningBroker, start_broker
 from quota_ops.lab.kafka.config import BrokerConfig
@@ -78,7 +78,7 @@ class Home:
 def _stop(airflow: Future[RunningAirflow], folder: Path) -> None:
     """Stop an Airflow wherever its start has come to."""
     while not wait([airflow], timeout=0.2).done:
-        if found := known_airflow(folder):
+        if found := find_airflow(folder):
             found.stop()
     with suppress(ClusterTrouble):
         airflow.result().stop()

@@ -13,7 +13,7 @@ from quota_ops.lab.airflow.server import RunningAirflow
 from quota_ops.lab.demo.by_hand import ByHand, set_by_hand
 from quota_ops.lab.demo.dag_run import TASKS, run_dag
 from quota_ops.lab.demo.home import Home
-from quota_ops.lab.demo.telling import Telling
+from quota_ops.lab.demo.narration import Narration
 from quota_ops.model.errors import Refused
 from quota_ops.model.report import Report
 from quota_ops.report.screen import Tone, line
@@ -22,7 +22,7 @@ from quota_ops.store.run_names import LAST, find_run
 from quota_ops.store.run_store import RunStore, open_place
 
 
-class NotAsTold(Refused):
+class StoryFailed(Refused):
     """A step of the demo did not end as the story has it."""
 
     def __init__(self, message: str) -> None:
@@ -35,7 +35,7 @@ class NotAsTold(Refused):
 def expect(claim: object, otherwise: str) -> None:
     """Hold the story to what happened; raises NotAsTold."""
     if not claim:
-        raise NotAsTold(otherwise)
+        raise StoryFailed(otherwise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Lab:
     """The home, who tells what happens, and the Airflow that is on its way."""
 
     home: Home
-    tell: Telling
+    narration: Narration
     airflow: Future[RunningAirflow]
 
     def set_by_hand(self, *quotas: ByHand) -> None:
@@ -52,7 +52,7 @@ class Lab:
 
     def command(self, *arguments: str, exit_code: int = 0, shown: bool = True) -> None:
         """Run `quota-ops ARGUMENTS` in the repository; NotAsTold for another exit code."""
-        self.tell.say(f"$ quota-ops {shlex.join(arguments)}", Tone.STRONG)
+        self.narration.say(f"$ quota-ops {shlex.join(arguments)}", Tone.STRONG)
         ended = subprocess.run(
             [sys.executable, "-m", "quota_ops", *arguments],
             cwd=self.home.repository.root,
@@ -60,7 +60,7 @@ class Lab:
             stdout=None if shown else subprocess.DEVNULL,
             check=False,
         )
-        self.tell.show(line())
+        self.narration.show(line())
         expect(
             ended.returncode == exit_code,
             f"quota-ops {arguments[0]} ended with {ended.returncode}, not with {exit_code}",
@@ -68,9 +68,9 @@ class Lab:
 
     def run_dag(self, dag_id: str, **params: Any) -> None:
         """Run a DAG to its end, and show its tasks; raises NotAsTold when it failed."""
-        with self.tell.waiting(f"the DAG {dag_id} runs") as update:
+        with self.narration.waiting(f"the DAG {dag_id} runs") as update:
             run = run_dag(self.airflow.result().api, dag_id, params, update)
-        self.tell.table(TASKS, run.cells())
+        self.narration.table(TASKS, run.cells())
         expect(run.state == "success", f"the run of {dag_id} ended as {run.state}; {run.trouble}")
 
     def last_run(self) -> Report:

@@ -11,8 +11,8 @@ from types import FrameType
 
 from quota_ops.lab.demo.home import Home
 from quota_ops.lab.demo.lab import Lab
+from quota_ops.lab.demo.narration import Narration
 from quota_ops.lab.demo.story import STEPS
-from quota_ops.lab.demo.telling import Telling
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput
 from quota_ops.report.screen import Span, Tone, line
@@ -36,19 +36,19 @@ def run_demo(keep: Path | None = None) -> None:
     Leaves no process behind, however it ends. Raises InvalidInput when `keep` is not a new or empty
     folder outside every Git checkout; NotAsTold when a step did not end as it should.
     """
-    tell = Telling(steps=len(STEPS) + 2)
+    narration = Narration(steps=len(STEPS) + 2)
     with _signals_that_end(), _home(keep) as home:
-        _tell_story(home, tell, kept=keep is not None)
-    tell.show(line())
-    tell.say("All went as told, and nothing is left running.", Tone.OK)
-    tell.times()
+        _tell_story(home, narration, kept=keep is not None)
+    narration.show(line())
+    narration.say("All went as told, and nothing is left running.", Tone.OK)
+    narration.times()
     if keep:
-        tell.say("Report pages:", Tone.STRONG)
+        narration.say("Report pages:", Tone.STRONG)
         for page in sorted((keep / "store").rglob(PAGE)):
-            tell.say(str(page))
+            narration.say(str(page))
     following = (*_activation(), *(NEXT[1:] if keep else NEXT))
     rows = ((Span(what, Tone.STRONG), Span(why)) for what, why in following)
-    tell.table(("what to look at next", ""), rows)
+    narration.table(("what to look at next", ""), rows)
 
 
 def _activation() -> Iterator[tuple[str, str]]:
@@ -59,29 +59,31 @@ def _activation() -> Iterator[tuple[str, str]]:
         yield f". {named}", "then this shell finds quota-ops"
 
 
-def _tell_story(home: Home, tell: Telling, *, kept: bool) -> None:
-    tell.say(INTRODUCTION)
+def _tell_story(home: Home, narration: Narration, *, kept: bool) -> None:
+    narration.say(INTRODUCTION)
     if not kept:
-        tell.say(f"Paths below {home.path} are removed when it ends; --keep FOLDER keeps them.")
+        narration.say(
+            f"Paths below {home.path} are removed when it ends; --keep FOLDER keeps them."
+        )
     home.repository.begin()
     with ExitStack() as parts:
-        with tell.step("Start Kafka"):
+        with narration.step("Start Kafka"):
             airflow = parts.enter_context(home.airflow_beside())
-            broker = parts.enter_context(_kafka(home, tell))
-            tell.say(
+            broker = parts.enter_context(_kafka(home, narration))
+            narration.say(
                 f"Apache Kafka {broker.config.version} answers at {broker.bootstrap()}, cluster id "
                 f"{broker.config.cluster_id}. Airflow starts beside it and takes longer."
             )
-        lab = Lab(home, tell, airflow)
+        lab = Lab(home, narration, airflow)
         for title, step in STEPS.items():
-            with tell.step(title):
+            with narration.step(title):
                 step(lab)
-        with tell.step("Stop Airflow and Kafka"), tell.waiting("they stop"):
+        with narration.step("Stop Airflow and Kafka"), narration.waiting("they stop"):
             parts.close()
 
 
-def _kafka(home: Home, tell: Telling) -> RunningBroker:
-    with tell.waiting("Kafka starts") as update:
+def _kafka(home: Home, narration: Narration) -> RunningBroker:
+    with narration.waiting("Kafka starts") as update:
         return home.start_kafka(lambda done, jars: update(f"{done} of {jars} jars fetched"))
 
 

@@ -15,7 +15,7 @@ REASON = "agreed with payments and platform"
 
 def a_month_ago(lab: Lab) -> None:
     """Bring a cluster, on which two quotas were set by hand, to what Git said a month ago."""
-    lab.tell.say(
+    lab.narration.say(
         "Somebody once set two quotas by hand. Then quotas went into Git, and a first run made the "
         "cluster so. Since then a ledger knows which rows are Git's."
     )
@@ -27,14 +27,14 @@ def a_month_ago(lab: Lab) -> None:
 
 def since_then(lab: Lab) -> None:
     """Let Git and the cluster move, each on its own."""
-    lab.tell.say(
+    lab.narration.say(
         "In Git: more for alice and bob, a new client of alice's, a limit for the tills; the team "
         "etl is gone, and its file with it."
     )
-    lab.tell.say("On the cluster: kafka-configs.sh, at night, and Git knows nothing of it:")
+    lab.narration.say("On the cluster: kafka-configs.sh, at night, and Git knows nothing of it:")
     lab.home.repository.catch_up()
     lab.set_by_hand(*AT_NIGHT)
-    lab.tell.table(BY_HAND, map(by_hand_cells, AT_NIGHT))
+    lab.narration.table(BY_HAND, map(by_hand_cells, AT_NIGHT))
 
 
 def plan(lab: Lab) -> None:
@@ -42,8 +42,8 @@ def plan(lab: Lab) -> None:
     lab.command("plan", "demo", exit_code=1)
     report = lab.last_run()
     differences = report.plan.differences if report.plan else ()
-    lab.tell.say("Nothing was written. What these words mean, which the ledger tells apart:")
-    lab.tell.table(KINDS, kinds_cells(differences))
+    lab.narration.say("Nothing was written. What these words mean, which the ledger tells apart:")
+    lab.narration.table(KINDS, kinds_cells(differences))
     lacking = missing_kinds(differences)
     expect(not lacking, f"no row of the plan is {', '.join(lacking)}")
     asked = {one.guard for one in report.plan.refused} if report.plan else set()
@@ -52,20 +52,20 @@ def plan(lab: Lab) -> None:
 
 def wait_for_airflow(lab: Lab) -> None:
     """Wait for the Airflow that was started at the beginning."""
-    with lab.tell.waiting("Airflow starts"):
+    with lab.narration.waiting("Airflow starts"):
         airflow = lab.airflow.result()
     user, password = airflow.login
-    lab.tell.say(f"It answers at {airflow.address} (user {user}, password {password}).")
+    lab.narration.say(f"It answers at {airflow.address} (user {user}, password {password}).")
 
 
 def adopt(lab: Lab) -> None:
     """Let the guards pass by a person's word, in a run of the reconcile DAG."""
-    lab.tell.say(
+    lab.narration.say(
         "A person has read the plan, and triggers the DAG with the guards to let pass and why; "
         "each stage is a task, the diff is a Spark job."
     )
-    lab.tell.say(f"  allow   {', '.join(GUARDS)}")
-    lab.tell.say(f"  reason  {REASON}")
+    lab.narration.say(f"  allow   {', '.join(GUARDS)}")
+    lab.narration.say(f"  reason  {REASON}")
     lab.run_dag("reconcile_demo", allow=GUARDS, reason=REASON)
     expect(lab.last_run().applied, "the run wrote nothing")
     _say_agreed(lab)
@@ -73,24 +73,24 @@ def adopt(lab: Lab) -> None:
 
 def drift(lab: Lab) -> None:
     """Change a quota outside Git, and let the drift DAG name it."""
-    lab.tell.say("All is as agreed. Then, outside Git:")
+    lab.narration.say("All is as agreed. Then, outside Git:")
     lab.set_by_hand(IN_A_HURRY)
-    lab.tell.table(BY_HAND, [by_hand_cells(IN_A_HURRY)])
-    lab.tell.say("The drift DAG compares every cluster with Git, in one Spark job:")
+    lab.narration.table(BY_HAND, [by_hand_cells(IN_A_HURRY)])
+    lab.narration.say("The drift DAG compares every cluster with Git, in one Spark job:")
     lab.run_dag("drift")
     (overview,) = (lab.home.store / "fleet").glob("*/report.txt")
     report = lab.last_run()
     for said in (overview.read_text(encoding="utf-8"), as_text(report)):
         named = any(IN_A_HURRY.entity in one and IN_A_HURRY.key in one for one in said.splitlines())
         expect(named, f"a drift report does not name {IN_A_HURRY.entity} {IN_A_HURRY.key}")
-    lab.tell.say(f"Its report says: {summary_sentence(report)}", Tone.CHANGE)
+    lab.narration.say(f"Its report says: {summary_sentence(report)}", Tone.CHANGE)
     for table in plan_table([one for one in report_rows(report) if one.section is Section.PERSON]):
-        lab.tell.table(table.headings, (row.cells for row in table.rows))
+        lab.narration.table(table.headings, (row.cells for row in table.rows))
 
 
 def reconcile(lab: Lab) -> None:
     """Repair it, from the command line this time."""
-    lab.tell.say("From the command line this time: it shares the DAGs' run store and ledger.")
+    lab.narration.say("From the command line this time: it shares the DAGs' run store and ledger.")
     lab.command("reconcile", "demo")
 
 
@@ -103,7 +103,7 @@ def verify(lab: Lab) -> None:
 def _say_agreed(lab: Lab) -> None:
     sentence = summary_sentence(lab.last_run())
     expect(answer(lab.last_run()).word is SyncStatus.IN_SYNC, sentence)
-    lab.tell.say(sentence, Tone.OK)
+    lab.narration.say(sentence, Tone.OK)
 
 
 STEPS = {

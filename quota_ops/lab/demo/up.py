@@ -11,7 +11,7 @@ from pathlib import Path
 from platformdirs import user_state_path
 
 from quota_ops.kafka.connection import connections_folder
-from quota_ops.lab.airflow.server import RunningAirflow, known_airflow, local_bundle, start_airflow
+from quota_ops.lab.airflow.server import RunningAirflow, find_airflow, local_bundle, start_airflow
 from quota_ops.lab.demo.repository import DAG_FILE, EXAMPLE
 from quota_ops.lab.kafka.demo_cluster import sandbox_status, start_sandbox, stop_sandbox
 from quota_ops.lab.kafka.process import locked
@@ -41,7 +41,7 @@ def start(say: Callable[[str], object]) -> Up:
     node = start_sandbox().node
     kafka = node.address() if node else ""
     with _only_one_at_a_time() as home:
-        running = known_airflow(home)
+        running = find_airflow(home)
         if running and running.running:
             return Up(kafka, running, store, started=False)
         say("starting Airflow, which takes longer than Kafka ...")
@@ -59,7 +59,7 @@ def start(say: Callable[[str], object]) -> Up:
 def stop() -> bool:
     """Stop Airflow and the sandbox, as far as they run; return whether one did."""
     with _only_one_at_a_time() as home:
-        airflow = known_airflow(home)
+        airflow = find_airflow(home)
         ran = airflow is not None and airflow.running
         if airflow:
             airflow.stop()

@@ -12,7 +12,7 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.config import PLAIN, BrokerConfig, Ports, server_properties
 from quota_ops.lab.kafka.jars import Progress, pins_of
 from quota_ops.lab.kafka.jvm import Jvm
-from quota_ops.lab.kafka.node import LOG, RunningNode, last_known, remember
+from quota_ops.lab.kafka.node import LOG, RunningNode, read_node, save_node
 from quota_ops.lab.kafka.process import StoppedAtEnd
 from quota_ops.model.errors import ClusterTrouble, InvalidInput
 
@@ -97,7 +97,7 @@ def _start(jvm: Jvm, config: BrokerConfig, home: Path, *, detached: bool) -> Run
                 launcher=process.launcher,
             )
         )
-        remember(nodes[-1])
+        save_node(nodes[-1])
     broker = RunningBroker(config=config, nodes=tuple(nodes))
     try:
         _wait_until_ready(broker)
@@ -125,7 +125,7 @@ def free_ports(config: BrokerConfig, home: Path) -> dict[int, Ports]:
 
         found: dict[int, Ports] = {}
         for node in range(1, config.nodes + 1):
-            last = last_known(home / f"node-{node}")
+            last = read_node(home / f"node-{node}")
             known = last.ports if last else {}
             found[node] = {name: free(known.get(name, 0)) for name in config.protocols}
         return found
@@ -162,7 +162,7 @@ def _wait_until_ready(broker: RunningBroker) -> None:
 
 
 def _is_ready(broker: RunningBroker) -> bool:
-    return all(listens(node.ports[PLAIN]) for node in broker.nodes) and describes(
+    return all(is_port_open(node.ports[PLAIN]) for node in broker.nodes) and can_describe(
         broker.bootstrap(), nodes=len(broker.nodes)
     )
 
@@ -173,13 +173,13 @@ def _why_dead(node: RunningNode) -> ClusterTrouble:
     return _PortTaken(message) if "Address already in use" in tail else ClusterTrouble(message)
 
 
-def listens(port: int) -> bool:
+def is_port_open(port: int) -> bool:
     """Return whether a process listens on a port of 127.0.0.1."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def describes(bootstrap: str, nodes: int) -> bool:
+def can_describe(bootstrap: str, nodes: int) -> bool:
     """Return whether the cluster has that many nodes and each answers a DescribeClientQuotas."""
     text = f"bootstrap.servers={bootstrap}"
     connection = Connection.parse(text, name="sandbox", source="the sandbox")

@@ -14,9 +14,9 @@ def connection_file(name: str) -> Path:
     return connections_folder() / f"{name}.properties"
 
 
-def check_ours(file: Path) -> None:
+def check_replaceable(file: Path) -> None:
     """Raise InvalidInput when the file is there and no sandbox wrote it."""
-    if file.exists() and not _is_ours(file):
+    if file.exists() and not _is_sandbox_file(file):
         raise InvalidInput(
             f"{file} is a connection of your own; the sandbox does not replace it.",
             "Rename it, or set QUOTA_OPS_CONNECTIONS to another folder.",
@@ -25,7 +25,7 @@ def check_ours(file: Path) -> None:
 
 def write_connection(file: Path, bootstrap: str) -> None:
     """Write a connection to a sandbox broker; raises InvalidInput rather than replace another's."""
-    check_ours(file)
+    check_replaceable(file)
     file.parent.mkdir(parents=True, exist_ok=True)
     written = file.with_name(f".{file.name}.{os.getpid()}")
     written.write_text(f"{_FIRST_LINE}bootstrap.servers={bootstrap}\nsecurity.protocol=PLAINTEXT\n")
@@ -34,9 +34,9 @@ def write_connection(file: Path, bootstrap: str) -> None:
 
 def remove_connection(file: Path) -> None:
     """Remove a connection file that a sandbox wrote; leave any other."""
-    if _is_ours(file):
+    if _is_sandbox_file(file):
         file.unlink()
 
 
-def _is_ours(file: Path) -> bool:
+def _is_sandbox_file(file: Path) -> bool:
     return file.is_file() and file.read_bytes().startswith(_FIRST_LINE.encode())

@@ -12,13 +12,13 @@ from quota_ops.kafka.connection import SANDBOX
 from quota_ops.lab.kafka.broker import start_broker
 from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.lab.kafka.connection_file import (
-    check_ours,
+    check_replaceable,
     connection_file,
     remove_connection,
     write_connection,
 )
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION, Progress
-from quota_ops.lab.kafka.node import RunningNode, last_known
+from quota_ops.lab.kafka.node import RunningNode, read_node
 from quota_ops.lab.kafka.process import locked
 from quota_ops.model.errors import InvalidInput
 
@@ -47,7 +47,7 @@ def sandbox_status() -> SandboxStatus:
     """Return what is known of the sandbox, without touching it."""
     chosen = os.environ.get("QUOTA_OPS_SANDBOX")
     home = (Path(chosen) if chosen else user_state_path("quota-ops") / "sandbox").resolve()
-    node = last_known(home / "node-1")
+    node = read_node(home / "node-1")
     return SandboxStatus(home=home, connection=connection_file(SANDBOX), node=node)
 
 
@@ -72,7 +72,7 @@ def start_sandbox(
                     f"quota-ops sandbox stop && quota-ops sandbox start --version {version}",
                 )
             return status
-        check_ours(status.connection)
+        check_replaceable(status.connection)
         status.connection.parent.mkdir(parents=True, exist_ok=True)
         config = BrokerConfig(cluster_id=cluster_id, version=version or DEFAULT_VERSION)
         broker = start_broker(config, status.home, detached=True, progress=progress)

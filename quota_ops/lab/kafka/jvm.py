@@ -9,7 +9,7 @@ from typing import Self
 
 from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.lab.kafka.jars import Progress, kafka_jars, pins_of
-from quota_ops.lab.kafka.node import LOG, mark_of, without_stack
+from quota_ops.lab.kafka.node import LOG, build_mark, without_stack
 from quota_ops.lab.kafka.process import OwnProcess, launch
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.sql.java import QUICK_START, find_java
@@ -56,7 +56,7 @@ class Jvm:
         """Start the node in the folder."""
         return launch(
             self._command(folder, "kafka.Kafka", "server.properties"),
-            mark=mark_of(folder),
+            mark=build_mark(folder),
             log=folder / LOG,
             environment=self._environment(),
             detached=detached,
@@ -64,7 +64,7 @@ class Jvm:
 
     def _command(self, folder: Path, program: str, *arguments: str) -> list[str]:
         options = [f"-Xmx{self.heap}", *QUICK_START, f"-Djava.io.tmpdir={folder / 'tmp'}"]
-        return [self.java, *options, mark_of(folder), program, *arguments]
+        return [self.java, *options, build_mark(folder), program, *arguments]
 
     def _environment(self) -> dict[str, str]:
         return {**os.environ, "CLASSPATH": self.class_path}

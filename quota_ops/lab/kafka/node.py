@@ -39,7 +39,7 @@ class RunningNode:
     @property
     def process(self) -> OwnProcess:
         """Return the node's process, dead or alive."""
-        return OwnProcess(pid=self.pid, mark=mark_of(self.folder), launcher=self.launcher)
+        return OwnProcess(pid=self.pid, mark=build_mark(self.folder), launcher=self.launcher)
 
     @property
     def alive(self) -> bool:
@@ -60,7 +60,7 @@ class RunningNode:
         return "\n".join(lines[-_TAIL_LINES:])
 
 
-def remember(node: RunningNode) -> None:
+def save_node(node: RunningNode) -> None:
     """Write down in the node's folder which process it is, for `last_known`."""
     told = {
         "id": node.id,
@@ -72,7 +72,7 @@ def remember(node: RunningNode) -> None:
     (node.folder / _STATE).write_text(json.dumps(told))
 
 
-def last_known(folder: Path) -> RunningNode | None:
+def read_node(folder: Path) -> RunningNode | None:
     """Return the node that was last started in a folder, dead or alive."""
     try:
         return RunningNode(folder=folder, **json.loads((folder / _STATE).read_text()))
@@ -85,6 +85,6 @@ def without_stack(lines: Iterable[str]) -> list[str]:
     return [line for line in lines if not line.startswith("\t")]
 
 
-def mark_of(folder: Path) -> str:
+def build_mark(folder: Path) -> str:
     """Return the argument by which the process of the node in this folder is recognised."""
     return f"-Dquota-ops.node={folder}/"

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from quota_ops.desired.standstill import refuse_at_standstill
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.outcomes import Stored, all_of, listed
-from quota_ops.kafka.sending import Ask, sent
+from quota_ops.kafka.delivery import Send, write_rows
+from quota_ops.kafka.outcomes import Stored, build_outcomes, format_lines
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.approval import resume_command
-from quota_ops.model.errors import InvalidInput, NoAnswer, QuotaOpsError, Refused
-from quota_ops.model.outcome import DONE, MEANT, EntityAnswer, Outcome, Status
+from quota_ops.model.errors import InvalidInput, NoResponse, QuotaOpsError, Refused
+from quota_ops.model.outcome import DONE, MEANT, EntityResponse, Outcome, Status
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.progress import SILENT, Progress
@@ -107,7 +107,7 @@ class _Checks(NamedTuple):
 
 def _describe(cluster: Cluster) -> _Described:
     began = monotonic()
-    stored = cluster.stored()
+    stored = cluster.describe_values()
     return _Described(stored, began + compute_max_age(monotonic() - began))
 
 
@@ -128,14 +128,14 @@ def _send_all(
     """Add every entity's outcome to the attempt; the trouble that ended the sending."""
     trouble: QuotaOpsError | None = None
 
-    def send(alterations: Sequence[Alteration]) -> tuple[EntityAnswer, ...]:
+    def send(alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
         checks.find_released()
         return cluster.apply(alterations)
 
     for number, rows in batches.items():
         attempt.begin(number)
         if trouble is not None:
-            attempt.keep(number, all_of(number, rows, Status.NOT_SENT, trouble.message))
+            attempt.keep(number, build_outcomes(number, rows, Status.NOT_SENT, trouble.message))
             continue
         try:
             gone = checks.find_released()
@@ -150,11 +150,11 @@ def _send_all(
             described = described._replace(stored=stored)
         except QuotaOpsError as error:
             trouble = error
-            batch = all_of(number, rows, Status.NOT_SENT, error.message)
+            batch = build_outcomes(number, rows, Status.NOT_SENT, error.message)
         batch = attempt.keep(number, batch)
-        progress.applied(number, len(batches), batch)
+        progress.report_batch(number, len(batches), batch)
         if any(one.status is Status.UNKNOWN for one in batch):
-            trouble = NoAnswer("an earlier batch was left unknown")
+            trouble = NoResponse("an earlier batch was left unknown")
     return trouble
 
 
@@ -178,20 +178,20 @@ def _look(number: int, rows: Iterable[BatchRow], stored: Stored, gone: Keys) -> 
             to_send.append(row)
         else:
             stale.append(row)
-    outcomes = all_of(number, already, Status.ALREADY, None)
-    freed = all_of(number, free, Status.STALE, "released since the plan was made")
+    outcomes = build_outcomes(number, already, Status.ALREADY, None)
+    freed = build_outcomes(number, free, Status.STALE, "released since the plan was made")
     return _Seen((*outcomes, *freed, *_stale(number, stale, stored)), tuple(to_send))
 
 
 def _send(
-    cluster: Cluster, attempt: Attempt, number: int, seen: _Seen, stored: Stored, *, send: Ask
+    cluster: Cluster, attempt: Attempt, number: int, seen: _Seen, stored: Stored, *, send: Send
 ) -> tuple[tuple[Outcome, ...], Stored]:
     """Note what is about to be sent, and send it; what the cluster stored when last asked."""
     if not seen.to_send:
         return seen.outcomes, stored
-    on_the_way = all_of(number, seen.to_send, Status.UNKNOWN, None)
+    on_the_way = build_outcomes(number, seen.to_send, Status.UNKNOWN, None)
     attempt.note(number, (*seen.outcomes, *on_the_way))
-    answers, stored = sent(cluster, number, seen.to_send, stored, send=send)
+    answers, stored = write_rows(cluster, number, seen.to_send, stored, send=send)
     return (*seen.outcomes, *answers), stored
 
 
@@ -201,7 +201,7 @@ def _stale(number: int, rows: Sequence[BatchRow], stored: Stored) -> Iterator[Ou
     for row in rows:
         value = format_limit(row.key, stored.get(row.id))
         found.setdefault(row.entity, []).append(f"{row.key} is {value} by now")
-    for one in all_of(number, rows, Status.STALE, None):
+    for one in build_outcomes(number, rows, Status.STALE, None):
         yield one._replace(message=", ".join(found[one.entity]))
 
 
@@ -223,7 +223,7 @@ def _raise_unless_done(
         for one in left
     ]
     raise Refused(
-        f"{len(left):,} of {total} did not end as planned:\n" + listed(lines, APPLIED),
+        f"{len(left):,} of {total} did not end as planned:\n" + format_lines(lines, APPLIED),
         again
         if unknown
         else f"{_fate_of_others(outcomes)}Plan again to see where these stand: "

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from quota_ops.kafka.outcomes import Stored, unwritten
+from quota_ops.kafka.outcomes import Stored, find_unwritten
 from quota_ops.model import ledger_edits
 from quota_ops.model.difference import UNKNOWN_KINDS, Action, Difference
 from quota_ops.model.ledger_edits import has_arrived
@@ -102,7 +102,7 @@ def withdraw_intents(
     What another run has noted of them since is left.
     """
     run = folder.about()["run"]
-    left = noted & unwritten(outcomes)
+    left = noted & find_unwritten(outcomes)
 
     def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
         ours = (

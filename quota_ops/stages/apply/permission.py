@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from quota_ops.kafka.outcomes import keys_by_entity
+from quota_ops.kafka.outcomes import group_keys
 from quota_ops.model.approval import (
     Said,
     approval_source,
@@ -117,7 +117,7 @@ def _hold_against_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
 def _refuse_unless_validated(folder: RunFolder, batches: Batches) -> None:
     said = folder.outcomes(VALIDATED)
     accepted = {(one.entity, one.keys) for one in said if one.status is Status.ACCEPTED}
-    asked = set(keys_by_entity(_rows(batches)).items())
+    asked = set(group_keys(_rows(batches)).items())
     if missing := len(asked - accepted):
         raise Refused(
             f"the broker has not accepted {missing:,} of {counted(len(asked), 'entity')} "

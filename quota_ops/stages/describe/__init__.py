@@ -47,7 +47,7 @@ def describe_cluster(
     policy = folder.policy()
     end, claimed = ledger_end.read(ledger_folder), claims.last_number(ledger_folder)
     known, lasting = ledger.last(ledger_folder), holds_now(holds_folder)
-    find_facts, find_metadata = cluster.facts_aside(), cluster.metadata_aside()
+    find_facts, find_metadata = cluster.start_facts_query(), cluster.start_metadata_query()
     stored, disagree = describe_confirmed(cluster, known)
     actual, at = list(_rows(policy, stored)), datetime.now(UTC)
     facts, metadata = find_facts(), find_metadata()
@@ -115,7 +115,7 @@ def add_absent_brokers(
 
     The registration is queried through `broker`, or the one that answered last.
     """
-    found, registered = image or Metadata(), cluster.registered(broker)
+    found, registered = image or Metadata(), cluster.describe_registered(broker)
     live = {one.id for one in cluster.brokers}
     absent = find_absent(live, registered, known, found.stalled, policy.retired)
     needless = find_needless(live, registered, policy.retired)

@@ -8,7 +8,7 @@ from time import monotonic, sleep
 import pyarrow as pa
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.outcomes import Stored, stored_of
+from quota_ops.kafka.outcomes import Stored, index_values
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.ledger_edits import VERIFIED
@@ -40,12 +40,12 @@ def describe_confirmed(
     """
     described = cluster.describe()
     verified = _verified(known.table)
-    stored = stored_of(described) if verified else {}
+    stored = index_values(described) if verified else {}
     moved = first = _moved(stored, verified)
     _check_entities(known, (text for text, key, _ in moved if (text, key) not in stored))
     if not moved or isinstance(cluster, Snapshot):
         return described, ()
-    answers: dict[int, tuple[Moved, Stored]] = {cluster.last_asked: (moved, stored)}
+    answers: dict[int, tuple[Moved, Stored]] = {cluster.last_responder: (moved, stored)}
     for broker, stored in _asked_in_turn(cluster):
         before, moved = moved, _moved(stored, verified)
         answers[broker] = moved, stored
@@ -69,10 +69,10 @@ def _check_entities(known: LedgerFile, texts: Iterable[str]) -> None:
 def _asked_in_turn(cluster: Cluster) -> Iterator[tuple[int, Stored]]:
     """What each broker that answers holds, who answered last at the end, until time is over."""
     until = monotonic() + PATIENCE
-    others = [one.id for one in cluster.asked if one.id != cluster.last_asked]
-    for broker in cycle([*others, cluster.last_asked]):
+    others = [one.id for one in cluster.endpoints if one.id != cluster.last_responder]
+    for broker in cycle([*others, cluster.last_responder]):
         with suppress(ClusterTrouble):
-            yield broker, cluster.stored(broker, LIMIT)
+            yield broker, cluster.describe_values(broker, LIMIT)
         if monotonic() > until:
             return
         sleep(0.02)

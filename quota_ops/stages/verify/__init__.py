@@ -6,7 +6,7 @@ from shlex import quote
 from uuid import uuid4
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.outcomes import with_answer, without_answer
+from quota_ops.kafka.outcomes import find_acknowledged, find_unacknowledged
 from quota_ops.model import ledger_edits
 from quota_ops.model.difference import Action, Difference
 from quota_ops.model.errors import Refused
@@ -67,7 +67,7 @@ def verify_cluster(
     desired = {row.id: row for row in map(DesiredRow._make, to_rows(folder.read_table(DESIRED)))}
     targets, left = find_targets(folder, desired, differences)
     written = compute_applied_digest(folder)
-    metadata = cluster.metadata_aside()
+    metadata = cluster.start_metadata_query()
 
     def is_overtaken() -> bool:
         found = ledger.read(ledger_folder)
@@ -141,7 +141,7 @@ def _record(
     cleared = list(_cleared(folder, policy.cluster_id, verified.keys() - seen, differences))
     foreign = {row.id for row in rows} & _foreign(folder)
     outcomes = folder.outcomes(APPLIED)
-    lost, unanswered = find_unarrived(folder, differences), without_answer(outcomes)
+    lost, unanswered = find_unarrived(folder, differences), find_unacknowledged(outcomes)
     found = ledger.read(ledger_folder)
     overtaken = why_overtaken(folder, found, ledger_folder)
     follows_git = overtaken is None and why_lost(folder, found, ledger_folder) is None
@@ -156,7 +156,7 @@ def _record(
         ledger_edits.confirm(known, rows)
         still = lost.intersection(known.values())
         ledger_edits.withdraw(known, (row.id for row in still))
-        forget_answered(known, about["run"], with_answer(outcomes))
+        forget_answered(known, about["run"], find_acknowledged(outcomes))
         remember(known, (*late, *still), SUPERSEDED)
         remember(known, cleared, CLEARED)
         forget(known, foreign)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from time import monotonic, sleep
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.outcomes import Stored, unwritten
+from quota_ops.kafka.outcomes import Stored, find_unwritten
 from quota_ops.model.difference import WRITES, Action, Difference
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble, Refused, Unreachable, WrongCluster
@@ -61,7 +61,7 @@ def query_brokers(
             compared=len(targets),
             left=left,
         )
-        for one in cluster.asked
+        for one in cluster.endpoints
     }
     wait = FIRST_WAIT
     while True:
@@ -71,13 +71,13 @@ def query_brokers(
             if not answer.agrees and not (last and answer.error):
                 answers[broker] = _query_broker(cluster, answer, targets, stored, written)
         remaining = max(until - monotonic(), 0.0)
-        progress.asked(tuple(answers.values()), remaining)
+        progress.report_brokers(tuple(answers.values()), remaining)
         if last or all(answer.agrees for answer in answers.values()) or is_overtaken():
             break
         sleep(min(wait, remaining))
         wait = min(wait * 2, LONGEST_WAIT)
     if BOOTSTRAP in stored:
-        speaker = cluster.speaker()
+        speaker = cluster.identify_broker()
         answers[BOOTSTRAP] = replace(answers[BOOTSTRAP], broker=speaker)
         stored = {speaker: stored[BOOTSTRAP]}
     return stored, tuple(answers.values())
@@ -94,7 +94,7 @@ def _query_broker(
     try:
         if written is not None and last.asked == 0:
             _wait_for_write(cluster, last.broker, targets, written)
-        stored[last.broker] = cluster.stored(last.broker)
+        stored[last.broker] = cluster.describe_values(last.broker)
     except WrongCluster:
         raise
     except ClusterTrouble as error:
@@ -109,7 +109,7 @@ def _wait_for_write(cluster: Cluster, broker: int, targets: Targets, written: st
     """Return when a broker holds what it shall of one entity, or does not soon."""
     until, entity = monotonic() + _SOON, Entity.parse(written)
     wanted = {row: value for row, value in targets.items() if row[0] == written}
-    while behind(wanted, cluster.stored(broker, entity=entity)) and monotonic() < until:
+    while behind(wanted, cluster.describe_values(broker, entity=entity)) and monotonic() < until:
         sleep(_SHORT_WAIT)
 
 
@@ -192,7 +192,7 @@ def find_targets(
         key: row.value for key, row in desired.items() if row.entity not in held
     }
     left = {key for key in desired if key[0] in held}
-    not_written = unwritten(folder.outcomes(APPLIED))
+    not_written = find_unwritten(folder.outcomes(APPLIED))
     for row in differences:
         key = row.id
         if row.action in _UNTOUCHED or key in not_written:

@@ -17,7 +17,7 @@ Update = Callable[[str], None]
 """Called with how far it is, while something is waited for."""
 
 
-class Telling:
+class Narration:
     """Says each of so many steps, what it came to and how long it took; remembers the times."""
 
     def __init__(self, steps: int) -> None:

@@ -1,0 +1,174 @@
+"""Delivery of rows: a request that fails as a whole is halved, a lost response is settled."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.kafka.outcomes import (
+    RESENT,
+    SETTLED,
+    UNSETTLED,
+    Stored,
+    build_outcomes,
+    match_outcomes,
+)
+from quota_ops.model.alteration import Alteration, alterations
+from quota_ops.model.errors import ClusterTrouble, NoResponse, QuotaOpsError, WrongCluster
+from quota_ops.model.outcome import EntityResponse, Outcome, Status
+from quota_ops.model.rows import BatchRow
+
+Send = Callable[[Sequence[Alteration]], tuple[EntityResponse, ...]]
+"""`Cluster.apply` or `Cluster.validate`."""
+
+WHOLE = frozenset({"POLICY_VIOLATION", "UNKNOWN_SERVER_ERROR"})
+"""The errors that every entity of a request gets when the controller cannot do it at all.
+
+Nothing of the request was written. Source: AlterClientQuotasRequest.getErrorResponse.
+QuorumController limits the records of a request, and KafkaRaftClient its bytes: beyond that limit
+the controller resigns.
+"""
+
+MOST_REQUESTS = 100
+"""Requests that one batch may take: enough to find ten bad entities among a thousand."""
+
+
+def send_rows(
+    batch: int, rows: Sequence[BatchRow], send: Send, validate: Send
+) -> tuple[Outcome, ...]:
+    """Send the rows of a batch and return the outcomes, one per entity.
+
+    A request that fails as a whole is halved until the entities that cause it are found. Before
+    each half `validate` checks that a controller leads again. Raises what the first request
+    raises; a later error ends the sending, and the outcomes of the remaining rows name it.
+    """
+    outcomes = match_outcomes(batch, rows, send(alterations(rows)))
+    if not _has_failed_whole(outcomes):
+        return outcomes
+    known: list[Outcome] = []
+    waiting = deque(_split(rows))
+    requests, trouble = 0, ""
+    while waiting:
+        part = waiting.popleft()
+        if trouble:
+            known += build_outcomes(batch, part, Status.NOT_SENT, trouble)
+            continue
+        try:
+            validate(alterations(part)[:1])
+            outcomes = match_outcomes(batch, part, send(alterations(part)))
+        except NoResponse as error:
+            trouble = error.message
+            outcomes = build_outcomes(batch, part, Status.UNKNOWN, trouble)
+        except QuotaOpsError as error:
+            trouble = error.message
+            outcomes = build_outcomes(batch, part, Status.NOT_SENT, trouble)
+        requests += 1
+        if _has_failed_whole(outcomes) and requests < MOST_REQUESTS:
+            waiting.extendleft(reversed(_split(part)))
+        else:
+            known += outcomes
+    return tuple(known)
+
+
+def _has_failed_whole(outcomes: Sequence[Outcome]) -> bool:
+    """Whether several entities share one error, which does not reveal the one that caused it."""
+    errors = {one.error for one in outcomes}
+    return len(outcomes) > 1 and len(errors) == 1 and bool(errors & WHOLE)
+
+
+def _split(rows: Sequence[BatchRow]) -> list[list[BatchRow]]:
+    """Return the rows in two halves; the rows of an entity stay together."""
+    entities = [list(group) for _, group in groupby(rows, key=lambda row: row.entity)]
+    middle = len(entities) // 2
+    return [
+        [row for group in half for row in group] for half in (entities[:middle], entities[middle:])
+    ]
+
+
+PATIENCE = 15.0
+"""Seconds that a cluster gets to respond again."""
+
+
+def write_rows(
+    cluster: Cluster, batch: int, rows: Sequence[BatchRow], stored: Stored, *, send: Send
+) -> tuple[tuple[Outcome, ...], Stored]:
+    """Write the rows of a batch; return the outcomes, and the values that the cluster stores.
+
+    These are `stored`, or newer ones when the cluster was described again. `send` is
+    `Cluster.apply`, perhaps with a check before each request. Raises ClusterTrouble, or what the
+    check raises, when nothing was sent.
+    """
+    try:
+        outcomes = send_rows(batch, rows, send, cluster.validate)
+    except NoResponse as error:
+        outcomes = build_outcomes(batch, rows, Status.UNKNOWN, error.message)
+    unknown = {
+        one.entity for one in outcomes if one.status is Status.UNKNOWN or one.error in UNSETTLED
+    }
+    if not unknown:
+        return outcomes, stored
+    unsettled = [row for row in rows if row.entity in unknown]
+    settled, stored = _settle_rows(cluster, batch, unsettled, stored, send)
+    return (*(one for one in outcomes if one.entity not in unknown), *settled), stored
+
+
+def _settle_rows(
+    cluster: Cluster, batch: int, rows: Sequence[BatchRow], stored: Stored, send: Send
+) -> tuple[tuple[Outcome, ...], Stored]:
+    """Describe the cluster to find which rows arrived, and send the others again.
+
+    Sending again is safe: an alteration sets a value, it does not add to one. Rows that cannot be
+    settled are UNKNOWN, with the reason.
+    """
+    try:
+        seen = _describe_patiently(cluster)
+        left = _find_missing(rows, seen)
+        retried = send_rows(batch, left, send, cluster.validate) if left else ()
+    except QuotaOpsError as error:
+        # The error is about this query: the write itself was sent.
+        why = error.message.removesuffix(" Nothing was sent.").removesuffix(" Nothing was changed.")
+        message = f"the write was sent, and its outcome cannot be found out: {why}"
+        return build_outcomes(batch, rows, Status.UNKNOWN, message), stored
+    by_entity = {one.entity: one for one in retried}
+    arrived = build_outcomes(batch, rows, Status.ACCEPTED, SETTLED)
+    return tuple(_mark_retried(by_entity.get(one.entity, one)) for one in arrived), seen
+
+
+def _mark_retried(one: Outcome) -> Outcome:
+    """Mark an accepted second try as RESENT; make an error that settles nothing UNKNOWN.
+
+    UNKNOWN_SERVER_ERROR does settle it when only this entity has it: the cluster was described,
+    and does not store the value.
+    """
+    if one.status is Status.ACCEPTED and one.message is None:
+        return one._replace(message=RESENT)
+    if one.error not in UNSETTLED or one.error in WHOLE:
+        return one
+    return one._replace(status=Status.UNKNOWN)
+
+
+def _is_transient(error: BaseException) -> bool:
+    return isinstance(error, ClusterTrouble) and not isinstance(error, WrongCluster)
+
+
+def _find_missing(rows: Iterable[BatchRow], stored: Stored) -> list[BatchRow]:
+    return [row for row in rows if stored.get(row.id) != row.after]
+
+
+def _describe_patiently(cluster: Cluster) -> Stored:
+    from tenacity import (  # noqa: PLC0415 - rarely needed
+        Retrying,
+        retry_if_exception,
+        stop_after_delay,
+        wait_exponential,
+    )
+
+    for attempt in Retrying(
+        retry=retry_if_exception(_is_transient),
+        wait=wait_exponential(multiplier=0.2, max=2),
+        stop=stop_after_delay(PATIENCE),
+        reraise=True,
+    ):
+        with attempt:
+            return cluster.describe_values()
+    raise AssertionError
