@@ -141,7 +141,7 @@ def test_without_any_the_places_of_a_task_are_told(
         find_connection("prod")
     assert str(error.value).startswith(
         f"""\
-there is no connection prod. Looked at:
+there is no connection prod. Searched:
     the Airflow connection quota_ops_prod  not defined
     $QUOTA_OPS_CONNECTION_PROD  not set
     {tmp_path}/prod.properties  does not exist

@@ -71,7 +71,7 @@ def test_no_secret_leaves_a_connection_unasked() -> None:
     assert repr(connection) == "Connection(name='demo', source='demo.properties')"
     assert str(connection) == repr(connection)
     assert SECRET not in repr(connection.lines)
-    with pytest.raises(TypeError, match="holds secrets"):
+    with pytest.raises(TypeError, match="contains secrets"):
         pickle.dumps(connection)
     with pytest.raises(AttributeError):
         connection.name = "other"  # type: ignore[misc]
@@ -182,12 +182,12 @@ def test_a_missing_connection_names_the_places_and_an_example(tmp_path: Path) ->
     assert (
         str(error.value)
         == f"""\
-there is no connection demo. Looked at:
+there is no connection demo. Searched:
     --connection FILE  not given
     $QUOTA_OPS_CONNECTION_DEMO  not set
     {tmp_path}/connections/demo.properties  does not exist
-  `quota-ops sandbox start` starts a Kafka on this machine and writes that file.
-  For a cluster of your own write it yourself, for example:
+  Run `quota-ops sandbox start`: it starts a Kafka on this machine and writes that file.
+  For your own cluster, write the file yourself, for example:
     bootstrap.servers=kafka-1:9094,kafka-2:9094
     security.protocol=sasl_ssl
     sasl.mechanism=SCRAM-SHA-512
@@ -244,5 +244,5 @@ def test_settings_from_elsewhere_are_taken_as_they_are() -> None:
 
 def test_settings_from_elsewhere_are_held_to_the_same_rules() -> None:
     """An unknown security setting is rejected wherever it comes from."""
-    with pytest.raises(InvalidInput, match=r"^elsewhere: ssl\.trust is a security setting"):
+    with pytest.raises(InvalidInput, match=r"^elsewhere: ssl\.trust is an unknown security setting"):
         Connection.of({"bootstrap.servers": "a:1", "ssl.trust": "x"}, name="d", source="elsewhere")

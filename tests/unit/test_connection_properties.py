@@ -68,5 +68,5 @@ def test_an_address_that_is_taken_can_be_looked_up(server: str) -> None:
 @example("x" * 200)
 def test_a_name_that_check_takes_can_be_looked_for(name: str) -> None:
     """Such a name is a file that exists or not, never an impossible file name."""
-    with pytest.raises(InvalidInput, match=f"^there is no connection {re.escape(name)}. Looked at"):
+    with pytest.raises(InvalidInput, match=f"^there is no connection {re.escape(name)}. Searched"):
         find_connection(name)

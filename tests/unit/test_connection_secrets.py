@@ -14,13 +14,25 @@ from tests.unit.test_connection import SECRET, told
     ("lines", "error"),
     [
         (f"sasl.password=x\n{SECRET}==\n", "2: this name is not a setting of a connection."),
-        (f"sasl.password:{SECRET}==\n", "1: this name is a security setting that quota-ops does"),
-        (f"ssl.keystore.type=PEM\n{SECRET}==\n", "2: this name is not for a connection that"),
-        (f"ssl.keystore.type=PEM\n{SECRET}=\n{SECRET}=\n", "3: this name is set already at"),
-        (f"sasl.password=${{env:{SECRET}}}", "1: sasl.password needs a variable which is not set."),
-        (f"sasl.password=${{file:x/{SECRET}=}}", "1: sasl.password needs a file which does not"),
-        (f"sasl.password=${{file:{SECRET * 99}}}", "1: sasl.password needs a file which cannot"),
-        (f"sasl.password=${{env:{SECRET}", "1: sasl.password holds ${...}; known are ${env:NAME}"),
+        (f"sasl.password:{SECRET}==\n", "1: this name is an unknown security setting"),
+        (f"ssl.keystore.type=PEM\n{SECRET}==\n", "2: this name is not a setting for describing"),
+        (f"ssl.keystore.type=PEM\n{SECRET}=\n{SECRET}=\n", "3: this name is already set at"),
+        (
+            f"sasl.password=${{env:{SECRET}}}",
+            "1: sasl.password refers to a variable which is not set.",
+        ),
+        (
+            f"sasl.password=${{file:x/{SECRET}=}}",
+            "1: sasl.password refers to a file which does not",
+        ),
+        (
+            f"sasl.password=${{file:{SECRET * 99}}}",
+            "1: sasl.password refers to a file which cannot",
+        ),
+        (
+            f"sasl.password=${{env:{SECRET}",
+            "1: sasl.password contains ${...}; the known forms are ${env:NAME}",
+        ),
     ],
 )
 def test_a_secret_in_the_place_of_a_name_is_not_shown(lines: str, error: str) -> None:

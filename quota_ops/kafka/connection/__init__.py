@@ -1,4 +1,4 @@
-"""A connection: how to reach one cluster, and as whom; it stays outside of Git."""
+"""A connection: the addresses and credentials of one cluster, kept outside Git."""
 
 import logging
 import os
@@ -23,17 +23,17 @@ _EXAMPLE = """\
     sasl.password=${env:KAFKA_PASSWORD}
     ssl.ca.location=/etc/kafka/ca.pem"""
 SANDBOX = "demo"
-"""The connection of the broker that `quota-ops sandbox start` starts."""
+"""The name of the connection that `quota-ops sandbox start` writes."""
 _STARTED = """\
-`quota-ops sandbox start` starts a Kafka on this machine and writes that file.
-  For a cluster of your own write it yourself"""
+Run `quota-ops sandbox start`: it starts a Kafka on this machine and writes that file.
+  For your own cluster, write the file yourself"""
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """The settings of one cluster, resolved; `repr` shows no value, and it is never pickled.
+    """The resolved settings of one cluster; `repr` shows no value, and pickling it fails.
 
-    `source` is the file as a person would type it, or words for where else the text came from.
+    `source` is the path of the file, or names where else the settings come from.
     """
 
     name: str
@@ -42,9 +42,9 @@ class Connection:
 
     @classmethod
     def parse(cls, text: str, *, name: str, source: str, folder: Path | None = None) -> Self:
-        """Read a connection file's text; InvalidInput names the line that is not as it must be.
+        """Parse a connection file's text; InvalidInput names the line that is wrong.
 
-        `folder` is what relative paths are relative to: the current folder when there is none.
+        Relative paths are relative to `folder`, by default the current folder.
         """
         lines = read_lines(text, source=source, folder=folder or Path())
         check_together(lines, source)
@@ -52,9 +52,9 @@ class Connection:
 
     @classmethod
     def of(cls, settings: Mapping[str, str], *, name: str, source: str) -> Self:
-        """Make a connection of settings that stand elsewhere than in a file, taken as they are.
+        """Build a connection from settings that are not in a file; `${...}` has no meaning in them.
 
-        Raises InvalidInput, naming the source, as `parse` does.
+        Raises InvalidInput with the source, as `parse` does.
         """
         lines = read_settings(settings, source=source)
         check_together(lines, source)
@@ -62,7 +62,7 @@ class Connection:
 
     @property
     def properties(self) -> dict[str, str]:
-        """The settings by librdkafka's names, secrets included, what is left out by default too."""
+        """The settings by librdkafka's names, with secrets and defaults."""
         return {**DEFAULTS, **{name: line.value for name, line in self.lines.items()}}
 
     @property
@@ -72,17 +72,17 @@ class Connection:
 
     @property
     def uses_tokens(self) -> bool:
-        """Whether it logs in by OAuth tokens, not by a password."""
+        """Whether it authenticates by OAuth tokens."""
         return self.properties.get("sasl.mechanism") == OAUTHBEARER
 
     @property
     def principal(self) -> str:
-        """The Kafka principal that the brokers see, as far as it can be known from here.
+        """The Kafka principal that the brokers see, as far as the settings reveal it.
 
         Source: DefaultKafkaPrincipalBuilder.
         """
         if self.uses_tokens:
-            return f"User:<as a token of {self.properties['sasl.oauthbearer.client.id']} says>"
+            return f"User:<the subject of {self.properties['sasl.oauthbearer.client.id']}'s token>"
         if "sasl" in self.protocol:
             return f"User:{self.properties['sasl.username']}"
         if "ssl.certificate.location" in self.lines:
@@ -94,25 +94,27 @@ class Connection:
         return "User:ANONYMOUS"
 
     def place(self, setting: str) -> str:
-        """Where a setting is written, `demo.properties:3`, or that it is not."""
+        """Return where a setting is set, `demo.properties:3`, or that it is not set."""
         return self.lines[setting].place if setting in self.lines else f"not set in {self.source}"
 
     def secret(self, setting: str) -> str:
-        """A secret as it is told of: the reference that stands in its place, or where it is set."""
+        """Return a name of a secret for messages: its `${...}` reference, or where it is set."""
         line = self.lines.get(setting)
         if line and line.reference:
             return f"the secret behind {line.reference}"
         return f"{setting} ({self.place(setting)})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a connection holds secrets, so it is not pickled; find it again by name")
+        raise TypeError(
+            "a connection contains secrets, so it cannot be pickled; find it again by name"
+        )
 
 
 def connections_folder() -> Path:
-    """The folder of the connection files: QUOTA_OPS_CONNECTIONS, or the user's configuration."""
+    """Return the folder of the connection files: $QUOTA_OPS_CONNECTIONS, or a user folder."""
     if chosen := os.environ.get("QUOTA_OPS_CONNECTIONS"):
         return Path(chosen)
-    from platformdirs import user_config_path  # noqa: PLC0415 - only where no folder was named
+    from platformdirs import user_config_path  # noqa: PLC0415 - only without a chosen folder
 
     return user_config_path("quota-ops") / "connections"
 
@@ -124,7 +126,8 @@ def find_connection(
 
     The first of these counts: `file`; the file whose path is in QUOTA_OPS_CONNECTION_NAME;
     NAME.properties in `connections_folder()`. Raises InvalidInput when there is none, or when it
-    cannot be read. `before` names what was looked for in vain, where nobody can give a `file`.
+    cannot be read. `before` names a place that the caller searched without success; the error
+    lists it instead of the option --connection.
     """
     if not CONNECTION_NAME.fullmatch(name):
         raise InvalidInput(
@@ -143,7 +146,7 @@ def find_connection(
     if before:
         first, remedy = f"{before}  not defined", f"Define {before}, or write that file"
     raise InvalidInput(
-        f"there is no connection {name}. Looked at:\n"
+        f"there is no connection {name}. Searched:\n"
         f"    {first}\n"
         f"    ${variable}  not set\n"
         f"    {usual}  does not exist",
@@ -152,7 +155,7 @@ def find_connection(
 
 
 def _may_exist(file: Path) -> bool:
-    """Whether a file is there, or nobody may look: to read it then says why."""
+    """Whether a file exists, or access is denied: reading it then raises the reason."""
     try:
         return file.exists()
     except OSError:
@@ -173,14 +176,14 @@ def _read(name: str, file: Path, why: str) -> Connection:
 
 
 _KEYWORDS = frozenset({"CN", "C", "L", "ST", "STREET", "O", "OU", "DC", "UID"})
-"""The attributes that Java writes by a keyword; it writes the value of any other as `#` and hex."""
+"""The attributes that Java writes by keyword; it writes any other value as `#` and hex digits."""
 
 
 def read_subject(pem: str) -> str | None:
-    """The subject of the first certificate in a PEM text, as a broker names it.
+    """Return the subject of the first certificate in a PEM text, as a broker names it.
 
-    None where it is no certificate, or its subject has an attribute without a keyword. A broker's
-    `ssl.principal.mapping.rules` may still make another name of it. Source: X500Principal.getName,
+    None when it is no certificate, or its subject has an attribute without a keyword. A broker's
+    `ssl.principal.mapping.rules` may still map it to another name. Source: X500Principal.getName,
     which DefaultKafkaPrincipalBuilder calls.
     """
     from cryptography import x509  # noqa: PLC0415 - few connections have a certificate
@@ -195,7 +198,7 @@ def read_subject(pem: str) -> str | None:
 
 
 def read_subject_of_file(path: Path) -> str | None:
-    """The subject of the first certificate in a file, as `read_subject`; None where unreadable."""
+    """Return the subject of the first certificate in a file; None when it cannot be read."""
     try:
         return read_subject(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError):

@@ -1,9 +1,9 @@
-"""Reads a connection file: `name=value` lines in librdkafka's names, or one of Java's clients.
+"""Reads a connection file: `name=value` lines with librdkafka's names, or a Java client's file.
 
-A file in which Java's names stand is read by Java's rules, and its settings are translated. In both
-`${env:NAME}` and `${file:PATH}` stand for the content of an environment variable or a file, so
-that the secret is elsewhere. A relative path is relative to the folder of the file. A message
-names the place and the setting, never a value.
+A file with Java's names is read by Java's rules, and its settings are translated. In both,
+`${env:NAME}` and `${file:PATH}` are replaced by the content of an environment variable or a file,
+which keeps secrets out of the connection file. A relative path is relative to the folder of the
+file. A message names the place and the setting, never a value.
 """
 
 import os
@@ -26,14 +26,14 @@ from quota_ops.model.errors import InvalidInput
 _REFERENCE = re.compile(r"\$\{(?P<kind>[^:}]*):?(?P<target>[^}]*)\}")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,59}")
 _FILE = re.compile(r"[a-z0-9._/-]{1,100}")
-"""How a reference's name is written; any other that is not found may be the secret itself."""
+"""The names that a message may show; any other may be the secret itself, typed by mistake."""
 _PEM = re.compile(r"(-----BEGIN [^-]+-----)([^-]*)(-----END [^-]+-----)\s*")
 _SECURITY = ("sasl.", "ssl.", "security.", "enable.ssl.", "https.")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A setting's value, where it was written, and the `${...}` in it, if there are any."""
+    """A setting's value, where it is set, and the `${...}` references in it."""
 
     value: str = field(repr=False)
     place: str
@@ -41,39 +41,39 @@ class Line:
 
 
 def read_lines(text: str, *, source: str, folder: Path) -> dict[str, Line]:
-    """The settings of a connection file by librdkafka's names, in its order.
+    """Return the settings of a connection file by librdkafka's names, in its order.
 
-    Raises InvalidInput at the first line that is no setting, sets something twice, is not known
-    or not implemented, or refers to a variable or file that is not there.
+    Raises InvalidInput at the first line that is no setting, repeats one, is unknown or not
+    supported, or refers to a variable or file that does not exist.
     """
     text = text.removeprefix("\ufeff")
-    written = _java_entries(text, source) or _entries(text, source)
+    written = _read_java_read_entries(text, source) or _read_entries(text, source)
     lines: dict[str, Line] = {}
-    for entry in _in_librdkafkas_names(written):
-        setting = _known(entry)
+    for entry in _rename_entries(written):
+        setting = _find_setting(entry)
         if setting.name in lines:
-            _refuse(entry.place, setting, f"is set already at {lines[setting.name].place}")
-        resolved, references = _resolved(setting, entry.value, entry.place, folder)
-        value = _fitting(setting, resolved, entry.place, folder)
+            _refuse(entry.place, setting, f"is already set at {lines[setting.name].place}")
+        resolved, references = _resolve(setting, entry.value, entry.place, folder)
+        value = _check_value(setting, resolved, entry.place, folder)
         lines[setting.name] = Line(value, entry.place, references)
     return lines
 
 
 def read_settings(settings: Mapping[str, str], *, source: str) -> dict[str, Line]:
-    """The settings that stand elsewhere than in a file: every value is meant as it is written.
+    """Return settings that do not come from a file, by librdkafka's names; no value is replaced.
 
     Raises InvalidInput as `read_lines` does.
     """
     entries = [Entry(name, value, source) for name, value in settings.items()]
     lines: dict[str, Line] = {}
-    for entry in _in_librdkafkas_names(entries):
-        setting = _known(entry)
-        value = _fitting(setting, entry.value, entry.place, Path())
+    for entry in _rename_entries(entries):
+        setting = _find_setting(entry)
+        value = _check_value(setting, entry.value, entry.place, Path())
         lines[setting.name] = Line(value, entry.place)
     return lines
 
 
-def _in_librdkafkas_names(entries: Sequence[Entry]) -> Sequence[Entry]:
+def _rename_entries(entries: Sequence[Entry]) -> Sequence[Entry]:
     if not any(entry.name.startswith(JAVA_NAMES) for entry in entries):
         return entries
     from quota_ops.kafka.connection.java_settings import translate_settings  # noqa: PLC0415 - few files are Java's
@@ -81,8 +81,8 @@ def _in_librdkafkas_names(entries: Sequence[Entry]) -> Sequence[Entry]:
     return translate_settings(entries)
 
 
-def _java_entries(text: str, source: str) -> list[Entry]:
-    """What a file in the form of Kafka's Java clients says; nothing when it is none."""
+def _read_java_read_entries(text: str, source: str) -> list[Entry]:
+    """Return the entries of a file of Kafka's Java clients; nothing for another file."""
     if not any(name in text for name in JAVA_NAMES):
         return []
     from quota_ops.kafka.connection import java_properties  # noqa: PLC0415 - few files are Java's
@@ -92,8 +92,8 @@ def _java_entries(text: str, source: str) -> list[Entry]:
     return list(java_properties.read_java(text, source=source))
 
 
-def _entries(text: str, source: str) -> list[Entry]:
-    """The lines of a file in librdkafka's form: a name, `=`, a value, and no escapes."""
+def _read_entries(text: str, source: str) -> list[Entry]:
+    """Return the entries of a file in librdkafka's format: a name, `=`, a value, no escapes."""
     entries = []
     for number, written in enumerate(text.split("\n"), start=1):
         place = f"{source}:{number}"
@@ -102,107 +102,108 @@ def _entries(text: str, source: str) -> list[Entry]:
         name, equals, value = (part.strip() for part in written.partition("="))
         if not equals:
             raise InvalidInput(
-                f"{place}: not a setting.", "Write name=value, or # before a comment."
+                f"{place}: not a setting.", "Write name=value, or begin a comment with #."
             )
         entries.append(Entry(name, value, place))
     return entries
 
 
-def _known(entry: Entry) -> Setting:
+def _find_setting(entry: Entry) -> Setting:
     name, place = entry.name, entry.place
     setting = SETTINGS.get(ALIASES.get(name, name))
     if setting is not None:
         return setting
-    from difflib import get_close_matches  # noqa: PLC0415 - only where something is wrong
+    from difflib import get_close_matches  # noqa: PLC0415 - only for an error
 
     near = get_close_matches(name, [*SETTINGS, *ALIASES], n=1, cutoff=0.75)
-    hint = f"Did you mean {near[0]}?" if near else f"What can be set: {', '.join(SETTINGS)}."
+    hint = f"Did you mean {near[0]}?" if near else f"The known settings are {', '.join(SETTINGS)}."
     if entry.shown != name:
-        hint = "The name is not shown, because it may be part of a value."
+        hint = "The name is not shown, because it may be part of a secret."
     if name.startswith(_SECURITY):
         raise InvalidInput(
-            f"{place}: {entry.shown} is a security setting that quota-ops does not know, "
-            "so it connects nowhere rather than ignore it.",
+            f"{place}: {entry.shown} is an unknown security setting; "
+            "quota-ops does not connect rather than ignore it.",
             hint,
         )
     raise InvalidInput(f"{place}: {entry.shown} is not a setting of a connection.", hint)
 
 
-def _resolved(setting: Setting, written: str, place: str, folder: Path) -> tuple[str, str | None]:
-    """The value with every `${...}` replaced by its content, and those references."""
+def _resolve(setting: Setting, written: str, place: str, folder: Path) -> tuple[str, str | None]:
+    """Return the value with every `${...}` replaced by its content, and those references."""
 
-    def content(reference: re.Match[str]) -> str:
+    def read_content(reference: re.Match[str]) -> str:
         kind, target = reference["kind"], reference["target"]
         if kind == "env" and target:
-            return _variable(setting, target, place)
+            return _read_variable(setting, target, place)
         if kind == "file" and target:
-            return _content(setting, target, place, folder)
+            return _read_file(setting, target, place, folder)
         _refuse_reference(setting, place)
 
     if "${" in _REFERENCE.sub(" ", written):
         _refuse_reference(setting, place)
     references = " ".join(match[0] for match in _REFERENCE.finditer(written))
-    return _REFERENCE.sub(content, written), references or None
+    return _REFERENCE.sub(read_content, written), references or None
 
 
 def _refuse_reference(setting: Setting, place: str) -> NoReturn:
-    # What it holds is not shown: it may be a password that happens to look like this.
+    # The value is not shown: it may be a password that happens to contain ${...}.
     raise InvalidInput(
-        f"{place}: {setting.name} holds ${{...}}; known are ${{env:NAME}} and ${{file:PATH}}.",
-        "A value that has it in itself belongs in a file of its own: ${file:PATH}.",
+        f"{place}: {setting.name} contains ${{...}}; "
+        "the known forms are ${env:NAME} and ${file:PATH}.",
+        "Put a value that contains ${ into a file of its own, and write ${file:PATH}.",
     )
 
 
-def _fitting(setting: Setting, value: str, place: str, folder: Path) -> str:
+def _check_value(setting: Setting, value: str, place: str, folder: Path) -> str:
     if not value:
         _refuse(place, setting, "has no value")
     if "\0" in value:
-        _refuse(place, setting, "holds a NUL character")
+        _refuse(place, setting, "contains a NUL character")
     if setting.choices:
-        return _choice(setting, value, place)
+        return _choose(setting, value, place)
     if setting.is_file:
-        return str(_existing(setting, folder / value, place))
+        return str(_check_file(setting, folder / value, place))
     if setting.is_pem:
-        return _pem(setting, value, place)
+        return _format_pem(setting, value, place)
     return value
 
 
-def _pem(setting: Setting, value: str, place: str) -> str:
-    """A PEM text with its line ends, which Java's files may leave out."""
+def _format_pem(setting: Setting, value: str, place: str) -> str:
+    """Return a PEM text with its line ends, which Java's files may omit."""
     if "-----BEGIN " not in value:
-        _refuse(place, setting, "holds no PEM text, which begins with -----BEGIN")
+        _refuse(place, setting, "contains no PEM text, which begins with -----BEGIN")
     if "\n" in value:
         return value
     return _PEM.sub(lambda block: "\n".join([block[1], *block[2].split(), block[3], ""]), value)
 
 
-def _variable(setting: Setting, name: str, place: str) -> str:
+def _read_variable(setting: Setting, name: str, place: str) -> str:
     if name not in os.environ:
         shown = f"the environment variable {name}," if _VARIABLE.fullmatch(name) else "a variable"
-        _refuse(place, setting, f"needs {shown} which is not set")
+        _refuse(place, setting, f"refers to {shown} which is not set")
     return os.environ[name]
 
 
-def _content(setting: Setting, target: str, place: str, folder: Path) -> str:
+def _read_file(setting: Setting, target: str, place: str, folder: Path) -> str:
     file = folder / target
     shown = "a file"
     try:
         if _FILE.fullmatch(target) or file.exists():
             shown = f"the file {file},"
-        return _existing(setting, file, place, shown).read_text(encoding="utf-8").rstrip("\r\n")
+        return _check_file(setting, file, place, shown).read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        _refuse(place, setting, f"needs {shown} which cannot be read: {reason}")
+        _refuse(place, setting, f"refers to {shown} which cannot be read: {reason}")
 
 
-def _existing(setting: Setting, file: Path, place: str, shown: str | None = None) -> Path:
+def _check_file(setting: Setting, file: Path, place: str, shown: str | None = None) -> Path:
     if not file.is_file():
-        why = "is no file" if file.exists() else "does not exist"
-        _refuse(place, setting, f"needs {shown or f'the file {file},'} which {why}")
+        why = "is not a file" if file.exists() else "does not exist"
+        _refuse(place, setting, f"refers to {shown or f'the file {file},'} which {why}")
     return file
 
 
-def _choice(setting: Setting, value: str, place: str) -> str:
+def _choose(setting: Setting, value: str, place: str) -> str:
     chosen = [choice for choice in setting.choices if choice.casefold() == value.casefold()]
     if not chosen:
         raise InvalidInput(

@@ -1,10 +1,10 @@
-r"""Reads a `sasl.jaas.config`, the login as Kafka's Java clients write it.
+r"""Parses a `sasl.jaas.config`, the credentials of Kafka's Java clients.
 
     org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="b";
 
-Source: JaasConfig of Kafka and java.io.StreamTokenizer, by which it reads: quotes are double or
+Source: Kafka's JaasConfig and the java.io.StreamTokenizer that it uses. Quotes are double or
 single, and within them a backslash escapes: \n \t \b \r \f \v \a, up to three octal digits, or the
-character itself. What is between the words is never shown in a message: it may be a secret.
+character itself. A message never shows text outside of names: it may be a secret.
 """
 
 import re
@@ -44,23 +44,23 @@ _SEMICOLON, _EQUALS, _END = _Token("sign", ";"), _Token("sign", "="), _Token("en
 
 
 def parse_jaas(text: str, place: str) -> LoginModule:
-    """The one login module of a `sasl.jaas.config`; InvalidInput says what is wrong with it."""
+    """Parse the one login module of a `sasl.jaas.config`; InvalidInput names what is wrong."""
     tokens = [*_tokens(text), _END, _END, _END]
     module, flag, *rest = tokens
     if module.kind != "text" or flag.kind != "text" or flag.text.lower() not in _FLAGS:
-        _refuse(place, "begins with the class of a login module and `required`")
+        _refuse(place, "must begin with the class of a login module and `required`")
     options: dict[str, str] = {}
     while rest[0] not in (_SEMICOLON, _END):
         name, equals, value, *rest = rest
         if name.kind != "text" or equals != _EQUALS:
-            _refuse(place, 'has options as name="value", and `;` after the last')
+            _refuse(place, 'needs options as name="value", and `;` after the last')
         if value.kind != "text":
-            _refuse(place, f"has no value for {name.text}: in quotes it may be any text")
+            _refuse(place, f"has no value for {name.text}; quote a value with special characters")
         if name.text in options:
             _refuse(place, f"sets {name.text} twice")
         options[name.text] = value.text
     if rest[:2] != [_SEMICOLON, _END]:
-        _refuse(place, "names one login module alone, with `;` after its last option")
+        _refuse(place, "must name only one login module, with `;` after its last option")
     return LoginModule(module.text.rpartition(".")[2], options)
 
 
@@ -70,12 +70,12 @@ def _tokens(text: str) -> Iterator[_Token]:
         if kind == "word":
             yield _Token("text", match["word"])
         elif kind in {"double", "single"}:
-            yield _Token("text", _ESCAPE.sub(_meant, match[kind]))
+            yield _Token("text", _ESCAPE.sub(_unescape, match[kind]))
         else:
             yield _Token(kind, match[kind])
 
 
-def _meant(escape: re.Match[str]) -> str:
+def _unescape(escape: re.Match[str]) -> str:
     if escape["octal"]:
         return chr(int(escape["octal"], 8))
     return _CONTROL.get(escape["char"], escape["char"])

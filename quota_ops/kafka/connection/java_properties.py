@@ -1,8 +1,8 @@
-"""Reads the text of a Java properties file as java.util.Properties.load does.
+"""Parses a Java properties file as java.util.Properties.load does.
 
-Names end at `=`, `:` or white space, a backslash escapes, also the end of a line, and comments
-begin with `#` or `!`. One thing is refused that Java lets pass: a character beyond ASCII, which it
-would read as Latin-1, in whatever encoding it was written.
+Names end at `=`, `:` or white space. A backslash escapes, also the end of a line. Comments begin
+with `#` or `!`. Unlike Java, it refuses non-ASCII characters: Java reads them as Latin-1,
+whatever the file's encoding is.
 """
 
 import re
@@ -19,37 +19,37 @@ _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def read_java(text: str, *, source: str) -> Iterator[Entry]:
-    """The entries in the order of the file; the place is the first line of each.
+    """Yield the entries in the order of the file; the place is the first line of each.
 
-    Raises InvalidInput at a line that cannot be read as it was meant.
+    Raises InvalidInput at a line that Java would misread.
     """
     for number, line in _logical_lines(text):
         place = f"{source}:{number}"
         if not line.isascii():
             raise InvalidInput(
-                f"{place}: a character beyond ASCII, which Java does not read as it is written.",
-                "Write it as \\uXXXX, for example \\u00e4 for an a with two dots.",
+                f"{place}: a character that is not ASCII; Java would misread it.",
+                "Write it as \\uXXXX, for example \\u00e4 for a with an umlaut.",
             )
         _, name, value = _NAME.split(line, maxsplit=1)
-        yield Entry(_unescaped(name, place), _unescaped(value, place), place)
+        yield Entry(_unescape(name, place), _unescape(value, place), place)
 
 
 def list_java_names(text: str) -> set[str]:
-    """The names that a text would have as such a file, escapes and all."""
+    """Return the names in a text, read as a Java properties file."""
     return {_NAME.split(line, maxsplit=1)[1] for _, line in _logical_lines(text)}
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines without blanks before them and with those that continue them, and their numbers."""
+    """Yield the first line number and the text of each logical line, without leading blanks."""
     first, line = 0, ""
     for number, part in enumerate(_LINE_END.split(text), start=1):
-        more = part.lstrip(_BLANK)
+        stripped = part.lstrip(_BLANK)
         if not line:
             first = number
-            if more[:1] in {"", "#", "!"}:
+            if stripped[:1] in {"", "#", "!"}:
                 continue
-        line += more
-        if _is_continued(more):
+        line += stripped
+        if _is_continued(stripped):
             line = line[:-1]
             continue
         yield first, line
@@ -62,16 +62,16 @@ def _is_continued(line: str) -> bool:
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
-def _unescaped(text: str, place: str) -> str:
-    def meant(escape: re.Match[str]) -> str:
+def _unescape(text: str, place: str) -> str:
+    def replace(escape: re.Match[str]) -> str:
         if escape["code"]:
             return chr(int(escape["code"], 16))
         if escape["char"] == "u":
             raise InvalidInput(f"{place}: \\u without four hexadecimal digits.")
         return _CONTROL.get(escape["char"], escape["char"])
 
-    units = _ESCAPE.sub(meant, text).encode("utf-16", "surrogatepass")
+    units = _ESCAPE.sub(replace, text).encode("utf-16", "surrogatepass")
     try:
         return units.decode("utf-16")
     except UnicodeDecodeError:
-        raise InvalidInput(f"{place}: half of a pair of \\uXXXX that stand for one.") from None
+        raise InvalidInput(f"{place}: half of a surrogate pair of two \\uXXXX.") from None

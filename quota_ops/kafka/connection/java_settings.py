@@ -25,50 +25,53 @@ STORE_SETTINGS = {
     f"{_KEYS}.password": (),
     "ssl.key.password": ("ssl.key.password",),
 }
-"""Java's settings, and librdkafka's that say the same of PEM."""
+"""Java's settings, and librdkafka's equivalents for PEM."""
 
 
 def translate_stores(java: Mapping[str, Entry]) -> Iterator[Entry]:
-    """The stores by librdkafka's names; InvalidInput tells how to convert one that is not PEM."""
+    """Yield the stores by librdkafka's names; InvalidInput explains how to convert others."""
     for store in (_TRUST, _KEYS):
-        _need_pem(store, java)
-    for name, meant in STORE_SETTINGS.items():
+        _require_pem(store, java)
+    for name, equivalents in STORE_SETTINGS.items():
         if name in java:
-            for other in meant:
+            for other in equivalents:
                 yield rename_entry(java[name], other)
 
 
 def rename_entry(entry: Entry, name: str) -> Entry:
-    """An entry by its other name; its place says the name that it was written by."""
+    """Return an entry by another name; its place keeps the name in the file."""
     if name == entry.name:
         return entry
     return Entry(name, entry.value, f"{entry.place}, {entry.name}")
 
 
-def _need_pem(store: str, java: Mapping[str, Entry]) -> None:
+def _require_pem(store: str, java: Mapping[str, Entry]) -> None:
     settings = [entry for name, entry in java.items() if name.startswith(f"{store}.")]
     if not settings:
         return
     written = java.get(f"{store}.type")
-    kind = written.value.upper() if written else "JKS"  # as Java takes it
+    kind = written.value.upper() if written else "JKS"  # Java's default
     location = java.get(f"{store}.location")
     if kind == "PEM":
         if password := java.get(f"{store}.password"):
             raise InvalidInput(
-                f"{password.place}: {password.name} is not for PEM, as Kafka says too.",
-                "Remove it; the password of a locked key is ssl.key.password.",
+                f"{password.place}: {password.name} does not apply to PEM; Kafka refuses it too.",
+                "Remove it; the password of an encrypted key is ssl.key.password.",
             )
     elif location and kind in {"JKS", "PKCS12"} and PurePath(location.value).suffix != ".pem":
-        _tell_how_to_convert(store, kind, location)
+        _refuse_store(store, kind, location)
     else:
         raise InvalidInput(
-            f"{(written or settings[0]).place}: {store}.type is {kind}; quota-ops reads PEM alone.",
-            f"Write {store}.type=PEM if that is what it is.",
+            f"{(written or settings[0]).place}: {store}.type is {kind}; quota-ops reads only PEM.",
+            f"If the store is PEM, write {store}.type=PEM.",
         )
 
 
-def _tell_how_to_convert(store: str, kind: str, location: Entry) -> NoReturn:
-    """Java reads a PKCS#12 file that is called JKS too, and so does its keytool."""
+def _refuse_store(store: str, kind: str, location: Entry) -> NoReturn:
+    """Raise InvalidInput with the commands that convert a store to PEM.
+
+    Java and its keytool read a PKCS#12 file that is called JKS too.
+    """
     file = PurePath(location.value or "store")
     is_p12 = kind == "PKCS12" or file.suffix in {".p12", ".pfx"}
     pem = shlex.quote(str(file.with_suffix(".pem")))
@@ -83,17 +86,17 @@ def _tell_how_to_convert(store: str, kind: str, location: Entry) -> NoReturn:
     else:
         commands = [f"keytool -list -rfc -keystore {source} > {pem}"]
     write = [f"{store}.type=PEM", f"{store}.location={pem}"]
-    write += ["as ssl.key.password what openssl asked for"] if store == _KEYS else []
+    write += ["ssl.key.password with the password that you gave openssl"] if store == _KEYS else []
     found = "PKCS12" if is_p12 else kind
     lines = "".join(f"\n    {command}" for command in commands)
     raise InvalidInput(
-        f"{location.place}: {location.name} is a {found} store; quota-ops reads PEM alone.",
+        f"{location.place}: {location.name} is a {found} store; quota-ops reads only PEM.",
         f"Convert it, then write {', '.join(write)} and no {store}.password:{lines}",
     )
 
 
 _BLANK = "".join(map(chr, range(ord(" ") + 1)))
-"""What String.trim removes, by which Kafka reads every value."""
+"""The characters that String.trim removes; Kafka trims every value."""
 _JAAS = "sasl.jaas.config"
 _HOST_CHECK = "ssl.endpoint.identification.algorithm"
 _OAUTH = "sasl.oauthbearer"
@@ -107,7 +110,7 @@ _SAME = {
     f"{_OAUTH}.client.credentials.client.id",
     f"{_OAUTH}.client.credentials.client.secret",
 }
-_SO_ANYWAY = {
+_EQUAL_TO_DEFAULTS = {
     "ssl.enabled.protocols": {"TLSv1.2,TLSv1.3", "TLSv1.3,TLSv1.2"},
     "ssl.protocol": {"TLS", "TLSv1.3"},
     "sasl.login.callback.handler.class": {
@@ -116,8 +119,8 @@ _SO_ANYWAY = {
     },
     f"{_OAUTH}.header.urlencode": {"false"},
 }
-"""Settings that may stand there with a value that says what our clients do by themselves."""
-_KNOWN = {*_SAME, _JAAS, _HOST_CHECK, *STORE_SETTINGS, *_SO_ANYWAY}
+"""Settings that are accepted with the value that quota-ops uses anyway."""
+_KNOWN = {*_SAME, _JAAS, _HOST_CHECK, *STORE_SETTINGS, *_EQUAL_TO_DEFAULTS}
 _SECURITY = ("sasl.", "ssl.", "security.", "config.providers")
 _PASSWORD = {"username": "sasl.username", "password": "sasl.password"}
 _TOKEN = {
@@ -145,7 +148,7 @@ def translate_settings(entries: Sequence[Entry]) -> list[Entry]:
     java: dict[str, Entry] = {}
     for entry in (one._replace(value=one.value.strip(_BLANK)) for one in entries):
         if entry.name in java:
-            _refuse(entry, f"is set already at {java[entry.name].place}")
+            _refuse(entry, f"is already set at {java[entry.name].place}")
         java[entry.name] = entry
     _refuse_unknown(java.values())
     same = [entry for entry in java.values() if entry.name in _SAME]
@@ -157,9 +160,9 @@ def _refuse_librdkafkas(entries: Sequence[Entry]) -> None:
     for entry in entries:
         if entry.name in {*SETTINGS, *ALIASES} - _KNOWN:
             raise InvalidInput(
-                f"{entry.place}: {entry.name} is librdkafka's name, but {java.name} ({java.place}) "
-                "one of Kafka's Java clients.",
-                "Write a connection in the names of one of them.",
+                f"{entry.place}: {entry.name} is a librdkafka setting, but {java.name} "
+                f"({java.place}) is a setting of Kafka's Java clients.",
+                "Write a connection with the names of one of them.",
             )
 
 
@@ -168,26 +171,29 @@ def _refuse_unknown(entries: Iterable[Entry]) -> None:
     for entry in foreign:
         if entry.name.startswith(_SECURITY):
             raise InvalidInput(
-                f"{entry.place}: {entry.shown} is a security setting that quota-ops does not "
-                "offer, so it connects nowhere rather than ignore it."
+                f"{entry.place}: {entry.shown} is an unsupported security setting; "
+                "quota-ops does not connect rather than ignore it."
             )
     if foreign:
         others = [f"{one.shown} ({one.place})" for one in foreign[1:]]
         nor = f", nor is {', nor '.join(others)}" if others else ""
         raise InvalidInput(
-            f"{foreign[0].place}: {foreign[0].shown} is not for a connection that describes and "
-            f"alters quotas{nor}.",
-            "Remove it: quota-ops has its own deadlines, and ignores nothing that is set.",
+            f"{foreign[0].place}: {foreign[0].shown} is not a setting for describing and "
+            f"altering quotas{nor}.",
+            "Remove it: quota-ops has its own timeouts, and ignores no setting silently.",
         )
 
 
 def _differs(entry: Entry) -> bool:
-    return entry.name in _SO_ANYWAY and entry.value.replace(" ", "") not in _SO_ANYWAY[entry.name]
+    return (
+        entry.name in _EQUAL_TO_DEFAULTS
+        and entry.value.replace(" ", "") not in _EQUAL_TO_DEFAULTS[entry.name]
+    )
 
 
 def _host_check(java: Mapping[str, Entry]) -> Iterator[Entry]:
     if entry := java.get(_HOST_CHECK):
-        yield entry._replace(value=entry.value or "none")  # Java turns it off by an empty value
+        yield entry._replace(value=entry.value or "none")  # an empty value turns it off in Java
 
 
 def _login(java: Mapping[str, Entry]) -> Iterator[Entry]:
@@ -197,13 +203,15 @@ def _login(java: Mapping[str, Entry]) -> Iterator[Entry]:
     module, options = parse_jaas(entry.value, entry.place)
     if module not in _MODULES:
         raise InvalidInput(
-            f"{entry.place}: {_JAAS} names {module}; quota-ops knows {', '.join(_MODULES)}.",
+            f"{entry.place}: {_JAAS} names {module}; quota-ops supports {', '.join(_MODULES)}.",
             NOT_OFFERED.get(_OTHER_MODULES.get(module, "")),
         )
     mechanisms, names = _MODULES[module]
     mechanism = java.get("sasl.mechanism")
     if mechanism and mechanism.value.upper() not in mechanisms:
-        _refuse(entry, f"names {module}, which is not for the sasl.mechanism of {mechanism.place}")
+        _refuse(
+            entry, f"names {module}, which does not match the sasl.mechanism of {mechanism.place}"
+        )
     if names is _TOKEN:
         yield rename_entry(entry._replace(value="oidc"), f"{_OAUTH}.method")
         yield from _extensions(entry, options)
@@ -211,13 +219,13 @@ def _login(java: Mapping[str, Entry]) -> Iterator[Entry]:
         if option in names:
             yield rename_entry(entry._replace(value=value), names[option])
         elif names is not _TOKEN or not option.startswith(_EXTENSION):
-            _refuse(entry, f"sets {option}, which quota-ops does not know for {module}")
+            _refuse(entry, f"sets {option}, which quota-ops does not support for {module}")
 
 
 def _extensions(entry: Entry, options: Mapping[str, str]) -> Iterator[Entry]:
     found = [name for name in options if name.startswith(_EXTENSION)]
     if any("," in options[name] for name in found):
-        _refuse(entry, "has an extension with a comma, which librdkafka has no way to write")
+        _refuse(entry, "has an extension with a comma, which librdkafka cannot express")
     if found:
         pairs = (f"{name.removeprefix(_EXTENSION)}={options[name]}" for name in found)
         yield rename_entry(entry._replace(value=",".join(pairs)), f"{_OAUTH}.extensions")

@@ -1,4 +1,4 @@
-"""Which settings of a connection need each other, and which would have no effect."""
+"""The rules for settings of a connection together: which are missing, or without effect."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -24,14 +24,14 @@ _SERVER = re.compile(
     r"(?::(?P<port>[0-9]{1,5}) *)?",
     re.ASCII,
 )
-"""What librdkafka and kafka-python read in the same way, and no name that IDNA cannot encode."""
+"""The addresses that librdkafka and kafka-python read alike, with hosts that IDNA can encode."""
 _PORTS = range(1, 1 << 16)
 
 
 def check_together(lines: Mapping[str, Line], source: str) -> None:
-    """Raises InvalidInput where settings do not make a connection together."""
+    """Raise InvalidInput when settings are missing, have no effect, or contradict each other."""
 
-    def need(names: Sequence[str], why: str) -> None:
+    def require(names: Sequence[str], why: str) -> None:
         missing = [name for name in names if name not in lines]
         if missing:
             raise InvalidInput(f"{source}: {' and '.join(missing)} missing: {why}.")
@@ -44,32 +44,32 @@ def check_together(lines: Mapping[str, Line], source: str) -> None:
     by_token = "sasl.mechanism" in lines and lines["sasl.mechanism"].value == OAUTHBEARER
     _refuse_idle(lines, protocol, by_token=by_token)
     if by_token:
-        need(_BY_TOKEN, f"sasl.mechanism={OAUTHBEARER} needs {', '.join(_BY_TOKEN)}")
-        check(lines)
+        require(_BY_TOKEN, f"sasl.mechanism={OAUTHBEARER} needs {', '.join(_BY_TOKEN)}")
+        _check_tokens(lines)
     elif "sasl" in protocol:
-        need(_BY_PASSWORD, f"security.protocol={protocol} needs {', '.join(_BY_PASSWORD)}")
-    forms = {name: _one_form(lines, f"ssl.{name}") for name in ("ca", "certificate", "key")}
+        require(_BY_PASSWORD, f"security.protocol={protocol} needs {', '.join(_BY_PASSWORD)}")
+    forms = {name: _find_form(lines, f"ssl.{name}") for name in ("ca", "certificate", "key")}
     if forms["certificate"] and not forms["key"]:
-        need(("ssl.key.location",), f"{forms['certificate']} needs it")
+        require(("ssl.key.location",), f"{forms['certificate']} needs it")
     if not forms["certificate"] and (forms["key"] or "ssl.key.password" in lines):
-        need(("ssl.certificate.location",), "the key is of no use without it")
+        require(("ssl.certificate.location",), "a key has no effect without it")
 
 
 def _check_servers(line: Line, protocol: str) -> None:
     servers = line.value.split(",")
     for number, server in enumerate(servers, start=1):
         read = _SERVER.fullmatch(server)
-        told = f"{line.place}: address {number} of {len(servers)} in bootstrap.servers"
+        start = f"{line.place}: address {number} of {len(servers)} in bootstrap.servers"
         if read is None or int(read["port"] or _PORTS[-1]) not in _PORTS:
             raise InvalidInput(
-                f"{told} is not host:port.",
-                "Write host:port, the port from 1 to 65535, an IPv6 address as [::1]:9092, and a "
-                "comma between two.",
+                f"{start} is not host:port.",
+                "Write host:port with a port from 1 to 65535, an IPv6 address as [::1]:9092, and "
+                "separate addresses by commas.",
             )
         if (read["protocol"] or protocol).lower() != protocol:
             raise InvalidInput(
-                f"{told} is of another protocol than security.protocol, which is {protocol}.",
-                "Leave out what stands before ://, or mend the one that is wrong.",
+                f"{start} has another protocol than security.protocol, which is {protocol}.",
+                "Remove the protocol from the address, or correct security.protocol.",
             )
 
 
@@ -90,52 +90,54 @@ def _refuse_idle(lines: Mapping[str, Line], protocol: str, *, by_token: bool) ->
             )
 
 
-def _one_form(lines: Mapping[str, Line], name: str) -> str | None:
-    """The name by which a file's path or its text is set; both would contradict each other."""
+def _find_form(lines: Mapping[str, Line], name: str) -> str | None:
+    """Return the setting for a file's path or for its text; InvalidInput when both are set."""
     file, text = f"{name}.location", f"{name}.pem"
     if file in lines and text in lines:
-        raise InvalidInput(f"{lines[text].place}: {text} says again what {file} says.")
+        raise InvalidInput(
+            f"{lines[text].place}: {text} and {file} set the same thing; remove one."
+        )
     return next((form for form in (file, text) if form in lines), None)
 
 
 _ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
 _EXTENSIONS = "sasl.oauthbearer.extensions"
 _EXTENSION = re.compile(r"(?!auth=)[A-Za-z]+=[!-+\--~ ]*")
-"""As RFC 7628 has them, without the comma that stands between two."""
+"""An extension of RFC 7628, without a comma, which separates two."""
 
 
-def check(lines: Mapping[str, Line]) -> None:
-    """Raises InvalidInput at a token endpoint or at extensions that are not as they must be."""
+def _check_tokens(lines: Mapping[str, Line]) -> None:
+    """Raise InvalidInput when the token endpoint or the extensions are malformed."""
     _check_endpoint(lines[_ENDPOINT])
     extensions = lines.get(_EXTENSIONS)
     if extensions and not all(map(_EXTENSION.fullmatch, extensions.value.split(","))):
         raise InvalidInput(
-            f"{extensions.place}: {_EXTENSIONS} is not as SASL has them.",
-            "Write name=value,name=value, with letters alone in the names, and no name `auth`.",
+            f"{extensions.place}: {_EXTENSIONS} are not valid SASL extensions.",
+            "Write name=value,name=value, with only letters in the names, and no name `auth`.",
         )
 
 
 def _check_endpoint(line: Line) -> None:
-    """A client's secret is sent there, so nobody else may read it on the way."""
+    """Require HTTPS, except on this machine: the client's secret is sent to the endpoint."""
     try:
         url = urlsplit(line.value)
-        named = (url.hostname or "").encode("idna")  # as a lookup does, which else would fail
+        named = (url.hostname or "").encode("idna")  # a lookup encodes it the same way
         usable = bool(named and url.port != 0) and "@" not in url.netloc
     except ValueError:
         usable = False
     if not usable or re.search(r"[^!-~]|#", line.value):
         raise InvalidInput(
-            f"{line.place}: {_ENDPOINT} is not an address that can be asked.",
+            f"{line.place}: {_ENDPOINT} is not a URL that a token can be requested from.",
             "Write https://HOST/PATH, without a name or password in it.",
         )
-    if url.scheme != "https" and not (url.scheme == "http" and _is_here(str(url.hostname))):
+    if url.scheme != "https" and not (url.scheme == "http" and _is_loopback(str(url.hostname))):
         raise InvalidInput(
-            f"{line.place}: {_ENDPOINT} must begin with https://, for a secret is sent there.",
-            "http:// is for a loopback address alone.",
+            f"{line.place}: {_ENDPOINT} must begin with https://, because a secret is sent there.",
+            "http:// is allowed only for a loopback address.",
         )
 
 
-def _is_here(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""The settings that a connection may have, by librdkafka's names, and what each client calls them.
+"""The settings of a connection by librdkafka's names, and their names in each client.
 
 Sources: CONFIGURATION.md of librdkafka; KafkaConnectionManager.DEFAULT_CONFIG of kafka-python.
 """
@@ -11,25 +11,25 @@ from typing import Any, NamedTuple
 PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 OAUTHBEARER = "OAUTHBEARER"
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER)
-_BESIDE = "brokers can offer SCRAM or client certificates beside it."
+_INSTEAD = "let the brokers offer SCRAM or client certificates too."
 NOT_OFFERED = {
-    "GSSAPI": f"Kerberos is not offered: confluent-kafka comes without it; {_BESIDE}",
-    "AWS_MSK_IAM": f"MSK's IAM login is not offered: librdkafka does not have it; {_BESIDE}",
+    "GSSAPI": f"Kerberos is not supported: confluent-kafka is built without it; {_INSTEAD}",
+    "AWS_MSK_IAM": f"MSK's IAM authentication is not supported: librdkafka lacks it; {_INSTEAD}",
 }
-"""Mechanisms that people ask for, and what to do without."""
+"""Mechanisms that people expect, and what to use instead."""
 
 
 _LIKE_A_SETTING = re.compile(r"(?=[^.]*\.)[a-z0-9._-]{1,60}|acks|retries|debug")
-"""What clients' settings look like, and the few of them without a dot."""
+"""The form of client settings, and the few without a dot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: librdkafka's name, and what its value must be.
+    """A setting: librdkafka's name, and the rules for its value.
 
-    `layer` is what a connection must have lest it be ignored: sasl or ssl in its security.protocol,
-    or by its sasl.mechanism a password or oauthbearer.
-    `is_pem` is a value that is itself what the file of another setting would hold.
+    `layer` is what the setting has no effect without: sasl or ssl in the security.protocol, or a
+    sasl.mechanism by password or oauthbearer.
+    `is_pem` marks a value that is a PEM text; otherwise another setting names a PEM file.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Setting:
 
 
 class Entry(NamedTuple):
-    """A setting as it was written: its name, its value, and where, `demo.properties:3`."""
+    """A setting as it is in the file: its name, its value, and its place, `demo.properties:3`."""
 
     name: str
     value: str
@@ -91,12 +91,12 @@ ALIASES = {
 }
 
 JAVA_NAMES = ("sasl.jaas.config", "ssl.truststore.", "ssl.keystore.")
-"""How the names begin that Kafka's Java clients alone have."""
+"""The prefixes of names that only Kafka's Java clients have."""
 
 DEFAULTS = {"client.id": "quota-ops", "security.protocol": "plaintext"}
 
 TOKEN_SETTINGS = ("sasl.oauthbearer.", "https.")
-"""How the settings begin by which a token is asked for."""
+"""The prefixes of the settings for requesting a token."""
 
 _KAFKA_PYTHON = {
     "client.id": "client_id",
@@ -107,16 +107,16 @@ _KAFKA_PYTHON = {
 
 
 def map_to_confluent(properties: Mapping[str, str]) -> dict[str, Any]:
-    """The properties as confluent-kafka takes them: verbatim, but what a token is asked for by."""
+    """Return the properties for confluent-kafka: unchanged, but without token requests."""
     return {
         name: value for name, value in properties.items() if not name.startswith(TOKEN_SETTINGS)
     }
 
 
 def map_to_kafka_python(properties: Mapping[str, str]) -> dict[str, Any]:
-    """The properties as the keyword arguments of kafka-python's clients, except for those of TLS.
+    """Return the keyword arguments for kafka-python's clients, except for TLS and addresses.
 
-    It gets those, and where to connect to, from `tls_context` and the broker's address.
+    Those come from `build_tls_context` and the broker's address.
     """
     options = {
         known: properties[name] for name, known in _KAFKA_PYTHON.items() if name in properties
