@@ -173,7 +173,9 @@ def test_a_password_that_is_lost_after_the_preflight(listeners: Listeners) -> No
     """A key that was replaced meanwhile is an error of the file; nobody is asked for a password."""
     settings = WAYS_IN["MUTUAL_TLS"].copy()
     del settings["ssl.key.password"]
-    with pytest.raises(InvalidInput, match=r"^demo\.properties: its certificates cannot be used"):
+    with pytest.raises(
+        InvalidInput, match=r"^demo\.properties: its certificates can no longer be used"
+    ):
         at(listeners, "MUTUAL_TLS", settings).describe()
 
 

@@ -35,8 +35,8 @@ def _login(secured_broker: RunningBroker) -> Iterator[Login]:
 def refusal(servers: str, user: str, call: str, operation: str) -> str:
     """What a user is told who lacks an operation."""
     return (
-        f"cluster demo: User:{user} may not {call} client quotas: it needs {operation} on the "
-        "resource Cluster. Nothing was changed.\n"
+        f"cluster demo: User:{user} is not authorized to {call} client quotas: it is missing "
+        f"{operation} on the resource Cluster. Nothing was changed.\n"
         "  An administrator grants it with:\n"
         f"    kafka-acls.sh --bootstrap-server {servers} --command-config ADMIN.properties "
         f"--add --allow-principal User:{user} --operation {operation} --cluster"

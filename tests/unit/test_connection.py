@@ -244,5 +244,7 @@ def test_settings_from_elsewhere_are_taken_as_they_are() -> None:
 
 def test_settings_from_elsewhere_are_held_to_the_same_rules() -> None:
     """An unknown security setting is rejected wherever it comes from."""
-    with pytest.raises(InvalidInput, match=r"^elsewhere: ssl\.trust is an unknown security setting"):
+    with pytest.raises(
+        InvalidInput, match=r"^elsewhere: ssl\.trust is an unknown security setting"
+    ):
         Connection.of({"bootstrap.servers": "a:1", "ssl.trust": "x"}, name="d", source="elsewhere")
