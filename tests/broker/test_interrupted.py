@@ -92,7 +92,7 @@ def test_interrupted(
 
 def test_after_the_last_answer(run_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was written is told as written, also where nothing was left to send."""
-    signal_after(apply, "withdraw", monkeypatch)
+    signal_after(apply, "withdraw_intents", monkeypatch)
     ended = CliRunner().invoke(main, ["apply", "demo"])
 
     [run] = (run_store / "runs" / "demo").iterdir()
