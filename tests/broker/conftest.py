@@ -1,4 +1,4 @@
-"""A broker with a listener of every kind, certificates made for it, and ports that are none."""
+"""A broker with a listener of every kind, certificates made for it, and ports without a broker."""
 
 import gc
 import socket
@@ -38,7 +38,7 @@ SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 
 @dataclass(frozen=True)
 class Listeners:
-    """Addresses by the kind of what listens there, and the folder of the certificates."""
+    """Addresses by the kind of the listener, and the folder of the certificates."""
 
     cluster_id: str
     folder: Path
@@ -48,7 +48,7 @@ class Listeners:
 
 @pytest.fixture(scope="session")
 def listeners(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listeners]:
-    """One broker behind a listener of every kind, and addresses where there is no broker."""
+    """Start one broker behind a listener of every kind, and list addresses without a broker."""
     folder = tmp_path_factory.mktemp("certificates")
     make_certificates(folder, USER)
     config = BrokerConfig(
@@ -84,7 +84,7 @@ def listeners(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listeners]:
 
 
 def by_tokens(jwks: str) -> dict[str, str]:
-    """What a broker needs to know tokens by the key in a file, and when they have to be renewed."""
+    """Return the properties by which a broker verifies tokens with the key in a file."""
     package = "org.apache.kafka.common.security.oauthbearer"
     listener = "listener.name.tokens"
     return {
@@ -103,7 +103,7 @@ def by_tokens(jwks: str) -> dict[str, str]:
 def broker_that_reads(
     file: Path, text: str, config: BrokerConfig, folders: pytest.TempPathFactory
 ) -> Iterator[RunningBroker]:
-    """A broker that is allowed to read its keys from a file."""
+    """Return the configuration of a broker that may read its keys from a file."""
     file.write_text(text)
     allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={file.as_uri()}"
     with pytest.MonkeyPatch.context() as patch:
@@ -115,7 +115,7 @@ def broker_that_reads(
 
 @pytest.fixture(scope="session")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
-    """A broker with logins that forgets what a client did within two seconds."""
+    """Start a broker with logins that forgets a client's usage within two seconds."""
     names = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi")
     config = BrokerConfig(
         cluster_id=random_cluster_id(),
@@ -134,7 +134,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
 
 @pytest.fixture
 def leftovers(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Collect the sockets that kafka-python leaves behind when a connection cannot be opened.
+    """Collect the sockets that kafka-python leaves when a connection cannot be opened.
 
     The test ignores `unclosed` warnings; pytest's records of the log hold the sockets too.
     """
@@ -145,7 +145,7 @@ def leftovers(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 @pytest.fixture
 def lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
-    """A lab on the shared broker, and nothing on the broker when the test is over."""
+    """Open a lab on the shared broker, and clear the broker after the test."""
     with open_lab(broker, tmp_path) as opened:
         yield opened
 
@@ -154,7 +154,7 @@ def lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
 def demo(
     broker: RunningBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Cluster]:
-    """The shared broker, which the command line in this folder finds by the name demo."""
+    """Return the shared broker, which the command line in this folder finds by the name demo."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
     monkeypatch.setenv("QUOTA_OPS_CONNECTION_DEMO", str(tmp_path / "demo.properties"))
@@ -167,15 +167,15 @@ def demo(
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a batch hold two keys, so that a few rows make several."""
+    """Let a batch contain two keys, so that a few rows make several batches."""
     monkeypatch.setattr(text, "batches_text", partial(text.batches_text, max_keys=2))
 
 
 class WebServer(socketserver.BaseRequestHandler):
-    """Answers everybody as a web server answers what it does not understand."""
+    """Respond as a web server does to a request that it does not understand."""
 
     def handle(self) -> None:
-        """Say so and hang up."""
+        """Write an error and hang up."""
         self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
 
@@ -190,7 +190,7 @@ class Decoys:
 
     @property
     def addresses(self) -> dict[str, str]:
-        """SILENT takes connections, NOBODY does not, HTTP speaks another protocol."""
+        """Return the addresses: SILENT accepts connections, NOBODY does not, HTTP speaks HTTP."""
         return {
             "SILENT": f"127.0.0.1:{self._silent.getsockname()[1]}",
             "NOBODY": f"127.0.0.1:{self._closed.getsockname()[1]}",
@@ -210,7 +210,7 @@ class Decoys:
 
 
 def add_scram_user(bootstrap: str, password: str = PASSWORD, user: str = USER) -> None:
-    """Give a user its SCRAM credentials, which a broker keeps in its metadata."""
+    """Give a user SCRAM credentials, which a broker keeps in its metadata."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):  # Kafka takes one of a user at a time
         admin.alter_user_scram_credentials(
@@ -221,7 +221,7 @@ def add_scram_user(bootstrap: str, password: str = PASSWORD, user: str = USER) -
 
 @pytest.fixture
 def sandbox_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A sandbox of the test's own, stopped at its end."""
+    """Return the home of a sandbox of this test, stopped at its end."""
     monkeypatch.setenv("QUOTA_OPS_SANDBOX", str(tmp_path / "sandbox"))
     monkeypatch.setenv("QUOTA_OPS_CONNECTIONS", str(tmp_path / "connections"))
     yield tmp_path / "sandbox"

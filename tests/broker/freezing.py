@@ -1,4 +1,4 @@
-"""Brokers that are there and say nothing."""
+"""Brokers that are reachable but do not respond."""
 
 import signal
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.looking import seen_in_time
 
 @contextmanager
 def frozen(*nodes: RunningNode) -> Iterator[None]:
-    """Brokers that take connections and do nothing."""
+    """Let brokers accept connections and do nothing."""
     try:
         freeze(*nodes)
         yield
@@ -22,7 +22,7 @@ def frozen(*nodes: RunningNode) -> Iterator[None]:
 
 
 def freeze(*nodes: RunningNode) -> None:
-    """Stop nodes by SIGSTOP, and wait until they stand still.
+    """Stop nodes by SIGSTOP, and wait until they have stopped.
 
     On a busy machine a broker still replies for a while, until one of its threads takes the signal.
     """
@@ -34,7 +34,7 @@ def freeze(*nodes: RunningNode) -> None:
 
 
 def _moving(pid: int) -> set[str]:
-    """The states of threads that are not stopped; none where there is no /proc."""
+    """Return the states of threads that are not stopped; none where there is no /proc."""
     states = set()
     for thread in Path(f"/proc/{pid}/task").glob("*"):
         with suppress(OSError):  # it has ended

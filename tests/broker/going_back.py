@@ -1,4 +1,4 @@
-"""Runs at commits, and the way back from them: what the tests of rollback share."""
+"""Runs at commits, and the way back from them: shared by the tests of rollback."""
 
 from typing import Any
 
@@ -11,20 +11,20 @@ from tests.writing import State
 
 
 def run_at(lab: Lab, commit: str, command: str = "reconcile", **options: Any) -> RunFolder:
-    """Run a command's stages at a commit, with every guard let pass."""
+    """Run a command's stages at a commit, with every guard overridden."""
     folder = RunFolder.start(lab.store.new_run("demo"), cluster="demo", commit=commit)
     run_stages(lab.resume(folder, **options), CHAINS[command])
     return folder
 
 
 def reconcile(lab: Lab, state: State, commit: str, **policy: Any) -> RunFolder:
-    """Make the cluster what Git says at a commit."""
+    """Bring the cluster to the state in Git at a commit."""
     lab.desire(state, **policy)
     return run_at(lab, commit)
 
 
 def plan_back(lab: Lab, run: RunFolder, **options: Any) -> RunFolder:
-    """The run that plans the way back of another."""
+    """Return the run that plans the way back of another."""
     folder = start_rollback(lab.store, run, by="anna", reason="INC-31")
     try:
         run_stages(lab.resume(folder, **options), CHAINS["rollback"])
@@ -40,10 +40,10 @@ def write(lab: Lab, planned: RunFolder, **options: Any) -> RunFolder:
 
 
 def guards(run: RunFolder) -> dict[str, str]:
-    """What the guards say of a run's plan."""
+    """Return the findings of the guards for a run's plan."""
     return {one["guard"]: one["message"] for one in run.read_json(PLAN)["guards"]}
 
 
 def kinds(run: RunFolder) -> dict[str, str]:
-    """The kind of each difference, by entity."""
+    """Return the kind of each difference, by entity."""
     return {row.entity: row.kind.value for row in run.differences()}

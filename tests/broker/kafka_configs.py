@@ -9,7 +9,7 @@ from quota_ops.sql.java import QUICK_START, find_java
 
 
 def kafka_configs(broker: RunningBroker, *arguments: str) -> str:
-    """Run Kafka's command; what it says."""
+    """Run Kafka's command; return its output."""
     options = (*QUICK_START, "-Dsun.jnu.encoding=UTF-8", "-Dstdout.encoding=UTF-8")
     ran = subprocess.run(
         [

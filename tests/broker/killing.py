@@ -1,4 +1,4 @@
-"""A command line that kills itself: what a process of its own runs."""
+"""A command line that kills itself, run by a process of its own."""
 
 import os
 import signal
@@ -21,9 +21,9 @@ PRELOAD = ["duckdb", "quota_ops.cli.stage_run", "quota_ops.stages.report", __nam
 
 
 def kill_at_step(step: int, environment: Mapping[str, str], arguments: Sequence[str]) -> None:
-    """Run a command; at its step-th file or request, die with SIGKILL before that is done.
+    """Run a command; kill it with SIGKILL before its step-th file or request is done.
 
-    Of a file all is written by then, but it does not bear its name yet.
+    A file is completely written by then, but does not have its name yet.
     """
     steps = count(1)
     apply = Cluster.apply
@@ -38,7 +38,10 @@ def kill_at_step(step: int, environment: Mapping[str, str], arguments: Sequence[
 
 
 def die_in_file(name: str, environment: Mapping[str, str], arguments: Sequence[str]) -> None:
-    """Run a command; die when a file of this name is written, but does not bear its name yet."""
+    """Run a command.
+
+    Kill it when a file of this name is written, but does not have its name yet.
+    """
     _in_every_file(lambda place: die_if(place.name == name))
     run(environment, arguments)
 
@@ -46,7 +49,7 @@ def die_in_file(name: str, environment: Mapping[str, str], arguments: Sequence[s
 def die_in_request(
     number: int, environment: Mapping[str, str], arguments: Sequence[str], *, before: bool
 ) -> None:
-    """Run a command; die before a request that writes, or when it was answered."""
+    """Run a command; kill it before a request that writes, or after its response."""
     requests = count(1)
     apply = Cluster.apply
 
@@ -62,7 +65,7 @@ def die_in_request(
 
 
 def die_in_silence(broker: int, environment: Mapping[str, str], arguments: Sequence[str]) -> None:
-    """Run a command; at its first write stop the broker's process, send, and die unanswered."""
+    """Run a command; at its first write stop the broker, send, and kill it without a response."""
     apply = Cluster.apply
 
     def dying(cluster: Cluster, alterations: Any) -> Any:
@@ -75,7 +78,7 @@ def die_in_silence(broker: int, environment: Mapping[str, str], arguments: Seque
 
 
 def kill_after(seconds: float, environment: Mapping[str, str], arguments: Sequence[str]) -> None:
-    """Run a command; die with SIGKILL some time after its first write began."""
+    """Run a command; kill it with SIGKILL some time after its first write began."""
     apply = Cluster.apply
 
     def doomed(cluster: Cluster, alterations: Any) -> Any:
@@ -88,13 +91,13 @@ def kill_after(seconds: float, environment: Mapping[str, str], arguments: Sequen
 
 
 def die_if(now: bool) -> None:  # noqa: FBT001 - what it asks is its name
-    """Die when it is time."""
+    """Kill the process at the given step."""
     if now:
         die()
 
 
 def _in_every_file(act: Callable[[Path], None]) -> None:
-    """Act whenever a file is written whole, and does not bear its name yet."""
+    """Call a function whenever a file is completely written but does not have its name yet."""
     draft = local._draft  # noqa: SLF001
 
     @contextmanager
@@ -107,12 +110,12 @@ def _in_every_file(act: Callable[[Path], None]) -> None:
 
 
 def die() -> None:
-    """Leave no time for anything."""
+    """Kill this process at once."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def run(environment: Mapping[str, str], arguments: Sequence[str]) -> None:
-    """Run a command in batches of three keys, its output nowhere."""
+    """Run a command in batches of three keys, without output."""
     setattr(text, "batches_text", partial(text.batches_text, max_keys=3))  # noqa: B010
     os.environ.update(environment)
     with open(os.devnull, "w") as nowhere:  # noqa: PTH123 - no path of ours

@@ -13,7 +13,7 @@ _NOBODYS = 20_000
 
 
 class Lacking:
-    """Passes each request on, and each answer back with itself as the broker's address."""
+    """Forward each request, and each response with itself as the broker's address."""
 
     def __init__(self, port: int, hidden: Sequence[int]) -> None:
         lacking = self
@@ -30,7 +30,7 @@ class Lacking:
         self.address = f"127.0.0.1:{self._server.server_address[1]}"
 
     def changed(self, answer: bytes) -> bytes:
-        """The answer in which no call is hidden that was offered as version 0 or 1."""
+        """Return a response in which no call is hidden that was offered as version 0 or 1."""
         ours = _HOST + struct.pack(">i", self._server.server_address[1])
         answer = answer.replace(_HOST + struct.pack(">i", self._port), ours)
         for key in self._hidden:
@@ -50,7 +50,7 @@ class Lacking:
 
 
 def _frame(stream: socket.socket) -> bytes:
-    """One message with its length, which each side of Kafka's protocol begins with."""
+    """Return one message with its length, which starts each message of Kafka's protocol."""
     head = stream.recv(4, socket.MSG_WAITALL)
     if len(head) < 4:
         return b""

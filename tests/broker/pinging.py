@@ -1,4 +1,4 @@
-"""A folder from which a cluster is pinged as a person would, and what was said."""
+"""A folder from which a cluster is pinged as by a user, and the output."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from quota_ops.cli import main
 
 @dataclass(frozen=True)
 class Pinged:
-    """The exit code, and what stood on the two streams, times as `N ms`."""
+    """The exit code, and the text of the two streams, times as `N ms`."""
 
     exit_code: int
     stdout: str

@@ -1,4 +1,4 @@
-"""Logins of different rights on the secured broker, and connections as them."""
+"""Users with different permissions on the secured broker, and connections as these users."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -28,7 +28,7 @@ SECURED_CLUSTER_ID = "b3JkZXJzLWV1LWNsdXN0ZQ"
 
 
 def secured(version: str) -> BrokerConfig:
-    """A broker with an authorizer and logins by PLAIN, and by SCRAM for whom a test adds."""
+    """Return a broker with an authorizer and logins by PLAIN, and by SCRAM for users of a test."""
     scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
     return BrokerConfig(
         cluster_id=SECURED_CLUSTER_ID,
@@ -46,7 +46,10 @@ def secured(version: str) -> BrokerConfig:
 
 @contextmanager
 def rights(secured_broker: RunningBroker) -> Iterator[None]:
-    """Within the block writer may alter and reader describe; none may nothing, admin everything."""
+    """Let writer alter and reader describe within the block.
+
+    None may do nothing, admin everything.
+    """
     acls = [
         ACL(
             f"User:{user}",
@@ -72,7 +75,7 @@ def rights(secured_broker: RunningBroker) -> Iterator[None]:
 
 @contextmanager
 def scram_logins(secured_broker: RunningBroker) -> Iterator[None]:
-    """Within the block the users may log in by SCRAM too."""
+    """Let the users log in by SCRAM too within the block."""
     users = secured_broker.config.users
     with closing(KafkaAdminClient(bootstrap_servers=secured_broker.bootstrap())) as admin:
         try:
@@ -89,19 +92,19 @@ def scram_logins(secured_broker: RunningBroker) -> Iterator[None]:
 
 
 def principals(admin: KafkaAdminClient) -> set[str]:
-    """Whom the broker knows an ACL of."""
+    """Return the principals with an ACL on the broker."""
     anything = ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY)
     every = ACLFilter(None, None, ACLOperation.ANY, ACLPermissionType.ANY, anything)
     return {acl.principal for acl in admin.describe_acls(every)[0]}
 
 
 def wait_for(look: Callable[[], object], expected: object) -> None:
-    """Look until it is as expected; an assertion fails after ten seconds."""
+    """Poll until the value is as expected; an assertion fails after ten seconds."""
     assert seen_in_time(look, expected) == expected
 
 
 def properties_of(secured_broker: RunningBroker, user: str, mechanism: str = "PLAIN") -> str:
-    """The connection file of a login."""
+    """Return the connection file of a user."""
     return (
         f"bootstrap.servers={secured_broker.bootstrap('SASL')}\n"
         f"security.protocol=sasl_plaintext\nsasl.mechanism={mechanism}\n"
@@ -110,6 +113,6 @@ def properties_of(secured_broker: RunningBroker, user: str, mechanism: str = "PL
 
 
 def connection_of(secured_broker: RunningBroker, user: str, mechanism: str = "PLAIN") -> Connection:
-    """The connection of a login."""
+    """Return the connection of a user."""
     text = properties_of(secured_broker, user, mechanism)
     return Connection.parse(text, name="demo", source="a test")

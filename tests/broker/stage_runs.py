@@ -1,4 +1,4 @@
-"""What tests of stages share: what became of entities, and acting in the middle of a run."""
+"""Outcomes of entities, and actions in the middle of a run, for the tests of stages."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,24 +14,24 @@ TEN: dict[str, dict[str, float | None]] = {
 
 
 def outcomes(folder: RunFolder, name: str = APPLIED) -> dict[str, Status]:
-    """What became of each entity."""
+    """Return the outcome of each entity."""
     return {one.entity: one.status for one in folder.outcomes(name)}
 
 
 @dataclass
 class After:
-    """A Progress that does something after a batch."""
+    """A Progress that calls a function after a batch."""
 
     batch: int
     act: Callable[[], object]
     batches: list[int] = field(default_factory=list)
 
     def report_batch(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
-        """Act when it is that batch."""
+        """Call the function after that batch."""
         self.batches.append(len(outcomes))
         assert batches >= batch
         if batch == self.batch:
             self.act()
 
     def report_brokers(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
-        """Nothing is done while verify asks."""
+        """Do nothing while verify queries brokers."""

@@ -1,4 +1,4 @@
-"""What a cluster holds, by the text of the entity and by key; None is a key that is cleared."""
+"""What a cluster stores, by the text of the entity and by key; None is a cleared key."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from tests.writing import State, empty
 
 @contextmanager
 def emptied_cluster(broker: RunningBroker) -> Iterator[Cluster]:
-    """A broker's cluster; what is stored at the end is cleared."""
+    """Return a broker's cluster; what is stored at the end is cleared."""
     text = f"bootstrap.servers={broker.bootstrap()}"
     connection = Connection.parse(text, name="demo", source="a test")
     with open_cluster(connection, cluster_id=broker.config.cluster_id) as cluster:
@@ -22,7 +22,7 @@ def emptied_cluster(broker: RunningBroker) -> Iterator[Cluster]:
 
 
 def described(cluster: Cluster) -> dict[str, dict[str, float | None]]:
-    """What the cluster holds; NaN is one object, so that it equals itself."""
+    """Return what the cluster stores; NaN is one object, so that it equals itself."""
     state: dict[str, dict[str, float | None]] = {}
     for entity, key, value in cluster.describe():
         state.setdefault(entity.text, {})[key] = nan if isnan(value) else value
@@ -30,5 +30,5 @@ def described(cluster: Cluster) -> dict[str, dict[str, float | None]]:
 
 
 def settled(cluster: Cluster, expected: State) -> State:
-    """What the cluster holds as soon as it is as expected, or after ten seconds."""
+    """Return what the cluster stores as soon as it is as expected, or after ten seconds."""
     return seen_in_time(lambda: described(cluster), expected)

@@ -1,4 +1,4 @@
-"""alter on a real broker: what is written, what is refused, and what is left to be read."""
+"""alter on a real broker: what is written, what is rejected, and what is recorded."""
 
 import json
 import re
@@ -20,7 +20,7 @@ P, C = "producer_byte_rate", "consumer_byte_rate"
 
 @pytest.fixture(name="cluster")
 def _cluster(demo: Cluster, tmp_path: Path) -> Iterator[Cluster]:
-    """The shared broker with a desired state in this folder; its quotas are cleared at the end."""
+    """Create a desired state for the shared broker; its quotas are cleared at the end."""
     folder = tmp_path / "desired_state" / "demo"
     folder.mkdir(parents=True)
     (folder / "cluster.yaml").write_text(
@@ -40,7 +40,7 @@ def alter(*arguments: str) -> Result:
 
 
 def changes(*arguments: str) -> list[dict[str, Any]]:
-    """What became of each key, as the command's JSON says it."""
+    """Return the result of each key in the command's JSON."""
     found: list[dict[str, Any]] = json.loads(alter(*arguments, "--format", "json").stdout)[
         "changes"
     ]
@@ -51,17 +51,17 @@ Rows = set[tuple[str, str, float]]
 
 
 def stored(cluster: Cluster) -> Rows:
-    """What the cluster holds."""
+    """Return what the cluster stores."""
     return {(row.entity.text, row.key, row.value) for row in cluster.describe()}
 
 
 def settled(cluster: Cluster, expected: Rows) -> Rows:
-    """What the cluster holds as soon as it is as expected, or after ten seconds."""
+    """Return what the cluster stores as soon as it is as expected, or after ten seconds."""
     return seen_in_time(lambda: stored(cluster), expected)
 
 
 def test_set_and_delete(cluster: Cluster) -> None:
-    """A key is set and another deleted in one go; the run folder keeps both; Git is quoted."""
+    """A key is set and another deleted at once; the run folder has both; Git's entry is quoted."""
     assert alter("--names", "user=alice", "--add", f"{P}=3 MiB,{C}=5").exit_code == 0
     before = {("user=alice", P, 3 * 2.0**20), ("user=alice", C, 5.0)}
     assert settled(cluster, before) == before
@@ -103,7 +103,7 @@ def test_set_and_delete(cluster: Cluster) -> None:
 
 
 def test_validate_only_writes_nothing(cluster: Cluster) -> None:
-    """The broker answers for each entity, in its own words and with its code."""
+    """The broker responds for each entity, with its own text and code."""
     lines = (
         {"entity": {"user": "alice"}, "key": P, "value": "10 MiB"},
         {"entity": {"user": "bob", "client-id": None}, "key": P, "value": 0},
@@ -135,12 +135,12 @@ def test_validate_only_writes_nothing(cluster: Cluster) -> None:
 
 
 def refused(words: str) -> tuple[str, int, str, str]:
-    """A refusal as the broker says it."""
+    """Return a rejection in the broker's words."""
     return "refused", 42, "INVALID_REQUEST", words
 
 
 def test_one_refusal_stops_all(cluster: Cluster) -> None:
-    """Nothing is written when the broker would refuse any of it."""
+    """Nothing is written if the broker would reject any of it."""
     lines = (
         {"entity": {"user": "alice"}, "key": P, "value": 5},
         {"entity": {"user": "bob"}, "key": P, "value": 0},
@@ -161,7 +161,7 @@ def test_one_refusal_stops_all(cluster: Cluster) -> None:
 
 
 def test_what_was_only_asked_is_not_kept(cluster: Cluster) -> None:
-    """After validate-only there is nothing to keep, and `show` says what was done, and by whom."""
+    """After validate-only there is nothing to keep, and `show` shows what was done, and by whom."""
     asked = alter("--names", "user=alice", "--add", f"{P}=3 MiB", "--validate-only")
     only_asked = CliRunner().invoke(main, ["show", "last"]).stdout
     alter("--names", "user=alice", "--add", f"{P}=3 MiB")
@@ -176,7 +176,7 @@ def test_what_was_only_asked_is_not_kept(cluster: Cluster) -> None:
 
 
 def test_what_is_protected_is_left_alone(cluster: Cluster) -> None:
-    """Not even asked: the whole command is refused, with the entry of the policy."""
+    """The whole command is refused before any request, with the entry of the policy."""
     result = alter("--names", "user=kafka-operator", "--delete", P)
 
     assert (result.exit_code, result.stdout, stored(cluster)) == (1, "", set())
@@ -195,7 +195,7 @@ def test_names_as_they_are(cluster: Cluster) -> None:
 
 
 def test_yaml_with_problems_stops_nobody(cluster: Cluster) -> None:
-    """At night a limit can be lifted although a file of Git cannot be read; it is said."""
+    """At night a limit can be lifted although a file in Git cannot be read; a warning names it."""
     (Path("desired_state") / "demo" / "broken.yaml").write_text("owner: [")
     result = alter("--names", "user=alice", "--add", f"{P}=5")
 
@@ -218,7 +218,7 @@ FREEZE = "freeze: [{cron: '* * * * *', zone: UTC, duration: 1h, reason: the week
     ],
 )
 def test_a_standstill_is_said(policy: str, why: str, cluster: Cluster) -> None:
-    """A person's one-off is written all the same; it is said that no reconcile undoes it yet."""
+    """The change is written all the same, with a warning that no reconcile undoes it yet."""
     with (Path("desired_state") / "demo" / "cluster.yaml").open("a") as file:
         file.write(policy)
 

@@ -1,4 +1,4 @@
-"""Guards and the broker refuse an alter: what is written, shown and recorded."""
+"""Guards and the broker reject an alter: what is written, shown and recorded."""
 
 import json
 import re
@@ -18,7 +18,7 @@ P, C = "producer_byte_rate", "consumer_byte_rate"
 
 @pytest.fixture(name="cluster")
 def _cluster(demo: Cluster, tmp_path: Path) -> Iterator[Cluster]:
-    """The shared broker with the guards' own thresholds; its quotas are cleared at the end."""
+    """Create a desired state with the default thresholds; its quotas are cleared at the end."""
     folder = tmp_path / "desired_state" / "demo"
     folder.mkdir(parents=True)
     (folder / "cluster.yaml").write_text(f"cluster_id: {demo.cluster_id}\nconnection: demo\n")
@@ -33,7 +33,7 @@ def alter(*arguments: str) -> Result:
 
 @pytest.mark.usefixtures("cluster")
 def test_guards_of_a_one_off_change() -> None:
-    """A tiny limit is refused unless its guard is overridden by name, with who and why."""
+    """A tiny limit is blocked unless its guard is overridden by name, with who and why."""
     tiny = ("--names", "user=alice", "--add", f"{P}=1")
     why = ("--reason", "INC-31", "--by", "anna")
 
@@ -79,7 +79,7 @@ def test_guards_of_a_one_off_change() -> None:
 
 @pytest.mark.usefixtures("cluster")
 def test_validate_only_names_the_guard_that_would_block() -> None:
-    """What the broker accepts and a guard blocks is refused by validate-only too, and no end."""
+    """Validate-only is refused too if a guard blocks the change, and leaves no end record."""
     tiny = ("--names", "user=alice", "--add", f"{P}=1", "--validate-only")
 
     blocked = alter(*tiny)
@@ -93,7 +93,7 @@ def test_validate_only_names_the_guard_that_would_block() -> None:
 
 @pytest.mark.usefixtures("cluster")
 def test_what_the_broker_refuses_has_an_end() -> None:
-    """An alter that was meant and that the broker refuses is recorded as refused."""
+    """An alter without --validate-only that the broker rejects is recorded as refused."""
     refused = alter("--names", "user=alice", "--add", f"{P}=0")
 
     (end,) = (json.loads(one.read_text()) for one in Path().glob("**/end-0001.json"))
@@ -103,7 +103,7 @@ def test_what_the_broker_refuses_has_an_end() -> None:
 
 
 def test_what_changes_nothing_is_no_change(cluster: Cluster) -> None:
-    """The value that is there and a key that is not count nowhere; `rollback last` passes it by."""
+    """An unchanged value and a missing key count nowhere; `rollback last` skips the run."""
     same = ("--names", "user=alice", "--add", f"{P}=3 MiB", "--delete", C)
     assert alter("--names", "user=alice", "--add", f"{P}=3 MiB").exit_code == 0
     wanted = {("user=alice", P): 3 * 2.0**20}

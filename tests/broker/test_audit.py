@@ -1,4 +1,4 @@
-"""The end of a run on a real broker: kept in the run store, taken by a topic or missed by it."""
+"""The end of a run on a real broker: kept in the run store, and sent to a topic if possible."""
 
 import json
 import socket
@@ -26,7 +26,7 @@ END = "end-0001.json"
 
 @pytest.fixture(name="topic")
 def _topic(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A topic of one partition on the lab's broker, which runs are audited to."""
+    """Create a topic of one partition on the lab's broker, as the audit topic of runs."""
     name = f"audit-{uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": lab.bootstrap})
     admin.create_topics([NewTopic(name, 1, 1)])[name].result()
@@ -37,7 +37,7 @@ def _topic(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def consumed(lab: Lab, topic: str, number: int) -> list[tuple[str, object]]:
-    """Key and value of a topic's first messages."""
+    """Return key and value of a topic's first messages."""
     consumer = Consumer({"bootstrap.servers": lab.bootstrap, "group.id": topic})
     consumer.assign([TopicPartition(topic, 0, 0)])
     found = consumer.consume(number, timeout=30)
@@ -48,7 +48,7 @@ def consumed(lab: Lab, topic: str, number: int) -> list[tuple[str, object]]:
 
 
 def test_a_topic_takes_the_end_of_a_run(lab: Lab, topic: str) -> None:
-    """Each end is a message under the cluster's id: word for word what the run store keeps."""
+    """Each end is a message keyed by the cluster's id, identical to the record in the run store."""
     lab.desire({"user=a": {KEY: 1.0}})
     first = lab.run("reconcile")
     lab.desire({"user=a": {KEY: 2.0}, "user=<default>": {KEY: 1.0}})
@@ -66,7 +66,7 @@ def test_a_topic_takes_the_end_of_a_run(lab: Lab, topic: str) -> None:
 
 
 def test_every_end_is_kept(lab: Lab) -> None:
-    """A run that is reported again ends again; what was kept before stays as it was."""
+    """A run that is reported again ends again; the earlier record is unchanged."""
     lab.desire({"user=a": {KEY: 1.0}})
     run = lab.run("reconcile")
     before = (on_disk(run) / END).read_bytes()
@@ -82,7 +82,7 @@ def test_every_end_is_kept(lab: Lab) -> None:
 def test_a_topic_that_is_out_of_reach(
     trouble: str, lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run is applied, read back and kept, and its report says that the topic misses it."""
+    """The run is applied, verified and kept, and its report names the topic that misses it."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))  # bound and not listening, so that nobody else takes it
         file = lab.root / "audit.properties"
@@ -109,7 +109,7 @@ def test_a_topic_that_is_out_of_reach(
 
 
 def test_files_are_private(lab: Lab) -> None:
-    """Nobody but the owner of the run store reads what is kept."""
+    """Only the owner of the run store can read its records."""
     lab.desire({"user=a": {KEY: 1.0}})
     run: RunFolder = lab.run("reconcile")
 
@@ -159,7 +159,7 @@ def test_a_topic_takes_what_has_no_report(lab: Lab, topic: str) -> None:
 
 
 def test_an_alter_that_the_topic_misses(lab: Lab) -> None:
-    """It is written and kept all the same, and says so."""
+    """It is written and kept all the same, with a warning."""
     lab.desire({})
     environment = {end_record.TOPIC: "audit", end_record.CONNECTION: "nowhere"}
 
@@ -175,7 +175,7 @@ def test_an_alter_that_the_topic_misses(lab: Lab) -> None:
 
 
 def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
-    """An output that is full, and a hold that is damaged, hide nothing of what was written."""
+    """A full output, or a damaged hold, does not hide what was written."""
     lab.desire({"user=a": {KEY: 2.0**20}})
     hold = lab.store.holds(lab.cluster.cluster_id) / "00000001.json"
     for command, value in (

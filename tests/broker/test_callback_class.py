@@ -1,4 +1,4 @@
-"""A broker whose limits a class of its own decides: every command that speaks of them says so."""
+"""A broker with a quota callback class: every command about limits warns of it."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ ALICE = ("resolve", "demo", "--user", "alice")
 
 @pytest.fixture(name="strange", scope="module")
 def _strange(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
-    """A broker with a quota callback, which lies in the folder that is on its class path."""
+    """Start a broker with a quota callback, from the folder on its class path."""
     compiler = shutil.which(find_java() + "c") or shutil.which("javac")
     if compiler is None:
         pytest.skip("a broker's class is compiled by a JDK; here is only a JRE")
@@ -47,7 +47,7 @@ def _lab(strange: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
 
 
 def test_a_plan_and_a_report_say_so(lab: Lab) -> None:
-    """On the screens of plan and verify, and in each file that report leaves."""
+    """On the screens of plan and verify, and in each file that report writes."""
     screens = [lab.call(command, "demo").stdout for command in ("plan", "verify")]
     lab.call("report", "demo")
 
@@ -66,7 +66,7 @@ def test_ping_says_so(lab: Lab) -> None:
 
 
 def test_what_resolve_found_may_not_hold(lab: Lab) -> None:
-    """As text, as a ladder, for machines, and for many clients; an address is not concerned."""
+    """As text, as a ladder, for machines, and for many clients; an address is not affected."""
     clients = lab.root / "clients.csv"
     clients.write_text("user,client-id\nalice,app\n")
 

@@ -1,4 +1,4 @@
-"""What the brokers say besides quotas: who is told what, and that nobody waits for it."""
+"""What brokers report besides quotas: who may read it, and that no run waits for it."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -49,7 +49,7 @@ def test_a_refusal_leaves_out_what_it_refuses(
     acls: set[str] | None,
     secured_broker: RunningBroker,
 ) -> None:
-    """DescribeConfigs tells of brokers, Describe of users; the release is no secret."""
+    """DescribeConfigs covers the brokers, Describe the users; the release is always readable."""
     address = secured_broker.nodes[0].address("SASL")
     with open_cluster(connection_of(secured_broker, user), cluster_id=None) as cluster:
         facts = cluster.read_facts(10.0)
@@ -67,7 +67,7 @@ def test_a_refusal_leaves_out_what_it_refuses(
 def test_an_answer_that_is_too_long_costs_no_other(
     secured_broker: RunningBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ACLs may be many: then there are none, and everything else is there."""
+    """A list of ACLs that is too long is left out, and everything else is there."""
     every = [
         ACL(f"User:u{at}", "*", ACLOperation.READ, ACLPermissionType.ALLOW, ANY_TOPIC)
         for at in range(200)
@@ -86,7 +86,7 @@ def test_an_answer_that_is_too_long_costs_no_other(
 
 
 def test_users_with_a_credential_are_known(listeners: Listeners) -> None:
-    """Without an authorizer there are no ACLs, and SCRAM users are told to anybody."""
+    """Without an authorizer there are no ACLs, and every user can list SCRAM users."""
     text = f"bootstrap.servers={listeners.addresses['PLAINTEXT']}\n"
     connection = Connection.parse(text, name="demo", source="a test")
     with open_cluster(connection, cluster_id=None) as cluster:
@@ -96,7 +96,7 @@ def test_users_with_a_credential_are_known(listeners: Listeners) -> None:
 
 
 def test_a_describe_leaves_the_facts_in_the_run(lab: Lab) -> None:
-    """They lie beside what the cluster holds, for every stage that comes later."""
+    """They are stored beside the described quotas, for every later stage."""
     lab.desire({})
 
     facts = lab.run("diff").facts()
@@ -110,7 +110,7 @@ def test_a_describe_leaves_the_facts_in_the_run(lab: Lab) -> None:
 def test_facts_neither_fail_a_describe_nor_hold_it_up(
     seconds: float, lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When they fail, or take too long, the run has none, and everything else as ever."""
+    """If they fail, or take too long, the run has none, and everything else as usual."""
 
     def facts(_cluster: Cluster, _timeout: float) -> ClusterFacts:
         Event().wait(seconds)

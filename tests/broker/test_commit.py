@@ -1,4 +1,4 @@
-"""What a run does with the commit of the files that it read, and without one."""
+"""The commit of a run's files, and runs without one."""
 
 import os
 
@@ -27,7 +27,7 @@ WHY = "Git does not tell which commit {} is of: detected dubious ownership in re
 
 @pytest.fixture(name="repository")
 def _repository(lab: Lab) -> Lab:
-    """A lab whose desired state is a Git repository of one commit, which asks for FIRST."""
+    """Create a lab whose desired state is a Git repository of one commit, which declares FIRST."""
     lab.desire(FIRST)
     git(lab.folder.parent, "init", "--quiet")
     commit_all(lab.folder.parent)
@@ -36,7 +36,7 @@ def _repository(lab: Lab) -> Lab:
 
 @pytest.fixture
 def refusing(repository: Lab) -> dict[str, str]:
-    """An environment in which Git refuses the repository, as another user's."""
+    """Return an environment in which Git refuses the repository, as another user's."""
     binary = repository.root / "bin" / "git"
     binary.parent.mkdir()
     binary.write_text(REFUSAL)
@@ -45,7 +45,7 @@ def refusing(repository: Lab) -> dict[str, str]:
 
 
 def test_a_commit_that_was_read_is_recorded(repository: Lab) -> None:
-    """It is in the run and in the ledger, and the screen has it."""
+    """It is in the run and in the ledger, and on the screen."""
     commit = head(repository.folder)
     ended = repository.call("reconcile", "demo", "--allow", "takeover", "--reason", "first")
 
@@ -57,7 +57,7 @@ def test_a_commit_that_was_read_is_recorded(repository: Lab) -> None:
 
 
 def test_uncommitted_changes_of_an_old_checkout(repository: Lab) -> None:
-    """They are named, no commit is claimed for them, and going back needs a person's word."""
+    """They are named, no commit is claimed for them, and going back needs an approval."""
     first = head(repository.folder)
     assert repository.call("reconcile", "demo").returncode == 0
     repository.desire(SECOND)
@@ -75,7 +75,10 @@ def test_uncommitted_changes_of_an_old_checkout(repository: Lab) -> None:
 
 
 def test_git_refuses(repository: Lab, refusing: dict[str, str]) -> None:
-    """Who looks is told why there is no commit; nothing is written until somebody mends it."""
+    """A command that reads shows why there is no commit.
+
+    One that writes stops until it is mended.
+    """
     why = WHY.format(repository.folder.resolve())
     remedy = "git config --global --add safe.directory /srv; or pass the commit with --commit."
     plan = repository.cli("plan", "demo", environment=refusing)

@@ -1,4 +1,4 @@
-"""Commands beside a run that has sent a row: each names that run."""
+"""Commands beside a run with a request in flight: each names that run."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +21,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("verb", COMMANDS)
 def test_it_names_the_run(lab: Lab, verb: str) -> None:
-    """While a request of a run is on its way, each command says so on stderr, and succeeds."""
+    """While a request of a run is in flight, each command names it on stderr, and succeeds."""
     lab.desire(WANTED)
     beside = Beside(lab, COMMANDS[verb])
     run = lab.start(connect=lambda: beside)
@@ -35,7 +35,7 @@ def test_it_names_the_run(lab: Lab, verb: str) -> None:
 
 
 def test_no_run_is_named_where_none_writes_it(lab: Lab) -> None:
-    """Another entity of the run, and a run that has ended, are no reason to look again."""
+    """Another entity of the run, and a run that has ended, do not cause a second read."""
     lab.desire(WANTED)
     other = ("hold", "demo", "--names", "user=eve", "--until", "1h", "--reason", "INC-1")
     beside = Beside(lab, other)
@@ -48,7 +48,7 @@ def test_no_run_is_named_where_none_writes_it(lab: Lab) -> None:
 
 @dataclass
 class Beside:
-    """A cluster to which a write comes late: a command is called while it is on its way."""
+    """A cluster with a delayed write: a command is called while the request is in flight."""
 
     lab: Lab
     command: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""A run that is killed while it writes is shown as what it is, settled, and rolled back."""
+"""A run that is killed while it writes is shown truthfully, settled, and rolled back."""
 
 import json
 import signal
@@ -28,7 +28,7 @@ COMMAND = ("reconcile", "demo", *ALLOW, "--reason", "a test")
 
 
 def kill(lab: Lab, die: Callable[..., None], command: tuple[str, ...] = COMMAND) -> RunFolder:
-    """Run a command as a process that dies; its run."""
+    """Run a command in a process that is killed; return its run."""
     process = PROCESSES.Process(target=die, args=(lab.environment, command))
     process.start()
     process.join()
@@ -38,33 +38,33 @@ def kill(lab: Lab, die: Callable[..., None], command: tuple[str, ...] = COMMAND)
 
 
 def begin(lab: Lab) -> None:
-    """Nine changes, which take three requests of three."""
+    """Start a run of nine changes, in three requests of three."""
     lab.put(BEFORE)
     lab.note(BEFORE)
     lab.desire(AFTER)
 
 
 def shown(lab: Lab, run: RunFolder) -> Any:
-    """What `show` tells of a run, as JSON."""
+    """Return what `show` reports of a run, as JSON."""
     ended = lab.call("show", str(on_disk(run)), "--format", "json")
     assert (ended.returncode, ended.stderr) == (0, "")
     return json.loads(ended.stdout)
 
 
 def counted(report: Any) -> Counter[str]:
-    """How many rows of a report came to what."""
+    """Count the rows of a report by result."""
     return Counter(row["applied"]["status"] for row in report["rows"] if "applied" in row)
 
 
 def listed(lab: Lab, run: RunFolder) -> tuple[str, int]:
-    """What `runs` says that a run came to, and how many keys it changed."""
+    """Return the result of a run in `runs`, and how many keys it changed."""
     told = json.loads(lab.call("runs", "demo", "--format", "json").stdout)
     [one] = [one for one in told if one["run"] == on_disk(run).name]
     return one["came_to"], one["changes"]
 
 
 def test_it_says_which_were_sent(lab: Lab) -> None:
-    """Killed with an answer on its way: some rows are accepted, some unknown, some not sent."""
+    """Killed with a response in flight: some rows are accepted, some unknown, some not sent."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 2, before=False))
 
@@ -79,7 +79,7 @@ def test_it_says_which_were_sent(lab: Lab) -> None:
 
 
 def test_the_next_run_settles_it(lab: Lab) -> None:
-    """What arrived is accepted, under the dead run's name; its end is recorded once."""
+    """A write that arrived is accepted, under the dead run's name; its end is recorded once."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 2, before=False))
 
@@ -105,7 +105,10 @@ def test_the_next_run_settles_it(lab: Lab) -> None:
 
 
 def test_what_was_settled_goes_back(lab: Lab) -> None:
-    """A later run read it back, so it is rolled back; what moved since is left and named."""
+    """A later run read it back, so it is rolled back.
+
+    A row that changed since is left and named.
+    """
     begin(lab)
     run = kill(lab, partial(die_in_request, 2, before=False))
     early = lab.call("rollback", str(on_disk(run)), "--reason", "INC-31")
@@ -126,7 +129,7 @@ def test_what_was_settled_goes_back(lab: Lab) -> None:
 
 
 def test_what_nobody_knows_is_left(lab: Lab) -> None:
-    """A row without a recorded answer is named by the rollback, and stays as it is."""
+    """A row without a recorded response is named by the rollback, and stays as it is."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 2, before=True))
     lab.run("reconcile")
@@ -138,7 +141,7 @@ def test_what_nobody_knows_is_left(lab: Lab) -> None:
 
 
 def test_what_did_not_arrive_stays_unknown(lab: Lab) -> None:
-    """It may still arrive, so nobody says that it was not sent."""
+    """It may still arrive, so no report claims that it was not sent."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 1, before=True))
 
@@ -152,7 +155,7 @@ def test_what_did_not_arrive_stays_unknown(lab: Lab) -> None:
 
 
 def test_a_run_at_work_is_left_alone(lab: Lab) -> None:
-    """Another process that holds its mark is not called dead, and nobody records its end."""
+    """A run whose mark is locked by a process is not called dead, and its end is left to it."""
     begin(lab)
     run = lab.planned()
     with at_work(run.folder.place), run.folder.stage("apply"):
@@ -162,7 +165,7 @@ def test_a_run_at_work_is_left_alone(lab: Lab) -> None:
 
 
 def test_a_run_of_another_machine(lab: Lab) -> None:
-    """Whose process nobody can see is given an hour before its end is recorded."""
+    """A run whose process is not visible has an hour before its end is recorded."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 1, before=False))
     mark = lab.store.root / "at_work" / "demo" / on_disk(run).name
@@ -181,7 +184,7 @@ def test_a_run_of_another_machine(lab: Lab) -> None:
 
 
 def test_resumed_it_knows_its_own_writes(lab: Lab) -> None:
-    """What it wrote before it was killed is accepted and never already; all of it goes back."""
+    """Its writes before it was killed are accepted, never already there; all of them go back."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 2, before=False))
 
@@ -194,7 +197,7 @@ def test_resumed_it_knows_its_own_writes(lab: Lab) -> None:
 
 
 def test_killed_again_when_resumed(lab: Lab) -> None:
-    """The second attempt's unknown rows are not told as the first attempt left them."""
+    """The second attempt's unknown rows differ from those of the first attempt."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 1, before=True))
     resumed = ("reconcile", "--run", str(on_disk(run)), "--approve", run.read_json(PLAN)["digest"])
@@ -242,7 +245,7 @@ def test_an_alter(lab: Lab) -> None:
 
 @pytest.mark.parametrize("before", [True, False])
 def test_nothing_is_lost_between_noting_and_sending(before: bool, lab: Lab) -> None:  # noqa: FBT001
-    """Sent or not, a row on its way is unknown: nobody claims what nobody heard."""
+    """Sent or not, a row in flight is unknown: no report claims more."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 1, before=before))
 

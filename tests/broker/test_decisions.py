@@ -1,4 +1,4 @@
-"""Decisions come from their record alone, and count once, for a week, for what was shown."""
+"""Decisions come from their record alone, and count once, for a week, for the plan shown."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
 
 
 def approves(lab: Lab, run: str) -> Callable[[Any], Decision]:
-    """What approves a run's plan as somebody would who was shown it."""
+    """Return an approval of a run's plan by a person who was shown it."""
 
     def approve(plan: Any) -> Decision:
         folder = RunFolder(lab.store.root / "runs" / "demo" / run)
@@ -41,7 +41,7 @@ def approves(lab: Lab, run: str) -> Callable[[Any], Decision]:
 
 
 def record(lab: Lab) -> list[dict[str, Any]]:
-    """The files of the record, in order."""
+    """Return the files of the record, in order."""
     files = sorted(on_disk(lab.store.approvals(lab.cluster.cluster_id)).glob("*.json"))
     return [json.loads(file.read_text()) for file in files]
 
@@ -92,7 +92,7 @@ def test_an_override_is_recorded(lab: Lab) -> None:
 
 
 def test_an_override_is_for_its_run(lab: Lab) -> None:
-    """The same plan made by another run is asked about again."""
+    """The same plan made by another run needs a new decision."""
     lab.desire(EVERYONE)
     lab.run("plan", allow={"default_touched": "a look"})
 
@@ -103,7 +103,7 @@ def test_an_override_is_for_its_run(lab: Lab) -> None:
 
 
 def test_an_approval_is_spent(lab: Lab) -> None:
-    """A cluster that moved and came back is decided about again, though the digest is the same."""
+    """A cluster that changed and came back needs a new decision, though the digest is the same."""
     lab.desire(EVERYONE, approval="always")
     run = lab.start(allow={})
     asked: list[str] = []
@@ -130,7 +130,7 @@ def test_an_approval_is_spent(lab: Lab) -> None:
     [({}, 6, True), ({}, 8, False), ({"approval_valid_for": "5d"}, 6, False)],
 )
 def test_an_approval_expires(lab: Lab, policy: dict[str, Any], days: int, *, counts: bool) -> None:
-    """After a week, or after as long as cluster.yaml says, the plan is asked about again."""
+    """After a week, or the time in cluster.yaml, the plan needs a new decision."""
     lab.desire({"user=alice": {KEY: 10.0}}, approval="always", **policy)
     planned = lab.run("plan", allow={})
     plan = planned.plan()[0]
@@ -151,7 +151,7 @@ def test_an_approval_expires(lab: Lab, policy: dict[str, Any], days: int, *, cou
 
 
 def test_a_commit_that_loosens_its_own_guards(lab: Lab) -> None:
-    """The last applied policy judges too, and the guard says so."""
+    """The last applied policy judges too, and the guard's finding names it."""
     lab.desire({"user=alice": {KEY: 100.0}}, guards={"cut_share": 50})
     lab.run("reconcile")
     lab.desire({"user=alice": {KEY: 1.0}}, guards={"cut_share": 100}, approval="never")
@@ -163,7 +163,7 @@ def test_a_commit_that_loosens_its_own_guards(lab: Lab) -> None:
 
 
 def test_a_login_is_noted_where_nobody_is_named(lab: Lab) -> None:
-    """Without --by the login stands for the person."""
+    """Without --by the login stands in for the person."""
     lab.desire(EVERYONE)
     options = ("--allow", "default_touched", "--reason", "agreed")
     assert lab.call("reconcile", "demo", *options).returncode == 0

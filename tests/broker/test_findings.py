@@ -1,4 +1,4 @@
-"""Findings of a plan on a real cluster: its brokers say what the files cannot."""
+"""Findings of a plan on a real cluster, which the files alone cannot give."""
 
 from quota_ops.findings.codes import CODES
 from quota_ops.model.finding import Finding, Location
@@ -14,7 +14,7 @@ STATE: State = {
 
 
 def test_a_plan_asks_the_cluster_for_what_it_finds(lab: Lab) -> None:
-    """Threads, our own user, and what nobody described are the cluster's own."""
+    """Threads, quota-ops' own user, and undeclared entities come from the cluster."""
     lab.put({"user=<default>": {"request_percentage": 50.0}})
     lab.desire(STATE, silence=[{"finding": "QO201", "reason": "as much as there is"}])
 

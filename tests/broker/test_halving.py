@@ -1,4 +1,4 @@
-"""Requests that a real broker cannot do as a whole, and what becomes of each entity in them."""
+"""Requests that a real broker rejects as a whole, and the result of each entity in them."""
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,27 +22,27 @@ RECORDS = 10_000
 
 
 class Counted:
-    """A call that knows how many entities it was given each time, and how it was answered."""
+    """A call that counts its entities each time, and the responses."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.requests: list[tuple[int, set[str]]] = []
 
     def apply(self, asked: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
-        """Write, and remember."""
+        """Write, and count."""
         answers = self._cluster.apply(asked)
         self.requests.append((len(asked), {one.name for one in answers}))
         return answers
 
 
 def rows(names: Sequence[str]) -> list[BatchRow]:
-    """A limit for each user."""
+    """Return a limit for each user."""
     return [BatchRow("c", 1, f"user={name}", KEY, None, 1.0) for name in sorted(names)]
 
 
 @contextmanager
 def cleared(lab: Lab, written: Sequence[BatchRow], at_once: int) -> Iterator[Counted]:
-    """A cluster that is empty again at the end."""
+    """Yield a cluster that is empty again at the end."""
     yield Counted(lab.cluster)
     for start in range(0, len(written), at_once):
         gone = [row._replace(after=None) for row in written[start : start + at_once]]
@@ -51,7 +51,7 @@ def cleared(lab: Lab, written: Sequence[BatchRow], at_once: int) -> Iterator[Cou
 
 
 def gateway(bad: Collection[str], apply: delivery.Send) -> delivery.Send:
-    """A gateway before a cluster that refuses every request with one of these entities, whole."""
+    """Create a gateway that rejects every request that contains one of these entities."""
 
     def ask(some: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
         if any(one.entity.text in bad for one in some):
@@ -62,7 +62,7 @@ def gateway(bad: Collection[str], apply: delivery.Send) -> delivery.Send:
 
 
 def test_more_records_than_a_controller_takes(lab: Lab) -> None:
-    """POLICY_VIOLATION on every entity says nothing of any: in two halves each is accepted."""
+    """POLICY_VIOLATION on every entity is not about any one: each half is accepted."""
     asked = rows([f"u{number:05}" for number in range(RECORDS + 1)])
     with cleared(lab, asked, RECORDS) as counted:
         outcomes = delivery.send_rows(1, asked, counted.apply, lab.cluster.validate)
@@ -93,7 +93,7 @@ def test_more_bytes_than_a_controller_takes(lab: Lab) -> None:
 
 
 def test_entities_that_spoil_every_request(lab: Lab) -> None:
-    """Each is found; two of sixteen cost themselves alone, in few requests."""
+    """Two of sixteen entities are found and rejected alone, in few requests."""
     asked = rows([f"u{number:02}" for number in range(16)])
     bad = {asked[3].entity, asked[12].entity}
     with cleared(lab, asked, 100) as counted:

@@ -1,4 +1,4 @@
-"""runs and show: what commands left on a real broker, told from the run store alone."""
+"""runs and show on the runs of a real broker, from the run store alone."""
 
 import json
 import re
@@ -13,13 +13,13 @@ KEY = "producer_byte_rate"
 
 
 def said(result: CompletedProcess[str]) -> str:
-    """What a command printed that went well."""
+    """Return the output of a successful command."""
     assert (result.returncode, result.stderr) == (0, "")
     return result.stdout
 
 
 def masked(text: str, lab: Lab) -> str:
-    """A text without what differs from run to run."""
+    """Return a text without what differs from run to run."""
     text = text.replace(str(lab.root), "ROOT").replace(lab.cluster.cluster_id, "ID")
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "TIME", text)
     text = re.sub(r"plan [0-9a-f]{8}", "plan DIGEST8", text)
@@ -28,7 +28,7 @@ def masked(text: str, lab: Lab) -> str:
 
 
 def test_each_run_is_listed(lab: Lab) -> None:
-    """A plan, an applied run, one that a guard refused, an alter: each says what it came to."""
+    """A plan, an applied run, one blocked by a guard, an alter: each has its result."""
     lab.desire({"user=alice": {KEY: 10.0}})
     lab.run("plan")
     lab.run("reconcile")
@@ -59,7 +59,7 @@ def test_each_run_is_listed(lab: Lab) -> None:
 
 
 def test_a_run_that_wrote_alone_is_never_called_a_yes(lab: Lab) -> None:
-    """`apply` without verify: nobody knows what the cluster holds, and every word says so."""
+    """`apply` without verify: the state of the cluster is unknown, and every text shows it."""
     lab.desire({"user=alice": {KEY: 10.0}})
 
     told = json.loads(said(lab.call("apply", "demo", "--format", "json")))
@@ -108,7 +108,7 @@ def test_a_run_is_shown_as_it_ended(lab: Lab) -> None:
 
 
 def test_a_run_without_a_plan_is_shown(lab: Lab) -> None:
-    """An adoption and an alter tell who, why and what; a damaged part is named."""
+    """An adoption and an alter show who, why and what; a damaged part is named."""
     lab.desire({})
     lab.put({"user=bob": {KEY: 7.0}})
     by = ("--reason", "ours since OPS-7", "--by", "anna")

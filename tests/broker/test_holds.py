@@ -1,4 +1,4 @@
-"""Holds on a real broker: what is held is told, not written, and comes back by itself."""
+"""Holds on a real broker: a held row is reported, not written, and returns after its end."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ WHO = ("demo", "--names", "user=alice")
 
 
 def hold(lab: Lab, user: str, hours: float = 1) -> Hold:
-    """Somebody holds a user, from now on or until some time ago."""
+    """Hold a user, until some time from now, or until some time ago."""
     now = datetime.now(UTC).replace(microsecond=0)
     who = parse_exactly([f"user={user}"], [], [])
     word = Hold(who, now + timedelta(hours=hours), "anna", "a load test", now - timedelta(days=1))
@@ -31,12 +31,12 @@ def hold(lab: Lab, user: str, hours: float = 1) -> Hold:
 
 
 def digest(folder: RunFolder) -> str:
-    """The digest of a run's plan."""
+    """Return the digest of a run's plan."""
     return str(folder.read_json(PLAN)["digest"])
 
 
 def test_a_night_on_call(lab: Lab) -> None:
-    """What is altered and held at night stays; released, the next run sets it back."""
+    """A value altered and held at night stays; after a release, the next run sets it back."""
     lab.desire({**ALICE, **BOB})
     lab.run("reconcile")
 
@@ -69,7 +69,7 @@ def test_a_night_on_call(lab: Lab) -> None:
 
 
 def test_alter_says_who_keeps_it(lab: Lab) -> None:
-    """Whoever alters what is held learns that the next run will not set it back, and until when."""
+    """The output names the hold that keeps the change, and until when."""
     lab.desire(ALICE)
     word = hold(lab, "alice")
 
@@ -82,7 +82,7 @@ def test_alter_says_who_keeps_it(lab: Lab) -> None:
 
 
 def test_it_comes_back_by_itself(lab: Lab) -> None:
-    """A hold whose time has passed holds nobody."""
+    """An expired hold has no effect."""
     lab.desire(ALICE)
     hold(lab, "alice", hours=-0.1)
 
@@ -92,7 +92,7 @@ def test_it_comes_back_by_itself(lab: Lab) -> None:
 
 
 def test_every_report_tells_of_it(lab: Lab) -> None:
-    """Until when, who and why stands in each output, beside the row and for itself."""
+    """Until when, who and why is in each output, beside the row and on its own."""
     lab.desire({**ALICE, **BOB})
     word = hold(lab, "alice")
 
@@ -115,7 +115,7 @@ def test_every_report_tells_of_it(lab: Lab) -> None:
 
 
 def test_held_after_the_plan_was_approved(lab: Lab) -> None:
-    """The digest that was approved still holds; what is held by now is left, and no failure."""
+    """The approved digest is still valid; a row held since is left alone, which is no failure."""
     lab.desire({**ALICE, **BOB})
     run = lab.planned()
     word = hold(lab, "alice")
@@ -129,7 +129,7 @@ def test_held_after_the_plan_was_approved(lab: Lab) -> None:
 
 
 def test_held_after_it_was_written(lab: Lab) -> None:
-    """A run that resumes where it stopped says of what it wrote that it wrote it, held or not."""
+    """A resumed run reports its earlier writes as written, held or not."""
     lab.desire({**ALICE, **BOB})
     run = lab.planned()
     run_stages(run, ("apply",))
@@ -143,7 +143,7 @@ def test_held_after_it_was_written(lab: Lab) -> None:
 
 
 def test_a_name_that_nobody_has(lab: Lab) -> None:
-    """A hold is kept whatever it names, and whoever mistypes at night is told."""
+    """A hold is kept whatever it names, with a warning for an unknown name."""
     lab.desire(ALICE)
 
     lab.note({"user=gone": {KEY: 1.0}})
@@ -158,7 +158,7 @@ def test_a_name_that_nobody_has(lab: Lab) -> None:
 
 
 def test_a_hold_makes_another_plan(lab: Lab) -> None:
-    """What is held is not in the digest: who approved the whole did not approve the rest."""
+    """A held row is not in the digest: an approval of the whole does not cover the rest."""
     lab.desire({**ALICE, **BOB})
     whole = digest(lab.run("plan"))
     hold(lab, "alice")
@@ -171,7 +171,7 @@ def test_a_hold_makes_another_plan(lab: Lab) -> None:
 
 
 def test_guards_do_not_speak_of_what_is_held(lab: Lab) -> None:
-    """A takeover that is held asks nobody."""
+    """A held takeover needs no approval."""
     lab.put({"user=alice": {KEY: 99.0}})
     lab.desire(ALICE)
     hold(lab, "alice")
@@ -182,7 +182,7 @@ def test_guards_do_not_speak_of_what_is_held(lab: Lab) -> None:
 
 
 def test_verify_does_not_ask_for_what_is_held(lab: Lab) -> None:
-    """A row that may be changed by hand at any moment makes no broker lag behind."""
+    """A row that a person may change at any moment makes no broker lag."""
     lab.desire({**ALICE, **BOB})
     lab.run("reconcile")
     hold(lab, "alice")
@@ -220,7 +220,7 @@ def test_a_damaged_hold_stops_every_write(lab: Lab) -> None:
     ],
 )
 def test_mistakes(arguments: tuple[str, ...], message: str, lab: Lab) -> None:
-    """What is wrong is named, and nothing is kept."""
+    """The mistake is named, and nothing is kept."""
     lab.desire(ALICE)
 
     result = lab.call(*arguments)

@@ -1,4 +1,4 @@
-"""import on a real broker: the plan after it is empty, and one run makes it all ours."""
+"""import on a real broker: the plan after it is empty, and one run makes every quota managed."""
 
 import json
 import shutil
@@ -42,13 +42,13 @@ LIMITS = st.dictionaries(ADDRESSES, CONNECTIONS, max_size=3)
 
 @pytest.fixture(name="cluster")
 def _cluster(demo: Cluster) -> Iterator[Cluster]:
-    """The shared broker, found by the name demo; its quotas are cleared at the end."""
+    """Return the shared broker, found by the name demo; its quotas are cleared at the end."""
     yield demo
     empty(demo)
 
 
 def store(cluster: Cluster, rows: Rows) -> None:
-    """Make the cluster hold these rows and no others, and wait until it shows them."""
+    """Make the cluster store these rows and no others, and wait until it shows them."""
     changes: dict[Entity, dict[str, float | None]] = {}
     for row in cluster.describe():
         changes.setdefault(row.entity, {})[row.key] = None
@@ -61,17 +61,17 @@ def store(cluster: Cluster, rows: Rows) -> None:
 
 
 def stored(cluster: Cluster) -> set[tuple[Entity, str, str]]:
-    """What the cluster holds."""
+    """Return what the cluster stores."""
     return as_texts({(row.entity, row.key): row.value for row in cluster.describe()})
 
 
 def as_texts(rows: Rows) -> set[tuple[Entity, str, str]]:
-    """Rows that can be compared: a NaN is no other NaN's equal, its text is."""
+    """Return rows that can be compared: NaN does not equal NaN, its text does."""
     return {(entity, key, repr(value)) for (entity, key), value in rows.items()}
 
 
 def run(*arguments: str) -> Any:
-    """Run a command that succeeds; the JSON that it says, if any."""
+    """Run a command that succeeds; return its JSON, if any."""
     result = CliRunner().invoke(main, list(arguments))
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout) if "json" in arguments else result.stdout
@@ -86,7 +86,7 @@ def run(*arguments: str) -> Any:
 def test_the_plan_after_an_import_is_empty(
     cluster: Cluster, quotas: dict[Entity, dict[str, float]], limits: dict[str | None, float]
 ) -> None:
-    """Whatever a broker has let people store: nothing to write, and every reason is said."""
+    """Whatever a broker has accepted: nothing to write, and every reason is shown."""
     rows = {(entity, key): value for entity, keys in quotas.items() for key, value in keys.items()}
     rows |= {
         (Entity.of({"ip": name}), "connection_creation_rate"): value
@@ -104,7 +104,7 @@ def test_the_plan_after_an_import_is_empty(
 
 
 def test_after_one_run_everything_is_owned(cluster: Cluster) -> None:
-    """Import, reconcile, and the next plan knows every row as this repository's."""
+    """Import, reconcile, and the next plan counts every row as managed."""
     alice, address = Entity.of({"user": "alice"}), Entity.of({"ip": None})
     rows = {
         (alice, "producer_byte_rate"): 2.0**63,

@@ -1,4 +1,4 @@
-"""Ctrl-C or SIGTERM while a command writes to a broker: it ends at once, and its end is kept."""
+"""Ctrl-C or SIGTERM during a write: the command ends at once, and its end is recorded."""
 
 import json
 import signal
@@ -26,7 +26,7 @@ QUOTAS = [f"{{user: {name}, limits: {{{KEY}: 1}}}}" for name in NAMES]
 
 @pytest.fixture(name="run_store")
 def _run_store(demo: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Three quotas for the shared broker, each in a request of its own."""
+    """Declare three quotas for the shared broker, each in a request of its own."""
     folder = tmp_path / "desired_state" / "demo"
     folder.mkdir(parents=True)
     (folder / "cluster.yaml").write_text(
@@ -48,7 +48,7 @@ def signal_after(
     at: int = 1,
     number: int = signal.SIGINT,
 ) -> None:
-    """A signal, Ctrl-C or another, as soon as a call, the first or a later one, has come back."""
+    """Send a signal as soon as a call, the first or a later one, has returned."""
     call, calls = getattr(owner, name), count(1)
 
     def interrupted(*arguments: Any) -> Any:
@@ -61,7 +61,7 @@ def signal_after(
 
 
 def outcomes_told(run: Path) -> dict[str, str | None]:
-    """What became of each entity, as the end that was kept of a run tells it."""
+    """Return the outcome of each entity in the recorded end of a run."""
     changes = json.loads((run / "end-0001.json").read_bytes())["changes"]
     return {one["entity"]: one["outcome"] for one in changes}
 
@@ -80,7 +80,7 @@ def outcomes_told(run: Path) -> dict[str, str | None]:
 def test_interrupted(
     command: str, number: int, words: str, run_store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was answered is told, what was on its way is unknown, and the rest was not sent."""
+    """Rows with a response have it, those in flight are unknown, and the rest was not sent."""
     signal_after(Cluster, "apply", monkeypatch, at=2, number=number)
     ended = CliRunner().invoke(main, command.split())
 
@@ -91,7 +91,7 @@ def test_interrupted(
 
 
 def test_after_the_last_answer(run_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was written is told as written, also where nothing was left to send."""
+    """Written rows are reported as written, even if nothing was left to send."""
     signal_after(apply, "withdraw_intents", monkeypatch)
     ended = CliRunner().invoke(main, ["apply", "demo"])
 
@@ -101,7 +101,7 @@ def test_after_the_last_answer(run_store: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_adopt(run_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It names its run too, and no end is kept of what changed nothing."""
+    """It names its run too, and records no end of a run that changed nothing."""
     signal_after(Cluster, "describe", monkeypatch)
     ended = CliRunner().invoke(main, ["adopt", "demo", "--all", "--reason", "a test"])
 

@@ -1,4 +1,4 @@
-"""Kafka's own kafka-configs.sh as a witness: what it sets we describe, what we set it prints."""
+"""Kafka's own kafka-configs.sh as a reference for describe and alter."""
 
 import json
 import re
@@ -25,7 +25,7 @@ Quotas = Mapping[Entity, Mapping[str, float]]
 
 
 def quotas_of(*names: Mapping[str, str | None]) -> Quotas:
-    """Entities, each with the keys of its type."""
+    """Return entities, each with the keys of its type."""
     return {Entity.of(one): CONNECTIONS if "ip" in one else RATES for one in names}
 
 
@@ -57,7 +57,7 @@ BY_US = quotas_of(
 
 @pytest.fixture(name="cluster")
 def _cluster(demo: Cluster) -> Iterator[Cluster]:
-    """The shared broker, and a desired state in this folder; its quotas are cleared at the end."""
+    """Return the shared broker, and a desired state; its quotas are cleared at the end."""
     Path("desired_state/demo").mkdir(parents=True)
     Path("desired_state/demo/cluster.yaml").write_text(
         f"cluster_id: {demo.cluster_id}\nconnection: demo\n"
@@ -67,7 +67,7 @@ def _cluster(demo: Cluster) -> Iterator[Cluster]:
 
 
 def wait_for(cluster: Cluster, expected: Quotas) -> Quotas:
-    """What the cluster holds as soon as it is as expected, or after ten seconds."""
+    """Return what the cluster stores as soon as it is as expected, or after ten seconds."""
 
     def look() -> Quotas:
         quotas: dict[Entity, dict[str, float]] = {}
@@ -85,7 +85,7 @@ def in_parallel(broker: RunningBroker, calls: Sequence[Sequence[str]]) -> list[s
 
 
 def test_what_kafkas_command_sets_we_describe(broker: RunningBroker, cluster: Cluster) -> None:
-    """Every shape, with names that need care, is described as the entity that it is."""
+    """Every entity shape, with difficult names, is described as the same entity."""
     calls = []
     for entity, keys in BY_KAFKA.items():
         added = ",".join(f"{key}={value}" for key, value in keys.items())
@@ -105,7 +105,7 @@ def test_what_kafkas_command_sets_we_describe(broker: RunningBroker, cluster: Cl
 
 
 def test_what_we_set_kafkas_command_prints(broker: RunningBroker, cluster: Cluster) -> None:
-    """Every shape that alter writes is printed by Kafka's command as what it was meant to be."""
+    """Kafka's command prints every entity shape that alter writes as it was meant."""
     changes = [
         {"entity": entity.as_dict(), "key": key, "value": value}
         for entity, keys in BY_US.items()
@@ -126,7 +126,7 @@ def test_what_we_set_kafkas_command_prints(broker: RunningBroker, cluster: Clust
 
 
 def words(entity: Entity) -> str:
-    """An entity as Kafka's command prints it."""
+    """Return an entity as Kafka's command prints it."""
     return ", ".join(
         f"the default {WORDS[kind]}" if name is None else f"{WORDS[kind]} '{name}'"
         for kind, name in entity.user_first
@@ -134,7 +134,7 @@ def words(entity: Entity) -> str:
 
 
 def read(text: str) -> Iterator[tuple[str, dict[str, float]]]:
-    """Whom Kafka's command prints quotas for, and which; a name may hold a line end."""
+    """Return the entities and quotas that Kafka's command prints; a name may contain a line end."""
     for part in text.split("Quota configs for ")[1:]:
         match = re.fullmatch(r"(.*) are ([^ ]+=.*)", part.strip(), re.DOTALL)
         assert match is not None

@@ -1,4 +1,4 @@
-"""Connections to a real broker: every way in works, every way to fail is named in time."""
+"""Connections to a real broker: every valid way works, every failure is named in time."""
 
 import time
 from collections.abc import Mapping
@@ -85,7 +85,7 @@ def connect(listeners: Listeners, address: str, settings: Mapping[str, str]) -> 
 
 @pytest.mark.parametrize("way", WAYS_IN)
 def test_every_way_in(way: str, listeners: Listeners, capfd: pytest.CaptureFixture[str]) -> None:
-    """Both clients come in by each kind of listener, as its settings say, without a word."""
+    """Both clients connect to each kind of listener with its settings, without a message."""
     name = way.partition(" ")[0]
     connection = connect(listeners, listeners.addresses[name], WAYS_IN[way])
     with open_cluster(connection, cluster_id=listeners.cluster_id) as cluster:
@@ -106,7 +106,7 @@ def test_every_failure_is_named(
     capfd: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Each failure has its class and its words within five seconds; nothing else is said."""
+    """Each failure has its class and its text within five seconds, and nothing else is printed."""
     monkeypatch.setenv("WRONG_PASSWORD", "wr0ng")
     address = listeners.addresses[case["listener"]]
     connection = connect(listeners, address, case.get("settings", {}))
@@ -124,7 +124,7 @@ def test_every_failure_is_named(
 
 
 def test_the_first_address_that_answers(listeners: Listeners) -> None:
-    """Where the bootstrap address alone is asked, one of several that nobody listens at is none."""
+    """If only the bootstrap address is used, one that nobody listens at is skipped."""
     address = listeners.addresses["NOBODY_AND_SASL"]
     connection = connect(listeners, address, WAYS_IN["SASL"])
     with open_cluster(connection, cluster_id=None, verify=VerifyPolicy.BOOTSTRAP) as cluster:
@@ -136,7 +136,7 @@ def test_the_first_address_that_answers(listeners: Listeners) -> None:
 @pytest.mark.usefixtures("leftovers")
 @pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")
 def test_a_bootstrap_address_that_refuses_the_login(listeners: Listeners) -> None:
-    """Where it alone is asked, the cause has the same words."""
+    """The error of the bootstrap address alone has the same text."""
     address, settings = listeners.addresses["SASL"], {**WAYS_IN["SASL"], "sasl.password": "wr0ng"}
     connection = connect(listeners, address, settings)
     with pytest.raises(LoginFailed) as error:
@@ -149,7 +149,7 @@ def test_a_bootstrap_address_that_refuses_the_login(listeners: Listeners) -> Non
 
 
 def test_another_cluster_is_recognised(listeners: Listeners) -> None:
-    """Where another cluster answers, both ids are named before anything is asked of it."""
+    """If another cluster responds, both ids are named before any other request."""
     address = listeners.addresses["PLAINTEXT"]
     with pytest.raises(WrongCluster) as error:
         preflight(connect(listeners, address, {}), "MkU3OEVBNTcwNTJENDM2Qg")
@@ -162,7 +162,7 @@ def test_another_cluster_is_recognised(listeners: Listeners) -> None:
 
 
 def at(listeners: Listeners, name: str, settings: Mapping[str, str]) -> Cluster:
-    """A cluster of which preflight said that its broker 1 is at an address of the listeners."""
+    """Return a cluster whose broker 1 is at an address of the listeners."""
     host, _, port = listeners.addresses[name].partition(":")
     description = ClusterDescription(listeners.cluster_id, (Broker(1, host, int(port)),))
     connection = connect(listeners, listeners.addresses[name], settings)
@@ -170,7 +170,7 @@ def at(listeners: Listeners, name: str, settings: Mapping[str, str]) -> Cluster:
 
 
 def test_a_password_that_is_lost_after_the_preflight(listeners: Listeners) -> None:
-    """A key that was replaced meanwhile is an error of the file; nobody is asked for a password."""
+    """A key that was replaced meanwhile is an error of the file; no password prompt appears."""
     settings = WAYS_IN["MUTUAL_TLS"].copy()
     del settings["ssl.key.password"]
     with pytest.raises(
@@ -182,7 +182,7 @@ def test_a_password_that_is_lost_after_the_preflight(listeners: Listeners) -> No
 @pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")
 @pytest.mark.usefixtures("leftovers")
 def test_trust_that_is_lost_after_the_preflight(listeners: Listeners) -> None:
-    """A certificate that was replaced meanwhile is named, and not tried again."""
+    """A certificate that was replaced meanwhile is named, and not retried."""
     cluster = at(listeners, "TLS", {"security.protocol": "ssl", "ssl.ca.location": "other-ca.pem"})
     started = time.monotonic()
     with pytest.raises(LoginFailed) as error:
@@ -195,7 +195,7 @@ def test_trust_that_is_lost_after_the_preflight(listeners: Listeners) -> None:
 
 
 def test_a_server_without_these_calls(listeners: Listeners) -> None:
-    """Where a server does not offer a call, the call is named, and not tried again."""
+    """A call that a server does not offer is named, and not retried."""
     cluster = at(listeners, "CONTROLLER", {})
     with pytest.raises(ClusterTrouble) as error:
         cluster.describe()

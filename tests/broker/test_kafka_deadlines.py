@@ -1,4 +1,4 @@
-"""No call waits for ever, whoever is silent: a name server, a TLS port, a token endpoint."""
+"""No call waits forever for a name server, a TLS port or a token endpoint."""
 
 import json
 import shutil
@@ -36,7 +36,7 @@ BY_SILENCE = 'mount --bind "$1" /etc/resolv.conf && exec "$2" -c "$3"'
 
 
 def may_mount() -> bool:
-    """Whether this process may show another file to a program of its own."""
+    """Whether this process may mount another file for a program of its own."""
     mount = ["unshare", "--mount", "mount", "--bind", "/etc/resolv.conf", "/etc/resolv.conf"]
     if shutil.which(mount[0]) is None:
         return False
@@ -45,7 +45,7 @@ def may_mount() -> bool:
 
 @pytest.mark.skipif(not may_mount(), reason="only root on Linux can change the name server")
 def test_a_silent_name_server(tmp_path: Path) -> None:
-    """Where no name server answers, that is told in five seconds, and the process ends with it."""
+    """A silent name server is an error within five seconds, and the process ends with it."""
     (tmp_path / "resolv.conf").write_text("nameserver 127.0.0.9\n")
     started = time.monotonic()
     ran = subprocess.run(
@@ -71,7 +71,7 @@ def test_a_silent_name_server(tmp_path: Path) -> None:
 
 @pytest.fixture
 def silence(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Lookups that end only when the test does."""
+    """Make lookups end only when the test does."""
     over = threading.Event()
 
     def silent(*_host: object, **_kind: object) -> None:
@@ -84,7 +84,7 @@ def silence(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def unreachable(text: str, broker: Broker, listeners: Listeners) -> tuple[str, float]:
-    """The words in which a broker is told to be out of reach, and how long that took."""
+    """Return the error about an unreachable broker, and its seconds."""
     connection = Connection.parse(
         text, name="demo", source="demo.properties", folder=listeners.folder
     )
@@ -97,7 +97,7 @@ def unreachable(text: str, broker: Broker, listeners: Listeners) -> tuple[str, f
 
 @pytest.mark.usefixtures("silence")
 def test_a_lookup_by_kafka_python(listeners: Listeners) -> None:
-    """kafka-python's own lookup has no end; ours ends with the timeout of the call."""
+    """kafka-python's own lookup has no end; quota-ops' lookup ends with the timeout of the call."""
     broker = Broker(1, "kafka-1.example", 9092)
     words, took = unreachable("bootstrap.servers=kafka-1.example:9092", broker, listeners)
     assert words == (
@@ -108,7 +108,7 @@ def test_a_lookup_by_kafka_python(listeners: Listeners) -> None:
 
 
 def test_a_host_that_is_not_known_to_kafka_python(listeners: Listeners) -> None:
-    """A broker that advertises a host that nobody knows is told by that."""
+    """A broker that advertises an unknown host is an error that names it."""
     broker = Broker(1, "no-such-host.invalid", 9092)
     words, _ = unreachable("bootstrap.servers=127.0.0.1:9092", broker, listeners)
     assert words == (
@@ -120,7 +120,7 @@ def test_a_host_that_is_not_known_to_kafka_python(listeners: Listeners) -> None:
 @pytest.mark.usefixtures("leftovers")
 @pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")
 def test_a_tls_port_that_is_silent_to_kafka_python(listeners: Listeners) -> None:
-    """A port that takes the connection and never speaks TLS costs the timeout of the call."""
+    """A port that accepts the connection and never speaks TLS costs the timeout of the call."""
     host, _, port = listeners.addresses["SILENT"].partition(":")
     text = f"bootstrap.servers={host}:{port}\nsecurity.protocol=ssl\nssl.ca.location=ca.pem"
     words, took = unreachable(text, Broker(1, host, int(port)), listeners)

@@ -1,4 +1,4 @@
-"""Properties files of Kafka's Java clients: Kafka's own command and we come in by the same file."""
+"""Properties files of Kafka's Java clients connect Kafka's own command and quota-ops."""
 
 import os
 import shutil
@@ -57,9 +57,9 @@ ssl.keystore.key=%(key)s
 
 @pytest.fixture(name="folder", scope="module")
 def _folder(listeners: Listeners, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The certificates, and a user whose password needs escapes.
+    """Return the certificates, and a user whose password needs escapes.
 
-    The key is not locked: Java before 19 does not unlock one as OpenSSL locks it.
+    The key is not encrypted: Java before 19 does not decrypt the form that OpenSSL writes.
     """
     folder = tmp_path_factory.mktemp("java")
     shutil.copytree(listeners.folder, folder, dirs_exist_ok=True)
@@ -71,7 +71,7 @@ def _folder(listeners: Listeners, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 def unlocked(folder: Path) -> EllipticCurvePrivateKey:
-    """The client's key."""
+    """Return the client's key."""
     text = (folder / "client.key").read_bytes()
     key = load_pem_private_key(text, KEY_PASSWORD.encode() if b"ENCRYPTED" in text else None)
     assert isinstance(key, EllipticCurvePrivateKey)
@@ -79,12 +79,12 @@ def unlocked(folder: Path) -> EllipticCurvePrivateKey:
 
 
 def on_one_line(file: Path) -> str:
-    """A PEM text as Java's files may hold it."""
+    """Return a PEM text as Java's files may contain it."""
     return file.read_text("ascii").replace("\n", "\\n")
 
 
 def text_of(listeners: Listeners, listener: str, settings: str, folder: Path) -> str:
-    """The text of a file that leads to a listener."""
+    """Return the text of a file for a listener."""
     texts = {"ca": "ca.pem", "certificate": "client.pem", "key": "client.key"}
     if "%(" in settings:
         settings %= {name: on_one_line(folder / file) for name, file in texts.items()}
@@ -92,7 +92,7 @@ def text_of(listeners: Listeners, listener: str, settings: str, folder: Path) ->
 
 
 def kafka_configs(folder: Path, listeners: Listeners, listener: str) -> str:
-    """What Kafka's command says when it describes the users by that file."""
+    """Return the output of Kafka's command that describes the users by that file."""
     program = (find_java(), *QUICK_START, "-cp", f"{kafka_jars()}/*", "kafka.admin.ConfigCommand")
     address = ("--bootstrap-server", listeners.addresses[listener])
     what = ("--command-config", "client.properties", "--describe", "--entity-type", "clients")
@@ -110,7 +110,7 @@ def kafka_configs(folder: Path, listeners: Listeners, listener: str) -> str:
 def test_kafkas_command_and_we_read_the_same(
     listener: str, settings: str, listeners: Listeners, folder: Path
 ) -> None:
-    """One file lets in Kafka's command, confluent-kafka and kafka-python."""
+    """One file connects Kafka's command, confluent-kafka and kafka-python."""
     file = folder / "client.properties"
     file.write_text(text_of(listeners, listener, settings, folder))
     assert kafka_configs(folder, listeners, listener) == "came in"
@@ -121,7 +121,7 @@ def test_kafkas_command_and_we_read_the_same(
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 def test_what_a_store_is_to_be_converted_by(listeners: Listeners, folder: Path) -> None:
-    """The commands that a refusal names make of Java's stores what both clients read."""
+    """The commands in the error convert Java's stores to files that both clients read."""
     make_stores(folder)
     settings = {
         "security.protocol": "SSL",
@@ -144,14 +144,14 @@ def test_what_a_store_is_to_be_converted_by(listeners: Listeners, folder: Path) 
 
 
 def opened(listeners: Listeners, folder: Path, settings: Mapping[str, str]) -> Connection:
-    """The connection of a file that has these settings."""
+    """Return the connection of a file with these settings."""
     lines = {"bootstrap.servers": listeners.addresses["MUTUAL_TLS"], **settings}
     text = "".join(f"{name}={value}\n" for name, value in lines.items())
     return Connection.parse(text, name="demo", source="client.properties", folder=folder)
 
 
 def make_stores(folder: Path) -> None:
-    """Java's stores of the authority and of the client, by Java's own tool."""
+    """Create Java's stores of the authority and of the client, by Java's own tool."""
     certificate, *chain = load_pem_x509_certificates((folder / "client.pem").read_bytes())
     lock = BestAvailableEncryption(STORE_PASSWORD.encode())
     p12 = pkcs12.serialize_key_and_certificates(
@@ -165,7 +165,7 @@ def make_stores(folder: Path) -> None:
 
 
 def follow(refusal: InvalidInput, folder: Path) -> None:
-    """Run the commands of a refusal, as a person would."""
+    """Run the commands in an error message, as a person would."""
     commands = [line for line in str(refusal).splitlines() if line.startswith("    ")]
     assert commands != []
     for command in commands:
@@ -173,7 +173,7 @@ def follow(refusal: InvalidInput, folder: Path) -> None:
 
 
 def run(command: str, folder: Path) -> None:
-    """Run a command that asks for passwords, of which each is the same."""
+    """Run a command that asks for passwords, each with the same answer."""
     path = f"{Path(find_java()).resolve().parent}{os.pathsep}{os.environ['PATH']}"
     ran = subprocess.run(
         ["/bin/sh", "-c", command],

@@ -1,4 +1,4 @@
-"""What is lost on the way: what may be asked again is, and a write is sent at most once."""
+"""Lost messages: a read is retried, and a write is sent at most once."""
 
 import threading
 import time
@@ -51,7 +51,7 @@ def _wire(broker: RunningBroker) -> Iterator[Wire]:
 
 @pytest.fixture(name="cluster")
 def _cluster(wire: Wire, broker: RunningBroker) -> Iterator[Cluster]:
-    """The shared broker at the end of a wire, with a connection that has been used."""
+    """Return the shared broker at the end of a wire, with a connection that has been used."""
     description = ClusterDescription(broker.config.cluster_id, (Broker(1, "127.0.0.1", wire.port),))
     cluster = Cluster(demo(f"127.0.0.1:{wire.port}"), description, timeout=2.0)
     assert cluster.describe() == ()
@@ -62,17 +62,17 @@ def _cluster(wire: Wire, broker: RunningBroker) -> Iterator[Cluster]:
 
 
 def demo(servers: str) -> Connection:
-    """A connection without login."""
+    """Return a connection without login."""
     return Connection.parse(f"bootstrap.servers={servers}", name="demo", source="demo.properties")
 
 
 def wait_for(cluster: Cluster, stored: tuple[StoredQuota, ...]) -> None:
-    """Describe until the cluster holds what it should, ten seconds at most."""
+    """Describe until the cluster stores the expected values, ten seconds at most."""
     assert seen_in_time(cluster.describe, stored) == stored
 
 
 def test_an_idle_connection_that_was_closed_is_opened_again(cluster: Cluster, wire: Wire) -> None:
-    """A broker may hang up on the idle; the next call notices before it sends anything."""
+    """A broker may close an idle connection; the next call notices before it sends anything."""
     for alter in (cluster.validate, cluster.apply, cluster.apply):
         wire.cut()
         time.sleep(0.05)
@@ -83,7 +83,7 @@ def test_an_idle_connection_that_was_closed_is_opened_again(cluster: Cluster, wi
 def test_an_address_that_leads_to_another_cluster(
     cluster: Cluster, wire: Wire, broker: RunningBroker, listeners: Listeners
 ) -> None:
-    """Each new connection is held against the cluster's id: nothing else is sent to another one."""
+    """Each new connection is checked by cluster id: nothing else is sent to another cluster."""
     address = listeners.addresses["PLAINTEXT"]
     wire.lead_to(address)
     for call in (cluster.describe, partial(cluster.validate, LIMIT), partial(cluster.apply, LIMIT)):
@@ -109,7 +109,7 @@ def test_an_address_that_leads_to_another_cluster(
 def test_a_run_whose_address_leads_to_another_cluster(
     what: str, lab: Lab, listeners: Listeners
 ) -> None:
-    """What was on the way stays unknown, the rest is not sent, and no other cluster verifies it."""
+    """Rows in flight stay unknown, the rest is not sent, and no other cluster verifies it."""
     lab.desire(TEN)
     wire = Wire(lab.bootstrap)
     description = ClusterDescription(lab.cluster.cluster_id, (Broker(1, "127.0.0.1", wire.port),))
@@ -137,7 +137,7 @@ def test_a_run_whose_address_leads_to_another_cluster(
 
 @pytest.mark.parametrize("what", ["request", "answer"])
 def test_a_write_without_an_answer_is_unknown(what: str, cluster: Cluster, wire: Wire) -> None:
-    """Whether the request or its answer was lost cannot be told, so it is not sent again."""
+    """A lost request cannot be told from a lost response, so it is not sent again."""
     wire.cut_at = what
     with pytest.raises(NoResponse) as error:
         cluster.apply(LIMIT)
@@ -151,7 +151,7 @@ def test_a_write_without_an_answer_is_unknown(what: str, cluster: Cluster, wire:
 
 
 def test_reading_is_tried_again(cluster: Cluster, wire: Wire) -> None:
-    """A describe or validate whose connection breaks is answered when the wire holds again."""
+    """A describe or validate whose connection breaks succeeds when the wire works again."""
     for call, answer in ((cluster.describe, ()), (partial(cluster.validate, LIMIT), ACCEPTED)):
         wire.cut_at = "answer"
         threading.Timer(0.3, setattr, (wire, "cut_at", None)).start()
@@ -159,7 +159,7 @@ def test_reading_is_tried_again(cluster: Cluster, wire: Wire) -> None:
 
 
 def test_reading_ends_in_time(cluster: Cluster, wire: Wire) -> None:
-    """What stays out of reach is given up within the timeout; a write at once, as not sent."""
+    """A call to an unreachable broker ends within the timeout; a write at once, as not sent."""
     wire.remove()
     words = f"cluster demo: broker 1 at 127.0.0.1:{wire.port} cannot be reached: 111 ECONNREFUSED."
     for call, least, most in (
@@ -175,7 +175,7 @@ def test_reading_ends_in_time(cluster: Cluster, wire: Wire) -> None:
 
 
 def test_a_frozen_broker_leaves_a_write_unknown(cluster: Cluster, broker: RunningBroker) -> None:
-    """A broker that takes the request and is silent may still do it: here it does, later."""
+    """A frozen broker may still execute a request that it received: here it does, later."""
     with frozen(broker.nodes[0]), pytest.raises(NoResponse) as error:
         cluster.apply(LIMIT)
     assert "did not respond: timed out after 2 s" in error.value.message
@@ -183,7 +183,7 @@ def test_a_frozen_broker_leaves_a_write_unknown(cluster: Cluster, broker: Runnin
 
 
 def test_a_broker_that_froze_before_is_unreachable(broker: RunningBroker) -> None:
-    """Where a connection is opened and nothing comes, nothing was sent: not unknown."""
+    """If a connection is opened without a response, nothing was sent: not unknown."""
     with open_cluster(demo(broker.bootstrap()), cluster_id=None, timeout=1.0) as cluster:
         with frozen(broker.nodes[0]):
             for call in (
@@ -204,7 +204,10 @@ def test_a_broker_that_froze_before_is_unreachable(broker: RunningBroker) -> Non
 
 
 def test_three_brokers(three: Machine) -> None:
-    """Each is asked by its id; who fails is named; the others answer; no quorum is no answer."""
+    """Each is queried by its id.
+
+    One that fails is named; the others respond; without a quorum none do.
+    """
     servers = three.broker.bootstrap()
     with open_cluster(demo(servers), cluster_id=None, timeout=1.5) as cluster:
         assert [broker.id for broker in cluster.brokers] == [1, 2, 3]

@@ -1,4 +1,4 @@
-"""Four logins of different rights: what each may do, and what it is told when it may not."""
+"""Four users with different permissions: the allowed calls of each, and its errors."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -25,7 +25,7 @@ Login = Callable[[str], AbstractContextManager[Cluster]]
 
 @pytest.fixture(name="login", scope="module")
 def _login(secured_broker: RunningBroker) -> Iterator[Login]:
-    """What opens the cluster as a user: writer may alter, reader describe, none nothing."""
+    """Open the cluster as a user: writer may alter, reader describe, none nothing."""
     with rights(secured_broker):
         yield lambda user: open_cluster(
             connection_of(secured_broker, user), cluster_id=secured_broker.config.cluster_id
@@ -33,7 +33,7 @@ def _login(secured_broker: RunningBroker) -> Iterator[Login]:
 
 
 def refusal(servers: str, user: str, call: str, operation: str) -> str:
-    """What a user is told who lacks an operation."""
+    """Return the error for a user without an operation."""
     return (
         f"cluster demo: User:{user} is not authorized to {call} client quotas: it is missing "
         f"{operation} on the resource Cluster. Nothing was changed.\n"
@@ -54,7 +54,7 @@ def test_who_may_alter_may_do_everything(user: str, login: Login) -> None:
 
 
 def test_who_may_describe_may_not_alter(login: Login, secured_broker: RunningBroker) -> None:
-    """With DescribeConfigs alone a describe is answered; to validate needs what apply needs."""
+    """With DescribeConfigs alone a describe succeeds; validate needs what apply needs."""
     words = refusal(secured_broker.bootstrap("SASL"), "reader", "alter", "AlterConfigs")
     with login("reader") as cluster:
         assert cluster.describe() == ()
@@ -67,7 +67,7 @@ def test_who_may_describe_may_not_alter(login: Login, secured_broker: RunningBro
 def test_who_may_nothing_is_told_what_is_missing(
     login: Login, secured_broker: RunningBroker
 ) -> None:
-    """Without a permission the login holds, and each call names the operation that it lacks."""
+    """Without a permission the login succeeds, and each call names the missing operation."""
     servers = secured_broker.bootstrap("SASL")
     with login("none") as cluster:
         for number in (None, 1):
@@ -81,7 +81,7 @@ def test_who_may_nothing_is_told_what_is_missing(
 
 @pytest.mark.usefixtures("login")
 def test_a_pull_request_by_who_may_describe(secured_broker: RunningBroker, tmp_path: Path) -> None:
-    """Its comment has every change, and says in so many words what nobody asked the broker."""
+    """Its comment has every change, and states that the broker did not validate them."""
     with open_lab(secured_broker, tmp_path) as lab:
         lab.connection_file.write_text(properties_of(secured_broker, "reader"))
         lab.desire(TEN)

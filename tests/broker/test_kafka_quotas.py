@@ -1,4 +1,4 @@
-"""describe, validate and apply: what a real broker takes, refuses and gives back."""
+"""describe, validate and apply: what a real broker accepts, rejects and returns."""
 
 import time
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ from tests.writing import alterations, write
 
 @pytest.fixture(name="cluster")
 def _cluster(broker: RunningBroker) -> Iterator[Cluster]:
-    """The shared broker; what is stored at the end of a test is cleared."""
+    """Return the shared broker; what is stored at the end of a test is cleared."""
     with emptied_cluster(broker) as cluster:
         yield cluster
 
 
 def test_the_longest_names(cluster: Cluster) -> None:
-    """32,767 bytes of UTF-8 are carried; one more is refused before anything is sent."""
+    """32,767 bytes of UTF-8 are accepted; one more is rejected before anything is sent."""
     longest = {
         f"user={'a' * MAX_NAME_BYTES}": {"producer_byte_rate": 1.0},
         f"client-id={'名' * (MAX_NAME_BYTES // 3)}": {"producer_byte_rate": 2.0},
@@ -43,20 +43,20 @@ def test_the_longest_names(cluster: Cluster) -> None:
 
 
 def test_an_entity_twice_is_our_mistake(cluster: Cluster) -> None:
-    """Kafka would apply the first of two and refuse both, so two are never sent."""
+    """Kafka would apply the first of two and reject both, so two are never sent."""
     alice = Alteration(Entity.of({"user": "alice"}), (("producer_byte_rate", 1.0),))
     with pytest.raises(ValueError, match="an entity occurs twice"):
         cluster.apply([alice, alice])
 
 
 def test_nothing_asks_nothing(cluster: Cluster) -> None:
-    """No alterations have no answers; a broker would say the same to whoever lacks permission."""
+    """No alterations give no outcomes, without a request that needs permission."""
     assert cluster.validate([]) == ()
     assert cluster.apply([]) == ()
 
 
 def test_a_throttle_is_waited_for(cluster: Cluster, broker: RunningBroker) -> None:
-    """Who may use little of the broker's time waits as long as it is told, within its timeout."""
+    """A throttled user waits as long as the broker requires, within its timeout."""
     quota = {"client-id=slow": {"request_percentage": 0.001}}
     write(cluster, quota)
     text = f"bootstrap.servers={broker.bootstrap()}\nclient.id=slow"

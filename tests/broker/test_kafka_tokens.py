@@ -1,4 +1,4 @@
-"""Logins by OAuth tokens, to a real broker that knows who signed them."""
+"""Logins by OAuth tokens, to a real broker that verifies their signature."""
 
 import logging
 import time
@@ -45,7 +45,7 @@ ssl.ca.location=ca.pem
 
 
 def connect(listeners: Listeners, text: str, **words: str) -> Connection:
-    """A connection file of which words are replaced."""
+    """Read a connection file with some words replaced."""
     for name, word in {
         "URL": "${ISSUER}/token",
         "SECRET": SECRET,
@@ -69,7 +69,7 @@ def connect(listeners: Listeners, text: str, **words: str) -> Connection:
 def test_a_token_lets_both_clients_in(
     text: str, url: str, listeners: Listeners, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Each gets a token and comes in by it, and nothing is said of it."""
+    """Each client gets a token and connects with it, without a message."""
     with open_cluster(connect(listeners, text, URL=url), cluster_id=listeners.cluster_id) as found:
         assert found.describe() == ()
     assert capfd.readouterr() == ("", "")
@@ -79,7 +79,7 @@ def test_a_token_lets_both_clients_in(
 def test_every_way_to_get_no_token(
     case: Any, listeners: Listeners, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Each failure has its class and its words within five seconds, and never a secret in them."""
+    """Each failure has its class and its text within five seconds, and never a secret in it."""
     caplog.set_level(logging.DEBUG)
     connection = connect(listeners, LIBRDKAFKA, **case["words"])
     started = time.monotonic()
@@ -95,7 +95,7 @@ def test_every_way_to_get_no_token(
 
 
 def test_a_login_is_renewed(listeners: Listeners) -> None:
-    """A broker that wants a new login now and then gets it, by the token that is still valid."""
+    """A broker that requires a new login from time to time gets it, by the token still valid."""
     connection = connect(listeners, LIBRDKAFKA)
     with open_cluster(connection, cluster_id=None) as cluster:
         asked = len(listeners.tokens.asked)

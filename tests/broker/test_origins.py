@@ -1,4 +1,4 @@
-"""What a plan says of a value that the ledger does not know: who put it there, and since when."""
+"""What a plan shows about a value that the ledger lacks: who set it, and since when."""
 
 import json
 import re
@@ -22,7 +22,7 @@ def _lab(broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
 
 
 def since(lab: Lab) -> tuple[str, str]:
-    """What is said below the row of bob, and the column `since` of the report."""
+    """Return the text below the row of bob, and the column `since` of the report."""
     shown = lab.call("plan", "demo").stdout.splitlines()
     at = next(number for number, one in enumerate(shown) if one.split()[:2] == ["!", "takeover"])
     report = lab.call("show", "last").stdout.splitlines()
@@ -32,7 +32,7 @@ def since(lab: Lab) -> tuple[str, str]:
 
 
 def test_nothing_is_claimed_of_what_nobody_saw(lab: Lab) -> None:
-    """Of a first look at a cluster, who set a value and when is unknown."""
+    """At the first look at a cluster, who set a value and when is unknown."""
     lab.desire({"user=bob": {KEY: 10.0}})
     lab.put({"user=bob": {KEY: 7.0}})
     below, column = since(lab)
@@ -42,7 +42,7 @@ def test_nothing_is_claimed_of_what_nobody_saw(lab: Lab) -> None:
 
 
 def test_a_value_that_appeared_between_two_runs_is_told(lab: Lab) -> None:
-    """What was sneaked in yesterday was not there in the run before; later it was there already."""
+    """A value set yesterday was absent in the run before; later it was there already."""
     lab.desire({"user=alice": {KEY: 10.0}})
     run = on_disk(lab.run("reconcile")).name
     lab.put({"user=alice": {KEY: 10.0}, "user=bob": {KEY: 7.0}})
@@ -57,7 +57,7 @@ def test_a_value_that_appeared_between_two_runs_is_told(lab: Lab) -> None:
 
 
 def test_a_value_that_was_released_is_told(lab: Lab) -> None:
-    """A released value is not legacy: who released it, in which run and why is said."""
+    """A released value is not legacy: who released it, in which run and why is shown."""
     lab.desire({"user=bob": {KEY: 7.0}})
     lab.run("reconcile")
     lab.call("release", "demo", "--from-ledger", *WHO, "--reason", "search owns it", "--by", "anna")

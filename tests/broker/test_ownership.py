@@ -1,4 +1,4 @@
-"""adopt and release: what is ours changes, and the cluster does not."""
+"""adopt and release: the managed rows change, and the cluster does not."""
 
 import json
 import shutil
@@ -24,7 +24,7 @@ UNLESS = ", unless a guard blocks it or it needs approval"
 
 
 def begin(lab: Lab) -> None:
-    """A ledger that was lost while Git dropped a row and moved another; two rows are not ours."""
+    """Create a lost ledger while Git dropped a row and moved another; two rows are unmanaged."""
     lab.desire({**SAME, **OLD, "user=moved": {KEY: 9.0}})
     lab.run("reconcile")
     shutil.rmtree(on_disk(lab.ledger_folder))
@@ -33,19 +33,19 @@ def begin(lab: Lab) -> None:
 
 
 def said(result: CompletedProcess[str]) -> str:
-    """What a command printed, without the line that names its run."""
+    """Return a command's output, without the line that names its run."""
     assert (result.returncode, result.stderr) == (0, "")
     return result.stdout.rpartition("\n\nrun: ")[0]
 
 
 def plan(lab: Lab) -> dict[str, tuple[str, str]]:
-    """Kind and action by entity, of a plan in which every guard passes."""
+    """Return kind and action by entity, of a plan with every guard overridden."""
     rows = lab.run("plan").differences()
     return {row.entity: (row.kind.value, row.action.value) for row in rows}
 
 
 def test_a_lost_ledger_is_rebuilt(lab: Lab) -> None:
-    """--all takes what Git describes, nothing else; a row that Git dropped has to be named."""
+    """--all takes what Git declares, nothing else; a row that Git dropped has to be named."""
     begin(lab)
     stored = lab.stored()
     where = f"demo ({lab.cluster.cluster_id})"
@@ -87,7 +87,7 @@ def test_a_lost_ledger_is_rebuilt(lab: Lab) -> None:
 
 
 def test_what_no_plan_writes_is_not_adopted(lab: Lab) -> None:
-    """A protected row is looked at and left, with the reason; the run keeps who asked and why."""
+    """A protected row is left, with the reason; the run records who and why."""
     begin(lab)
     lab.put({"user=kafka-operator": {KEY: 5.0}})
 
@@ -127,7 +127,7 @@ def test_what_no_plan_writes_is_not_adopted(lab: Lab) -> None:
 
 
 def test_released_rows_are_left_alone(lab: Lab) -> None:
-    """A row that is ours no longer reads as unmanaged; what Git describes becomes ours again."""
+    """A released row becomes unmanaged; a row that Git declares becomes managed again."""
     lab.desire({**SAME, **OLD})
     lab.run("reconcile")
     lab.desire(SAME)
@@ -146,7 +146,7 @@ def test_released_rows_are_left_alone(lab: Lab) -> None:
 
 
 def test_adopting_is_no_verified_run(lab: Lab) -> None:
-    """clear_unmanaged waits for a run that read back, however much was adopted before."""
+    """clear_unmanaged waits for a verified run, however much was adopted before."""
     begin(lab)
     assert said(lab.call("adopt", "demo", "--all", *WHY))
 
@@ -159,7 +159,7 @@ def test_adopting_is_no_verified_run(lab: Lab) -> None:
 
 
 def test_everybody_at_once(lab: Lab) -> None:
-    """Adopts and releases as processes at one time: each has done what it said."""
+    """Adopt and release as concurrent processes: each has the result that it reported."""
     users = [f"user=u{number}" for number in range(3)]
     lab.put({user: {KEY: 1.0} for user in users})
     lab.note({f"user=old{number}": {KEY: 1.0} for number in range(3)})
@@ -180,7 +180,7 @@ def test_everybody_at_once(lab: Lab) -> None:
 
 
 def test_a_name_that_nobody_has(lab: Lab) -> None:
-    """As `hold` does, both say that it may be misspelt, which is no mistake of the command."""
+    """As `hold` does, both warn that it may be misspelt, which is not an error."""
     lab.desire(SAME)
     where, names = f"demo ({lab.cluster.cluster_id})", ("--names", "user=nosuch", *WHY)
 
@@ -204,7 +204,7 @@ def test_a_name_that_nobody_has(lab: Lab) -> None:
     ],
 )
 def test_mistakes(arguments: tuple[str, ...], message: str, lab: Lab) -> None:
-    """What is missing is named, and no run is begun for it but one that changed nothing."""
+    """The mistake is named, and no run is created except one that changed nothing."""
     lab.desire(SAME)
 
     result = lab.call(*arguments)
@@ -214,7 +214,7 @@ def test_mistakes(arguments: tuple[str, ...], message: str, lab: Lab) -> None:
 
 
 def test_a_row_that_was_released_by_mistake_is_adopted_again(lab: Lab) -> None:
-    """Out of the ledger and in again leaves the plan where it was; both runs are kept."""
+    """A release and an adoption leave the plan unchanged; both runs are kept."""
     lab.desire({**SAME, **OLD})
     lab.run("reconcile")
     lab.desire(SAME)

@@ -1,4 +1,4 @@
-"""ping: who answers, what we may do, and each way in which it is of no use, in words."""
+"""ping: which brokers respond, what you are authorized to do, and every failure in words."""
 
 import json
 import time
@@ -38,7 +38,7 @@ NO_ALTER = "no: it needs AlterConfigs on the resource Cluster"
 
 
 def said(ping_of: str, address: str, *may: str, version: str = "4.3", principal: str) -> str:
-    """What ping says of one broker that answers."""
+    """Return ping's output for one broker that responds."""
     wide = max(len(address), 7)
     left = max(len(f"  {principal} may"), len("  describe quotas"))
     rows = zip(("describe quotas", "alter quotas", "list users"), may, strict=True)
@@ -51,7 +51,7 @@ def said(ping_of: str, address: str, *may: str, version: str = "4.3", principal:
 
 
 def grant(servers: str, user: str, operation: str) -> str:
-    """How ping says what an administrator has to do."""
+    """Return ping's advice to an administrator."""
     return (
         f"\nAn administrator grants {operation} by:\n"
         f"    kafka-acls.sh --bootstrap-server {servers} --command-config ADMIN.properties "
@@ -77,7 +77,7 @@ def _granted(secured_broker: RunningBroker) -> Iterator[RunningBroker]:
 def test_what_we_may_do(
     user: str, may: tuple[str, ...], exit_code: int, granted: RunningBroker, tmp_path: Path
 ) -> None:
-    """Each login learns what it may do, and the command that grants what is missing."""
+    """Each user sees its permissions, and the command that grants a missing one."""
     cluster_id, servers = granted.config.cluster_id, granted.bootstrap("SASL")
 
     pinged = ping(tmp_path, properties_of(granted, user), cluster_id)
@@ -92,7 +92,7 @@ def test_what_we_may_do(
 
 
 def test_ping_for_machines(granted: RunningBroker, tmp_path: Path) -> None:
-    """As JSON: everything of each broker, and each right with what grants it."""
+    """As JSON: everything of each broker, and each permission with the command that grants it."""
     cluster_id, servers = granted.config.cluster_id, granted.bootstrap("SASL")
 
     pinged = ping(tmp_path, properties_of(granted, "reader"), cluster_id, "--format", "json")
@@ -138,7 +138,7 @@ def test_ping_for_machines(granted: RunningBroker, tmp_path: Path) -> None:
 
 
 def test_another_cluster(granted: RunningBroker, tmp_path: Path) -> None:
-    """Where another cluster answers than cluster.yaml says, nothing more is asked."""
+    """If another cluster than that of cluster.yaml responds, no other request is sent."""
     other, servers = "MkU3OEVBNTcwNTJENDM2Qg", granted.bootstrap("SASL")
 
     pinged = ping(tmp_path, properties_of(granted, "admin"), other)
@@ -156,7 +156,7 @@ def test_another_cluster(granted: RunningBroker, tmp_path: Path) -> None:
     ids=lambda case: case["case"],
 )
 def test_why_there_is_no_answer(case: Any, listeners: Listeners, tmp_path: Path) -> None:
-    """Each failure has its own words, in less than five seconds."""
+    """Each failure has its own text, in less than five seconds."""
     address, folder = listeners.addresses[case["listener"]], str(listeners.folder)
     lines = {"bootstrap.servers": address, **case.get("settings", {})}
     text = "".join(f"{name}={value}\n" for name, value in lines.items())
@@ -170,7 +170,7 @@ def test_why_there_is_no_answer(case: Any, listeners: Listeners, tmp_path: Path)
 
 
 def test_a_cluster_without_the_quota_calls(broker: RunningBroker, tmp_path: Path) -> None:
-    """A broker that offers neither call says so for itself, and nobody asks it to alter."""
+    """A broker without the two calls is named, and no alter is sent to it."""
     real = broker.nodes[0].ports["PLAINTEXT"]
     with Lacking(real, (48, 49)) as lacking:
         text = f"bootstrap.servers={lacking.address}\n"
@@ -192,7 +192,7 @@ def test_a_cluster_without_the_quota_calls(broker: RunningBroker, tmp_path: Path
 
 
 def test_a_cluster_with_zookeeper(tmp_path: Path) -> None:
-    """It is known, and what is different there is said."""
+    """ZooKeeper mode is recognised, with a note about the differences."""
     with running_zookeeper(tmp_path / "kafka") as (cluster_id, address):
         pinged = ping(tmp_path, f"bootstrap.servers={address}\n", cluster_id)
 

@@ -1,4 +1,4 @@
-"""verify: bootstrap: where what brokers advertise is out of reach, one address is enough."""
+"""verify: bootstrap: if the advertised addresses are out of reach, one address is enough."""
 
 import json
 import socket
@@ -26,7 +26,7 @@ from tests.places import on_disk
 
 @pytest.fixture(name="link")
 def _link(lab: Lab, broker: RunningBroker) -> Iterator[Broker]:
-    """The one address that leads to the broker, which the lab's connection names."""
+    """Return the one address that leads to the broker, which the lab's connection names."""
     wire = Wire(broker.nodes[0].address("PRIVATE"))
     lab.connection_file.write_text(f"bootstrap.servers=127.0.0.1:{wire.port}\n", "ascii")
     yield Broker(BOOTSTRAP, "127.0.0.1", wire.port)
@@ -34,7 +34,7 @@ def _link(lab: Lab, broker: RunningBroker) -> Iterator[Broker]:
 
 
 def came(silent: socket.socket) -> int:
-    """How many connections were opened to an address since this was last asked."""
+    """Return how many connections were opened to an address since the last call."""
     number = 0
     while True:
         try:
@@ -45,7 +45,7 @@ def came(silent: socket.socket) -> int:
 
 
 def reports(lab: Lab) -> list[RunFolder]:
-    """The folders of the lab's runs, in order."""
+    """Return the folders of the lab's runs, in order."""
     return [
         RunFolder(open_place(path))
         for path in sorted(on_disk(lab.store.root / "runs" / "demo").iterdir())
@@ -62,14 +62,14 @@ def reports(lab: Lab) -> list[RunFolder]:
     ],
 )
 def test_an_address_is_read_as_librdkafka_reads_it(server: str, host: str, port: int) -> None:
-    """A protocol before it is no part of the host, and a port may be left out."""
+    """A protocol before it is not part of the host, and a port may be left out."""
     assert Broker.at(server) == Broker(BOOTSTRAP, host, port)
 
 
 def test_no_broker_can_be_reached(
     link: Broker, broker: RunningBroker, out_of_reach: socket.socket, tmp_path: Path
 ) -> None:
-    """Whoever asks every broker learns which one is silent, and what to say on a link like this."""
+    """A run that queries every broker names the unreachable one, and the setting for this link."""
     pinged = ping(tmp_path, f"bootstrap.servers={link.address}\n", broker.config.cluster_id)
 
     said = pinged.stdout + pinged.stderr
@@ -82,7 +82,7 @@ def test_no_broker_can_be_reached(
 
 
 def test_a_run_over_a_private_link(lab: Lab, link: Broker, out_of_reach: socket.socket) -> None:
-    """All is asked of one address and read back from there; every output says so."""
+    """Everything is read from one address, and every output shows it."""
     lab.desire(TEN, verify="bootstrap")
     came(out_of_reach)
 
@@ -123,7 +123,7 @@ def test_a_run_over_a_private_link(lab: Lab, link: Broker, out_of_reach: socket.
 def test_a_broker_behind_a_private_link_differs(
     lab: Lab, link: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is asked again until the deadline, and told by its own name."""
+    """It is queried again until the deadline, and shown by its own name."""
     monkeypatch.setattr(verify, "compute_deadline", lambda _rows: 0.1)
     lab.desire({"user=alice": {"producer_byte_rate": 1.0}}, verify="bootstrap")
     connection = Connection.parse(lab.connection_file.read_text(), name="demo", source="a test")
@@ -140,7 +140,7 @@ def test_a_broker_behind_a_private_link_differs(
 
 
 def test_ping_over_a_private_link(link: Broker, broker: RunningBroker, tmp_path: Path) -> None:
-    """One address is asked, who answers there is named, and everything may be done."""
+    """One address is queried, the broker that responds is named, and every operation is allowed."""
     cluster_id, wide = broker.config.cluster_id, len(link.address)
     policy = f"{cluster_id}\nverify: bootstrap"
 

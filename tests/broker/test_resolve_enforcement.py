@@ -1,4 +1,4 @@
-"""Real producers and consumers are throttled to the limit that the resolver names.
+"""Real producers and consumers are throttled to the limit that the resolver gives.
 
 The broker counts over two windows of a second instead of eleven, so that the opening burst is over
 within two seconds; from then on a client's rate is its limit within a few per cent.
@@ -33,9 +33,9 @@ def check(
     limits: State,
     clients: tuple[Client, ...],
 ) -> None:
-    """Let clients run side by side; those that share a limit get together what it says.
+    """Run clients side by side; those that share a limit get it together.
 
-    Who is not limited gets several times what its limit would be, did it not escape it.
+    A client without a limit gets several times the limit that it would otherwise have.
     """
     write(cluster, limits)
     stored = Limits(cluster.describe())
@@ -65,7 +65,7 @@ def _sharers(resolution: Resolution) -> tuple[str, ...]:
 
 
 def test_levels_with_a_user(quick: RunningBroker, cluster: Cluster) -> None:
-    """All eight levels being stored, clients get what levels 1 to 5 say, shared as they say it."""
+    """With all eight levels stored, clients get the limits of levels 1 to 5, shared as resolved."""
     limits = {
         "client-id=app,user=alice": {PRODUCE: 40_000.0},
         "client-id=<default>,user=bob": {PRODUCE: 80_000.0},
@@ -92,7 +92,7 @@ def test_levels_with_a_user(quick: RunningBroker, cluster: Cluster) -> None:
 
 
 def test_levels_without_a_user(quick: RunningBroker, cluster: Cluster) -> None:
-    """Levels 6 to 8 hold where those before them are not stored, and let no client id escape."""
+    """Levels 6 to 8 apply if those before them are not stored, and exempt no client id."""
     limits = {
         "client-id=other,user=alice": {PRODUCE: 1_000.0},
         "user=<default>": {CONSUME: 160_000.0},

@@ -1,4 +1,4 @@
-"""Requests, mutations and connections are held back by the limit that the resolver names."""
+"""Requests, mutations and connections are throttled by the limit that the resolver gives."""
 
 import socket
 from collections.abc import Iterator, Mapping
@@ -33,13 +33,13 @@ def _cluster(quick: RunningBroker) -> Iterator[Cluster]:
 
 
 def store(cluster: Cluster, limits: State) -> Limits:
-    """Put limits on a cluster, for brokers and for the resolver."""
+    """Set limits on a cluster, for brokers and for the resolver."""
     write(cluster, limits)
     return Limits(cluster.describe())
 
 
 def check(quick: RunningBroker, limits: Limits, clients: Clients) -> None:
-    """Each client is held back in its requests and its mutations as its two levels say."""
+    """Check that each client's requests and mutations are throttled by its two levels."""
     for who, levels in clients.items():
         requests, mutations = (
             limits.resolve(key, user=who[0], client_id=who[1]).holds
@@ -52,7 +52,7 @@ def check(quick: RunningBroker, limits: Limits, clients: Clients) -> None:
 
 
 def test_levels_with_a_user(quick: RunningBroker, cluster: Cluster) -> None:
-    """Levels 1 to 6 hold for requests and mutations, each key at a level of its own."""
+    """Levels 1 to 6 apply to requests and mutations, each key at a level of its own."""
     limits = store(
         cluster,
         {
@@ -79,7 +79,7 @@ def test_levels_with_a_user(quick: RunningBroker, cluster: Cluster) -> None:
 
 
 def test_levels_without_a_user(quick: RunningBroker, cluster: Cluster) -> None:
-    """Levels 7 and 8 hold where nothing is stored for users, and let no client id escape."""
+    """Levels 7 and 8 apply if nothing is stored for users, and exempt no client id."""
     limits = store(
         cluster,
         {
@@ -97,7 +97,7 @@ def test_levels_without_a_user(quick: RunningBroker, cluster: Cluster) -> None:
 
 @pytest.fixture(name="_many_addresses", scope="module")
 def _own_addresses() -> None:
-    """This machine answers by all of 127.0.0.0/8, as Linux does and macOS does not."""
+    """Skip where the machine does not have all of 127.0.0.0/8, as macOS does not."""
     with socket.socket() as probe:
         try:
             probe.bind(("127.0.0.2", 0))
@@ -107,7 +107,7 @@ def _own_addresses() -> None:
 
 @pytest.mark.usefixtures("_many_addresses")
 def test_addresses(quick: RunningBroker, cluster: Cluster) -> None:
-    """An address has its own limit, however that is spelled, or else the default's."""
+    """An address has its own limit, in any spelling, or else the default's."""
     stored = {
         "ip=127.0.0.2": 5,
         "ip=127.3": 10,
@@ -127,9 +127,9 @@ def test_addresses(quick: RunningBroker, cluster: Cluster) -> None:
 
 @pytest.mark.usefixtures("_many_addresses")
 def test_spellings_of_one_address(quick: RunningBroker, cluster: Cluster) -> None:
-    """The spelling that is changed last holds, and clearing one leaves the address to the default.
+    """The spelling changed last applies, and clearing one leaves the address to the default.
 
-    That is why a resolution tells of spellings and names, and how to end them.
+    That is why a resolution warns of spellings and names, and how to remove them.
     """
     stored = {"127.0.0.2": 5, "127.0.0.3": 5, "localhost": 5, "<default>": 20}
     state = {f"ip={name}": {CONNECTIONS: float(rate)} for name, rate in stored.items()}
@@ -143,6 +143,6 @@ def test_spellings_of_one_address(quick: RunningBroker, cluster: Cluster) -> Non
 
 
 def rates(quick: RunningBroker, addresses: list[str]) -> list[float]:
-    """The connections per second that each address gets, all at once."""
+    """Return the connections per second that each address gets, all at once."""
     with ThreadPoolExecutor(len(addresses)) as threads:
         return list(threads.map(lambda one: connection_rate(quick, one, SECONDS), addresses))

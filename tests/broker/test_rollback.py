@@ -1,4 +1,4 @@
-"""rollback: the way back is planned, judged, written and read back as any other change."""
+"""rollback: the way back is planned, judged, written and verified like any other change."""
 
 import shutil
 from functools import partial
@@ -36,7 +36,7 @@ WHY = ("--reason", "INC-31", "--by", "anna")
 
 
 def test_a_run_is_taken_back(lab: Lab) -> None:
-    """What it set, created and cleared is as before; what moved since is left and named."""
+    """What it set, created and cleared is as before; a row that changed since is left and named."""
     reconcile(lab, BEFORE, "c1")
     run = reconcile(lab, AFTER, "c2")
     latest = reconcile(lab, {**AFTER, "user=later": {KEY: 3.0}, "user=more": {KEY: 1.0}}, "c3")
@@ -79,7 +79,7 @@ def test_a_run_is_taken_back(lab: Lab) -> None:
 
 
 def test_what_the_next_run_makes_of_it(lab: Lab) -> None:
-    """The ledger says what the cluster holds; the same commit asks, the revert finds it in sync."""
+    """The ledger matches the cluster; the same commit is blocked, and its revert is in sync."""
     reconcile(lab, BEFORE, "c1")
     run = reconcile(lab, AFTER, "c2")
     write(lab, plan_back(lab, run))
@@ -100,7 +100,7 @@ def test_what_the_next_run_makes_of_it(lab: Lab) -> None:
 
 
 def test_a_rollback_is_taken_back(lab: Lab) -> None:
-    """The way back is a run like others: taking it back goes forward again."""
+    """A rollback is a run like others: rolling it back goes forward again."""
     reconcile(lab, BEFORE, "c1")
     run = reconcile(lab, AFTER, "c2")
     back = write(lab, plan_back(lab, run))
@@ -112,7 +112,7 @@ def test_a_rollback_is_taken_back(lab: Lab) -> None:
 
 
 def test_guards_judge_the_way_back(lab: Lab) -> None:
-    """A cut needs approval on the way back too, and nothing else of the cluster comes along."""
+    """A cut needs approval on the way back too, and no other row of the cluster is included."""
     reconcile(lab, {"user=a": {KEY: 1000.0}}, "c1")
     run = reconcile(lab, {"user=a": {KEY: 5000.0}}, "c2")
     lab.desire({"user=a": {KEY: 5000.0}, "user=b": {KEY: 1.0}})
@@ -125,7 +125,7 @@ def test_guards_judge_the_way_back(lab: Lab) -> None:
 
 
 def test_without_a_ledger_nothing_is_cleared(lab: Lab) -> None:
-    """What the ledger does not know is left where it would go, and asks where it would be set."""
+    """A row missing in the ledger is left if it would be cleared, and blocks if it would be set."""
     reconcile(lab, BEFORE, "c1")
     run = reconcile(lab, AFTER, "c2")
     shutil.rmtree(on_disk(lab.ledger_folder))
@@ -140,7 +140,7 @@ def test_without_a_ledger_nothing_is_cleared(lab: Lab) -> None:
 
 
 def test_an_approval_does_not_outlive_a_rollback(lab: Lab) -> None:
-    """A plan that was approved and rolled back is asked about again, at whatever commit."""
+    """A plan that was approved and rolled back needs a new decision, at any commit."""
     agreed: dict[str, Any] = {"ask": partial(_approves, lab)}
     lab.desire({"user=a": {KEY: 1.0}}, approval="always")
     run_at(lab, "c1", **agreed)
@@ -175,7 +175,7 @@ def _approves(lab: Lab, plan: Plan) -> Decision:
 def test_what_is_not_sure_is_not_taken_back(
     lab: Lab, command: str, missing: str, message: str
 ) -> None:
-    """A run that wrote nothing, or did not read it back, is refused; no run is begun for it."""
+    """A run that wrote nothing, or did not read it back, is refused, and creates no run."""
     lab.desire({"user=a": {KEY: 1.0}})
     run = lab.run(command)
     (on_disk(run) / missing).unlink(missing_ok=True)
@@ -187,7 +187,7 @@ def test_what_is_not_sure_is_not_taken_back(
 
 
 def test_a_remedy_of_rollback_can_be_followed(lab: Lab) -> None:
-    """Where every response is missing a verify settles nothing: the next run does, and is named."""
+    """If every response is missing, a verify settles nothing: the next run does, and is named."""
     lab.desire({"user=a": {KEY: 1.0}})
     run = lab.run("apply")
     applied = on_disk(run) / APPLIED

@@ -1,4 +1,4 @@
-"""rollback of what was somebody else's before a run of ours wrote it."""
+"""rollback of rows that were unmanaged before a run wrote them."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ KEY = "producer_byte_rate"
 def test_what_was_taken_over_is_given_back(
     ours: float | None, asked: float | None, policy: dict[str, Any], reverted: str, lab: Lab
 ) -> None:
-    """What is back is not ours: no revert clears it, and taking it over again asks a person."""
+    """A returned row is unmanaged: no revert clears it, and another takeover needs approval."""
     first: State = {"user=bob": {KEY: 1.0}} | ({"user=alice": {KEY: ours}} if ours else {})
     reconcile(lab, first, "c1")
     lab.put({"user=alice": {KEY: 5.0}})

@@ -1,4 +1,4 @@
-"""What an operator reads at night: the rollback that is planned, and the command that writes it."""
+"""What an operator reads at night: the planned rollback, and the command that writes it."""
 
 import re
 from pathlib import Path

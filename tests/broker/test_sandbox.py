@@ -1,4 +1,4 @@
-"""The sandbox is a real Kafka that answers, tells why when it cannot, and leaves nothing behind."""
+"""The sandbox is a real Kafka that works, reports failures, and leaves nothing behind."""
 
 import json
 import os
@@ -48,15 +48,15 @@ LOUD = (
 
 
 def test_a_broker_describes_when_it_is_returned(broker: RunningBroker) -> None:
-    """What start_broker returns is ready: it answers a describe at once, on loopback alone."""
+    """A broker from start_broker responds to a describe at once, on loopback alone."""
     assert broker.bootstrap().startswith("127.0.0.1:")
     assert can_describe(broker.bootstrap(), nodes=1)
 
 
 def test_changed_quotas_are_not_logged_at_length(broker: RunningBroker) -> None:
-    """The log holds the start and its end, and neither every setting nor every quota.
+    """The log has the start and the end, and neither every setting nor every quota.
 
-    What other tests make the broker say, such as of the partitions of a topic, does not count.
+    Lines caused by other tests, for example about the partitions of a topic, do not count.
     """
     connection = Connection.parse(
         f"bootstrap.servers={broker.bootstrap()}\n", name="demo", source="a test"
@@ -101,7 +101,7 @@ def test_a_taken_port_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_broker_that_does_not_start_shows_its_log(tmp_path: Path) -> None:
-    """The error ends with Kafka's own last words and names the file that has the rest."""
+    """The error ends with Kafka's own last lines and names the file that has the rest."""
     config = BrokerConfig(
         cluster_id=random_cluster_id(), properties={"metric.reporters": "no.Such"}
     )
@@ -116,7 +116,7 @@ def test_a_broker_that_does_not_start_shows_its_log(tmp_path: Path) -> None:
 
 
 def test_settings_that_kafka_refuses_are_told(tmp_path: Path) -> None:
-    """What StorageTool says before the first start reaches the person, without Java's stack."""
+    """StorageTool's message before the first start is shown, without Java's stack."""
     config = BrokerConfig(cluster_id=random_cluster_id(), properties={"num.io.threads": "-1"})
     with pytest.raises(ClusterTrouble) as error:
         start_broker(config, tmp_path)
@@ -125,7 +125,7 @@ def test_settings_that_kafka_refuses_are_told(tmp_path: Path) -> None:
 
 
 def test_the_data_of_another_cluster_is_left_alone(tmp_path: Path) -> None:
-    """A folder that holds another cluster's data is named instead of being started under its id."""
+    """A folder with another cluster's data is named instead of being started under its id."""
     meta = tmp_path / "node-1" / "data-4.3.1" / "meta.properties"
     meta.parent.mkdir(parents=True)
     meta.write_text("cluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id=1\n")
@@ -136,7 +136,7 @@ def test_the_data_of_another_cluster_is_left_alone(tmp_path: Path) -> None:
 def test_the_sandbox_starts_once_and_stops(sandbox_home: Path) -> None:
     """It runs in the background under its id and name; a second start leaves it as it is.
 
-    Stopped and started again it keeps its ports, so that a copied connection stays true.
+    Stopped and started again it keeps its ports, so that a copied connection stays valid.
     """
     assert sandbox_status().node is None
     first = start_sandbox()
@@ -170,7 +170,7 @@ def test_the_sandbox_starts_once_and_stops(sandbox_home: Path) -> None:
 
 
 def test_after_a_reboot_it_starts_again(sandbox_home: Path) -> None:
-    """The id of a process that is gone is no obstacle, also when it is another process's now."""
+    """The id of a process that is gone is no obstacle, even if another process has it now."""
     first = start_sandbox()
     assert first.node
     first.node.stop()
@@ -183,7 +183,7 @@ def test_after_a_reboot_it_starts_again(sandbox_home: Path) -> None:
 
 
 def test_a_connection_of_ones_own_stops_the_start(sandbox_home: Path) -> None:
-    """Where the name demo is a person's own connection, nothing is started."""
+    """If the name demo is a user's own connection, nothing is started."""
     connection = sandbox_status().connection
     connection.parent.mkdir()
     connection.write_text("bootstrap.servers=kafka-1:9094\n")
@@ -194,7 +194,7 @@ def test_a_connection_of_ones_own_stops_the_start(sandbox_home: Path) -> None:
 
 
 def test_a_secured_broker_tells_its_logins_apart(secured_broker: RunningBroker) -> None:
-    """By its SASL listener admin may describe, and who has no permission may not."""
+    """On its SASL listener admin may describe, and a user without permission may not."""
 
     def describe_as(user: str) -> tuple[StoredQuota, ...]:
         text = (

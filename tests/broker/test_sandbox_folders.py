@@ -1,4 +1,4 @@
-"""The sandbox's folders: what stands in their place is named, and no broker is left behind."""
+"""The sandbox's folders: anything in their place is named, and no broker is left behind."""
 
 import os
 from pathlib import Path
@@ -26,7 +26,7 @@ def test_a_file_where_a_folder_should_be(sandbox_home: Path, name: str) -> None:
 
 
 def test_a_connection_that_cannot_be_written_stops_the_broker(sandbox_home: Path) -> None:
-    """No broker is left running that nobody can find by its name."""
+    """No broker is left running without a connection file that names it."""
     connection = sandbox_status().connection
     draft = connection.with_name(f".{connection.name}.{os.getpid()}")
     draft.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A run whose rows are unknown is settled by another run: whoever ended it, and once."""
+"""A run with unknown rows is settled by another run: however it ended, and once."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ from tests.writing import settle
 
 
 def test_unknown_rows_of_a_run_that_ended(lab: Lab) -> None:
-    """It ended by itself, and the next run settles it as one that died, once."""
+    """The next run settles a run that ended by itself like one that died, once."""
     begin(lab)
     run = lab.planned(connect=lambda: Cut(lab.cluster))
     with pytest.raises(KeyboardInterrupt):
@@ -42,7 +42,7 @@ def test_unknown_rows_of_a_run_that_ended(lab: Lab) -> None:
 
 
 def test_two_runs_find_one_that_died(lab: Lab) -> None:
-    """The first of them settles it, and the other leaves it to that one while it is at work."""
+    """The first of them settles it, and the other leaves it alone while the first is running."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 1, before=False))
     first = lab.start().folder
@@ -59,7 +59,7 @@ def test_two_runs_find_one_that_died(lab: Lab) -> None:
 
 @dataclass
 class Cut:
-    """A cluster whose answer to a write never comes, because a signal ends the run first."""
+    """A cluster whose response to a write never comes, because a signal ends the run first."""
 
     cluster: Any
 

@@ -1,4 +1,4 @@
-"""KIP-546's filter: ours lets through what the broker's does, and refuses in its words."""
+"""KIP-546's filter: the same entities as the broker's filter, and the same errors."""
 
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -57,7 +57,7 @@ ODD: tuple[tuple[Part, ...], ...] = (
 
 @pytest.fixture(name="client", scope="module")
 def _client(broker: RunningBroker) -> Iterator[BrokerClient]:
-    """A connection to the broker while it holds the entities of STORED."""
+    """Connect to the broker while it stores the entities of STORED."""
     text = f"bootstrap.servers={broker.bootstrap()}"
     connection = Connection.parse(text, name="demo", source="a test")
     # So many that they do not hold this test's own connections back.
@@ -75,7 +75,7 @@ def _client(broker: RunningBroker) -> Iterator[BrokerClient]:
 
 
 def by_the_broker(client: BrokerClient, parts: Sequence[Part], *, strict: bool) -> object:
-    """The entities that the broker's own filter lets through, or its error."""
+    """Return the entities that the broker's own filter accepts, or its error."""
     components = [(kind, match.value, name) for kind, match, name in parts]
     request = DescribeClientQuotasRequest(components=components, strict=strict)
     response = client.send(request, 10.0)
@@ -85,7 +85,7 @@ def by_the_broker(client: BrokerClient, parts: Sequence[Part], *, strict: bool) 
 
 
 def by_us(parts: Sequence[Part], *, strict: bool) -> object:
-    """The same from the flags, on what is stored."""
+    """Return the same by quota-ops' filter, on the stored entities."""
     said: dict[Match, list[str]] = {match: [] for match in Match}
     for kind, match, name in parts:
         said[match].append(kind if name is None else f"{kind}={name}")
@@ -100,7 +100,7 @@ def by_us(parts: Sequence[Part], *, strict: bool) -> object:
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_our_filter_is_the_brokers(client: BrokerClient, *, strict: bool) -> None:
-    """For every mix of exact, default and any of the three types, and for what is no filter."""
+    """They agree for exact, default and any of the three types, and on invalid filters."""
     order = {Match.EXACT: 0, Match.DEFAULT: 1, Match.ANY: 2}
     for mix in (*EVERY, *ODD):
         parts = sorted(mix, key=lambda part: order[part[1]])  # the order in which flags are read

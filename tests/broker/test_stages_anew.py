@@ -1,4 +1,4 @@
-"""A run that begins anew in its own folder, as a DAG run does that somebody clears."""
+"""A run that starts again in its own folder, like a cleared DAG run."""
 
 from quota_ops.model.errors import GuardsRefused
 from quota_ops.runs.chain import CHAINS, run_stages
@@ -15,7 +15,7 @@ SECOND: State = {"user=alice": {KEY: 20e6}, "user=bob": {KEY: 10e6}, "user=carol
 
 
 def reconciled(lab: Lab, commit: str, state: State) -> RunFolder:
-    """The folder of a run that made the cluster what Git said at a commit."""
+    """Return the folder of a run that brought the cluster to the state in Git at a commit."""
     lab.desire(state)
     folder = RunFolder.start(lab.store.new_run("demo"), cluster="demo", commit=commit)
     run_stages(lab.resume(folder), CHAINS["reconcile"])
@@ -23,7 +23,7 @@ def reconciled(lab: Lab, commit: str, state: State) -> RunFolder:
 
 
 def test_an_old_run_that_is_cleared(lab: Lab) -> None:
-    """A guard asks, nothing is written, and the report tells nothing of what the run once wrote."""
+    """A guard blocks, nothing is written, and the report omits what the run once wrote."""
     old = reconciled(lab, "c1", FIRST)
     reconciled(lab, "c2", SECOND)
     before = ledger.read(lab.ledger_folder)
@@ -62,7 +62,7 @@ def test_what_an_attempt_came_to_is_kept(lab: Lab) -> None:
 
 
 def test_an_attempt_that_ends_as_it_begins(lab: Lab) -> None:
-    """A ledger that does not parse ends it, and it tells nothing of what the one before came to."""
+    """A damaged ledger ends it, and it shows no result of the attempt before."""
     run = reconciled(lab, "c1", FIRST)
     on_disk(lab.ledger_folder / "00000003.parquet").write_bytes(b"")
 

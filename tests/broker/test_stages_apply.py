@@ -1,4 +1,4 @@
-"""apply on a real broker: what is left alone, what is settled, and what goes on."""
+"""apply on a real broker: which rows are left alone, settled, and sent."""
 
 import math
 import shutil
@@ -25,7 +25,7 @@ OTHER = "consumer_byte_rate"
 
 
 def test_run_twice(lab: Lab) -> None:
-    """The second run has nothing to write, and leaves cluster and ledger as they were."""
+    """The second run has nothing to write, and leaves cluster and ledger unchanged."""
     state: State = {
         "user=alice": {KEY: 1.5e6, "request_percentage": 12.5, "controller_mutation_rate": 0.1},
         "user=<default>": {KEY: 2.0**63, OTHER: 2.0**53},
@@ -48,7 +48,7 @@ def test_run_twice(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("small_batches")
 def test_the_same_run_twice(lab: Lab) -> None:
-    """A run that is resumed after its end sends nothing, and still says what it had written."""
+    """A run that is resumed after its end sends nothing, and still reports its earlier writes."""
     lab.desire(TEN)
     run = lab.planned()
     run_stages(run, RESUMED)
@@ -61,7 +61,7 @@ def test_the_same_run_twice(lab: Lab) -> None:
 
 
 def test_a_stale_row_is_left_alone(lab: Lab) -> None:
-    """A row that moved after the plan is reported with its entity; the others are written."""
+    """A row that changed after the plan is reported with its entity; the others are written."""
     lab.desire(TEN)
     run = lab.planned()
     lab.put({"user=u3": {KEY: 7.0}, "user=u4": TEN["user=u4"]})
@@ -89,7 +89,7 @@ def test_a_stale_row_is_left_alone(lab: Lab) -> None:
 def test_after_a_pause_the_cluster_is_looked_at_again(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What changes between two batches that are far apart is noticed before it is overwritten."""
+    """A change between two batches that are far apart is noticed before it is overwritten."""
     monkeypatch.setattr(apply, "compute_max_age", lambda _took: 0.0)
     lab.desire(TEN)
     second = sorted(TEN)[2]
@@ -104,7 +104,7 @@ def test_after_a_pause_the_cluster_is_looked_at_again(
 
 
 def test_an_entity_that_the_broker_refuses_at_last(lab: Lab) -> None:
-    """Answers are matched by entity: one that validate let pass is refused, the others are kept."""
+    """Responses are matched by entity: one is rejected at apply, the others are kept."""
     lab.desire(TEN)
     run = lab.start(approve=None)
     run_stages(run, ("check",))
@@ -141,7 +141,7 @@ def test_an_entity_that_the_broker_refuses_at_last(lab: Lab) -> None:
 
 
 def test_nothing_is_written_when_one_entity_is_refused(lab: Lab) -> None:
-    """A refusal of validate stops the run before its first write, for all entities."""
+    """A rejection by validate stops the run before its first write, for all entities."""
     lab.desire(TEN)
     run = lab.start()
     run_stages(run, ("check",))
@@ -161,7 +161,7 @@ def test_nothing_is_written_when_one_entity_is_refused(lab: Lab) -> None:
 
 
 def test_what_is_not_a_number_is_replaced_and_cleared(lab: Lab) -> None:
-    """NaN and Infinity, which this broker stores and later ones refuse, are values like others."""
+    """NaN and Infinity, which this broker stores and later ones reject, are values like others."""
     odd: dict[str, dict[str, float | None]] = {
         "user=a": {"request_percentage": math.nan},
         "user=b": {"request_percentage": math.inf},
@@ -179,7 +179,7 @@ def test_what_is_not_a_number_is_replaced_and_cleared(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("small_batches")
 def test_the_folder_of_a_run_goes_away_while_it_writes(lab: Lab) -> None:
-    """The error says so, and what was sent until then; the next run takes it for ours."""
+    """The error lists what was sent until then; the next run counts it as managed."""
     lab.desire(TEN)
     run = lab.start()
     gone = partial(shutil.rmtree, on_disk(run.folder))

@@ -1,4 +1,4 @@
-"""The diff's cases, and states that nobody thought of, through all eight stages."""
+"""The diff's cases, and generated states, through all eight stages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ Rows = Mapping[Key, str]
 
 @dataclass(frozen=True)
 class Ended:
-    """What a lab came to: the plan, then the cluster, the ledger and the plan after it."""
+    """The result of a lab: the plan, then the cluster, the ledger and the plan after it."""
 
     planned: Mapping[Key, tuple[str, str]]
     stored: Rows
@@ -50,7 +50,7 @@ class Ended:
 def ended(
     broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory
 ) -> Mapping[tuple[str, bool], Ended]:
-    """Every case run, all those of one policy by one run; each names users of its own."""
+    """Run every case, those of one policy in one run; each names users of its own."""
     found = {}
     for policy, group in groupby(sorted(CASES, key=policy_of), key=policy_of):
         with open_lab(broker, tmp_path_factory.mktemp("case")) as lab:
@@ -59,19 +59,19 @@ def ended(
 
 
 def policy_of(case: Case) -> tuple[str, bool]:
-    """What a cluster has once, so that cases of one kind share it."""
+    """Return the settings of a whole cluster, so that cases with the same settings share it."""
     return case.drift, case.clear_unmanaged
 
 
 def own(case: Case, entity: str) -> str:
-    """An entity of this case alone."""
+    """Return an entity of this case alone."""
     names = Entity.parse(entity).as_dict()
     renamed = {kind: name and f"{case.cluster}-{name}" for kind, name in names.items()}
     return Entity.of(renamed).text
 
 
 def state_of(case: Case, rows: tuple[DesiredRow | ActualRow | LedgerRow, ...]) -> State:
-    """A side of a case as a state."""
+    """Return a side of a case as a state."""
     state: dict[str, dict[str, float | None]] = {}
     for row in rows:
         state.setdefault(own(case, row.entity), {})[row.key] = row.value
@@ -79,7 +79,7 @@ def state_of(case: Case, rows: tuple[DesiredRow | ActualRow | LedgerRow, ...]) -
 
 
 def end(lab: Lab, policy: tuple[str, bool], group: list[Case]) -> Ended:
-    """Put each side of the cases where it belongs, plan, reconcile, and plan again."""
+    """Write each side of the cases, plan, reconcile, and plan again."""
     seed: State = {SEED: {"producer_byte_rate": 1.0}}
     lab.put(merged([seed, *(state_of(case, case.actual) for case in group)]))
     rows = [(case, row) for case in group for row in case.actual]
@@ -112,7 +112,7 @@ def end(lab: Lab, policy: tuple[str, bool], group: list[Case]) -> Ended:
 
 
 def hold(lab: Lab, entity: str) -> None:
-    """Let somebody hold an entity for an hour."""
+    """Hold an entity for an hour."""
     names = Entity.parse(entity).as_dict().items()
     who = EntityFilter(tuple(FilterPart(kind, Match.EXACT, name) for kind, name in names))
     now = datetime.now(UTC)
@@ -121,31 +121,34 @@ def hold(lab: Lab, entity: str) -> None:
 
 
 def merged(states: list[State]) -> State:
-    """Several states with no entity in common."""
+    """Merge several states with no entity in common."""
     return {entity: limits for state in states for entity, limits in state.items()}
 
 
 def names(entity: str) -> dict[str, Any]:
-    """An entity as cluster.yaml names it."""
+    """Return an entity as cluster.yaml names it."""
     parts = Entity.parse(entity).as_dict()
     return {kind: {"default": True} if name is None else name for kind, name in parts.items()}
 
 
 def decisions(folder: RunFolder) -> Mapping[Key, tuple[str, str]]:
-    """What a plan says of each row that differs."""
+    """Return the decision of a plan for each row that differs."""
     return {
         (row.entity, row.key): (row.kind.value, row.action.value) for row in folder.differences()
     }
 
 
 def rows_of(state: State) -> Rows:
-    """A state row by row."""
+    """Return a state row by row."""
     return {(one, key): exact(value) for one, keys in state.items() for key, value in keys.items()}
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{one.cluster} {one.name}" for one in CASES])
 def test_case(case: Case, ended: Mapping[tuple[str, bool], Ended]) -> None:
-    """A case ends as its actions say, on the broker and in the ledger; only reports are left."""
+    """A case ends as its actions require, on the broker and in the ledger.
+
+    Only reports are left.
+    """
     end = ended[policy_of(case)]
     decided = {
         (own(case, entity), key): (kind, action) for entity, key, kind, action in case.expected
@@ -176,7 +179,7 @@ def test_case(case: Case, ended: Mapping[tuple[str, bool], Ended]) -> None:
 
 
 def test_the_broker_stores_the_others_differently() -> None:
-    """Each case that is not run here says why."""
+    """Each case that is not run here has a reason."""
     left_out = {case.name: case.broker for case in cases() if case.broker is not None}
 
     assert left_out == {
@@ -200,7 +203,7 @@ VALUES = st.sampled_from([1.0, 2.0, 1048576.0])
 
 @st.composite
 def states(draw: st.DrawFn) -> tuple[State, ...]:
-    """What Git says, the cluster holds, was verified and was intended, of a few entities."""
+    """Generate the desired, stored, verified and intended values of a few entities."""
     sides: list[dict[str, dict[str, float | None]]] = [{}, {}, {}, {}]
     for entity in draw(st.lists(ENTITIES, max_size=6, unique=True)):
         keys = [key for key in QUOTA_KEYS.values() if key.types >= set(Entity.parse(entity).types)]
@@ -214,7 +217,7 @@ def states(draw: st.DrawFn) -> tuple[State, ...]:
 @settings(max_examples=12, deadline=None)
 @given(sides=states())
 def test_after_a_run_nothing_is_left_to_do(sides: tuple[State, ...], broker: RunningBroker) -> None:
-    """Whatever the sides were, after one run the cluster matches Git, and all is known."""
+    """Whatever the sides were, after one run the cluster matches Git and the ledger is complete."""
     desired, actual, verified, intended = sides
     with TemporaryDirectory() as root, open_lab(broker, Path(root)) as lab:
         lab.put(actual)

@@ -1,4 +1,4 @@
-"""A run that is killed by SIGKILL anywhere, and run again, ends where an undisturbed one ends."""
+"""A run that is killed by SIGKILL at any point, and rerun, ends like an undisturbed one."""
 
 import signal
 from collections.abc import Callable, Sequence
@@ -37,40 +37,40 @@ class Play:
     name: str
 
     def state(self, **values: float) -> dict[str, dict[str, float | None]]:
-        """A limit for each user, named by what is to become of it."""
+        """Return a limit for each user, named by its role in the play."""
         return {f"user={self.name}-{user}": {KEY: value} for user, value in values.items()}
 
     @property
     def desired(self) -> State:
-        """What Git says."""
+        """Return the state in Git."""
         both = {f"client-id=app,user={self.name}-pair": {KEY: 1.0, OTHER: 2.0}}
         return self.state(same=1.0, new=2.0, moved=3.0, drifted=4.0, takeover=5.0) | both
 
     @property
     def before(self) -> State:
-        """What the cluster holds."""
+        """Return what the cluster stores before."""
         ours = self.state(same=1.0, moved=33.0, drifted=44.0, removed=6.0, changed_since=77.0)
         return ours | self.state(takeover=55.0, unmanaged=8.0)
 
     @property
     def verified(self) -> State:
-        """What the ledger knows."""
+        """Return the rows verified in the ledger."""
         moved = self.state(same=1.0, moved=33.0, drifted=4.0)
         return moved | self.state(removed=6.0, changed_since=7.0, gone=9.0)
 
     def begin(self) -> None:
-        """Put every side where it belongs."""
+        """Write every side."""
         self.lab.put(self.before)
         self.lab.note(self.verified)
         self.lab.desire(self.desired)
 
     def stored(self) -> State:
-        """What the cluster holds of this play."""
+        """Return what the cluster stores of this play."""
         mine = f"user={self.name}-"
         return {one: limits for one, limits in self.lab.stored().items() if mine in one}
 
     def kill(self, die: Callable[..., None], arguments: Sequence[str]) -> bool:
-        """Run a command that dies; whether it did, before it had come to its end."""
+        """Run a command that kills itself; return whether it did before its end."""
         process = PROCESSES.Process(target=die, args=(self.lab.environment, arguments))
         process.start()
         process.join()
@@ -78,7 +78,7 @@ class Play:
         return process.exitcode != 0
 
     def check_what_is_ours(self) -> None:
-        """Whatever the killed run changed on the cluster, the ledger knows."""
+        """Check that the ledger has whatever the killed run changed on the cluster."""
         verified, intended = rows(self.lab.known()), rows(self.lab.known(INTENDED))
         before, now = rows(self.before), rows(self.stored())
         for row in before.keys() | now.keys():
@@ -87,19 +87,19 @@ class Play:
                 assert now.get(row) in noted or row not in {*now, *verified}
 
     def check_the_end(self) -> None:
-        """Cluster and ledger are as after an undisturbed run."""
+        """Check that cluster and ledger are as after an undisturbed run."""
         assert self.stored() == {**self.desired, **self.state(unmanaged=8.0)}
         assert self.lab.known() == self.desired
         assert self.lab.known(INTENDED) == {}
 
 
 def rows(state: State) -> dict[tuple[str, str], float | None]:
-    """A state row by row."""
+    """Return a state row by row."""
     return {(one, key): value for one, keys in state.items() for key, value in keys.items()}
 
 
 def play(lab: Lab, name: str) -> Play:
-    """A play with a run store of its own, on the same broker."""
+    """Create a play with a run store of its own, on the same broker."""
     (lab.root / name).mkdir()
     own = Lab(lab.root / name, lab.cluster, lab.bootstrap)
     own.connection_file.write_bytes(lab.connection_file.read_bytes())
@@ -110,7 +110,7 @@ def play(lab: Lab, name: str) -> Play:
 
 @pytest.mark.usefixtures("small_batches")
 def test_killed_at_every_step_and_resumed(lab: Lab) -> None:
-    """Whichever file or request of apply, verify and report is the last, the same run goes on."""
+    """Killed at any file or request of apply, verify and report, the same run can be resumed."""
     for step in count(1, STRIDE):
         one = play(lab, f"resumed-{step}")
         folder = one.lab.run("plan")
@@ -128,7 +128,7 @@ def test_killed_at_every_step_and_resumed(lab: Lab) -> None:
 
 
 def test_killed_at_every_step_and_run_afresh(lab: Lab) -> None:
-    """Whichever file or request of a whole reconcile is the last, the next run ends the work."""
+    """Killed at any file or request of a whole reconcile, the next run completes the work."""
     for step in count(LAST_STEP_BEFORE_APPLY, STRIDE):
         one = play(lab, f"afresh-{step}")
         command = ("reconcile", "demo", *ALLOW, "--reason", "a test")
@@ -144,7 +144,7 @@ def test_killed_at_every_step_and_run_afresh(lab: Lab) -> None:
 
 @pytest.mark.parametrize("milliseconds", [0, 2, 5, 10, 20, 35, 60, 100])
 def test_killed_at_any_moment(milliseconds: int, lab: Lab) -> None:
-    """Requests on their way, answers not read: the next run ends the work."""
+    """With requests in flight or responses unread, the next run completes the work."""
     one = play(lab, f"moment-{milliseconds}")
     command = ("reconcile", "demo", *ALLOW, "--reason", "a test")
     one.kill(partial(kill_after, milliseconds / 1000), command)
@@ -156,7 +156,7 @@ def test_killed_at_any_moment(milliseconds: int, lab: Lab) -> None:
 
 
 def test_rows_of_a_killed_first_run_are_guarded(lab: Lab) -> None:
-    """What a run wrote and never read back is ours: it cannot all be cleared without a word."""
+    """Rows that a run wrote and never read back are managed: a guard blocks clearing them all."""
     written = {f"user=u{number}": {KEY: 1.0} for number in range(5)}
     never_sent = {"user=u9": {KEY: 9.0}}
     lab.put({**written, "user=u9": {KEY: 1.0}})

@@ -1,4 +1,4 @@
-"""What is ours: the ledger whole, damaged or missing, and what policy and guards make of it."""
+"""Managed rows: the ledger intact, damaged or missing, and its effect on policy and guards."""
 
 import shutil
 from collections.abc import Callable
@@ -24,35 +24,35 @@ THEIRS: State = {"user=theirs": {KEY: 3.0}}
 
 
 def begin(lab: Lab) -> None:
-    """A cluster with a row that Git asks for, one that it dropped, and one of somebody else."""
+    """Create a cluster with a row that Git declares, one that it dropped, and an unmanaged one."""
     lab.put({**OURS, **OLD, **THEIRS})
     lab.desire(OURS, clear_unmanaged=True)
 
 
 def no_parquet(_table: Path) -> bytes:
-    """Bytes that are no table."""
+    """Return bytes that are not a table."""
     return b"PAR1"
 
 
 def another_table(_last: Path) -> bytes:
-    """A table with other columns."""
+    """Return a table with other columns."""
     return parquet.to_bytes(ACTUAL, parquet.from_rows(ACTUAL, ()))
 
 
 def odd_notes(last: Path) -> bytes:
-    """A ledger whose policy is no JSON."""
+    """Return a ledger whose policy is not JSON."""
     table = parquet.from_bytes(LEDGER, last.read_bytes(), "")
     return parquet.to_bytes(LEDGER, table, {"policy": "{", "commits": "[]"})
 
 
 def rows_twice(last: Path) -> bytes:
-    """A ledger that says every row again."""
+    """Return a ledger that contains every row twice."""
     table = parquet.from_bytes(LEDGER, last.read_bytes(), "")
     return parquet.to_bytes(LEDGER, pa.concat_tables([table, table]), parquet.notes(table))
 
 
 def with_text(column: str, text: str) -> Callable[[Path], bytes]:
-    """A ledger whose rows all have a text in a column."""
+    """Return a ledger whose rows all have a text in a column."""
 
     def damage(last: Path) -> bytes:
         table = parquet.from_bytes(LEDGER, last.read_bytes(), "")
@@ -72,7 +72,7 @@ DAMAGES = [
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_ledger_that_does_not_parse(damage: Callable[[Path], bytes], lab: Lab) -> None:
-    """Nothing is written and nothing cleared; with the damaged file moved aside, it goes on."""
+    """Nothing is written or cleared; with the damaged file moved aside, runs continue."""
     begin(lab)
     lab.note({**OURS, **OLD})
     damaged = lab.ledger_folder / "00000002.parquet"
@@ -96,7 +96,7 @@ def test_a_ledger_that_does_not_parse(damage: Callable[[Path], bytes], lab: Lab)
 
 
 def test_a_file_in_the_place_of_the_ledger(lab: Lab) -> None:
-    """It is no ledger that there has never been: nothing is asked of the cluster, or changed."""
+    """It differs from a ledger that never existed: the cluster is neither queried nor changed."""
     begin(lab)
     lab.note({**OURS, **OLD})
     shutil.rmtree(on_disk(lab.ledger_folder))
@@ -111,9 +111,9 @@ def test_a_file_in_the_place_of_the_ledger(lab: Lab) -> None:
 
 
 def test_no_ledger_clears_nothing(lab: Lab) -> None:
-    """Without a ledger nothing is known as ours, so even clear_unmanaged waits for a verified run.
+    """Without a ledger nothing counts as managed: clear_unmanaged waits for a verified run.
 
-    The next run, which knows, clears.
+    The next run, which has a ledger, clears.
     """
     begin(lab)
 
@@ -127,7 +127,7 @@ def test_no_ledger_clears_nothing(lab: Lab) -> None:
 
 
 def test_a_ledger_of_another_cluster(lab: Lab) -> None:
-    """A ledger that was copied is named; one that lies beside ours is not looked at."""
+    """A ledger that was copied is named; one that lies beside it is not read."""
     begin(lab)
     lab.note({**OURS, **OLD})
     other = lab.store.ledger("another")
@@ -148,7 +148,7 @@ def test_a_ledger_of_another_cluster(lab: Lab) -> None:
 
 
 def test_drift_that_asks(lab: Lab) -> None:
-    """`drift: ask` lets nothing be repaired before a person has let the guard pass."""
+    """With `drift: ask` nothing is repaired before the guard is overridden."""
     lab.desire(OURS, drift="ask")
     lab.run("reconcile")
     lab.put({"user=ours": {KEY: 2.0}})
@@ -168,7 +168,7 @@ def test_drift_that_asks(lab: Lab) -> None:
 
 
 def test_drift_that_is_only_reported(lab: Lab) -> None:
-    """`drift: report` writes everything else; what drifted stays, and stays ours in the ledger."""
+    """`drift: report` writes everything else; a drifted row stays, and stays managed."""
     lab.desire(OURS, drift="report")
     lab.run("reconcile")
     lab.put({"user=ours": {KEY: 9.0}})
@@ -181,7 +181,7 @@ def test_drift_that_is_only_reported(lab: Lab) -> None:
 
 
 def test_a_commit_that_was_passed_and_a_policy_that_changed(lab: Lab) -> None:
-    """The ledger knows which commits and which policy came last, so both guards can speak."""
+    """The ledger has the last commits and policy, so both guards can block."""
 
     def reconcile(commit: str, allow: dict[str, str]) -> str:
         path = lab.store.new_run("demo")
@@ -217,7 +217,7 @@ def test_a_row_that_moves_to_another_file(lab: Lab) -> None:
 
 
 def test_two_folders_of_one_cluster(lab: Lab) -> None:
-    """Each would clear what the other asks for, so neither is planned."""
+    """Each would clear what the other declares, so neither is planned."""
     lab.desire(TEN)
     shutil.copytree(lab.folder, lab.folder.parent / "twin")
 

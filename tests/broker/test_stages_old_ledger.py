@@ -1,4 +1,4 @@
-"""A ledger that was put back to an older copy."""
+"""A ledger that was replaced by an older copy."""
 
 import shutil
 
@@ -16,7 +16,7 @@ RELEASED: State = {"user=released": {KEY: 10e6}}
 
 
 def test_what_was_released_since_is_not_cleared(lab: Lab) -> None:
-    """The copy calls it ours, so a guard asks; with nothing left to clear, it is silent."""
+    """The copy has it as managed, so a guard blocks; with nothing left to clear, it does not."""
     lab.desire({**OURS, **RELEASED})
     lab.run("reconcile")
     shutil.copytree(on_disk(lab.ledger_folder), lab.root / "copy")
@@ -52,7 +52,7 @@ def let_go(lab: Lab, entity: str) -> None:
 
 
 def test_what_one_was_told_of_does_not_speak_for_the_others(lab: Lab) -> None:
-    """Two were released, and one is taken out of the copy: of the other a person is still asked."""
+    """Two were released, and one is taken out of the copy: the other still needs approval."""
     others: State = {"user=other": {KEY: 10e6}}
     lab.desire({**OURS, **RELEASED, **others})
     lab.run("reconcile")

@@ -1,4 +1,4 @@
-"""A quota that is released after the plan was made: no run writes it, and the run shows it."""
+"""A quota released after the plan was made: no run writes it, and the run shows it."""
 
 from functools import partial
 
@@ -21,7 +21,7 @@ LEFT: State = {**AFTER, **{one: BEFORE[one] for one in RELEASED}}
 
 
 def begin(lab: Lab) -> None:
-    """Six managed quotas, each of which a plan changes."""
+    """Create six managed quotas, each of which a plan changes."""
     lab.put(BEFORE)
     lab.note(BEFORE)
     lab.desire(AFTER)
@@ -35,7 +35,7 @@ def release(lab: Lab) -> None:
 
 
 def test_a_plan_that_waits(lab: Lab) -> None:
-    """What is released before apply is left as it is and named; the others are written."""
+    """A quota released before apply is left as it is and named; the others are written."""
     begin(lab)
     run = lab.planned()
     release(lab)
@@ -57,7 +57,7 @@ def test_a_plan_that_waits(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("small_batches")
 def test_between_two_requests(lab: Lab) -> None:
-    """What is released while apply sends is not in a later request, though it was noted."""
+    """A quota released while apply sends is in no later request, though its intent was recorded."""
     begin(lab)
     run = lab.start(progress=After(1, partial(release, lab)))
 
@@ -93,7 +93,7 @@ def test_a_released_quota_that_is_as_planned(lab: Lab) -> None:
 
 
 def test_the_only_quota_that_differs(lab: Lab) -> None:
-    """No screen says that others were written, or that a broker agrees on what it was not asked."""
+    """No screen claims that others were written, or that a broker agrees without a query."""
     lab.put(BEFORE)
     lab.note(BEFORE)
     lab.desire({**BEFORE, "user=w4": AFTER["user=w4"]})

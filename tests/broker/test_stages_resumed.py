@@ -1,4 +1,4 @@
-"""apply resumed: what an earlier attempt of the run came to is not forgotten."""
+"""apply resumed: the results of an earlier attempt are kept."""
 
 import pytest
 
@@ -17,7 +17,7 @@ HALF = dict(list(TEN.items())[:6])
 
 
 def begun(lab: Lab, status: Status) -> Run:
-    """A run that got no further than half of its rows, which arrived; what it said of them."""
+    """Create a run that stopped after half of its rows, which arrived; return its outcomes."""
     lab.put({"user=u0": {KEY: 1.0}})
     lab.note({"user=u0": {KEY: 1.0}})
     lab.desire(TEN)
@@ -32,7 +32,7 @@ def begun(lab: Lab, status: Status) -> Run:
 
 @pytest.mark.usefixtures("small_batches")
 def test_what_was_left_unknown_is_settled_by_resuming(lab: Lab) -> None:
-    """A write without an answer that arrived was ours: it is accepted, and can be rolled back."""
+    """A write without a response that arrived is accepted, and can be rolled back."""
     run = begun(lab, Status.UNKNOWN)
 
     run_stages(run, RESUMED)
@@ -47,7 +47,7 @@ def test_what_was_left_unknown_is_settled_by_resuming(lab: Lab) -> None:
 @pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("status", [Status.ACCEPTED, Status.UNKNOWN])
 def test_a_resumed_run_that_is_stopped_forgets_nothing(status: Status, lab: Lab) -> None:
-    """What the run did not come to again is as it was, in each later attempt too."""
+    """Rows that the run did not reach again keep their result, in each later attempt too."""
     run = begun(lab, status)
     hold = lab.store.holds(lab.cluster.cluster_id) / "00000001.json"
     stopped = lab.resume(

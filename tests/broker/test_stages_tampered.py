@@ -1,4 +1,4 @@
-"""Run folders that are not as a plan left them: nothing is written, and the reason is named."""
+"""Run folders that were changed after the plan: nothing is written, and the reason is named."""
 
 import json
 import shutil
@@ -42,7 +42,7 @@ Edit = Callable[[RunFolder], object]
 
 
 def field(name: str, change: Callable[[dict[str, Any]], object]) -> Edit:
-    """An edit of a JSON artefact by hand."""
+    """Edit a JSON artefact by hand."""
 
     def edit(folder: RunFolder) -> None:
         values = folder.read_json(name)
@@ -53,12 +53,12 @@ def field(name: str, change: Callable[[dict[str, Any]], object]) -> Edit:
 
 
 def a_row(change: dict[str, Any]) -> Edit:
-    """An edit of the plan's first row."""
+    """Edit the plan's first row."""
     return field(PLAN, lambda plan: plan["differences"][0].update(change))
 
 
 def digest_to_match(folder: RunFolder) -> str:
-    """Write the digest that the plan's rows give now."""
+    """Write the digest that matches the plan's rows now."""
     values = folder.read_json(PLAN)
     values["digest"] = plan_from_json(values)[0].digest
     (on_disk(folder) / PLAN).write_text(json.dumps(values))
@@ -146,7 +146,7 @@ CASES = {
 def test_a_tampered_plan_is_not_written(
     edit: Edit, kind: type[QuotaOpsError], words: str, lab: Lab
 ) -> None:
-    """Whatever was changed since the approval is named, and neither cluster nor ledger moves."""
+    """Whatever was changed since the approval is named, and cluster and ledger stay unchanged."""
     lab.desire(DESIRED_STATE, protect=[{"user": "operator"}])
     run = lab.planned()
     edit(run.folder)
@@ -162,7 +162,7 @@ def test_a_tampered_plan_is_not_written(
 
 
 def test_the_approval_is_of_another_plan(lab: Lab) -> None:
-    """The digest comes from the approver: a plan that was rewritten to match itself is refused."""
+    """The digest comes from the approver: a plan rewritten with a matching digest is refused."""
     lab.desire(DESIRED_STATE)
     run = lab.planned()
     a_row({"after": 99.0})(run.folder)
@@ -205,7 +205,7 @@ ARTEFACTS = (ABOUT, POLICY, DESCRIBED, PLAN, VALIDATED, APPLIED, VERIFIED, "stag
 def _finished(
     broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[RunFolder, Place, Plan]]:
-    """A run that came to its end, and its plan."""
+    """Return a run that has ended, and its plan."""
     with open_lab(broker, tmp_path_factory.mktemp("finished")) as lab:
         lab.desire(DESIRED_STATE)
         run = lab.planned()
@@ -217,7 +217,7 @@ def _finished(
 def test_a_damaged_artefact_is_told_and_hides_nothing(
     name: str, finished: tuple[RunFolder, Place, Plan], tmp_path: Path
 ) -> None:
-    """Whatever stands in a field, a person reads an error or a report that says what is damaged."""
+    """Whatever a field contains, the user sees an error, or a report that names the damage."""
     whole, approvals, plan = finished
     folder = RunFolder(open_place(tmp_path / on_disk(whole).name))
     shutil.copytree(on_disk(whole), on_disk(folder))
@@ -233,7 +233,7 @@ def test_a_damaged_artefact_is_told_and_hides_nothing(
 
 
 def error_from(read: Callable[[], object]) -> QuotaOpsError | None:
-    """What a person is told; None when all is well."""
+    """Return the error shown to the user, or None."""
     try:
         read()
     except QuotaOpsError as error:
@@ -242,7 +242,7 @@ def error_from(read: Callable[[], object]) -> QuotaOpsError | None:
 
 
 def broken(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The same with each field once left out, and once replaced by each kind of junk."""
+    """Return the same with each field left out once, and replaced once by each kind of junk."""
     for name in values:
         yield {one: value for one, value in values.items() if one != name}
         for junk in JUNK:

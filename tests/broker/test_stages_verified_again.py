@@ -1,4 +1,4 @@
-"""verify on the folder of an old run: it tells what is there, and gives the ledger nothing old."""
+"""verify on the folder of an old run: current results, and nothing old enters the ledger."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_an_old_run_that_is_verified_again(lab: Lab, monkeypatch: pytest.MonkeyP
 
 
 def test_an_old_run_that_was_never_read_back(lab: Lab) -> None:
-    """What it wrote and still stands enters the ledger; the later commit stays the last."""
+    """Its writes that are still stored enter the ledger; the later commit stays the last."""
     lab.desire({"user=given": {KEY: 1.0}})
     old = lab.planned()
     old.folder.write_json("run.json", old.folder.about() | {"commit": "c1"})

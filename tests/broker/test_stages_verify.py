@@ -1,4 +1,4 @@
-"""verify on three brokers: each is asked, who is silent is named, and nobody waits for ever."""
+"""verify on three brokers: each is queried, an unreachable one is named, and no query hangs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -39,20 +39,20 @@ def _lab(three: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 @pytest.fixture(name="follower")
 def _follower(three: Machine) -> RunningNode:
-    """A node that the others can do without: not the leader of the quorum, and not the first."""
+    """Return a node that the others can do without: not the quorum's leader, and not the first."""
     leader = three.leader
     return [node for node in three.nodes.values() if node.id != leader][-1]
 
 
 def brokers_of(folder: RunFolder) -> tuple[BrokerAnswer, ...]:
-    """What each broker said."""
+    """Return the result of each broker."""
     return folder.read_as(VERIFIED, verification_from_json)[0]
 
 
 def test_a_cluster_is_found_past_a_silent_broker(
     three: Machine, follower: RunningNode, tmp_path: Path
 ) -> None:
-    """Whichever broker a cluster names as the one to ask: the others know as much."""
+    """Any broker can be the one that the connection names: the others know as much."""
     servers, cluster_id = three.broker.bootstrap(), three.broker.config.cluster_id
     text = f"bootstrap.servers={servers}\n"
     connection = Connection.parse(text, name="demo", source="a test")
@@ -72,22 +72,22 @@ def test_a_cluster_is_found_past_a_silent_broker(
 
 @dataclass
 class Heard:
-    """A Progress that keeps what the brokers said, round by round."""
+    """A Progress that records the brokers' results, round by round."""
 
     rounds: list[tuple[BrokerAnswer, ...]] = field(default_factory=list)
     left: list[float] = field(default_factory=list)
 
     def report_batch(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
-        """Nothing is kept of apply."""
+        """Record nothing of apply."""
 
     def report_brokers(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
-        """Keep it."""
+        """Record the results."""
         self.rounds.append(tuple(brokers))
         self.left.append(seconds_left)
 
 
 def test_every_broker_is_asked(lab: Lab) -> None:
-    """A run is done when each broker, asked by its id, holds every row."""
+    """A run succeeds when each broker, queried by its id, stores every row."""
     heard = Heard()
     lab.desire(TEN)
 
@@ -106,7 +106,7 @@ def test_every_broker_is_asked(lab: Lab) -> None:
 def test_the_bootstrap_address_stands_for_the_cluster(
     three: Machine, follower: RunningNode, lab: Lab
 ) -> None:
-    """With verify: bootstrap a silent broker is not missed, and nothing is claimed of it."""
+    """With verify: bootstrap an unreachable broker is not missed, and nothing is claimed of it."""
     near = next(node for node in three.nodes.values() if node is not follower)
     connection = Connection.parse(
         f"bootstrap.servers={near.address()}\n", name="demo", source="a test"
@@ -127,12 +127,12 @@ def test_the_bootstrap_address_stands_for_the_cluster(
 
 
 def behind(folder: RunFolder) -> dict[int, int | None]:
-    """How many rows each broker held otherwise; None when it was silent."""
+    """Return how many rows differ on each broker; None if it did not respond."""
     return {one.broker: one.behind for one in brokers_of(folder)}
 
 
 def test_a_silent_broker_is_named_and_blocks_no_row(lab: Lab, follower: RunningNode) -> None:
-    """The rows that the others hold enter the ledger; the run is refused until all have said so."""
+    """Rows that the others store enter the ledger; the run fails until all brokers respond."""
     lab.desire(TEN)
     run = lab.planned()
     run_stages(run, ("apply",))
@@ -159,7 +159,7 @@ def test_a_silent_broker_is_named_and_blocks_no_row(lab: Lab, follower: RunningN
 def test_a_silent_broker_does_not_use_up_the_time_of_the_others(
     lab: Lab, follower: RunningNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A broker that was behind when a silent one was asked is asked once more after it."""
+    """A broker that lagged while an unreachable one was queried is queried once more after it."""
     monkeypatch.setattr(verify, "compute_deadline", lambda _rows: 0.1)
     lab.desire(TEN)
     folder = lab.run("plan")
@@ -179,7 +179,7 @@ def test_a_silent_broker_does_not_use_up_the_time_of_the_others(
 
 
 def test_rows_that_differ_are_counted_and_named(lab: Lab) -> None:
-    """At the deadline each broker is named with how many rows it holds otherwise."""
+    """At the deadline each broker is named with the number of its differing rows."""
     held: State = {**TEN, "user=u1": {KEY: 5.0}, "user=u2": {KEY: None}}
     lab.put(held)
     lab.desire(TEN)
@@ -199,7 +199,7 @@ def test_rows_that_differ_are_counted_and_named(lab: Lab) -> None:
 
 
 def test_no_broker_answers(lab: Lab, three: Machine) -> None:
-    """The cluster's trouble, and nothing enters the ledger as verified."""
+    """It is an error of the cluster, and nothing enters the ledger as verified."""
     lab.desire(TEN)
     run = lab.planned()
     run_stages(run, ("apply",))
@@ -217,7 +217,7 @@ def test_no_broker_answers(lab: Lab, three: Machine) -> None:
 def test_no_broker_answers_where_nothing_is_asked_for(
     three: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The cluster's trouble all the same: that nothing is missing was said by nobody."""
+    """It is an error of the cluster even then: no broker confirmed that nothing is missing."""
     monkeypatch.setattr(verify, "compute_deadline", lambda _rows: 0.1)
     with open_lab(three.broker, tmp_path, timeout=1.0) as lab:
         lab.desire({})

@@ -1,4 +1,4 @@
-"""A plan that waited for its approval while Git and the cluster went on."""
+"""A plan that waited for its approval while Git and the cluster changed."""
 
 from functools import partial
 
@@ -20,12 +20,12 @@ NEW: State = {"user=alice": {KEY: 20.0}, "user=bob": {KEY: 5.0}}
 
 
 def at_commit(lab: Lab, commit: str | None) -> RunFolder:
-    """The folder of a new run at a commit."""
+    """Return the folder of a new run at a commit."""
     return RunFolder.start(lab.store.new_run("demo"), cluster="demo", commit=commit)
 
 
 def test_an_approval_that_waited_does_not_undo_a_newer_commit(lab: Lab) -> None:
-    """Rows that a later commit asked for stay, although the older plan was approved as it is."""
+    """Rows that a later commit declares stay, although the older plan was approved."""
     lab.put(NEW)
     lab.note({"user=alice": {KEY: 10.0}, "user=bob": {KEY: 5.0}})
     lab.desire(OLD)
@@ -58,9 +58,9 @@ def test_a_plan_may_wait_while_nothing_else_is_applied(lab: Lab) -> None:
 @pytest.mark.parametrize("commit", ["c1", None])
 @pytest.mark.parametrize("left", [None, "00000001.parquet"])
 def test_a_plan_whose_ledger_is_gone(lab: Lab, commit: str | None, left: str | None) -> None:
-    """Nobody knows what was applied since: nothing is written before a new plan is made.
+    """It is unknown what was applied since: nothing is written before a new plan is made.
 
-    Whether all of it is gone or an older copy was restored, and also where no commit is known.
+    This is so for a lost ledger and an older copy, and also if no commit is known.
     """
     lab.desire(OLD)
     run_stages(lab.resume(at_commit(lab, commit)), CHAINS["reconcile"])
@@ -85,7 +85,7 @@ def test_a_plan_whose_ledger_is_gone(lab: Lab, commit: str | None, left: str | N
 def test_a_run_that_slept_while_another_commit_was_applied(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it has not sent yet it does not send: that would undo the newer commit."""
+    """It does not send the remaining rows, which would undo the newer commit."""
     monkeypatch.setattr(text, "batches_text", partial(text.batches_text, max_keys=1))
     lab.desire(NEW)
 
@@ -103,7 +103,7 @@ def test_a_run_that_slept_while_another_commit_was_applied(
 
 
 def test_what_another_run_has_noted_since(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that stops for a later one takes back its own notes, not those of the later one."""
+    """A run that stops for a later one removes its own intents, not those of the later one."""
     monkeypatch.setattr(text, "batches_text", partial(text.batches_text, max_keys=1))
     lab.desire(NEW)
     theirs: State = {"user=bob": {KEY: 7.0}}

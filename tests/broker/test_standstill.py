@@ -1,4 +1,4 @@
-"""paused and freeze on a real broker: writes stop, plans, reports and holds go on."""
+"""paused and freeze on a real broker: writes stop; plans, reports and holds continue."""
 
 import time
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -26,19 +26,22 @@ class Later(datetime):
 
     @classmethod
     def now(cls, tz: tzinfo | None = None) -> "Later":
-        """Now, in a while."""
+        """Return the time of that clock."""
         return cls.fromtimestamp(time.time() + 5400, tz)
 
 
 def pages(folder: Path) -> dict[str, str]:
-    """The reports of a run for people."""
+    """Return the reports of a run for people."""
     return {
         name: (folder / name).read_text() for name in ("report.txt", "report.md", "report.html")
     }
 
 
 def test_paused(lab: Lab) -> None:
-    """A plan says so and ends well; reconcile is refused, writes nothing, and still reports."""
+    """A plan shows the pause and succeeds.
+
+    Reconcile is refused, writes nothing, and still reports.
+    """
     lab.desire(ALICE, paused="the brokers are being moved")
 
     planned, reconciled = lab.call("plan", "demo"), lab.call("reconcile", "demo")
@@ -57,7 +60,7 @@ def test_paused(lab: Lab) -> None:
 
 
 def test_frozen(lab: Lab) -> None:
-    """The refusal says until when; a run that finds nothing to write is none of its business."""
+    """The refusal shows until when; a run with nothing to write succeeds."""
     lab.desire(ALICE)
     lab.run("reconcile")
     lab.desire(ALICE, freeze=[NOW])
@@ -76,7 +79,7 @@ def test_frozen(lab: Lab) -> None:
 
 
 def test_a_plan_that_waited_into_a_freeze(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Apply goes by its own clock; when the window is over the same approval holds."""
+    """Apply uses its own clock; after the window the same approval is valid."""
     lab.desire(ALICE, freeze=[NOW | {"cron": IN_AN_HOUR}])
     run = lab.planned()
 
@@ -93,7 +96,7 @@ def test_a_plan_that_waited_into_a_freeze(lab: Lab, monkeypatch: pytest.MonkeyPa
 def test_a_freeze_that_begins_between_two_batches(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was sent is read back and known as ours, the rest is not sent; the next run goes on."""
+    """What was sent is read back as managed, the rest is not sent; the next run continues."""
     lab.desire(TEN, freeze=[NOW | {"cron": IN_AN_HOUR}])
     with monkeypatch.context() as patch:
         progress = After(2, lambda: patch.setattr(standstill, "datetime", Later))

@@ -1,4 +1,4 @@
-"""Late writes and returned quotas: what is shown, what blocks, and what ends the memory of them."""
+"""Late writes and returned quotas: what is shown, what blocks, and what ends their memory."""
 
 import json
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ WHY = ("--reason", "a test", "--by", "anna")
 
 @pytest.fixture(name="came_back")
 def _came_back(lab: Lab) -> Lab:
-    """A late write of alice's limit, and carol's, which a run had cleared, is there again."""
+    """Create a late write of alice's limit, and carol's again, which a run had cleared."""
     lab.desire({**GIT, **BACK})
     lab.run("reconcile")
     lab.desire(GIT)
@@ -36,19 +36,19 @@ def _came_back(lab: Lab) -> Lab:
 
 
 def kinds(lab: Lab, folder: RunFolder | None = None) -> dict[str, tuple[str, str]]:
-    """Kind and action by entity."""
+    """Return kind and action by entity."""
     rows = (folder or lab.run("plan")).differences()
     return {row.entity: (row.kind.value, row.action.value) for row in rows}
 
 
 def remembered(lab: Lab) -> list[tuple[str, str, float | None]]:
-    """What the ledger remembers."""
+    """Return the remembered rows of the ledger."""
     rows = ledger.read(lab.ledger_folder).rows
     return [(row.entity, row.state, row.value) for row in rows if row.state in REMEMBERED]
 
 
 def test_both_are_named_everywhere(came_back: Lab) -> None:
-    """Plan, report and verify name them and the run, no command ends with 0, nothing is written."""
+    """Plan, report and verify name them and the run; no command exits with 0 or writes."""
     lab = came_back
     (cleared,) = {row.run for row in ledger.read(lab.ledger_folder).rows if row.state == CLEARED}
 
@@ -72,7 +72,7 @@ def test_both_are_named_everywhere(came_back: Lab) -> None:
 
 
 def test_verify_refuses_a_returned_row_alone(came_back: Lab) -> None:
-    """Every broker has what Git says, and verify does not end with 0."""
+    """Every broker stores what Git declares, and verify still does not exit with 0."""
     came_back.put(GIT)
 
     _, error = came_back.refused("verify")
@@ -84,7 +84,7 @@ def test_verify_refuses_a_returned_row_alone(came_back: Lab) -> None:
 
 
 def test_a_run_repairs_the_one_and_clears_the_other_by_its_guard(came_back: Lab) -> None:
-    """Both are over then; the audit record has each with its kind."""
+    """Both are settled then; the audit record has each with its kind."""
     folder = came_back.run("reconcile", allow={"returned": "a test"})
 
     assert kinds(came_back, folder) == {
@@ -102,7 +102,7 @@ def test_a_run_repairs_the_one_and_clears_the_other_by_its_guard(came_back: Lab)
 
 @pytest.mark.parametrize("drift", ["ask", "report"])
 def test_a_late_write_needs_a_person_where_drift_does(came_back: Lab, drift: str) -> None:
-    """The guard blocks under ask and report; with a person's word Git's value is set."""
+    """The guard blocks under ask and report; once it is overridden, Git's value is set."""
     came_back.desire(GIT, drift=drift)
     allow = {"returned": "a test", "policy_changed": "a test"}
 
@@ -116,7 +116,7 @@ def test_a_late_write_needs_a_person_where_drift_does(came_back: Lab, drift: str
 
 
 def test_release_ends_the_memory(came_back: Lab) -> None:
-    """What is released is drift, or nobody's: reported, and left alone."""
+    """A released row is drift, or unmanaged: reported, and left alone."""
     ended = came_back.call("release", "demo", "--from-ledger", "--names", "user=carol", *WHY)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "cleared   no longer remembered: no run is named if it comes back" in ended.stdout
@@ -126,7 +126,7 @@ def test_release_ends_the_memory(came_back: Lab) -> None:
 
 
 def test_adopt_ends_the_memory(came_back: Lab) -> None:
-    """What is adopted is ours, at that value."""
+    """An adopted row is managed, at that value."""
     came_back.call("adopt", "demo", "--any", "user", *WHY)
 
     assert remembered(came_back) == []
@@ -137,7 +137,7 @@ def test_adopt_ends_the_memory(came_back: Lab) -> None:
 
 
 def test_alter_of_that_very_value_is_not_late(came_back: Lab) -> None:
-    """A person has set it, so it is drift, or nobody's; another value ends no memory."""
+    """A person has set it, so it is drift, or unmanaged; another value ends no memory."""
     for name, value in (("alice", 15), ("carol", 7)):
         came_back.call("alter", "demo", "--names", f"user={name}", "--add", f"{KEY}={value + 1}")
         assert len(remembered(came_back)) == 2
@@ -152,7 +152,7 @@ def test_alter_of_that_very_value_is_not_late(came_back: Lab) -> None:
 
 
 def test_another_value_is_noted(came_back: Lab) -> None:
-    """Somebody made a new quota where a run had cleared one: the report says which run did."""
+    """For a new quota where a run had cleared one, the report names that run."""
     came_back.put({**GIT, "user=carol": {KEY: 8.0}})
 
     folder = came_back.run("report")
@@ -164,7 +164,7 @@ def test_another_value_is_noted(came_back: Lab) -> None:
 
 
 def test_a_rollback_gives_a_returned_row_back(came_back: Lab) -> None:
-    """Who undoes such a clear has said that it was not ours: it is left alone from then on."""
+    """A rollback of such a clear makes the row unmanaged: it is left alone from then on."""
     cleared = came_back.run("reconcile", allow={"returned": "a test"})
     back = start_rollback(came_back.store, cleared, by="anna", reason="a test")
 
@@ -175,7 +175,7 @@ def test_a_rollback_gives_a_returned_row_back(came_back: Lab) -> None:
 
 
 def test_memory_ends_by_time(came_back: Lab) -> None:
-    """A period of cluster.yaml counts from what the ledger notes to the start of the run."""
+    """A period of cluster.yaml counts from the ledger's time to the start of the run."""
     old = "2020-01-01T00:00:00Z"
     came_back.note(LATE, SUPERSEDED, run="run-a", at=old)
     came_back.note(BACK, CLEARED, at=old)

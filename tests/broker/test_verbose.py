@@ -1,4 +1,4 @@
-"""--verbose: what a command does, for people who look for a fault, and no secret."""
+"""--verbose: the actions of a command, for troubleshooting, and no secret."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ LINE = re.compile(r"\d\d:\d\d:\d\d\.\d\d\d [ -~]+")
 
 @pytest.fixture(name="lab")
 def _lab(secured_broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
-    """A lab whose connection logs in by a password."""
+    """Create a lab whose connection logs in by a password."""
     with open_lab(secured_broker, tmp_path) as lab:
         lab.desire({"user=alice": {"producer_byte_rate": 1024}})
         lab.connection_file.write_text(properties_of(secured_broker, "admin"), "utf-8")
@@ -28,7 +28,7 @@ def _lab(secured_broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
 
 
 def test_what_a_command_does_is_on_stderr(lab: Lab, secured_broker: RunningBroker) -> None:
-    """Connections, requests, files, SQL and stages, with times; stdout is what it always is."""
+    """Connections, requests, files, SQL and stages, with times; stdout is unchanged."""
     quiet = lab.call("plan", "demo", "--format", "json")
     loud = lab.call("plan", "demo", "--format", "json", "--verbose")
 
@@ -54,7 +54,7 @@ def test_what_a_command_does_is_on_stderr(lab: Lab, secured_broker: RunningBroke
 
 
 def test_no_secret_is_logged(lab: Lab) -> None:
-    """Neither a password that works nor one that is refused, in no spelling."""
+    """Neither a valid password nor a rejected one is logged, in any encoding."""
     good = lab.connection_file.read_text("utf-8")
     bad = good.replace("admin-secret", HOSTILE.replace("${", "$ {"))
     shown = ""

@@ -1,4 +1,4 @@
-"""Every Kafka that the sandbox can be: what it takes and refuses, the whole loop, who may do it."""
+"""Every Kafka of the sandbox: what it accepts and rejects, the whole loop, and permissions."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -51,7 +51,7 @@ SHAPES: State = {
 def _kafka(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningBroker]:
-    """A broker of each version, with an authorizer and logins."""
+    """Start a broker of each version, with an authorizer and logins."""
     if request.param == DEFAULT_VERSION:
         yield request.getfixturevalue("secured_broker")
         return
@@ -62,19 +62,19 @@ def _kafka(
 
 @pytest.fixture(name="cluster")
 def _cluster(kafka: RunningBroker) -> Iterator[Cluster]:
-    """Its cluster, empty at the end of a test."""
+    """Return its cluster, empty at the end of a test."""
     with emptied_cluster(kafka) as cluster:
         yield cluster
 
 
 @pytest.mark.parametrize("name", ALWAYS)
 def test_what_all_take_and_refuse(name: str, cluster: Cluster) -> None:
-    """A case that names no versions holds for each."""
+    """A case that names no versions applies to each."""
     play(CASES[name], cluster)
 
 
 def test_what_not_all_take(kafka: RunningBroker, cluster: Cluster) -> None:
-    """Infinity is stored for two keys until Kafka 4.4 refuses it; so with any case of a version."""
+    """Infinity is stored for two keys until Kafka 4.4 rejects it; so is any case of a version."""
     own = [case for case in CASES.values() if kafka.config.version in case.get("versions", ())]
     assert own
     for case in own:
@@ -82,7 +82,10 @@ def test_what_not_all_take(kafka: RunningBroker, cluster: Cluster) -> None:
 
 
 def play(case: Any, cluster: Cluster) -> None:
-    """What validate says, apply does; validate writes nothing, apply what was not refused."""
+    """Check that apply agrees with validate.
+
+    Validate writes nothing, apply what was not rejected.
+    """
     refused, stored = case.get("refused", {}), case.get("stored", {})
     changes = alterations(case["alter"])
     before = case.get("before", {})
@@ -101,7 +104,7 @@ def play(case: Any, cluster: Cluster) -> None:
 
 
 def test_a_key_twice_is_the_brokers_to_refuse(cluster: Cluster) -> None:
-    """A key that one alteration sets and clears fails its entity, in Kafka's own words."""
+    """A key that one alteration sets and clears fails its entity, with Kafka's own text."""
     alice = Entity.of({"user": "alice"})
     answers = cluster.apply(
         [Alteration(alice, (("producer_byte_rate", 1.0), ("producer_byte_rate", None)))]
@@ -111,7 +114,7 @@ def test_a_key_twice_is_the_brokers_to_refuse(cluster: Cluster) -> None:
 
 
 def test_too_much_at_once_is_refused_entity_by_entity(cluster: Cluster) -> None:
-    """Over 10,000 changed keys the whole request is refused; each entity has that answer."""
+    """Over 10,000 changed keys the whole request is rejected; each entity has that response."""
     many = {f"user={number}": {"producer_byte_rate": 1.0} for number in range(10_001)}
     answers = cluster.apply(alterations(many))
     words = "Request parameters do not satisfy the configured policy."
@@ -121,7 +124,7 @@ def test_too_much_at_once_is_refused_entity_by_entity(cluster: Cluster) -> None:
 
 
 def test_what_is_no_number(kafka: RunningBroker, cluster: Cluster) -> None:
-    """NaN is stored for every key, and described as what it is, until Kafka 4.4 refuses it."""
+    """NaN is stored for every key, and described as NaN, until Kafka 4.4 rejects it."""
     numbers = {f"user={key}": {key: nan} for key in (*RATES, *OTHERS)}
     numbers["ip=10.0.0.1"] = {"connection_creation_rate": nan}
 
@@ -145,7 +148,7 @@ def test_a_broker_tells_its_release(kafka: RunningBroker, cluster: Cluster) -> N
 
 
 def test_the_whole_loop(kafka: RunningBroker, tmp_path: Path) -> None:
-    """All shapes and keys are put there, changed and cleared by runs that the broker verifies."""
+    """Runs set, change and clear all shapes and keys, verified by the broker."""
     foreign: State = {"user=foreign": {"producer_byte_rate": 7.0}}
     changed = {entity: limits for entity, limits in SHAPES.items() if "ip" not in entity}
     changed |= {
@@ -165,7 +168,7 @@ def test_the_whole_loop(kafka: RunningBroker, tmp_path: Path) -> None:
 
 
 def test_scram_logins_and_their_rights(kafka: RunningBroker) -> None:
-    """Who logs in by SCRAM may do what its permissions say; a wrong password is told as one."""
+    """A SCRAM user may do what its permissions allow; a wrong password is named as the cause."""
     with rights(kafka), scram_logins(kafka):
         assert may(connection_of(kafka, "writer", SCRAM)) == ["describe", "alter"]
         assert may(connection_of(kafka, "reader", SCRAM)) == ["describe"]
@@ -176,7 +179,7 @@ def test_scram_logins_and_their_rights(kafka: RunningBroker) -> None:
 
 
 def may(connection: Connection) -> list[str]:
-    """What a login by SCRAM is allowed."""
+    """Return what a SCRAM user is authorized to do."""
     clear = alterations({"user=alice": {"producer_byte_rate": None}})
     allowed = []
     with open_cluster(connection, cluster_id=None) as cluster:

@@ -1,4 +1,4 @@
-"""Clients that find out how a broker holds them back, without waiting for it."""
+"""Clients that measure how a broker throttles them, without waiting for it."""
 
 import select
 import socket

@@ -1,4 +1,4 @@
-"""A token endpoint on this machine, whose tokens a broker takes, or does not."""
+"""A token endpoint on this machine, whose tokens a broker accepts or rejects."""
 
 import base64
 import json
@@ -21,9 +21,9 @@ _LOGIN = base64.b64encode(f"{CLIENT}:{SECRET}".encode()).decode()
 
 
 class TokenEndpoint:
-    """Answers to client credentials; the path says what kind of answer.
+    """Respond to client credentials; the path selects the kind of response.
 
-    `asked` is how often each path was asked.
+    `asked` is how often each path was requested.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -39,23 +39,23 @@ class TokenEndpoint:
 
     @property
     def http(self) -> str:
-        """Where it is in plain text."""
+        """Return its address in plain text."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
     @property
     def https(self) -> str:
-        """Where it is by TLS, with the broker's certificate."""
+        """Return its address by TLS, with the broker's certificate."""
         return f"https://127.0.0.1:{self._secured.server_port}"
 
     @property
     def jwks(self) -> str:
-        """The key by which a broker knows its tokens."""
+        """Return the key by which a broker verifies its tokens."""
         numbers = self._key.public_key().public_numbers()
         n, e = (_base64(one.to_bytes(256 if one > 2**32 else 3)) for one in (numbers.n, numbers.e))
         return json.dumps({"keys": [{"kty": "RSA", "kid": "1", "alg": "RS256", "n": n, "e": e}]})
 
     def token(self, kind: str) -> str:
-        """A token: one that is good, or `expired`, or by a `stranger`."""
+        """Return a token: a valid one, an `expired` one, or one signed by a `stranger`."""
         now = int(time.time())
         claims = {"sub": CLIENT, "aud": AUDIENCE, "iss": "tests", "iat": now, "exp": now + 60}
         if kind == "expired":
@@ -80,7 +80,7 @@ class TokenEndpoint:
 def _handler(endpoint: TokenEndpoint) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            """Answer as the path says."""
+            """Respond as the path selects."""
             form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
             path = self.path.removeprefix("/").partition("?")[0]
             endpoint.asked.append(path)
@@ -93,7 +93,7 @@ def _handler(endpoint: TokenEndpoint) -> type[BaseHTTPRequestHandler]:
                 self.wfile.write(answer.encode())
 
         def log_message(self, *_words: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     return Handler
 

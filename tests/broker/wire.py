@@ -23,7 +23,7 @@ class Wire:
         self.once = False
 
     def lead_to(self, target: str) -> None:
-        """Let the connections from now on lead there."""
+        """Route further connections to this broker."""
         host, _, port = target.partition(":")
         self._target = (host, int(port))
 
@@ -34,7 +34,7 @@ class Wire:
                 end.shutdown(socket.SHUT_RDWR)
 
     def remove(self) -> None:
-        """Hang up, and take no more connections."""
+        """Hang up, and accept no more connections."""
         with suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)
         self.cut()

@@ -1,4 +1,4 @@
-"""Producers and consumers that work as fast as a broker lets them, and how fast that is."""
+"""Producers and consumers that run as fast as a broker lets them, and their rates."""
 
 import time
 from collections import Counter
@@ -28,7 +28,7 @@ Turns = Generator[int]
 
 @dataclass(frozen=True)
 class Client:
-    """A client that produces or consumes as fast as it may, and the level that should hold it."""
+    """A client that produces or consumes at full speed, and the level that should limit it."""
 
     key: str
     user: str
@@ -37,7 +37,7 @@ class Client:
 
 
 def fill(servers: str) -> None:
-    """Make the topics, and put 3 MB where consumers read, in small batches."""
+    """Create the topics, and write 3 MB where consumers read, in small batches."""
     quiet: dict[str, str | int | float | bool] = {"bootstrap.servers": servers, "log_level": 0}
     admin = AdminClient(quiet)
     for created in admin.create_topics([NewTopic(FULL, 1, 1), NewTopic(TARGET, 1, 1)]).values():
@@ -49,7 +49,7 @@ def fill(servers: str) -> None:
 
 
 def settings(quick: RunningBroker, client: Client) -> dict[str, str | int]:
-    """The settings by which a client logs in and names itself."""
+    """Return the settings by which a client logs in and names itself."""
     return {
         "bootstrap.servers": quick.bootstrap("SASL"),
         "security.protocol": "SASL_PLAINTEXT",
@@ -94,7 +94,7 @@ def consumed(quick: RunningBroker, client: Client) -> Turns:
 
 
 def produced_without_client_id(quick: RunningBroker, client: Client) -> Turns:
-    """Produce without end as a client that sends no client id, which librdkafka always does."""
+    """Produce without end as a client without a client id, which librdkafka always sends."""
     producer = KafkaProducer(
         bootstrap_servers=quick.bootstrap("SASL"),
         security_protocol="SASL_PLAINTEXT",
@@ -113,7 +113,7 @@ def produced_without_client_id(quick: RunningBroker, client: Client) -> Turns:
 
 
 def measure(quick: RunningBroker, client: Client) -> float:
-    """The bytes per second of a client, from the end of the opening burst on."""
+    """Return the bytes per second of a client, from the end of the opening burst on."""
     work: Callable[[RunningBroker, Client], Turns]
     work = produced if client.key == PRODUCE else consumed
     if not client.client_id:

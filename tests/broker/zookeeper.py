@@ -1,4 +1,4 @@
-"""A Kafka 3.9 that keeps its metadata in ZooKeeper, as no sandbox does."""
+"""A Kafka 3.9 that keeps its metadata in ZooKeeper, which the sandbox does not."""
 
 import os
 import socket
@@ -18,7 +18,7 @@ _SECONDS = 60.0
 
 @contextmanager
 def running_zookeeper(home: Path) -> Iterator[tuple[str, str]]:
-    """The cluster's id and bootstrap.servers, until the end of the block."""
+    """Start it; return the cluster's id and bootstrap.servers until the end of the block."""
     home.mkdir()
     keeper, broker = _free_ports()
     (home / "zookeeper.properties").write_text(

@@ -1,4 +1,4 @@
-"""Brokers that belong to the cluster and that no client is sent to: fenced, stopped, retired."""
+"""Brokers that belong to the cluster and that no client is routed to: fenced, stopped, retired."""
 
 import time
 from contextlib import ExitStack
@@ -15,20 +15,20 @@ RETIRED = [{"id": 3, "reason": "scaled down"}]
 
 
 class Onlooker:
-    """Connects as a command does that begins now: who is fenced, it is not sent to."""
+    """Connect as a new command does, without routes to fenced brokers."""
 
     def __init__(self, scene: Scene, stack: ExitStack) -> None:
         self._scene, self._stack = scene, stack
 
     def __call__(self) -> Cluster:
-        """A cluster as it names its brokers now."""
+        """Return a cluster with the brokers that it names now."""
         servers = f"bootstrap.servers={self._scene.machine.broker.bootstrap()}"
         connection = Connection.parse(servers, name="demo", source="a test")
         return self._stack.enter_context(open_cluster(connection, cluster_id=None, timeout=5.0))
 
 
 def reconciled(scene: Scene) -> str:
-    """What a run says that begins now, and what its report says of the brokers."""
+    """Return the result of a new run, and what its report shows of the brokers."""
     with ExitStack() as stack:
         run = scene.start(connect=Onlooker(scene, stack))
         said = scene.go_on(run, CHAINS["reconcile"])
@@ -37,7 +37,7 @@ def reconciled(scene: Scene) -> str:
 
 @fault("verify", "one broker of three frozen, and fenced before the run", broker="three")
 def fenced_before(scene: Scene) -> Seen:
-    """A broker that clients are not sent to is missed, and no run calls itself verified."""
+    """A broker without client routes is missed, and no run calls itself verified."""
     frozen = [node for node in scene.machine.nodes if node != scene.machine.leader][-1]
     scene.machine.freeze(frozen)
     time.sleep(FENCING)
@@ -66,7 +66,7 @@ def stopped(scene: Scene) -> Seen:
 
 @fault("verify", "one broker of three stopped and unregistered", broker="three")
 def unregistered(scene: Scene) -> Seen:
-    """A cluster that was scaled down is whole again without it."""
+    """A cluster that was scaled down is complete again without it."""
     scene.machine.nodes[3].stop()
     scene.machine.unregister(3)
     said = reconciled(scene)
@@ -78,7 +78,7 @@ def unregistered(scene: Scene) -> Seen:
 
 @fault("verify", "one broker of three stopped, and retired in cluster.yaml", broker="three")
 def retired(scene: Scene) -> Seen:
-    """Who is still registered and will not come back is an exception that the report shows."""
+    """A registered broker that will not return is an exception that the report shows."""
     scene.lab.desire(AFTER, retired_brokers=RETIRED)
     scene.machine.nodes[3].stop()
     said = reconciled(scene)

@@ -1,4 +1,4 @@
-"""The machines on which faults are played, and the page on which they stand."""
+"""The machines on which faults are played, and the page with their results."""
 
 import gc
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from tests.lab import open_lab
 
 @pytest.fixture(scope="session", autouse=True)
 def page() -> Iterator[None]:
-    """Write what was seen onto the page; the rows of what was not played stay."""
+    """Write the results to the page; rows that were not played stay."""
     yield
     if ALL:
         fresh = Page(PAGE).replace_section("faults", section(EVERY, on_the_page() | SEEN))
@@ -26,20 +26,20 @@ def page() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def machine(broker: RunningBroker) -> Machine:
-    """The suite's broker: it may be frozen, never killed."""
+    """Return the suite's broker: it may be frozen, never killed."""
     return Machine(broker)
 
 
 @pytest.fixture(scope="session")
 def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """A broker that may be killed."""
+    """Return a broker that may be killed."""
     with start_machine(1, tmp_path_factory.mktemp("mortal")) as machine:
         yield machine
 
 
 @pytest.fixture
 def leftovers(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Collect the sockets that kafka-python leaves behind, and pytest's log records hold."""
+    """Collect the sockets that kafka-python leaves and pytest's log records reference."""
     yield
     caplog.get_records("call").clear()
     gc.collect()
@@ -52,7 +52,7 @@ def scene(
     monkeypatch: pytest.MonkeyPatch,
     leftovers: None,
 ) -> Iterator[Scene]:
-    """What a fault is played on, whole again at the end."""
+    """Return the scene of a fault, restored at the end."""
     del leftovers
     machine: Machine = request.getfixturevalue(request.param.broker)
     with (

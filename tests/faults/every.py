@@ -1,4 +1,4 @@
-"""Every fault, in the order of the page: by stage, then as they are written."""
+"""Every fault, in the order of the page: by stage, then by definition."""
 
 from quota_ops.model.report import STAGES
 from tests.faults import (

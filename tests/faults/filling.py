@@ -1,4 +1,4 @@
-"""A command line whose disk fills up: what a process of its own runs."""
+"""A command line whose disk fills up, run by a process of its own."""
 
 import os
 import resource
@@ -19,7 +19,7 @@ FULL = 75
 def fill_at(
     name: str, said: Path, environment: Mapping[str, str], arguments: Sequence[str]
 ) -> None:
-    """Run a command; from a file of this name on there is room for nothing. Keep what it said."""
+    """Run a command; from a file of this name on the disk is full. Keep the output."""
 
     def tell(error: QuotaOpsError) -> None:
         _limit(_largest())

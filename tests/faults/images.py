@@ -1,4 +1,4 @@
-"""Brokers that answer from an old image of the metadata: with error 0, like any other."""
+"""Brokers that respond from an old image of the metadata: with error 0, like any other."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -19,14 +19,14 @@ OLD: State = {"user=u0": {KEY: 5.0}, "user=u1": {KEY: 5.0}}
 
 
 class Late(Cluster):
-    """A cluster of which one broker gives an earlier answer once more: so often."""
+    """A cluster of which one broker repeats an earlier response several times."""
 
     broker = 1
     times = 0
     answer: tuple[Any, ...] = ()
 
     def remember(self) -> None:
-        """Keep what is stored now as the answer that is given later."""
+        """Keep what is stored now as the response that is repeated later."""
         self.answer = super()._describe(build_describe_request(), tuple, None, None)
 
     def _describe(
@@ -43,7 +43,7 @@ class Late(Cluster):
 
 
 def late(scene: Scene, times: int) -> Late:
-    """A cluster whose first broker is behind what the ledger knows."""
+    """Return a cluster whose first broker lags behind the ledger."""
     address = f"bootstrap.servers={scene.lab.bootstrap}"
     connection = Connection.parse(address, name="demo", source="a test")
     cluster = Late(connection, preflight(connection, None), 30.0)
@@ -55,13 +55,13 @@ def late(scene: Scene, times: int) -> Late:
 
 
 def drift(folder: RunFolder) -> list[str]:
-    """The entities that a run calls moved outside Git."""
+    """Return the entities that a run reports as changed outside Git."""
     return [row.entity for row in folder.differences() if row.is_drift]
 
 
 @fault("describe", "the only broker responds with old metadata, once", quick=True)
 def old_image_once(scene: Scene) -> Seen:
-    """What seems to have drifted is described again before anyone is told."""
+    """Apparent drift is described again before it is reported."""
     cluster = late(scene, 1)
     run = scene.prepare(("check", "describe", "diff"), connect=lambda: cluster)
     cluster.close()
@@ -71,7 +71,7 @@ def old_image_once(scene: Scene) -> Seen:
 
 @fault("describe", "a row drifts, and every response shows it", quick=True)
 def drifted(scene: Scene) -> Seen:
-    """Real drift is told after the second answer."""
+    """Real drift is reported after the second response."""
     scene.lab.put(OLD)
     run = scene.prepare(("check", "describe", "diff"))
     assert drift(run.folder) == [*OLD]
@@ -80,7 +80,7 @@ def drifted(scene: Scene) -> Seen:
 
 @fault("describe", "one broker of three responds with old metadata", broker="three")
 def old_image(scene: Scene) -> Seen:
-    """Two answers against one; the one is named."""
+    """Two responses against one; the lagging broker is named."""
     cluster = late(scene, 100)
     run = scene.prepare(("check", "describe", "diff", "report"), connect=lambda: cluster)
     cluster.close()

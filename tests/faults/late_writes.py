@@ -1,4 +1,4 @@
-"""Writes that arrive when nobody waits for them any more, and disks that bring back old values."""
+"""Writes that arrive after their run has ended, and disks that bring back old values."""
 
 import shutil
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ LATE = ("user=u3", "user=u4", "user=u5", "user=u6")
 
 @contextmanager
 def through(scene: Scene, node: int) -> Iterator[Cluster]:
-    """The cluster by the address of one broker, as over a private link."""
+    """Return the cluster by the address of one broker, as over a private link."""
     address = scene.machine.nodes[node].address()
     connection = Connection.parse(f"bootstrap.servers={address}", name="demo", source="a test")
     asks = VerifyPolicy.BOOTSTRAP
@@ -39,7 +39,7 @@ def through(scene: Scene, node: int) -> Iterator[Cluster]:
 
 
 def kinds(folder: RunFolder) -> dict[str, list[str]]:
-    """The entities of a plan by the kind of their difference."""
+    """Return the entities of a plan by the kind of their difference."""
     found: dict[str, list[str]] = {}
     for row in folder.differences():
         found.setdefault(row.kind.value, []).append(row.entity)
@@ -47,7 +47,7 @@ def kinds(folder: RunFolder) -> dict[str, list[str]]:
 
 
 def freeze_after_intent(scene: Scene, node: int) -> None:
-    """Freeze a broker as soon as the next run has noted what it is about to send."""
+    """Freeze a broker as soon as the next run has recorded what it is about to send."""
 
     def intend_and_freeze(*given: object) -> intent.Keys:
         noted: intent.Keys = intent.record_intents(*given)  # type: ignore[arg-type]
@@ -64,7 +64,7 @@ def freeze_after_intent(scene: Scene, node: int) -> None:
     timeout=2.0,
 )
 def woken_after_a_newer_run(scene: Scene) -> Seen:
-    """What arrives late is named, repaired where Git has it, and asked about where it has not."""
+    """A late write is named, repaired if Git declares the row, and needs approval if not."""
     scene.hurry(verifying=5.0)
     scene.patch.setattr(text, "batches_text", partial(text.batches_text, max_keys=100))
     first, second = (node for node in scene.machine.nodes if node != scene.machine.leader)
@@ -89,7 +89,7 @@ RECONCILE = CHAINS["reconcile"]
 
 
 def named_and_repaired(scene: Scene, run: str) -> str:
-    """Plan, verify and reconcile at the newer commit; an assertion that all of it is named."""
+    """Plan, verify and reconcile at the newer commit; assert that all of it is named."""
     asks = at("newer", scene, NEWER)
     said = scene.go_on(scene.lab.resume(asks.folder, allow={}), RECONCILE)
     assert said.startswith("exit 1: guards block this plan: returned: user=u2")
@@ -114,7 +114,7 @@ def named_and_repaired(scene: Scene, run: str) -> str:
     timeout=10.0,
 )
 def data_folder_restored(scene: Scene) -> Seen:
-    """A cleared row is named when it is back, and touched only once a person agrees."""
+    """A cleared row is named when it is back, and written only after an approval."""
     (node,) = scene.machine.nodes.values()
     data, copy = node.folder / scene.machine.broker.config.data, scene.lab.root / "copy"
     node.stop()

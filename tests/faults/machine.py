@@ -25,7 +25,7 @@ _UNREGISTER_BROKER = 64
 
 
 class Machine:
-    """The nodes of a broker, by their ids, whatever has become of them."""
+    """The nodes of a broker, by their ids, whatever state they are in."""
 
     def __init__(self, broker: RunningBroker) -> None:
         self.broker = broker
@@ -34,7 +34,7 @@ class Machine:
 
     @property
     def leader(self) -> int:
-        """The node whose controller leads."""
+        """Return the node whose controller leads."""
         admin = KafkaAdminClient(bootstrap_servers=self.broker.bootstrap())
         quorum = admin.describe_metadata_quorum()
         admin.close()
@@ -47,7 +47,7 @@ class Machine:
             self.nodes[number].stop()  # returns when it is gone
 
     def start(self) -> None:
-        """Start every node that is not running, where it was, and wait until all describe."""
+        """Start every stopped node in its place, and wait until all describe."""
         jvm = Jvm.of(self.broker.config, lambda _done, _all: None)
         for number, node in self.nodes.items():
             if not node.alive:
@@ -58,7 +58,7 @@ class Machine:
             time.sleep(0.05)
 
     def unregister(self, number: int) -> None:
-        """Take a stopped broker out of the cluster, as kafka-cluster.sh unregister does."""
+        """Remove a stopped broker from the cluster, as kafka-cluster.sh unregister does."""
         body = struct.pack(">hhihBiB", _UNREGISTER_BROKER, 0, 1, -1, 0, number, 0)
         host, _, port = next(
             node.address() for node in self.nodes.values() if node.alive
@@ -76,20 +76,20 @@ class Machine:
         self.start()
 
     def freeze(self, *ids: int, seconds: float | None = None) -> None:
-        """Stop nodes by SIGSTOP: they take connections, no more. For some seconds, if said."""
+        """Stop nodes by SIGSTOP, for some seconds if given: they accept connections, no more."""
         freeze(*(self.nodes[number] for number in ids or self.nodes))
         if seconds is not None:
             self._timers.append(Timer(seconds, self.thaw))
             self._timers[-1].start()
 
     def thaw(self) -> None:
-        """Let every node go on."""
+        """Resume every node."""
         for node in self.nodes.values():
             node.send(signal.SIGCONT)
 
     @contextmanager
     def healed(self) -> Iterator["Machine"]:
-        """The machine for one play; at its end every node runs again."""
+        """Return the machine for one play; at its end every node runs again."""
         try:
             yield self
         finally:

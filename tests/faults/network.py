@@ -1,4 +1,4 @@
-"""A network that is cut: before a request arrives, before its answer does, and for good."""
+"""A network that is cut: before a request arrives, before its response does, and for good."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ from tests.faults.table import Seen, fault
 
 @contextmanager
 def wired(scene: Scene) -> Iterator[tuple[Cluster, Wire]]:
-    """The broker at the end of a wire that loses what it is told to, once."""
+    """Return the broker behind a wire that loses the given bytes, once."""
     wire = Wire(scene.lab.bootstrap)
     wire.once = True
     address = f"bootstrap.servers=127.0.0.1:{wire.port}"
@@ -31,7 +31,7 @@ def wired(scene: Scene) -> Iterator[tuple[Cluster, Wire]]:
 
 
 def cut_in_apply(scene: Scene, what: str) -> Seen:
-    """Lose the second request of a run, or the answer to it."""
+    """Lose the second request of a run, or its response."""
     with wired(scene) as (cluster, wire):
         cut = partial(setattr, wire, "cut_at", what)
         said = scene.reconcile(connect=lambda: cluster, progress=After(1, cut))
@@ -40,19 +40,19 @@ def cut_in_apply(scene: Scene, what: str) -> Seen:
 
 @fault("apply", "network cut before a request arrives", quick=True)
 def request_lost(scene: Scene) -> Seen:
-    """Described, found missing, and sent again."""
+    """The row is described, found missing, and sent again."""
     return cut_in_apply(scene, "request")
 
 
 @fault("apply", "network cut after a request arrived, before its response", quick=True)
 def answer_lost(scene: Scene) -> Seen:
-    """Described, found there, and not sent again."""
+    """The row is described, found there, and not sent again."""
     return cut_in_apply(scene, "answer")
 
 
 @fault("apply", "network cut permanently between two requests", quick=True)
 def cut_for_good(scene: Scene) -> Seen:
-    """What surely was not sent is not sent later either, until somebody runs again."""
+    """Rows that were certainly not sent are not sent later either, until another run."""
     scene.hurry()
     with wired(scene) as (cluster, wire):
         said = scene.reconcile(connect=lambda: cluster, progress=After(1, wire.remove))
@@ -61,7 +61,7 @@ def cut_for_good(scene: Scene) -> Seen:
 
 @fault("apply", "network cut permanently while a request is in flight", quick=True)
 def cut_for_good_after_request(scene: Scene) -> Seen:
-    """What nobody can find out is said to be unknown, and the next run finds it out."""
+    """Rows whose fate cannot be known are reported as unknown, and the next run settles them."""
     scene.hurry()
     with wired(scene) as (cluster, wire):
         wire.once = False
@@ -72,7 +72,7 @@ def cut_for_good_after_request(scene: Scene) -> Seen:
 
 @fault("describe", "network cut before the response", quick=True)
 def describe_lost(scene: Scene) -> Seen:
-    """Reading is tried again."""
+    """A read is retried."""
     with wired(scene) as (cluster, wire):
         cluster.describe()
         wire.cut_at = "answer"
@@ -82,7 +82,7 @@ def describe_lost(scene: Scene) -> Seen:
 
 @fault("validate", "network cut before the response")
 def validate_lost(scene: Scene) -> Seen:
-    """To ask twice writes nothing."""
+    """A second validation writes nothing."""
     with wired(scene) as (cluster, wire):
         run = scene.prepare(READ_ONLY[:4], connect=lambda: cluster)
         wire.cut_at = "answer"
@@ -92,7 +92,7 @@ def validate_lost(scene: Scene) -> Seen:
 
 @fault("verify", "network cut before the response")
 def verify_lost(scene: Scene) -> Seen:
-    """Who does not answer is asked again until the deadline."""
+    """A broker that does not respond is queried again until the deadline."""
     with wired(scene) as (cluster, wire):
         run = scene.prepare(CHAINS["apply"], connect=lambda: cluster)
         wire.cut_at = "answer"

@@ -35,7 +35,7 @@ def quorum_lost(scene: Scene) -> Seen:
 
 @fault("describe", "two of three controllers frozen", broker="three", timeout=3.0)
 def no_controller(scene: Scene) -> Seen:
-    """What the last broker describes is not taken for news."""
+    """What the last broker describes does not count as current."""
     leader = scene.machine.leader
     scene.machine.freeze(*[node for node in (1, 2, 3) if node != leader])
     time.sleep(4.0)  # the leader resigns when it hears from nobody
@@ -47,7 +47,7 @@ def no_controller(scene: Scene) -> Seen:
 
 @fault("verify", "one broker of three frozen until it is fenced", broker="three", timeout=2.0)
 def one_fenced(scene: Scene) -> Seen:
-    """Who is silent, fenced and behind is named; what the others hold enters the ledger."""
+    """A broker that is fenced and lagging is named; what the others store enters the ledger."""
     scene.hurry()
     frozen = [node for node in scene.machine.nodes if node != scene.machine.leader][-1]
     run = scene.prepare(CHAINS["apply"])

@@ -1,4 +1,4 @@
-"""Requests that are refused whole because of one entity in them."""
+"""Requests that are rejected as a whole because of one entity in them."""
 
 from collections.abc import Sequence
 
@@ -14,10 +14,10 @@ POISONED = "user=u7"
 
 
 class Gateway(Cluster):
-    """A broker behind a proxy that refuses a whole request for one name, and validates anything."""
+    """A broker behind a proxy that rejects a whole request for one name, and validates anything."""
 
     def apply(self, alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
-        """Refuse, or pass on."""
+        """Reject, or forward."""
         if any(one.entity.text == POISONED for one in alterations):
             return tuple(
                 EntityResponse(one.entity, 44, "POLICY_VIOLATION", None) for one in alterations

@@ -1,4 +1,4 @@
-"""A run store that is full, or damaged, at the moment when something is to be kept."""
+"""A run store that is full, or damaged, at the moment of a write."""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from tests.places import on_disk
 
 
 def full(scene: Scene, name: str) -> Seen:
-    """Run as a process whose disk is full when it keeps a file, and again when there is room."""
+    """Run as a process whose disk is full when it writes a file, and again when there is space."""
     said = scene.lab.root / "said"
     doom: Callable[..., None] = partial(fill_at, name, said)
     command: Sequence[str] = COMMAND
@@ -35,13 +35,13 @@ def full_in_plan(scene: Scene) -> Seen:
 
 @fault("apply", "disk full when the intent is noted in the ledger", quick=True)
 def full_in_intent(scene: Scene) -> Seen:
-    """What cannot be noted is not sent."""
+    """An intent that cannot be recorded is not sent."""
     return full(scene, "00000002.parquet")
 
 
 @fault("apply", "disk full when the second request is noted, before it is sent")
 def full_in_outcomes(scene: Scene) -> Seen:
-    """What cannot be noted is not sent; the ledger has the intent of what was."""
+    """An intent that cannot be recorded is not sent; the ledger has the intents of sent rows."""
     return full(scene, "batch-0002.json")
 
 
@@ -53,7 +53,7 @@ def full_in_ledger(scene: Scene) -> Seen:
 
 @fault("describe", "last file of the ledger truncated, as by a power cut", quick=True)
 def damaged_ledger(scene: Scene) -> Seen:
-    """A damaged ledger is no empty ledger: nothing is planned until it is moved aside."""
+    """A damaged ledger is not an empty one: nothing is planned until it is moved aside."""
     last = max(on_disk(scene.lab.ledger_folder).iterdir())
     damaged = last.with_name("00000002.parquet")
     damaged.write_bytes(last.read_bytes()[:100])
@@ -65,7 +65,7 @@ def damaged_ledger(scene: Scene) -> Seen:
 
 @fault("describe", "run store restored from a copy older than the last run", quick=True)
 def store_restored(scene: Scene) -> Seen:
-    """What the lost run wrote is as Git says, and enters the ledger again."""
+    """Writes of the lost run match Git, and enter the ledger again."""
     store, copy = on_disk(scene.lab.store.root), scene.lab.root / "copy"
     shutil.copytree(store, copy)
     assert scene.reconcile() == "exit 0"
@@ -82,7 +82,7 @@ def store_restored(scene: Scene) -> Seen:
     quick=True,
 )
 def approval_replayed(scene: Scene) -> Seen:
-    """An approval counts once: the same digest is asked about again."""
+    """An approval counts once: the same digest needs another."""
     scene.lab.desire(AFTER, approval="always")
     said, digest = approved(scene)
     assert said == "exit 0"
@@ -97,7 +97,7 @@ def approval_replayed(scene: Scene) -> Seen:
 
 
 def approved(scene: Scene) -> tuple[str, str]:
-    """Make a whole run whose plan a person approves: how it ended, and the digest."""
+    """Do a whole run whose plan a person approves: return how it ended, and the digest."""
     folder = scene.start().folder
     agrees = approves(scene.lab, on_disk(folder).name)
     said = scene.go_on(scene.lab.resume(folder, request_decision=agrees), CHAINS["reconcile"])

@@ -23,14 +23,14 @@ OLDER: State = {**BEFORE, **{f"user=u{number}": {KEY: 3.0} for number in range(6
 
 
 def at(commit: str, scene: Scene, state: State) -> Run:
-    """A new run at a commit, which says this."""
+    """Return a new run at a commit, with this desired state."""
     scene.lab.desire(state)
     path = scene.lab.store.new_run("demo")
     return scene.lab.resume(RunFolder.start(path, cluster="demo", commit=commit))
 
 
 def newer(scene: Scene) -> None:
-    """A whole run at the commit that came later."""
+    """Do a whole run at the later commit."""
     run_stages(at("newer", scene, AFTER), CHAINS["reconcile"])
 
 
@@ -60,7 +60,7 @@ def confirmed_while_it_waits(scene: Scene) -> Seen:
 
 @fault("apply", "another run applies a newer commit while a worker sleeps between two requests")
 def passed_while_it_sleeps(scene: Scene) -> Seen:
-    """Before each request apply looks into the ledger, and sends nothing more."""
+    """Before each request apply reads the ledger, and sends nothing more."""
     scene.hurry()
     slept = at("older", scene, OLDER)
     slept = scene.lab.resume(slept.folder, progress=After(1, partial(newer, scene)))
@@ -84,7 +84,7 @@ class Delayed:
         return getattr(self.cluster, name)
 
     def apply(self, alterations: Any) -> Any:
-        """Send, once it is time."""
+        """Send after the other event."""
         self.number -= 1
         if self.number == 0:
             self.act()
@@ -92,7 +92,7 @@ class Delayed:
 
 
 def delayed(scene: Scene, number: int) -> Seen:
-    """An older run, one request of which arrives after a whole newer run; it stops at once."""
+    """Play an older run, one request of which arrives after a whole newer run; it stops at once."""
     scene.hurry(verifying=600.0)
     scene.lab.put(MIDDLE)
     scene.lab.note(MIDDLE)
@@ -105,13 +105,13 @@ def delayed(scene: Scene, number: int) -> Seen:
 
 @fault("apply", "a slow older run, its first request delayed until a newer run has ended")
 def first_request_delayed(scene: Scene) -> Seen:
-    """The one request that was on its way arrives; the run says so, and the next repairs it."""
+    """The request in flight arrives; the run reports it, and the next repairs it."""
     return delayed(scene, 1)
 
 
 @fault("apply", "a slow older run, its last request delayed until a newer run has ended")
 def last_request_delayed(scene: Scene) -> Seen:
-    """Nothing is left to send, and verify still finds the newer run: it is no success."""
+    """Nothing is left to send, and verify still finds the newer run: it is not a success."""
     return delayed(scene, 2)
 
 
@@ -167,7 +167,7 @@ class Process(NamedTuple):
 
 @contextmanager
 def dag_process(scene: Scene) -> Iterator[Process]:
-    """A process that is about to run the DAG, and runs it at a word."""
+    """Return a process that is ready to run the DAG, and runs it on a command."""
     kept = {name: one for name, one in scene.lab.environment.items() if name != "PYTHONWARNINGS"}
     command = [sys.executable, "-m", "tests.dag.process", str(scene.lab.root)]
     pipe = subprocess.PIPE

@@ -1,4 +1,4 @@
-"""Where a fault is played: the same eight changes each time, and words for what is seen."""
+"""The scene of a fault: the same eight changes each time, and texts for the results."""
 
 import re
 from collections import Counter
@@ -39,14 +39,14 @@ BATCH = 2
 
 @dataclass(frozen=True)
 class Scene:
-    """A cluster that holds what was approved last, a ledger that knows it, and a Git that moved."""
+    """A cluster in the last approved state, a ledger that records it, and changes in Git."""
 
     lab: Lab
     machine: Machine
     patch: pytest.MonkeyPatch
 
     def begin(self) -> None:
-        """Put every side where it belongs."""
+        """Write every side."""
         self.lab.put(BEFORE)
         self.lab.desire(AFTER)
         self.lab.note(BEFORE)
@@ -54,28 +54,28 @@ class Scene:
         self.patch.setattr(text, "batches_text", small)
 
     def hurry(self, verifying: float = 0.2) -> None:
-        """Let runs wait for a silent cluster no longer than a test can."""
+        """Make runs wait for a silent cluster no longer than a test can."""
         self.patch.setattr(delivery, "PATIENCE", 0.5)
         self.patch.setattr("quota_ops.stages.verify.compute_deadline", lambda _rows: verifying)
 
     def start(self, **options: Any) -> Run:
-        """A new run; `connect` may be another way to the cluster."""
+        """Return a new run; `connect` may be another way to the cluster."""
         connect = options.pop("connect", None)
         run = self.lab.start(**options)
         return replace(run, connect=connect) if connect else run
 
     def reconcile(self, **options: Any) -> str:
-        """Make a whole run, and say how it ended."""
+        """Do a whole run, and return how it ended."""
         return self.go_on(self.start(**options), CHAINS["reconcile"])
 
     def prepare(self, stages: tuple[str, ...], **options: Any) -> Run:
-        """A new run that has come so far without trouble."""
+        """Return a new run that has succeeded so far."""
         run = self.start(**options)
         run_stages(run, stages)
         return run
 
     def go_on(self, run: Run, stages: tuple[str, ...]) -> str:
-        """Run these stages, and say how they ended."""
+        """Run these stages, and return how they ended."""
         error = None
         try:
             run_stages(run, stages)
@@ -84,7 +84,7 @@ class Scene:
         return self.told(run.folder, error)
 
     def told(self, folder: RunFolder, error: QuotaOpsError | None) -> str:
-        """The exit code, the first line of the error, and how many entities came to what."""
+        """Return the exit code, the first line of the error, and the entities by result."""
         outcomes = folder.outcomes(APPLIED)
         report = (on_disk(folder) / "report.txt").read_text("utf-8")
         unnamed = [one for one in outcomes if one.status not in DONE if one.entity not in report]
@@ -97,11 +97,11 @@ class Scene:
         return f"exit {error.exit_code}: {first}" + (f" ({ends})" if ends else "")
 
     def warned(self, folder: RunFolder) -> str:
-        """What the report says of the brokers."""
+        """Return what the report shows of the brokers."""
         return self.masked(" ".join(warnings(read_report(folder))))
 
     def masked(self, said: str) -> str:
-        """A message without what is another each time."""
+        """Return a message without what differs each time."""
         said = said.replace(str(self.lab.root), "STORE")
         said = re.sub(r"(can be read): .*", r"\1", said)
         said = re.sub(r"timed out after [\d.]+ s", "timed out", said)
@@ -112,7 +112,7 @@ class Scene:
         return re.sub(r"(?i)(broker|node) \d", r"\1 N", said).replace("|", "/")
 
     def holds(self, others: State | None = None) -> str:
-        """How many changes are on the cluster; an assertion that nobody asked for nothing else."""
+        """Return how many changes are on the cluster; assert that nothing else was changed."""
         stored = self.lab.stored()
         theirs = others or {}
         for entity in {*stored, *BEFORE, *AFTER} - theirs.keys():
@@ -123,7 +123,7 @@ class Scene:
         return f"{done} of {len(ours)} changes" + (", and the manual one" if theirs else "")
 
     def next_run(self) -> str:
-        """Run again; an assertion that cluster and ledger are then as Git says."""
+        """Run again; assert that cluster and ledger then match Git."""
         folder = self.lab.run("reconcile")
         assert self.lab.stored() == self.lab.known() == AFTER
         assert self.lab.known(INTENDED) == {}

@@ -1,4 +1,4 @@
-"""Signals between a write and its answer: a cancelled job, a closed terminal."""
+"""Signals between a write and its response: a cancelled job, a closed terminal."""
 
 import signal
 
@@ -16,7 +16,7 @@ from tests.writing import settle
 
 
 def ended(scene: Scene, number: int) -> Seen:
-    """End a run by a signal when its second request has been answered and nobody has read it."""
+    """End a run by a signal when its second request has a response that is not read yet."""
     send, handler = Cluster.apply, signal.signal(number, signal.SIG_DFL)
     signal_after(Cluster, "apply", scene.patch, at=2, number=number)
     try:
@@ -36,11 +36,11 @@ def ended(scene: Scene, number: int) -> Seen:
 
 @fault("apply", "SIGTERM between a write and its response, as from a canceled job", quick=True)
 def terminated(scene: Scene) -> Seen:
-    """The run tells what it does not know, and the next one finds it out."""
+    """The run reports the rows as unknown, and the next one settles them."""
     return ended(scene, signal.SIGTERM)
 
 
 @fault("apply", "SIGHUP between a write and its response, as from a closed terminal")
 def hung_up(scene: Scene) -> Seen:
-    """As SIGTERM."""
+    """The same as for SIGTERM."""
     return ended(scene, signal.SIGHUP)

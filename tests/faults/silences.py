@@ -1,4 +1,4 @@
-"""Brokers that fall silent: frozen, killed, stopped and started again, in each stage."""
+"""Brokers that stop responding: frozen, killed, stopped and restarted, in each stage."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ from tests.faults.table import Seen, fault
 
 @fault("describe", "broker frozen", timeout=1.0)
 def frozen_in_describe(scene: Scene) -> Seen:
-    """A cluster that cannot be looked at is no cluster without quotas."""
+    """A cluster that cannot be described is not a cluster without quotas."""
     scene.machine.freeze()
     said = scene.reconcile()
     scene.machine.thaw()
@@ -22,7 +22,7 @@ def frozen_in_describe(scene: Scene) -> Seen:
 
 @fault("describe", "broker killed", broker="mortal", timeout=1.0)
 def killed_in_describe(scene: Scene) -> Seen:
-    """As before, and the port is closed."""
+    """As before, with the port closed."""
     scene.machine.kill()
     said = scene.reconcile()
     scene.machine.start()
@@ -31,7 +31,7 @@ def killed_in_describe(scene: Scene) -> Seen:
 
 @fault("validate", "broker frozen", timeout=1.0)
 def frozen_in_validate(scene: Scene) -> Seen:
-    """What the broker has not spoken about is not written."""
+    """Rows that the broker has not validated are not written."""
     run = scene.prepare(READ_ONLY[:4])
     scene.machine.freeze()
     said = scene.go_on(run, ("validate", *RESUMED))
@@ -41,7 +41,7 @@ def frozen_in_validate(scene: Scene) -> Seen:
 
 @fault("apply", "broker frozen before the first request", quick=True, timeout=1.0)
 def frozen_before_apply(scene: Scene) -> Seen:
-    """What could surely not be sent is not noted as ours."""
+    """Rows that certainly could not be sent are not recorded as managed."""
     run = scene.lab.planned()
     scene.machine.freeze()
     said = scene.go_on(run, RESUMED)
@@ -53,7 +53,7 @@ def frozen_before_apply(scene: Scene) -> Seen:
 
 @fault("apply", "broker frozen for two seconds between two requests", quick=True, timeout=1.0)
 def frozen_for_a_while(scene: Scene) -> Seen:
-    """A broker that is silent for longer than a call waits is asked again, and the run goes on."""
+    """A broker that is silent for longer than a timeout is queried again, and the run continues."""
     freeze = partial(scene.machine.freeze, seconds=2.0)
     said = scene.reconcile(progress=After(1, freeze))
     late = scene.lab.known(SUPERSEDED)  # what got no answer may be written once more
@@ -66,7 +66,7 @@ def frozen_for_a_while(scene: Scene) -> Seen:
     "apply", "broker frozen between two requests until the run has ended", quick=True, timeout=1.0
 )
 def frozen_to_the_end(scene: Scene) -> Seen:
-    """Nothing is sent after an unknown answer; the write arrives when nobody waits any more."""
+    """Nothing is sent after an unknown result; the write arrives after the run."""
     scene.hurry()
     said = scene.reconcile(progress=After(1, scene.machine.freeze))
     assert scene.lab.known() == BEFORE
@@ -78,7 +78,7 @@ def frozen_to_the_end(scene: Scene) -> Seen:
 
 @fault("apply", "broker killed between two requests", broker="mortal", timeout=2.0)
 def killed_between(scene: Scene) -> Seen:
-    """What was acknowledged survives the broker; the rest is not sent."""
+    """Acknowledged writes survive the broker; the rest is not sent."""
     scene.hurry()
     said = scene.reconcile(progress=After(1, scene.machine.kill))
     scene.machine.start()
@@ -87,14 +87,14 @@ def killed_between(scene: Scene) -> Seen:
 
 @fault("apply", "broker restarted between two requests", broker="mortal", timeout=10.0)
 def restarted_between(scene: Scene) -> Seen:
-    """Who hangs up and is back is written to by a new connection."""
+    """After a restart the broker is written to by a new connection."""
     said = scene.reconcile(progress=After(2, scene.machine.restart))
     return Seen(scene.holds(), said, scene.next_run())
 
 
 @fault("verify", "broker frozen", quick=True, timeout=1.0)
 def frozen_in_verify(scene: Scene) -> Seen:
-    """What could not be read back is not called verified."""
+    """A write that could not be read back is not called verified."""
     scene.hurry()
     run = scene.prepare(CHAINS["apply"])
     scene.machine.freeze()
@@ -106,7 +106,7 @@ def frozen_in_verify(scene: Scene) -> Seen:
 
 @fault("verify", "broker killed, its disk intact", broker="mortal", timeout=2.0)
 def killed_in_verify(scene: Scene) -> Seen:
-    """What was acknowledged is there when the broker is."""
+    """An acknowledged write is there when the broker is."""
     scene.hurry()
     run = scene.prepare(CHAINS["apply"])
     scene.machine.kill()

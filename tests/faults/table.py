@@ -1,4 +1,4 @@
-"""The table of faults: what each row is called, who plays it, and what was seen."""
+"""The table of faults: the name of each row, its play, and its results."""
 
 import os
 import re
@@ -24,7 +24,7 @@ _ROW = re.compile(r"^\| (.*) \|$", re.MULTILINE)
 
 
 class Seen(NamedTuple):
-    """What a play saw: the cluster after the fault, the words of the run, and the next run."""
+    """The results of a play: the cluster after the fault, the run's output, and the next run."""
 
     holds: str
     said: str
@@ -32,7 +32,7 @@ class Seen(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """What a scene stands on: the fixture of its broker, and seconds that a call waits."""
+    """The base of a scene: the fixture of its broker, and the timeout of a call in seconds."""
 
     broker: str
     timeout: float
@@ -40,7 +40,7 @@ class Ground(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """A row: a fault in a stage, and the play that brings it about and looks.
+    """A row: a fault in a stage, and the play that causes it and observes.
 
     `quick` plays run in every `make test`.
     """
@@ -53,7 +53,7 @@ class Fault:
 
     @property
     def name(self) -> str:
-        """How a test is called."""
+        """Return the name of its test."""
         return f"{self.stage}-{self.play.__name__}"
 
 
@@ -77,7 +77,7 @@ def fault(
 
 
 def section(faults: Sequence[Fault], seen: Mapping[tuple[str, str], Seen]) -> str:
-    """The part of the page that is written from what was seen."""
+    """Return the part of the page that is written from the results."""
     rows = [
         (one.stage, one.what, *seen.get((one.stage, one.what), Seen("not played", "", "")))
         for one in faults
@@ -88,6 +88,6 @@ def section(faults: Sequence[Fault], seen: Mapping[tuple[str, str], Seen]) -> st
 
 
 def on_the_page() -> dict[tuple[str, str], Seen]:
-    """What the page says of each fault, by its stage and what it is."""
+    """Return the page's results of each fault, by its stage and name."""
     lines = [line.split(" | ") for line in _ROW.findall(PAGE.read_text("utf-8"))]
     return {(line[0], line[1]): Seen(*line[2:]) for line in lines if len(line) == len(HEAD)}

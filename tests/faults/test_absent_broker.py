@@ -1,4 +1,4 @@
-"""What the commands of an operator show while one of three brokers is stopped."""
+"""The screens of an operator while one of three brokers is stopped."""
 
 import re
 from collections.abc import Sequence
@@ -73,7 +73,7 @@ OF_BROKERS = re.compile(r"roker 3|[23] brokers|fenced|that responded|others stor
 def test_every_command_counts_the_stopped_broker(scene: Scene) -> None:
     """Each names it, and none calls the two that are left the whole cluster.
 
-    An entry of `retired_brokers` that names it while it runs has no effect, and may go.
+    An entry of `retired_brokers` that names it while it runs has no effect, and can be removed.
     """
     scene.lab.run("reconcile")
     scene.lab.desire(AFTER, retired_brokers=[{"id": 3, "reason": "scaled down"}])
@@ -85,7 +85,7 @@ def test_every_command_counts_the_stopped_broker(scene: Scene) -> None:
 
 
 def shown(lab: Lab, command: Sequence[str]) -> tuple[int, list[str]]:
-    """The exit code of a command, and its lines of brokers without what differs each time."""
+    """Return the exit code of a command, and its lines of brokers, with times masked."""
     ended = lab.cli(*command)
     lines = re.sub(r"127\.0\.0\.1:\d+", "HOST:PORT", ended.stdout + ended.stderr).split("\n")
     found = [" ".join(line.split()) for line in lines if OF_BROKERS.search(line)]

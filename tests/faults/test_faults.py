@@ -1,4 +1,4 @@
-"""Whatever fails and whenever: only approved states, a true word of it, and a next run that ends.
+"""For every fault: only approved states, a true report, and a next run that completes the work.
 
 The quick ones are compared with docs/explanation/reliability.md; `make faults` plays all and writes
 that page.
@@ -21,7 +21,7 @@ PLAYED = [one for one in EVERY if ALL or one.quick]
     indirect=["scene"],
 )
 def test_fault(scene: Scene, fault: Fault) -> None:
-    """What is seen is what the page says, word for word."""
+    """The results are those on the page, word for word."""
     seen = SEEN[fault.stage, fault.what] = fault.play(scene)
     assert ALL or on_the_page()[fault.stage, fault.what] == seen
 
@@ -29,6 +29,6 @@ def test_fault(scene: Scene, fault: Fault) -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("scene", [Ground("machine", 1.0)], indirect=True)
 def test_any_weather(scene: Scene) -> None:
-    """Run after run, whatever is drawn: approved states alone, and no false word of success."""
+    """Run after run, for any random fault: approved states alone, and no false success."""
     for run in range(RUNS if ALL else FEW):
         play(scene, run)

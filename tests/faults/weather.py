@@ -1,4 +1,4 @@
-"""Faults as they come: Git moves, something drawn by lot strikes, and a run ends or is killed."""
+"""Random faults: Git moves, a random fault strikes, and a run ends or is killed."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -26,22 +26,22 @@ THEIRS: State = {user: {KEY: 7.0} for user in USERS}
 
 @dataclass(frozen=True)
 class Weather:
-    """A run about to be made, and the lots that decide when it is struck."""
+    """A run about to start, and the random numbers that decide when it is struck."""
 
     scene: Scene
     draw: Random
     desired: State
 
     def after(self, act: Callable[[], object]) -> After:
-        """Act when one or two requests were answered."""
+        """Call a function when one or two requests have a response."""
         return After(self.draw.randint(1, 2), act)
 
     def calm(self) -> str | None:
-        """Nothing strikes."""
+        """No fault."""
         return self.scene.reconcile()
 
     def frozen_for_a_while(self) -> str | None:
-        """The broker is silent for longer than a call waits."""
+        """The broker is silent for longer than a timeout."""
         freeze = partial(self.scene.machine.freeze, seconds=1.5)
         return self.scene.reconcile(progress=self.after(freeze))
 
@@ -51,32 +51,32 @@ class Weather:
         return self.scene.reconcile(progress=self.after(self.scene.machine.freeze))
 
     def lost(self, what: str) -> str | None:
-        """A request is lost, or the answer to it."""
+        """A request or its response is lost."""
         with wired(self.scene) as (cluster, wire):
             cut = partial(setattr, wire, "cut_at", what)
             return self.scene.reconcile(connect=lambda: cluster, progress=self.after(cut))
 
     def cut_for_good(self) -> str | None:
-        """There is no network any more."""
+        """The network is gone for good."""
         self.scene.hurry()
         with wired(self.scene) as (cluster, wire):
             return self.scene.reconcile(connect=lambda: cluster, progress=self.after(wire.remove))
 
     def altered(self) -> str | None:
-        """Somebody else alters a row that Git asks for."""
+        """A row in Git is altered outside Git."""
         self.scene.hurry(verifying=1.0)
         user = self.draw.choice(sorted(self.desired))
         alter = partial(self.scene.lab.put, {user: THEIRS[user]})
         return self.scene.reconcile(progress=self.after(alter))
 
     def killed(self) -> str | None:
-        """The worker is killed at a request, or while it keeps a file."""
+        """The worker is killed at a request, or while it writes a file."""
         request = partial(die_in_request, self.draw.randint(1, 2), before=self.draw.random() < 0.5)
         file = self.draw.choice(["plan.json", "00000002.parquet", "applied.json", "report.html"])
         return self._process(self.draw.choice([request, partial(die_in_file, file)]))
 
     def full(self) -> str | None:
-        """The disk of the run store is full when a file is to be kept."""
+        """The disk of the run store is full when a file is to be written."""
         file = self.draw.choice(["plan.json", "batch-0001.json", "applied.json"])
         said = self.scene.lab.root / "said"
         self._process(partial(fill_at, file, said))
@@ -103,20 +103,20 @@ STRIKES: dict[str, Callable[[Weather], str | None]] = {
 
 
 def drawn(run: int) -> tuple[str, Random]:
-    """What strikes in a run, and the lots that are left to draw."""
+    """Return the fault of a run, and the remaining random numbers."""
     draw = Random(run)  # noqa: S311 - the same faults each time
     return draw.choice(list(STRIKES)), draw
 
 
 def sentence() -> str:
-    """What the page says of the runs."""
+    """Return the page's sentence about the runs."""
     counts = Counter(drawn(run)[0] for run in range(RUNS))
     lots = "; ".join(f"{name} ({counts[name]})" for name in STRIKES)
     return f"\n{RUNS} runs in sequence, with these faults: {lots}.\n\n"
 
 
 def play(scene: Scene, run: int) -> None:
-    """One run in the weather of its number, then one without, which ends the work."""
+    """Play one run with the fault of its number, then one without, which completes the work."""
     strike, draw = drawn(run)
     lab, before = scene.lab, scene.lab.stored()
     desired = _moved(before, draw)
@@ -136,7 +136,7 @@ def play(scene: Scene, run: int) -> None:
 
 
 def _moved(now: State, draw: Random) -> State:
-    """Another desired state than what is there."""
+    """Return another desired state than the current one."""
     values = {user: draw.choice([None, 1.0, 2.0, 3.0]) for user in USERS}
     desired: State = {user: {KEY: value} for user, value in values.items() if value}
     return desired if desired and desired != now else _moved(now, draw)

@@ -1,4 +1,4 @@
-"""Workers that are killed by SIGKILL: what was on its way, and what the next run makes of it."""
+"""Workers that are killed by SIGKILL: rows in flight, and what the next run does."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ KILLED = "nothing (killed)"
 
 
 def killed(scene: Scene, doom: Callable[..., None]) -> None:
-    """Run reconcile as a process that dies."""
+    """Run reconcile in a process that is killed."""
     process = PROCESSES.Process(target=doom, args=(scene.lab.environment, COMMAND))
     process.start()
     process.join()
@@ -28,7 +28,7 @@ def killed(scene: Scene, doom: Callable[..., None]) -> None:
 
 
 def seen(scene: Scene, doom: Callable[..., None]) -> Seen:
-    """Kill a run, look, and run again."""
+    """Kill a run, observe, and run again."""
     killed(scene, doom)
     settle(scene.lab.cluster)
     return Seen(scene.holds(), KILLED, scene.next_run())
@@ -42,19 +42,19 @@ def killed_in_plan(scene: Scene) -> Seen:
 
 @fault("apply", "worker killed while it notes its intent in the ledger")
 def killed_in_intent(scene: Scene) -> Seen:
-    """What is not noted is not sent."""
+    """A row without a recorded intent is not sent."""
     return seen(scene, partial(die_in_file, "00000002.parquet"))
 
 
 @fault("apply", "worker killed before its first request", quick=True)
 def killed_before_request(scene: Scene) -> Seen:
-    """An intent that was never sent is no change."""
+    """An intent that was never sent is not a change."""
     return seen(scene, partial(die_in_request, 1, before=True))
 
 
 @fault("apply", "worker killed while its first request is in flight", quick=True)
 def killed_during_request(scene: Scene) -> Seen:
-    """What a silent broker was sent arrives although nobody is there to hear its answer."""
+    """A request to a silent broker arrives although no process reads its response."""
     pid = scene.machine.nodes[1].pid
     try:
         killed(scene, partial(die_in_silence, pid))
@@ -67,23 +67,23 @@ def killed_during_request(scene: Scene) -> Seen:
 
 @fault("apply", "worker killed after its second request, before it records the outcome", quick=True)
 def killed_after_request(scene: Scene) -> Seen:
-    """The ledger's intent tells the next run that the values are ours."""
+    """The intent in the ledger makes the values managed in the next run."""
     return seen(scene, partial(die_in_request, 2, before=False))
 
 
 @fault("apply", "worker killed while it records the outcomes of its last request")
 def killed_in_outcomes(scene: Scene) -> Seen:
-    """Everything was sent; that nobody wrote it down is no matter."""
+    """Everything was sent; the missing record does not matter."""
     return seen(scene, partial(die_in_file, "applied.json"))
 
 
 @fault("verify", "worker killed while it records in the ledger what it read back")
 def killed_in_ledger(scene: Scene) -> Seen:
-    """Read back, and not known to be: the next run reads it back."""
+    """The rows were read back but not recorded: the next run reads them back."""
     return seen(scene, partial(die_in_file, "00000003.parquet"))
 
 
 @fault("report", "worker killed while it writes report.html")
 def killed_in_report(scene: Scene) -> Seen:
-    """The cluster and the ledger are as they should be; only the page is missing."""
+    """The cluster and the ledger are correct; only the page is missing."""
     return seen(scene, partial(die_in_file, "report.html"))

@@ -1,4 +1,4 @@
-"""Somebody else who writes at the same time, and clocks that go back."""
+"""Another writer at the same time, and clocks that go back."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ FEW = 3
 
 @fault("apply", "a person changes a row between plan and apply", quick=True)
 def altered_after_plan(scene: Scene) -> Seen:
-    """Apply looks again, leaves the row alone, and says so."""
+    """Apply reads again, leaves the row alone, and reports it."""
     run = scene.lab.planned()
     scene.lab.put(THEIRS)
     said = scene.go_on(run, RESUMED)
@@ -34,7 +34,7 @@ def altered_after_plan(scene: Scene) -> Seen:
 
 @fault("apply", "a person changes a row between two requests that are far apart")
 def altered_in_pause(scene: Scene) -> Seen:
-    """After a pause apply looks again."""
+    """After a pause apply reads again."""
     scene.patch.setattr(apply, "compute_max_age", lambda _took: 0.0)
     said = scene.reconcile(progress=After(1, lambda: scene.lab.put(THEIRS)))
     return Seen(scene.holds(THEIRS), said, scene.next_run())
@@ -42,14 +42,14 @@ def altered_in_pause(scene: Scene) -> Seen:
 
 @fault("apply", "a person changes a row a moment before it is sent", quick=True)
 def altered_before_request(scene: Scene) -> Seen:
-    """Kafka has no compare-and-set: the approved value wins, and it is the one that is verified."""
+    """Kafka has no compare-and-set: the approved value wins, and it is verified."""
     said = scene.reconcile(progress=After(1, lambda: scene.lab.put(THEIRS)))
     return Seen(scene.holds(), said, scene.next_run())
 
 
 @fault("apply", "kafka-configs.sh sets a row between describe and apply", quick=True)
 def kafka_configs_before_apply(scene: Scene) -> Seen:
-    """Apply looks again, whoever it was that came in between; the report has what it found."""
+    """Apply reads again, whoever wrote in between; the report has the value it found."""
     run = scene.lab.planned()
     by_kafka_configs(scene)
     said = scene.go_on(run, RESUMED)
@@ -59,7 +59,7 @@ def kafka_configs_before_apply(scene: Scene) -> Seen:
 
 @fault("verify", "kafka-configs.sh sets a row between apply and verify")
 def kafka_configs_before_verify(scene: Scene) -> Seen:
-    """The broker took what was sent, and holds something else by now: the report has both."""
+    """The broker accepted the row, and stores another value by now: the report has both."""
     scene.hurry()
     run = scene.prepare(CHAINS["apply"])
     by_kafka_configs(scene)
@@ -69,21 +69,21 @@ def kafka_configs_before_verify(scene: Scene) -> Seen:
 
 
 def by_kafka_configs(scene: Scene) -> None:
-    """Set their row with Kafka's own command, and wait until the broker shows it."""
+    """Set the row with Kafka's own command, and wait until the broker shows it."""
     add = ("--alter", "--add-config", f"{KEY}=7")
     kafka_configs(scene.machine.broker, *add, "--entity-type", "users", "--entity-name", "u7")
     wait_until_shown(scene.lab.cluster, THEIRS)
 
 
 def reported(run: Run) -> str:
-    """The lines of a run's report that are about their row."""
+    """Return the lines of a run's report about the row."""
     lines = (on_disk(run.folder) / "report.txt").read_text("utf-8").splitlines()
     return "\n".join(line for line in lines if "user=u7" in line)
 
 
 @fault("verify", "a person changes a row that was just written", quick=True)
 def altered_after_request(scene: Scene) -> Seen:
-    """What is read back is what is said."""
+    """The report has the value that was read back."""
     scene.hurry()
     said = scene.reconcile(progress=After(4, lambda: scene.lab.put(THEIRS)))
     rest = {one: limits for one, limits in AFTER.items() if one not in THEIRS}
@@ -111,7 +111,7 @@ def two_at_once(scene: Scene) -> Seen:
 
 @fault("apply", "clock of the worker set back by an hour since the last run", quick=True)
 def clock_set_back(scene: Scene) -> Seen:
-    """What came later is told by numbers and by Git, not by clocks."""
+    """The order of runs comes from numbers and Git, not from clocks."""
     scene.lab.desire(BEFORE)
     scene.lab.run("reconcile")
     scene.lab.desire(AFTER)
@@ -132,5 +132,5 @@ class AnHourAgo(datetime):
 
     @classmethod
     def now(cls, tz: tzinfo | None = None) -> Self:
-        """The moment, an hour earlier."""
+        """Return the time, an hour earlier."""
         return cls.fromtimestamp(time.time() - 3600, tz)
