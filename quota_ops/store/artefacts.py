@@ -56,7 +56,8 @@ class ArtefactFolder:
         """Write an Arrow table, with the notes in its metadata, to NAME.parquet."""
         content = parquet.to_bytes(table, arrow, parquet.notes(arrow))
         self._write(table.file, content)
-        self._forget(table)
+        if self.kept is not None:
+            self.kept[table] = arrow
 
     def read_table(self, table: Table) -> pa.Table:
         """Return the table of an earlier stage; InvalidInput if it is missing or damaged."""

@@ -136,7 +136,7 @@ def _parse(content: bytes, place: Place) -> _Content:
         table = parquet.from_bytes(LEDGER, content, str(place))
         check_notes(table)
         _check(table, place)
-        clusters = frozenset(table["cluster"].to_pylist())  # `unique` loads 50 ms of pyarrow
+        clusters = frozenset(parquet.to_values(table["cluster"]))  # `unique` loads 50 ms of pyarrow
         _remember(content, _Content(table, clusters))
     known = _known[content]
     for cluster in known.clusters:
@@ -146,7 +146,7 @@ def _parse(content: bytes, place: Place) -> _Content:
 
 
 def _check(table: pa.Table, place: Place) -> None:
-    columns = [table[name].to_pylist() for name in ("entity", "key", "state", "value")]
+    columns = [parquet.to_values(table[name]) for name in ("entity", "key", "state", "value")]
     states = {*columns[2]}
     keys = [
         (entity, key, state, str(value) if state in REMEMBERED else "")

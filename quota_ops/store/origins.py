@@ -15,6 +15,7 @@ from quota_ops.model.quota import format_limit, same
 from quota_ops.model.report import UNKNOWN, Origin
 from quota_ops.model.rows import Key
 from quota_ops.model.tables import ACTUAL
+from quota_ops.store.parquet import to_values
 from quota_ops.store.run_folder import ALTER, APPLIED, POLICY, RELEASED, RunFolder
 from quota_ops.store.run_json import typed
 from quota_ops.store.run_numbers import newest_runs
@@ -126,7 +127,7 @@ def _seen(run: RunFolder) -> dict[Key, float]:
     """Return the values of the cluster when a run described it; empty if that is damaged."""
     with suppress(InvalidInput):
         table = run.read_table(ACTUAL)
-        entities, keys, values = (table[name].to_pylist() for name in ("entity", "key", "value"))
+        entities, keys, values = (to_values(table[name]) for name in ("entity", "key", "value"))
         return dict(zip(map(Key, entities, keys), values, strict=True))
     return {}
 

@@ -1,7 +1,7 @@
 """Tables as Parquet bytes; columns are checked against the model on reading and writing."""
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -15,22 +15,33 @@ from quota_ops.store.place import Place
 pa.set_memory_pool(pa.system_memory_pool())
 
 ARROW_TYPES = {TEXT: pa.string(), NUMBER: pa.float64(), COUNT: pa.int32(), FLAG: pa.bool_()}
+REPEATED = pa.dictionary(pa.int32(), pa.string())
+"""The type of a column of texts that many rows share, such as owners: each text is kept once."""
 
 
-def arrow_schema(table: Table) -> pa.Schema:
-    """Return the table's columns as an Arrow schema."""
+def arrow_schema(table: Table, repeated: Collection[str] = ()) -> pa.Schema:
+    """Return the table's columns as an Arrow schema, those named as REPEATED."""
     return pa.schema(
         [
-            pa.field(column.name, ARROW_TYPES[column.type], nullable=column.nullable)
+            pa.field(
+                column.name,
+                REPEATED if column.name in repeated else ARROW_TYPES[column.type],
+                nullable=column.nullable,
+            )
             for column in table.columns
         ]
     )
 
 
+def repeated_texts(table: Table) -> list[str]:
+    """Return the names of the columns whose texts many rows share: all texts but entities."""
+    return [one.name for one in table.columns if one.type == TEXT and one.name != "entity"]
+
+
 def from_rows(table: Table, rows: Sequence[Sequence[Any]]) -> pa.Table:
     """Return rows, whose fields are the table's columns in order, as an Arrow table."""
     columns = zip(*rows, strict=True) if rows else ([] for _ in table.columns)
-    schema = arrow_schema(table)
+    schema = arrow_schema(table, repeated_texts(table))
     arrays = [
         pa.array(list(values), type=field.type)
         for values, field in zip(columns, schema, strict=True)
@@ -40,7 +51,18 @@ def from_rows(table: Table, rows: Sequence[Sequence[Any]]) -> pa.Table:
 
 def to_rows(arrow: pa.Table) -> Iterable[tuple[Any, ...]]:
     """Return the rows of an Arrow table as tuples."""
-    return zip(*(column.to_pylist() for column in arrow.columns), strict=True)
+    return zip(*map(to_values, arrow.columns), strict=True)
+
+
+def to_values(column: pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column; texts that rows share are one object."""
+    if column.type != REPEATED:
+        return list(column.to_pylist())
+    values: list[Any] = []
+    for chunk in column.chunks:
+        texts = chunk.dictionary.to_pylist()
+        values += [None if one is None else texts[one] for one in chunk.indices.to_pylist()]
+    return values
 
 
 def to_bytes(table: Table, arrow: pa.Table, notes: Mapping[str, str] | None = None) -> bytes:
@@ -59,7 +81,11 @@ def from_bytes(table: Table, content: bytes, place: str) -> pa.Table:
     Raises InvalidInput, with the place, if it is not a Parquet file or not this table.
     """
     try:
-        arrow = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False).read(use_threads=False)
+        reader = pa.BufferReader(content)
+        metadata = pq.read_metadata(reader)
+        texts = [one for one in repeated_texts(table) if one in metadata.schema.names]
+        file = pq.ParquetFile(reader, metadata=metadata, read_dictionary=texts, pre_buffer=False)
+        arrow = file.read(use_threads=False)
     except (pa.ArrowInvalid, OSError) as error:
         raise InvalidInput(f"{place} is not a Parquet file that can be read: {error}") from error
     return conform(table, arrow, place).replace_schema_metadata(arrow.schema.metadata)
@@ -72,7 +98,7 @@ def notes(arrow: pa.Table) -> dict[str, str]:
 
 
 def conform(table: Table, arrow: pa.Table, place: str = "") -> pa.Table:
-    """Return the same rows with exactly the model's column types.
+    """Return the same rows with the model's column types; texts may be REPEATED.
 
     Raises InvalidInput, with every discrepancy, if they are not the table's columns.
     """
@@ -89,14 +115,14 @@ def conform(table: Table, arrow: pa.Table, place: str = "") -> pa.Table:
     ]
     if empty:
         raise InvalidInput(f"{place or table.name} has empty values in {', '.join(empty)}")
-    schema = arrow_schema(table)
+    schema = arrow_schema(table, [one.name for one in arrow.schema if one.type == REPEATED])
     if arrow.schema.types == schema.types:  # importing the cast takes longer than a small diff
         return pa.Table.from_arrays(arrow.columns, schema=schema)
     return arrow.cast(schema)
 
 
 _SPELLINGS = {
-    TEXT: {"string", "large_string", "string_view"},
+    TEXT: {"string", "large_string", "string_view", str(REPEATED)},
     NUMBER: {"double"},
     COUNT: {"int32"},
     FLAG: {"bool"},

@@ -176,7 +176,8 @@ class RunFolder(ArtefactFolder):
         return self.once(DIFFERENCES.file, self._differences)
 
     def _differences(self) -> tuple[Difference, ...]:
-        columns = self.read_table(DIFFERENCES).to_pydict()
+        table = self.read_table(DIFFERENCES)
+        columns = {name: parquet.to_values(table[name]) for name in table.column_names}
         try:
             columns["kind"] = [_KINDS.get(one) or Kind(one) for one in columns["kind"]]
             columns["action"] = [_ACTIONS.get(one) or Action(one) for one in columns["action"]]

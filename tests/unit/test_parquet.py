@@ -43,7 +43,7 @@ def test_rows_come_back(table: Table, data: st.DataObject) -> None:
 
     assert list(parquet.to_rows(read)) == rows
     assert parquet.notes(read) == notes
-    assert read.schema.equals(parquet.arrow_schema(table))
+    assert read.schema.equals(parquet.arrow_schema(table, parquet.repeated_texts(table)))
 
 
 def test_columns_may_come_in_any_order_and_spelling() -> None:

@@ -28,6 +28,7 @@ from quota_ops.stages.describe.confirmation import describe_confirmed
 from quota_ops.store import claims, ledger, ledger_end
 from quota_ops.store.holds import held_entities, holds_now
 from quota_ops.store.ledger_notes import known_brokers
+from quota_ops.store.parquet import to_values
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import DESCRIBED, FACTS, METADATA, RunFolder
 from quota_ops.store.snapshot import Snapshot
@@ -59,7 +60,7 @@ def describe_cluster(
     folder.write_table(ACTUAL, actual)
     folder.write_arrow(LEDGER, known.table)
     folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, lasting)))
-    verified = ledger_edits.VERIFIED in known.table["state"].to_pylist()
+    verified = ledger_edits.VERIFIED in to_values(known.table["state"])
     was_verified = verified and ledger.applied(known.table)[0] is not None
     clears = policy.clear_unmanaged and was_verified
     first = remembered_from(policy.memory, datetime.fromisoformat(folder.about()["started"]))

@@ -15,6 +15,7 @@ from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.model.quota import same
 from quota_ops.model.rows import Key, StoredQuota
 from quota_ops.store.ledger import LedgerFile, damaged
+from quota_ops.store.parquet import to_values
 from quota_ops.store.snapshot import Snapshot
 
 PATIENCE = 5.0
@@ -85,7 +86,7 @@ def _rows(stored: Stored) -> Described:
 
 
 def _verified(ledger: pa.Table) -> dict[Key, float | None]:
-    columns = (ledger[name].to_pylist() for name in ("entity", "key", "value", "state"))
+    columns = (to_values(ledger[name]) for name in ("entity", "key", "value", "state"))
     return {
         Key(entity, key): value
         for entity, key, value, state in zip(*columns, strict=True)

@@ -13,7 +13,7 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.rows import ActualRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, LEDGER
 from quota_ops.store.ledger import applied
-from quota_ops.store.parquet import to_rows
+from quota_ops.store.parquet import to_rows, to_values
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.succession import overtaken_by
 
@@ -46,9 +46,9 @@ def _policy(folder: RunFolder, values: dict[str, Any]) -> Policy:
 
 def _owners(folder: RunFolder, table: pa.Table) -> Iterable[str | None]:
     """The owner of each managed row."""
-    states = {*table["state"].to_pylist()}
+    states = {*to_values(table["state"])}
     if states <= {VERIFIED}:
-        return list(table["owner"].to_pylist())
+        return to_values(table["owner"])
     known = [LedgerRow._make(row) for row in to_rows(table)]
     actual = map(ActualRow._make, to_rows(folder.read_table(ACTUAL)))
     managed = find_managed(known, {row.id: row.value for row in actual})

@@ -7,6 +7,7 @@ from quota_ops.model.finding import Finding, Location
 from quota_ops.model.plan import Plan
 from quota_ops.model.rows import Key
 from quota_ops.model.tables import DESIRED
+from quota_ops.store.parquet import to_values
 from quota_ops.store.run_folder import CHECKED, FINDINGS, RunFolder
 from quota_ops.store.run_json import finding_json
 
@@ -32,7 +33,7 @@ def leave_findings(folder: RunFolder, plan: Plan) -> None:
 
 def _asked(folder: RunFolder) -> Rows:
     table = folder.read_table(DESIRED)
-    entities, keys, values = (table[name].to_pylist() for name in ("entity", "key", "value"))
+    entities, keys, values = (to_values(table[name]) for name in ("entity", "key", "value"))
     return dict(zip(map(Key, entities, keys), values, strict=True))
 
 
@@ -51,7 +52,7 @@ def _placed(folder: RunFolder, findings: list[Finding]) -> list[Finding]:
         return []
     lines: dict[tuple[str, str | None], Location] = {}
     table = folder.read_table(DESIRED)
-    columns = (table[name].to_pylist() for name in ("entity", "key", "file", "line"))
+    columns = (to_values(table[name]) for name in ("entity", "key", "file", "line"))
     for entity, key, file, line in zip(*columns, strict=True):
         lines[entity, key] = place = Location(file, line)
         lines.setdefault((entity, None), place)
