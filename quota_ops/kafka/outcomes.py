@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from quota_ops.model.entity import Entity
 from quota_ops.model.outcome import DONE, EntityResponse, Outcome, Status
-from quota_ops.model.rows import BatchRow, Key, StoredQuota
+from quota_ops.model.rows import BatchRow, Key
 
 UNSETTLED = frozenset({"REQUEST_TIMED_OUT", "NOT_CONTROLLER", "UNKNOWN_SERVER_ERROR"})
 """Errors after which the write may still have happened. Source: AlterClientQuotasRequest."""
@@ -114,15 +113,3 @@ def format_lines(lines: Sequence[str], artefact: str) -> str:
 
 Stored = Mapping[Key, float]
 """The values that a cluster stores, by entity and key."""
-
-
-def index_values(described: Iterable[StoredQuota]) -> Stored:
-    """Return the described values by entity text and key."""
-    stored: dict[Key, float] = {}
-    last: Entity | None = None
-    text = ""
-    for entity, key, value in described:
-        if entity is not last:  # the keys of an entity follow each other
-            last, text = entity, entity.text
-        stored[Key(text, key)] = value
-    return stored

@@ -21,6 +21,8 @@ MAX_NAME_BYTES = 32_767
 
 DEFAULT_TEXT = "<default>"
 _PLAIN = re.compile(r'[^\s,=<>"\\]+')
+_PLAIN_ASCII = re.compile(r"[!#-+\-./0-;?-\[\]-~]+")
+"""Nearly every name matches this and needs no second check."""
 _STRING = r'"(?:[^"\\\x00-\x1f]|\\(?:["\\bfnrt]|u[0-9a-f]{4}))*"'
 _PART = re.compile(rf'(?P<type>{_STRING}|[^="]+)=(?P<name>{_STRING}|[^,"]+)(?:,|$)')
 
@@ -86,6 +88,8 @@ def text_of(parts: tuple[tuple[str, str | None], ...]) -> str:
 
 
 def _quoted(name: str) -> str:
+    if _PLAIN_ASCII.fullmatch(name):
+        return name
     if _PLAIN.fullmatch(name) and is_visible(name):
         return name
     quoted = json.dumps(name, ensure_ascii=False)

@@ -30,7 +30,7 @@ class EmbeddedEngine:
                 rows = (parquet.from_bytes(table, one.read(), str(one)) for one in places)
                 db.register(table.name, pa.concat_tables(rows))
             with timed(_log, logging.DEBUG, "diff.sql in DuckDB"):
-                db.sql(text.diff_text()).create("differences")
+                db.execute(f"CREATE TABLE differences AS {text.diff_text()}")
                 differences = db.table("differences").to_arrow_table()
             with timed(_log, logging.DEBUG, "batches.sql in DuckDB"):
                 return differences, db.sql(text.batches_text()).to_arrow_table()

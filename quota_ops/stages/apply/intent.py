@@ -71,7 +71,8 @@ def find_released(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
     managed = {
         row.id for row in plan.writes if row.before is not None and row.kind not in UNKNOWN_KINDS
     }
-    return frozenset(managed.difference(row.id for row in known))
+    entities = {entity for entity, _ in managed}
+    return frozenset(managed.difference(row.id for row in known if row.entity in entities))
 
 
 def watch_releases(folder: RunFolder, plan: Plan, ledger_folder: Place) -> Callable[[], Keys]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.kafka.outcomes import Stored
 from quota_ops.model import ledger_edits
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
@@ -24,7 +25,7 @@ from quota_ops.model.registration import (
 )
 from quota_ops.model.rows import ActualRow, ClusterRow, StoredQuota
 from quota_ops.model.tables import ACTUAL, CLUSTERS, HOLDS, LEDGER
-from quota_ops.stages.describe.confirmation import describe_confirmed
+from quota_ops.stages.describe.confirmation import confirm_stored
 from quota_ops.store import claims, ledger, ledger_end
 from quota_ops.store.holds import held_entities, holds_now
 from quota_ops.store.ledger_notes import known_brokers
@@ -49,8 +50,12 @@ def describe_cluster(
     end, claimed = ledger_end.read(ledger_folder), claims.last_number(ledger_folder)
     known, lasting = ledger.last(ledger_folder), holds_now(holds_folder)
     find_facts, find_metadata = cluster.start_facts_query(), cluster.start_metadata_query()
-    stored, disagree = describe_confirmed(cluster, known)
-    actual, at = list(_rows(policy, stored)), datetime.now(UTC)
+    actual = list(_rows(policy, cluster.describe()))
+    described = {row.id: row.value for row in actual}
+    stored, disagree = confirm_stored(cluster, described, known)
+    if stored is not described:
+        actual = list(_rows(policy, _quotas(stored)))
+    at = datetime.now(UTC)
     facts, metadata = find_facts(), find_metadata()
     if not isinstance(cluster, Snapshot):
         metadata, _ = add_absent_brokers(metadata, cluster, policy, known_brokers(known.table))
@@ -82,6 +87,11 @@ def describe_cluster(
         folder.write_json(FACTS, facts.as_json())
     if metadata is not None:
         folder.write_json(METADATA, metadata.as_json())
+
+
+def _quotas(stored: Stored) -> Iterator[StoredQuota]:
+    for (text, key), value in stored.items():
+        yield StoredQuota(Entity.parse(text), key, value)
 
 
 def _rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[ActualRow]:

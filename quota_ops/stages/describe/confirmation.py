@@ -8,12 +8,12 @@ from time import monotonic, sleep
 import pyarrow as pa
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.outcomes import Stored, index_values
+from quota_ops.kafka.outcomes import Stored
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.model.quota import same
-from quota_ops.model.rows import Key, StoredQuota
+from quota_ops.model.rows import Key
 from quota_ops.store.ledger import LedgerFile, damaged
 from quota_ops.store.parquet import to_values
 from quota_ops.store.snapshot import Snapshot
@@ -23,15 +23,16 @@ PATIENCE = 5.0
 LIMIT = 2.0
 """Seconds that one broker is given to answer."""
 
-Described = tuple[StoredQuota, ...]
 Moved = frozenset[tuple[str, str, str]]
 """Rows that are not as they were verified: entity, key and what is stored now."""
 
 
-def describe_confirmed(
-    cluster: Cluster | Snapshot, known: LedgerFile
-) -> tuple[Described, tuple[tuple[int, int], ...]]:
-    """What the cluster holds, as two answers running say of the rows that moved.
+def confirm_stored(
+    cluster: Cluster | Snapshot, described: Stored, known: LedgerFile
+) -> tuple[Stored, tuple[tuple[int, int], ...]]:
+    """Return what the cluster stores, once two responses in a row agree on the rows that moved.
+
+    That is `described`, the first response, unless later ones differ from it.
 
     A broker may answer from an old image, with error 0. So the second answer is another broker's,
     where there is one, and who answers otherwise is named, with how many rows. Where no two agree
@@ -39,14 +40,12 @@ def describe_confirmed(
 
     Raises InvalidInput where the ledger knows what is no entity: nobody ever stored it.
     """
-    described = cluster.describe()
     verified = _verified(known.table)
-    stored = index_values(described) if verified else {}
-    moved = first = _moved(stored, verified)
-    _check_entities(known, (text for text, key, _ in moved if (text, key) not in stored))
+    moved = first = _moved(described, verified)
+    _check_entities(known, (text for text, key, _ in moved if (text, key) not in described))
     if not moved or isinstance(cluster, Snapshot):
         return described, ()
-    answers: dict[int, tuple[Moved, Stored]] = {cluster.last_responder: (moved, stored)}
+    answers: dict[int, tuple[Moved, Stored]] = {cluster.last_responder: (moved, described)}
     for broker, stored in _asked_in_turn(cluster):
         before, moved = moved, _moved(stored, verified)
         answers[broker] = moved, stored
@@ -56,7 +55,7 @@ def describe_confirmed(
         moved, stored = min(answers.values(), key=lambda one: len(one[0]))
     differs = {broker: len(one ^ moved) for broker, (one, _) in answers.items()}
     disagree = tuple((broker, rows) for broker, rows in sorted(differs.items()) if rows)
-    return described if moved == first else _rows(stored), disagree
+    return described if moved == first else stored, disagree
 
 
 def _check_entities(known: LedgerFile, texts: Iterable[str]) -> None:
@@ -79,12 +78,6 @@ def _asked_in_turn(cluster: Cluster) -> Iterator[tuple[int, Stored]]:
         sleep(0.02)
 
 
-def _rows(stored: Stored) -> Described:
-    return tuple(
-        StoredQuota(Entity.parse(text), key, value) for (text, key), value in stored.items()
-    )
-
-
 def _verified(ledger: pa.Table) -> dict[Key, float | None]:
     columns = (to_values(ledger[name]) for name in ("entity", "key", "value", "state"))
     return {
@@ -95,7 +88,8 @@ def _verified(ledger: pa.Table) -> dict[Key, float | None]:
 
 
 def _moved(stored: Stored, verified: Mapping[Key, float | None]) -> Moved:
-    others = verified.items() - stored.items()  # NaN, which equals nothing, is among them
     return frozenset(
-        (*row, str(stored.get(row))) for row, value in others if not same(stored.get(row), value)
+        (*row, str(stored.get(row)))
+        for row, value in verified.items()
+        if not same(stored.get(row), value)
     )
