@@ -70,8 +70,11 @@ def to_bytes(table: Table, arrow: pa.Table, notes: Mapping[str, str] | None = No
 
     Raises InvalidInput if its columns are not the model's.
     """
-    sink = io.BytesIO()
-    pq.write_table(conform(table, arrow).replace_schema_metadata(notes), sink)
+    sink, rows = io.BytesIO(), conform(table, arrow)
+    # The schema would say REPEATED, which earlier versions of quota-ops do not read.
+    with pq.ParquetWriter(sink, rows.schema, store_schema=False) as writer:
+        writer.write_table(rows)
+        writer.add_key_value_metadata(notes or {})
     return sink.getvalue()
 
 

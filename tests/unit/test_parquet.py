@@ -1,5 +1,6 @@
 """Tables as Parquet bytes: rows are read back unchanged, and damage is rejected."""
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ def test_rows_come_back(table: Table, data: st.DataObject) -> None:
     assert list(parquet.to_rows(read)) == rows
     assert parquet.notes(read) == notes
     assert read.schema.equals(parquet.arrow_schema(table, parquet.repeated_texts(table)))
+    assert pq.read_schema(io.BytesIO(content)).equals(parquet.arrow_schema(table))
 
 
 def test_columns_may_come_in_any_order_and_spelling() -> None:
