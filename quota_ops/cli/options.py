@@ -178,7 +178,7 @@ def parse_allowed(
     if reason is not None and not (allow or approve):
         raise InvalidInput(
             "--reason is for an override or an approval, and none was given",
-            "Add --allow GUARD, or --approve DIGEST to approve a plan.",
+            "Add --allow GUARD to override one, or leave out --reason.",
         )
     return dict.fromkeys(allow, reason or "")
 

@@ -104,7 +104,7 @@ def resolve(
     from quota_ops.cli.session import open_source
     from quota_ops.precedence.resolution import Limits
     from quota_ops.report.remarks import callback_words, metadata_words
-    from quota_ops.report.resolution import as_json, resolution_screen
+    from quota_ops.report.resolution import as_json, foreign_words, resolution_screen
     from quota_ops.report.screen import Tone, line
     from quota_ops.store.snapshot import Snapshot
 
@@ -125,8 +125,8 @@ def resolve(
             brokers += len(absent.missed)
     if clients is not None:
         _resolve_file(stored, clients, typed)
-        if callback:
-            click.echo(callback, err=True)
+        for warning in filter(None, (callback, foreign_words(stored))):
+            click.echo(warning, err=True)
         return
     limits = Limits(stored)
     resolutions = [_resolve(limits, key, names) for key in keys]

@@ -117,7 +117,9 @@ def _begin(name: str, typed: StageOptions, permission: Permission) -> _Begun:
     store = find_run_store(typed.run_store)
     cluster_folder = find_cluster(str(typed.cluster), typed.desired_state)
     cluster = cluster_name(cluster_folder)
-    folder = RunFolder.start(store.new_run(cluster), cluster=cluster, commit=typed.commit)
+    author = permission.author
+    by = author.by if author.by != author.login else None  # an option's default is the login
+    folder = RunFolder.start(store.new_run(cluster), cluster=cluster, commit=typed.commit, by=by)
     stages = [one for one in CHAINS[name] if typed.actual is None or one in OFFLINE]
     return _Begun(folder.keeping(), store, cluster_folder, stages)
 

@@ -232,3 +232,24 @@ def _said(rung: Rung | None) -> dict[str, Any]:
         "rank": rung.level.rank,
         "entity": rung.entity.as_dict(),
     }
+
+
+def foreign_words(stored: Sequence[StoredQuota]) -> str:
+    """Return a warning about stored limits that a table of many clients leaves out; may be empty.
+
+    Their entity types are unknown to Apache Kafka, so a broker that knows them may apply them.
+    """
+    foreign = [
+        one
+        for one in stored
+        if one.key in CLIENT_KEYS and not set(one.entity.types) <= set(ENTITY_TYPES)
+    ]
+    if not foreign:
+        return ""
+    first = min(foreign, key=lambda one: (one.entity.text, one.key))
+    more = f" and {counted(len(foreign) - 1, 'more limit')}" if foreign[1:] else ""
+    return (
+        f"The table leaves out {first.key} {format_limit(first.key, first.value)} of "
+        f"{first.entity.text}{more}: entity types that Apache Kafka does not have. Brokers that "
+        "have them may apply these limits to clients of the table."
+    )

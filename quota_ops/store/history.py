@@ -82,7 +82,7 @@ def past_run(place: Place) -> PastRun:
         started=_started(folder),
         commit=about["commit"],
         decisions=parts.read(APPROVAL, folder.decisions) or (),
-        by=_read_author(folder),
+        by=_read_author(folder) or about.get("by"),
         size=parts.measure(),
         trouble="; ".join(dict.fromkeys(parts.troubles)) or None,
         **end._asdict(),
@@ -90,7 +90,7 @@ def past_run(place: Place) -> PastRun:
 
 
 def _read_author(folder: RunFolder) -> str | None:
-    """Return who ran alter, adopt or release; None for a run with a plan or a damaged record."""
+    """Return who ran alter, adopt or release; None for another run or a damaged record."""
     with suppress(InvalidInput):
         for name in filter(folder.has, (ALTER, ADOPTED, RELEASED)):
             author: str | None = folder.read_as(name, _by)

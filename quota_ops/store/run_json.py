@@ -38,7 +38,7 @@ def typed(value: Any, kind: type | UnionType) -> Any:
 
 
 def about_from_json(values: Mapping[str, Any]) -> Json:
-    """Return the fields of run.json: run, cluster, commit, its provenance, started, sequence."""
+    """Return the fields of run.json: run, cluster, commit, its provenance, started, by, sequence."""
     provenance = _provenance(values)
     return {
         "run": typed(values["run"], str),
@@ -46,6 +46,7 @@ def about_from_json(values: Mapping[str, Any]) -> Json:
         "commit": provenance.commit,
         "provenance": provenance,
         "started": typed(values["started"], str),
+        "by": typed(values.get("by"), str | None),
         "sequence": typed(values.get("sequence"), int | None),
     }
 

@@ -43,6 +43,11 @@ def find_run(store: RunStore, wanted: str, *, last_write: bool = False) -> RunFo
                 f"{wanted!r} may be any of {len(names):,} runs: {', '.join(names[:5])}{more}",
                 "Give the full name of one.",
             )
+    if name == LAST and paths:
+        raise InvalidInput(
+            f"no run in the run store {store.root} has written to a cluster",
+            "There is nothing to roll back. List the runs: quota-ops runs",
+        )
     raise InvalidInput(
         f"there is no run {wanted!r} in the run store {store.root}",
         "List the runs: quota-ops runs",

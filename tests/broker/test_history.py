@@ -30,7 +30,7 @@ def masked(text: str, lab: Lab) -> str:
 def test_each_run_is_listed(lab: Lab) -> None:
     """A plan, an applied run, one blocked by a guard, an alter: each has its result."""
     lab.desire({"user=alice": {KEY: 10.0}})
-    lab.run("plan")
+    said(lab.call("plan", "demo", "--by", "robot-7"))
     lab.run("reconcile")
     lab.desire({"user=<default>": {KEY: 10.0}})
     lab.refused("reconcile", allow={})
@@ -54,6 +54,7 @@ def test_each_run_is_listed(lab: Lab) -> None:
         ("planned", 0, None),
         ("unfinished", 0, None),
     ]
+    assert [one["by"] for one in told] == ["anna", None, None, "robot-7", None]
     assert told[-1]["trouble"] == "run.json is damaged"
     assert told[1]["sentence"].startswith("2 changes to make on demo; 2 guards block")
 

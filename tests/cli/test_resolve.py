@@ -171,6 +171,14 @@ def test_a_type_that_apache_kafka_does_not_have(lab: Lab) -> None:
         "    Nothing that Apache Kafka has limits it.",
         f"    {stored} does not have: brokers that have it may apply it to this client.",
     ]
+    (lab.root / "one.csv").write_text("user,client-id\ndora,app\n", "utf-8")
+    many = lab.call("resolve", "--actual", "taken.jsonl", "--clients", "one.csv")
+    assert (many.returncode, many.stderr) == (
+        0,
+        "The table leaves out producer_byte_rate 1 MiB/s of client-id-prefix=ap: entity types that "
+        "Apache Kafka does not have. Brokers that have them may apply these limits to clients of "
+        "the table.\n",
+    )
 
 
 def test_a_prefix_that_brokers_do_not_know(lab: Lab) -> None:
