@@ -114,7 +114,7 @@ class Commands(click.Group):
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             near = get_close_matches(args[0], COMMANDS, n=1)
             meant = f" Did you mean {near[0]}?" if near else ""
-            ctx.fail(f"there is no command {args[0]!r}.{meant}")
+            ctx.fail(f"unknown command {args[0]!r}.{meant}")
         return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -194,12 +194,12 @@ Start here:
   quota-ops reconcile CLUSTER     apply the changes and verify them
 
 \b
-Exit codes: 0 done, 1 refused, unknown, or not as verify expects, 2 invalid input,
-3 cluster trouble, 4 differences exist (only with --detailed-exitcode), 5 an unexpected error.""",
+Exit codes: 0 done, 1 refused, verification failed or outcome unknown, 2 invalid input,
+3 cluster error, 4 differences exist (only with --detailed-exitcode), 5 unexpected error.""",
 )
 @click.version_option(package_name="quota-ops", prog_name="quota-ops")
 def main() -> None:
-    """Keep the client quotas of Apache Kafka clusters in Git.
+    """Manage Apache Kafka client quotas from Git.
 
     CLUSTER is a folder under --desired-state (default ./desired_state).
     """

@@ -46,7 +46,7 @@ Examples:
     "source",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Many at once: a line for each key, as in a snapshot; a null value clears.",
+    help="Read many changes: a line for each key, as in a snapshot; null clears a key.",
 )
 @click.option("--validate-only", is_flag=True, help="Only validate; write nothing.")
 @click.option(
@@ -103,7 +103,10 @@ def alter(
             Alteration(parse_entity(names, defaults), parse_changes(add, delete)),
         )
     elif names or defaults or add or delete:
-        raise InvalidInput("--from says who and what", "Leave out --names, --add and the others.")
+        raise InvalidInput(
+            "--from already names the entities and their changes",
+            "Leave out --names, --defaults, --add and --delete.",
+        )
     else:
         wanted = _read_changes(source, session.policy)
     overridden = tuple(options.parse_allowed(allow, reason, "alter"))
@@ -153,7 +156,7 @@ def alter(
     if left := [one for one in done.outcomes if one.status is not Status.ACCEPTED]:
         raise Refused(
             f"{len(left):,} of {counted(len(done.outcomes), 'entity')} did not succeed",
-            "The accepted changes are written.",
+            "The accepted changes were written.",
         )
 
 

@@ -92,7 +92,9 @@ def _parse_name(text: str, *, cluster: str) -> bool:
     if text.strip() in {"", "n", "no"}:
         return False
     if text.strip() != cluster:
-        raise click.UsageError(f"that is not {cluster}: type it to apply, or Enter to reject")
+        raise click.UsageError(
+            f"that is not {cluster}: type {cluster} to apply, or press Enter to reject"
+        )
     return True
 
 

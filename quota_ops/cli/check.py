@@ -29,10 +29,10 @@ Examples:
   quota-ops check --strict               findings are problems too"""
 )
 @click.argument("clusters", nargs=-1, metavar="[CLUSTER]...")
-@refuse_idle("CLUSTERS", "The run names its cluster: leave it out.", beside=("--run",))
+@refuse_idle("CLUSTERS", "Leave it out: the run already names its cluster.", beside=("--run",))
 @options.desired_state
 @options.run
-@click.option("--strict", is_flag=True, help="Exit with 2 on findings that are not silenced, too.")
+@click.option("--strict", is_flag=True, help="Also exit with 2 if a finding is not silenced.")
 @options.no_cache
 @options.output_format
 def check(
@@ -87,7 +87,7 @@ def check_clusters(
     if not folders:
         raise InvalidInput(
             f"there is no cluster in {desired_state}",
-            "A cluster is a folder with a cluster.yaml; quota-ops init writes one.",
+            "Create one with quota-ops init: a cluster is a folder with a cluster.yaml.",
         )
 
 

@@ -94,7 +94,7 @@ def warn_unnamed(actual: Path, cluster_id: str | None, policy: "Policy") -> None
     """Say on stderr that a snapshot without an id may be of any cluster."""
     if cluster_id is None:
         click.echo(
-            f"{actual} names no cluster: nothing shows that it is of {policy.cluster} "
-            f"({policy.cluster_id}). A snapshot that describe writes now names it.",
+            f"{actual} names no cluster, so quota-ops cannot check that it is of {policy.cluster} "
+            f"({policy.cluster_id}). A snapshot that describe writes now names its cluster.",
             err=True,
         )

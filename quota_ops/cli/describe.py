@@ -28,20 +28,24 @@ Examples:
 @click.argument("cluster", required=False)
 @refuse_idle(
     "--strict",
-    "Name entities too, or leave out --strict: without them every quota is shown.",
+    "Add one of them, or leave out --strict: without a filter every quota is shown.",
     without=("--names", "--defaults", "--any"),
 )
-@refuse_idle("--connection", "A snapshot is read, no cluster.", beside=("--actual",))
+@refuse_idle(
+    "--connection",
+    "Leave it out: quota-ops reads the snapshot, not the cluster.",
+    beside=("--actual",),
+)
 @refuse_idle(
     "--desired-state",
-    "A snapshot is read: name the CLUSTER that it must be of, or leave it out.",
+    "Leave it out, or name the CLUSTER that the snapshot must be of.",
     beside=("--actual",),
     unless=("CLUSTER",),
 )
-@refuse_idle("--desired-state", "The run knows its cluster: leave it out.", beside=("--run",))
 @refuse_idle(
-    "--run-store", "Only --run leaves something in a run store: leave it out.", without=("--run",)
+    "--desired-state", "Leave it out: the run already names its cluster.", beside=("--run",)
 )
+@refuse_idle("--run-store", "Leave it out: only --run uses a run store.", without=("--run",))
 @options.names
 @options.defaults
 @options.anyone
@@ -57,8 +61,8 @@ Examples:
     type=click.Choice(["table", "text", "json", "jsonl", "yaml"]),
     default="table",
     show_default=True,
-    help="table with units; text as KIP-546 prints it; json one array; jsonl one row a line, a "
-    "snapshot for --actual, after a line that names the cluster; yaml as desired state.",
+    help="table: with units; text: as in KIP-546; json: one array; jsonl: a snapshot for --actual, "
+    "one row per line; yaml: desired state.",
 )
 def describe(
     *,
@@ -73,8 +77,7 @@ def describe(
 ) -> None:
     """Show the quotas that a cluster stores.
 
-    Sends nothing but reads. Types and keys that are unknown to Kafka's documentation are shown
-    too.
+    Only reads from the cluster. Also shows types and keys that Kafka does not document.
 
     Without --names, --defaults and --any it lists every quota; with them, the entities that
     match all of them; --strict leaves out entities that have further types. It reads only

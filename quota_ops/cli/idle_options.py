@@ -36,7 +36,7 @@ class IdleRule:
         if self.option not in given or set(self.unless) & set(given):
             return None
         if met := [one for one in self.beside if one in given]:
-            return f"{self.option} has no effect beside {met[0]}"
+            return f"{self.option} has no effect with {met[0]}"
         if self.without and not set(self.without) & set(given):
             return f"{self.option} has no effect without {_join(self.without)}"
         return None

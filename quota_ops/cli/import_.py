@@ -25,17 +25,21 @@ Examples:
 
 \b
 Then:
-  quota-ops plan demo        has nothing to write
-  quota-ops reconcile demo   reads all of it back; from then on it is this repository's""",
+  quota-ops plan demo        shows that nothing would be written
+  quota-ops reconcile demo   verifies the quotas; from then on they are managed""",
 )
 @options.cluster_argument
-@refuse_idle("--connection", "A snapshot is read, no cluster.", beside=("--actual",))
+@refuse_idle(
+    "--connection",
+    "Leave it out: quota-ops reads the snapshot, not the cluster.",
+    beside=("--actual",),
+)
 @click.option(
     "--group-by",
     type=click.Choice(["type", "user", "prefix", "one"]),
     default="type",
     show_default=True,
-    help="A file for each type of entity, each user, each first word of a name, or one for all.",
+    help="One file per entity type, per user, per first word of a name, or one for all.",
 )
 @click.option(
     "--owner", help="The owner in every file.  [default: the user or word, else unassigned]"
@@ -119,7 +123,7 @@ def write_desired_state(source: Source, into: Path, group_by: str, owner: str | 
         show_screen((line(f"{words}: {one.entity.text}  {one.reason}", Tone.CHANGE),))
     if imported.elsewhere:
         click.echo(
-            f"{imported.elsewhere:,} more are protected or out of scope in {CLUSTER_YAML} already"
+            f"{imported.elsewhere:,} more are already protected or out of scope in {CLUSTER_YAML}"
         )
     total = f"{counted(len(desired.rows), 'quota')} of {counted(len(stored), 'stored one')}"
     show_screen((line(f"{into}: {total} in {counted(desired.files, 'file')}", Tone.OK),))
@@ -147,7 +151,7 @@ def _read_snapshot(actual: Path, policy: Policy | None) -> tuple[tuple[StoredQuo
 
     snapshot = Snapshot.read(actual)
     if snapshot.header.filter is not None:
-        left_out = f"{actual} has only the quotas that fit {snapshot.header.filter}."
+        left_out = f"{actual} has only the quotas that match {snapshot.header.filter}."
         show_screen((line(left_out, Tone.CHANGE),))
     if policy is not None:
         warn_unnamed(actual, snapshot.cluster_id, policy)
@@ -156,7 +160,7 @@ def _read_snapshot(actual: Path, policy: Policy | None) -> tuple[tuple[StoredQuo
         raise InvalidInput(
             f"{actual} names no cluster",
             f"Write {CLUSTER_YAML} first, with cluster_id and connection; "
-            "quota-ops init shows one.",
+            "quota-ops init creates an example.",
         )
     return snapshot.rows, snapshot.cluster_id
 
@@ -169,10 +173,10 @@ def _refuse_full(into: Path, *, known: bool) -> None:
     files = [name for name in there if name != CLUSTER_YAML and not name.endswith(".md")]
     if files:
         raise InvalidInput(
-            f"{into} holds desired state already: {', '.join(files[:5])}",
-            "import writes only to a folder without quotas: choose another with --into.",
+            f"{into} already has desired state: {', '.join(files[:5])}",
+            "Choose a folder without quotas with --into.",
         )
     if CLUSTER_YAML in there and not known:
         raise InvalidInput(
-            f"{into / CLUSTER_YAML} is there already", "Choose another folder with --into."
+            f"{into / CLUSTER_YAML} already exists", "Choose another folder with --into."
         )

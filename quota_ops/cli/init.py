@@ -30,7 +30,7 @@ Examples:
 @click.option("--cluster", default="main", show_default=True, help="The cluster's name.")
 @click.option(
     "--cluster-id",
-    help="Kafka's own id of the cluster, as `kafka-cluster.sh cluster-id` prints it.",
+    help="The id of the cluster, as `kafka-cluster.sh cluster-id` prints it.",
 )
 def init(folder: Path, cluster: str, cluster_id: str | None) -> None:
     """Create a repository for your quotas.
@@ -59,7 +59,7 @@ def init(folder: Path, cluster: str, cluster_id: str | None) -> None:
         for path, template in STARTER.items()
     }
     if there := [path for path in texts if lexists(path)]:
-        raise InvalidInput(f"{there[0]} is there already; nothing was written")
+        raise InvalidInput(f"{there[0]} already exists; nothing was written")
     for path, text in texts.items():
         write_files(path.parent, {path.name: text}, own=0)
         click.echo(f"  {path}")
@@ -86,10 +86,10 @@ def _refuse_what_check_would(cluster: str, cluster_id: str | None) -> None:
     if not CONNECTION_NAME.fullmatch(cluster):
         raise InvalidInput(
             f"--cluster {cluster!r} cannot be the name of a cluster",
-            f"It names a folder and a connection: {CONNECTION_RULE}.",
+            f"It also names a folder and a connection: it has {CONNECTION_RULE}.",
         )
     if cluster_id is not None and not is_cluster_id(cluster_id):
         raise InvalidInput(
             f"--cluster-id {cluster_id!r} is not a cluster id",
-            "kafka-cluster.sh cluster-id prints it.",
+            "Get the id with kafka-cluster.sh cluster-id.",
         )

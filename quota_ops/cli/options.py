@@ -52,7 +52,7 @@ connection = click.option(
     "--connection",
     "connection_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A connection file, in place of the connection that cluster.yaml names.",
+    help="Use this connection file instead of the connection in cluster.yaml.",
 )
 
 
@@ -81,7 +81,7 @@ no_cache = click.option(
     "remembered",
     is_flag=True,
     callback=_remembered,
-    help="Parse every file, also those that you have checked before.",
+    help="Parse every file, even if it has not changed since it was checked.",
 )
 
 _PLACEHOLDER = "TEXT"
@@ -93,7 +93,7 @@ def _recorded(remedy: str) -> Callable[[click.Context, click.Parameter, str | No
 
     def take(_ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
         if given is not None and not recorded(given):
-            raise InvalidInput(f"{option.opts[0]} is blank, and is recorded", remedy)
+            raise InvalidInput(f"{option.opts[0]} is blank, but it is recorded", remedy)
         if given == _PLACEHOLDER:
             raise InvalidInput(
                 f"{option.opts[0]} {given} is the placeholder of a printed command", remedy
@@ -108,9 +108,9 @@ def _commit(ctx: click.Context, option: click.Parameter, given: str | None) -> s
     del ctx, option
     if given is not None and not _COMMIT.fullmatch(given):
         raise InvalidInput(
-            f"--commit {recorded(given)!r} is no commit id: that has 1 to 200 letters, "
+            f"--commit {recorded(given)!r} is not a commit id: an id has 1 to 200 letters, "
             "digits, '.', '_', '/' and '-'",
-            "Give the id, or leave out --commit: the commit of the checkout is taken.",
+            "Give the id, or leave out --commit to record the commit of the checkout.",
         )
     return given
 
@@ -122,7 +122,7 @@ commit = click.option(
     "--commit",
     callback=_commit,
     help="The commit id to record: letters, digits, '.', '_', '/' and '-'.  "
-    "[default: that of the desired state's checkout]",
+    "[default: the commit of the checkout]",
 )
 
 
@@ -130,8 +130,8 @@ by = click.option(
     "--by",
     default=find_login,
     metavar="NAME",
-    callback=_recorded("Give a name, or leave out --by: your login is taken."),
-    help="Who does it; it is recorded.  [default: your login]",
+    callback=_recorded("Give a name, or leave out --by to record your login."),
+    help="Your name; it is recorded.  [default: your login]",
 )
 
 
@@ -151,7 +151,7 @@ run = on_run("Run only this stage")
 
 def reason(why: str, *, required: bool = False) -> Callable[[Command], Command]:
     """The option --reason, with what it is for."""
-    remedy = "Say why." if required else "Say why, or leave out --reason."
+    remedy = "Give a reason." if required else "Give a reason, or leave out --reason."
     return click.option("--reason", required=required, callback=_recorded(remedy), help=why)
 
 
@@ -177,7 +177,7 @@ def parse_allowed(
         raise InvalidInput(f"--allow {allow[0]} needs a reason", "Add --reason TEXT.")
     if reason is not None and not (allow or approve):
         raise InvalidInput(
-            "--reason is for an override or an approval, and none was given",
+            "--reason needs an override or an approval",
             "Add --allow GUARD to override one, or leave out --reason.",
         )
     return dict.fromkeys(allow, reason or "")
@@ -187,8 +187,8 @@ names = click.option(
     "--names",
     multiple=True,
     metavar="TYPE=NAME[,…]",
-    help="Entity parts with a name: user=alice,client-id=app. Given more than once, each is one "
-    "part, and commas belong to its name. A name may be a JSON string: 'user=\"a,client-id=b\"'.",
+    help="Entity parts with a name: user=alice,client-id=app. If given more than once, each is one "
+    "part and may contain commas. A name may be a JSON string: 'user=\"a,client-id=b\"'.",
 )
 
 
@@ -196,7 +196,7 @@ defaults = click.option(
     "--defaults",
     multiple=True,
     metavar="TYPE[,…]",
-    help="Entity types whose default is meant: user.",
+    help="Entity types of which you mean the default: user.",
 )
 
 
@@ -216,5 +216,5 @@ actual = click.option(
     "--actual",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A snapshot that `describe --format jsonl` wrote, in place of the cluster.",
+    help="Use a snapshot that `describe --format jsonl` wrote, instead of the cluster.",
 )

@@ -72,5 +72,7 @@ def parse_wanted(
     if not everything:
         return parse_exactly(names, defaults, anyone)
     if names or defaults or anyone:
-        raise InvalidInput("--all means every quota already", "Leave out --names and the others.")
+        raise InvalidInput(
+            "--all already selects every quota", "Leave out --names, --defaults and --any."
+        )
     return None

@@ -24,7 +24,7 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
     """Remove old runs from the run store.
 
     Reads and writes only the run store. Always keeps approvals, holds, the record of how each
-    run ended, the last verified run of each cluster, runs whose writes nobody has read back
+    run ended, the last verified run of each cluster, runs whose writes are not verified
     yet, the newest 100 files and claims of each ledger, and files that no run recorded. A
     pruned run stays in `runs`; its report and its tables are gone, and it cannot be rolled
     back.
@@ -45,7 +45,8 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
         raise InvalidInput(f"--keep {error}") from None
     if kept < timedelta(days=1):
         raise InvalidInput(
-            f"--keep {keep} is less than a day", "A run may still be at work: give at least 1d."
+            f"--keep {keep} is less than a day",
+            "Give at least 1d: a younger run may still be working.",
         )
     now = datetime.now(UTC)
     store = find_run_store(run_store)

@@ -30,7 +30,7 @@ Examples:
   quota-ops release demo --from-ledger --all --reason 'another repository took over'"""
 )
 @options.cluster_argument
-@refuse_idle("--commit", "A hold has no commit: leave it out.", without=("--from-ledger",))
+@refuse_idle("--commit", "Leave it out: a hold has no commit.", without=("--from-ledger",))
 @click.option(
     "--from-ledger",
     is_flag=True,
@@ -84,7 +84,7 @@ def release(
         _release_rows(run, who, output)
         return
     if who is None:
-        raise InvalidInput("--all is for --from-ledger", "Name a hold as it was made.")
+        raise InvalidInput("--all needs --from-ledger", "Name the hold as it was made.")
     made = holds.release(session.holds, who, by=by, reason=reason or "")
     if output != TEXT:
         click.echo(json.dumps(made.as_json(), ensure_ascii=False, indent=1))

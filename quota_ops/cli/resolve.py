@@ -17,12 +17,9 @@ from quota_ops.model.specification import parse_names, require_carried, require_
 from quota_ops.precedence.resolution import CLIENT_KEYS, IP_KEYS
 
 if TYPE_CHECKING:
-    from quota_ops.precedence.resolution import Limits, Resolution
-    from quota_ops.sql.resolve import Resolver
-
-if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster
     from quota_ops.model.metadata import Metadata
+    from quota_ops.precedence.resolution import Limits, Resolution
     from quota_ops.sql.resolve import Resolver
 
 
@@ -37,27 +34,40 @@ Examples:
   quota-ops resolve demo --clients clients.csv --output limits.parquet"""
 )
 @click.argument("cluster", required=False)
-@refuse_idle("--connection", "A snapshot is read, no cluster.", beside=("--actual",))
+@refuse_idle(
+    "--connection",
+    "Leave it out: quota-ops reads the snapshot, not the cluster.",
+    beside=("--actual",),
+)
 @refuse_idle(
     "--desired-state",
-    "A snapshot is read: name the CLUSTER that it must be of, or leave it out.",
+    "Leave it out, or name the CLUSTER that the snapshot must be of.",
     beside=("--actual",),
     unless=("CLUSTER",),
 )
-@refuse_idle("--run-store", "A snapshot is read, no cluster.", beside=("--actual",))
-@refuse_idle("--run-store", "It names the brokers of a ceiling.", beside=("--format json",))
-@refuse_idle("--run-store", "The table has limits of one broker.", beside=("--clients",))
-@refuse_idle("--key", "The table has every key: filter it.", beside=("--clients",))
-@refuse_idle("--explain", "The table names the level of each limit.", beside=("--clients",))
-@refuse_idle("--explain", "The JSON names the level of each limit.", beside=("--format json",))
-@refuse_idle("--output", "It is where the table of --clients is written.", without=("--clients",))
-@refuse_idle("--engine", "It resolves the clients of a file.", without=("--clients",))
-@refuse_idle("--format", "The name of the file says its format.", beside=("--output",))
+@refuse_idle(
+    "--run-store",
+    "Leave it out: quota-ops reads the snapshot, not the cluster.",
+    beside=("--actual",),
+)
+@refuse_idle("--run-store", "Leave it out: only text uses it.", beside=("--format json",))
+@refuse_idle(
+    "--run-store", "Leave it out: the table lists limits per broker.", beside=("--clients",)
+)
+@refuse_idle("--key", "Leave it out: the table has every key.", beside=("--clients",))
+@refuse_idle("--explain", "Leave it out: the table has the levels.", beside=("--clients",))
+@refuse_idle("--explain", "Leave it out: JSON has the levels.", beside=("--format json",))
+@refuse_idle("--output", "Add --clients, or leave it out.", without=("--clients",))
+@refuse_idle("--engine", "Add --clients, or leave it out.", without=("--clients",))
+@refuse_idle(
+    "--format", "Leave it out: the name of the file sets the format.", beside=("--output",)
+)
 @click.option(
     "--user",
-    help="The principal's name, without `User:`.  [default: ANONYMOUS, as without a login]",
+    help="The principal's name, without `User:`.  "
+    "[default: ANONYMOUS, a client without authentication]",
 )
-@click.option("--client-id", help="The client id.  [default: none, as a client that sends none]")
+@click.option("--client-id", help="The client id.  [default: a client that sends none]")
 @click.option("--ip", help="The address that the client connects from.")
 @options.names
 @click.option(
@@ -66,7 +76,7 @@ Examples:
     type=click.Choice([*CLIENT_KEYS, *IP_KEYS]),
     help=f"Only this quota key: {', '.join([*CLIENT_KEYS, *IP_KEYS])}.",
 )
-@click.option("--explain", is_flag=True, help="Show every level that was looked at, in order.")
+@click.option("--explain", is_flag=True, help="Show every level that was searched, in order.")
 @click.option(
     "--clients",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -76,8 +86,8 @@ Examples:
     "--output",
     "destination",
     type=click.Path(path_type=Path),
-    help="With --clients: write the table to this .parquet or .csv (for spreadsheets) file, and "
-    "replace one that exists.",
+    help="With --clients: write the table to this .parquet or .csv file (for spreadsheets). "
+    "Replaces an existing file.",
 )
 @options.actual
 @options.desired_state
@@ -112,7 +122,7 @@ def resolve(
     if clients is None:
         keys = _choose_keys(names, typed["key"])
     elif names:
-        raise InvalidInput("--clients takes the names from the file: leave out --user and others.")
+        raise InvalidInput("--clients reads names from the file.", "Leave out --user and others.")
     with open_source(cluster, actual, desired_state, connection_file) as (source, _):
         if isinstance(source, Snapshot):
             source.require_all()

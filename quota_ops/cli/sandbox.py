@@ -22,7 +22,7 @@ Examples:
 def sandbox() -> None:
     """Run a real Kafka broker on this machine to try things out.
 
-    It listens on loopback alone. While it runs, the connection name `demo` resolves to it. Needs
+    It listens on loopback only. While it runs, the connection name `demo` resolves to it. Needs
     Java 17.
     """
 
@@ -31,14 +31,14 @@ def sandbox() -> None:
 @click.option(
     "--version",
     type=click.Choice(pinned_versions()),
-    help=f"Which Apache Kafka.  [default: what runs already, or {DEFAULT_VERSION}]",
+    help=f"The version of Apache Kafka.  [default: the running one, or {DEFAULT_VERSION}]",
 )
 @output_format
 def start(version: str | None, output: str) -> None:
-    """Start the broker in the background; ready when it answers.
+    """Start the broker in the background, and wait until it responds.
 
-    The jars of a version are fetched from Maven Central at its first start, 45 MB, and kept in the
-    user's cache. Each version keeps its own data.
+    The first start of a version downloads its jars (45 MB) from Maven Central into your cache.
+    Each version keeps its own data.
     """
     from quota_ops.lab.kafka.demo_cluster import start_sandbox
     from quota_ops.lab.kafka.jars import counted
@@ -51,7 +51,7 @@ def start(version: str | None, output: str) -> None:
 @sandbox.command()
 @output_format
 def status(output: str) -> None:
-    """Say whether the broker runs, and where.
+    """Show whether the broker runs, and where.
 
     The exit code is 3 when it does not.
     """

@@ -31,9 +31,9 @@ def find_cluster(cluster: str, desired_state: Path) -> Path:
     there = [one.name for one in cluster_folders(desired_state)]
     raise InvalidInput(
         f"there is no cluster {cluster!r} in {desired_state}",
-        f"The clusters there: {', '.join(there)}."
+        f"Clusters in this folder: {', '.join(there)}."
         if there
-        else "Give --desired-state, or write a repository of your own: quota-ops init.",
+        else "Pass --desired-state, or create a repository with quota-ops init.",
     )
 
 
@@ -116,7 +116,9 @@ def open_source(
         yield snapshot, f"{actual} ({snapshot.cluster_id})" if snapshot.cluster_id else str(actual)
         return
     if cluster is None:
-        raise InvalidInput("no cluster is named", "Name a CLUSTER, or a snapshot by --actual FILE.")
+        raise InvalidInput(
+            "no cluster is named", "Name a CLUSTER, or pass a snapshot with --actual FILE."
+        )
     policy = read_policy(find_cluster(cluster, desired_state))
     found = find_connection(policy.connection, file=connection_file)
     with open_policy(policy, found) as opened:

@@ -21,7 +21,7 @@ Examples:
   quota-ops show last                       the last run of all
   quota-ops show demo/last                  of one cluster
   quota-ops show 2026-11-21T10-15-00Z-7f3a
-  quota-ops show 7f3a                       a part of its name that no other has
+  quota-ops show 7f3a                       a unique part of its name
   quota-ops show demo/last --format markdown"""
 )
 @click.argument("run")
@@ -37,8 +37,8 @@ Examples:
 def show(run: str, run_store: str | None, output: str) -> None:
     """Show the report of an earlier run.
 
-    RUN is a run's name, a part of it that no other has, its folder, or `last`; with CLUSTER/
-    before it, only runs of that cluster are searched. Reads only the run store.
+    RUN is a run's name, a unique part of it, its folder, or `last`; with CLUSTER/ before it, only
+    runs of that cluster are searched. Reads only the run store.
     """
     from quota_ops.report.data import as_json
     from quota_ops.report.markdown import as_markdown

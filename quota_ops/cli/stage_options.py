@@ -21,7 +21,11 @@ COMPARING: Decorators = (options.commit, options.engine)
 JUDGING: Decorators = (options.allowing,)
 OFFLINE: Decorators = (
     options.actual,
-    refuse_idle("--connection", "A snapshot is read, no cluster.", beside=("--actual",)),
+    refuse_idle(
+        "--connection",
+        "Leave it out: quota-ops reads the snapshot, not the cluster.",
+        beside=("--actual",),
+    ),
 )
 EXIT_CODE: Decorators = (options.detailed_exitcode,)
 WRITING: Decorators = (
@@ -31,18 +35,18 @@ WRITING: Decorators = (
         help="Write only if the plan has this digest, printed by `plan`.",
     ),
 )
-_GUARDS_SPEAK = "Guards belong to plan: quota-ops plan --run FOLDER --allow GUARD --reason TEXT."
+_OVERRIDE_IN_PLAN = "Override in plan: quota-ops plan --run FOLDER --allow GUARD --reason TEXT."
 _IDLE_ON_RUN = {
-    "--allow": (("plan", "apply", "reconcile"), _GUARDS_SPEAK),
-    "--reason": (("plan", "apply", "reconcile"), _GUARDS_SPEAK),
-    "--by": (("plan", "apply", "reconcile"), _GUARDS_SPEAK),
-    "--commit": ((), "A run keeps the commit that it began with: leave out --commit."),
-    "--engine": (("diff",), "The diff of this run exists: leave out --engine."),
-    "--desired-state": ((), "A run keeps what it has read: leave out --desired-state."),
-    "--no-cache": ((), "A run keeps what it has read: leave out --no-cache."),
+    "--allow": (("plan", "apply", "reconcile"), _OVERRIDE_IN_PLAN),
+    "--reason": (("plan", "apply", "reconcile"), _OVERRIDE_IN_PLAN),
+    "--by": (("plan", "apply", "reconcile"), _OVERRIDE_IN_PLAN),
+    "--commit": ((), "Leave it out: a run keeps the commit that it began with."),
+    "--engine": (("diff",), "Leave it out: this run already has a diff."),
+    "--desired-state": ((), "Leave it out: a run keeps the files that it has read."),
+    "--no-cache": ((), "Leave it out: a run keeps the files that it has read."),
     "--connection": (
         ("validate", "apply", "verify", "reconcile"),
-        "This stage does not use the cluster: leave out --connection.",
+        "Leave it out: this stage does not use the cluster.",
     ),
 }
 """Which commands read an option on an earlier run too, and what to do on the others."""

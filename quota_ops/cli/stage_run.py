@@ -79,9 +79,9 @@ class _Begun(NamedTuple):
 def run_command(name: str, typed: StageOptions) -> None:
     """Run a command's stages in a new run folder, or the one it names on an earlier run's."""
     if (typed.cluster is None) == (typed.run_folder is None):
-        raise InvalidInput(f"{name} takes a CLUSTER or --run", f"See quota-ops {name} --help.")
+        raise InvalidInput(f"{name} needs a CLUSTER or --run", f"See quota-ops {name} --help.")
     if typed.actual is not None and typed.run_folder is not None:
-        raise InvalidInput("--actual starts a run of its own", "Leave out --run.")
+        raise InvalidInput("--actual starts a new run", "Leave out --run.")
     permission = typed.read_permission()
     begun = _begin(name, typed, permission)
     error: QuotaOpsError | None = None
@@ -205,7 +205,7 @@ def find_unwritten(path: Path, stage: str) -> RunFolder:
 def _refuse_written(folder: RunFolder, stage: str) -> None:
     if folder.has(APPLIED) or folder.has(batch_file(1)):
         raise InvalidInput(
-            f"{folder.place} is a run that wrote: {stage} would replace what its report and "
+            f"{folder.place} is a run that wrote: {stage} would replace files that its report and "
             "rollback need",
             f"Make a new plan: quota-ops plan {folder.about()['cluster']}",
         )
@@ -230,4 +230,4 @@ def _digest_words(folder: RunFolder) -> str:
     show = f"quota-ops show {quote(str(folder.place))}"
     if not folder.has(PLAN):
         return f"This run has no plan to approve. How it ended: {show}"
-    return f"If you reviewed this plan ({show}), it is --approve {folder.plan()[1]}"
+    return f"If you reviewed this plan ({show}), add --approve {folder.plan()[1]}"

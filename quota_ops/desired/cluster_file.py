@@ -50,11 +50,11 @@ CLUSTER_YAML = "cluster.yaml"
 CLUSTER_YML = "cluster.yml"
 """A name that nobody gives to a file of quotas, and many to the cluster's."""
 _EXAMPLES = ", ".join(f"{one}: {CLUSTER_FILE.fields[one].example}" for one in CLUSTER_FILE.required)
-_LEAST = f"At the least it says {{{_EXAMPLES}}}."
+_LEAST = f"Create it with at least {{{_EXAMPLES}}}."
 _RENAME = f"Rename {CLUSTER_YML} to {CLUSTER_YAML}."
 _BESIDE = (
-    f"The cluster's own file is {CLUSTER_YAML} beside this one.",
-    "Move what it says there and remove it; if it holds quotas, give it the name of a team.",
+    f"The folder already has a {CLUSTER_YAML}.",
+    f"Move its fields to {CLUSTER_YAML} and remove it. If it contains quotas, rename it.",
 )
 PLACEHOLDER = "REPLACE-WITH-THE-CLUSTER-ID"
 Named = TypeVar("Named", bound=StrEnum)
@@ -97,8 +97,8 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
     if "scope" in fields:
         values["scope"] = tuple(_read_filters(source, fields["scope"]))
         if fields["scope"].value.value == []:
-            remedy = "To allow every entity, leave it out."
-            source.refuse(fields["scope"].name, "scope allows nothing.", remedy)
+            remedy = "To allow every entity, remove it."
+            source.refuse(fields["scope"].name, "scope is empty and allows no entity.", remedy)
     if "guards" in fields:
         values["guards"] = _read_guards(source, fields["guards"])
     if "freeze" in fields:
@@ -122,7 +122,7 @@ def _read_cluster_id(field: str, node: yaml.Node) -> str:
     text = read_text(field, node)
     if not is_cluster_id(text):
         raise Misread(
-            f"{show(text)} is not a cluster id.", "kafka-cluster.sh cluster-id prints it."
+            f"{show(text)} is not a cluster id.", "Get the id with kafka-cluster.sh cluster-id."
         )
     return text
 
@@ -132,8 +132,8 @@ def refuse_placeholder(cluster: ClusterFile) -> None:
     if cluster.policy.cluster_id == PLACEHOLDER:
         cluster.source.refuse(
             cluster.id_node,
-            f"{PLACEHOLDER} stands where the cluster's id belongs.",
-            "quota-ops ping says it, or kafka-cluster.sh cluster-id.",
+            f"{PLACEHOLDER} is a placeholder, not a cluster id.",
+            "Get the id with quota-ops ping or kafka-cluster.sh cluster-id.",
         )
 
 
@@ -146,8 +146,8 @@ def _read_connection(field: str, node: yaml.Node) -> str:
     text = read_text(field, node)
     if not CONNECTION_NAME.fullmatch(text):
         raise Misread(
-            f"{show(text)} is not a connection's name: {CONNECTION_RULE}.",
-            "Addresses and secrets stay outside Git, in the file that the name stands for.",
+            f"{show(text)} is not a connection name. A name has {CONNECTION_RULE}.",
+            "Write the name of a connection file; addresses and secrets stay there, outside Git.",
         )
     return text
 
@@ -161,7 +161,7 @@ def _one_of(policies: type[Named]) -> Callable[[str, yaml.Node], Named]:
         text = scalar or read_text(field, node)
         if text not in list(policies):
             words = ", ".join(policies)
-            raise Misread(f"{show(text)} is no {field} policy.", f"Write one of {words}.")
+            raise Misread(f"{show(text)} is not a valid {field} policy.", f"Write one of {words}.")
         return policies(text)
 
     return read
@@ -170,8 +170,8 @@ def _one_of(policies: type[Named]) -> Callable[[str, yaml.Node], Named]:
 def _read_paused(field: str, node: yaml.Node) -> str:
     if is_plain(node) and node.value and not is_text(node.value):
         raise Misread(
-            f"{field} is why nothing may be written, not {show(node.value)}.",
-            f"Write a reason, such as {field}: the brokers are upgraded; or leave {field} out.",
+            f"{field} must be a reason, not {show(node.value)}.",
+            f"Write a reason, for example {field}: broker upgrade; or remove {field}.",
         )
     return read_note(field, node)
 
@@ -197,7 +197,7 @@ def _read_byte_rate(field: str, node: yaml.Node) -> float:
     try:
         return parse_limit(QUOTA_KEYS["producer_byte_rate"], text)
     except ValueError as error:
-        raise Misread(f"{field} {error}.", f"Such as {field}: 16 KiB.") from None
+        raise Misread(f"{field} {error}.", f"For example {field}: 16 KiB.") from None
 
 
 _GUARD_READERS: dict[str, Callable[[str, yaml.Node], float]] = {
@@ -229,11 +229,11 @@ def _read_filters(source: Source, field: FieldNodes) -> dict[EntityFilter, str]:
             source.refuse(
                 item,
                 "This entry names no user, client id or address.",
-                "Write one, such as {user: any}.",
+                "Add one, for example {user: any}.",
             )
         if IP in fields and len(fields) > 1:
-            remedy = "Kafka stores no such entity: write two entries."
-            source.refuse(fields[IP].name, "ip stands beside another type.", remedy)
+            message = "ip cannot be combined with user or client-id."
+            source.refuse(fields[IP].name, message, "Write two entries.")
         parts = [read_name(source, part, read_filter_part) for part in fields.values()]
         known = EntityFilter(tuple(part for part in parts if part is not None))
         filters.setdefault(known, source.place(item))

@@ -72,15 +72,15 @@ def _first_moment(local: datetime, clocks: tzinfo) -> datetime:
 def _check(text: str, message: str, field: str) -> None:
     parts = text.split() if len(text) <= _LONGEST else []
     if len(parts) != len(_FIELDS) or not all(map(_FIELD.fullmatch, parts)):
-        raise Misread(message, f'Such as {field}: "*/30 * * * *", every half hour.')
+        raise Misread(message, f'For example {field}: "*/30 * * * *", every half hour.')
     for part, (name, low, high) in zip(parts, _FIELDS, strict=True):
         for number in _NUMBER.findall(part):
             if not low <= int(number) <= high:
-                raise Misread(f"The {name} {number} is not between {low} and {high}.")
+                raise Misread(f"The {name} must be between {low} and {high}, not {number}.")
     minute, hour, day, month, weekday = parts
     if day == month == "*" and all(map(_PLAIN.fullmatch, (minute, hour, weekday))):
         return  # these come, and need no croniter
     try:
         last_start(text, "UTC", datetime.now(UTC))
     except ValueError as error:
-        raise Misread(f"{text} never comes: {error}.") from None
+        raise Misread(f"{text} never occurs: {error}.") from None

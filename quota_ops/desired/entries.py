@@ -27,7 +27,7 @@ def read_freezes(source: Source, field: FieldNodes) -> tuple[Freeze, ...]:
     freezes = []
     items = read_items(source, field)
     if len(items) > MOST_FREEZES:
-        remedy = f"Write at most {MOST_FREEZES}; a cron field takes a list, such as 1-5."
+        remedy = f"Write at most {MOST_FREEZES}; a cron field takes ranges, for example 1-5."
         source.refuse(field.name, f"freeze has {len(items):,} windows.", remedy)
         return ()
     for item in items:
@@ -81,7 +81,7 @@ def read_retired_brokers(source: Source, field: FieldNodes) -> tuple[RetiredBrok
             continue
         broker = RetiredBroker(**values)
         if broker.id in found:
-            source.refuse(item, f"Broker {broker.id} is listed twice.", "Keep one.")
+            source.refuse(item, f"Broker {broker.id} is listed twice.", "Remove one.")
         found[broker.id] = broker
     return tuple(found[one] for one in sorted(found))
 
@@ -89,7 +89,7 @@ def read_retired_brokers(source: Source, field: FieldNodes) -> tuple[RetiredBrok
 _RETIRED_READERS = {"id": read_whole, "reason": read_note}
 
 
-_LISTED = "quota-ops findings lists them all."
+_LISTED = "List the codes with quota-ops findings."
 
 
 def read_silences(source: Source, field: FieldNodes, entity: Entity | None) -> tuple[Silence, ...]:
@@ -119,7 +119,8 @@ def _read_code(field: str, node: yaml.Node, *, guess: bool) -> str:
     text = read_text(field, node)
     if text == IDLE_SILENCE:
         raise Misread(
-            f"{text} cannot be silenced: it is a silence that covers nothing.", "Remove that one."
+            f"{text} cannot be silenced: it reports a silence that matches no finding.",
+            "Remove that silence.",
         )
     if text not in CODES:
         near = get_close_matches(text, SILENCEABLE, n=1) if guess else []

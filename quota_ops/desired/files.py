@@ -33,8 +33,8 @@ _GITS_FILES = frozenset(
 )
 """Git's own, which say nothing about quotas."""
 NESTED = (
-    "This is a repository of its own, or a submodule: no commit of the outer one has its files.",
-    "Keep a cluster's files in one repository.",
+    "This is a separate Git repository or a submodule: no commit of the outer one has its files.",
+    "Keep all files of a cluster in one repository.",
 )
 _FORGES = frozenset({".github", ".gitlab"})
 """Folders that GitHub and GitLab read, at a repository's root alone: a cluster's may be one."""
@@ -120,7 +120,7 @@ def _open_desired_state(path: Path, top: Path | None = None) -> Iterator[Folder]
         with open_folder(path, own) as folder:
             yield folder
     except (FileNotFoundError, NotADirectoryError):
-        remedy = "Name one with --desired-state; quota-ops init writes one."
+        remedy = "Pass another with --desired-state, or create one with quota-ops init."
         raise InvalidInput(f"{path} is not a folder.", remedy) from None
     except OSError as error:
         problem = not_opened(error, str(path), "folder")
@@ -177,8 +177,8 @@ def list_quotas_files(folder: Folder, problems: Problems) -> tuple[str, ...]:
         parent, entries = below.pop()
         listed += len(entries)
         if listed > MAX_LISTED:
-            message = f"The folder holds more than {counted(MAX_LISTED, 'file')}."
-            problems.add(unread(str(folder.path), message, "Keep a file for each team."))
+            message = f"The folder contains more than {counted(MAX_LISTED, 'file')}."
+            problems.add(unread(str(folder.path), message, "Keep one file per team."))
             return ()
         for entry in entries:
             name = f"{parent}{entry.name}"
@@ -215,8 +215,8 @@ def _is_left_alone(entry: Entry, parent: str) -> bool:
 def _listed(folder: Folder, name: str, problems: Problems) -> list[tuple[str, list[Entry]]]:
     path = _shown(folder.path / name)
     if name.count("/") >= MAX_FOLDERS:
-        message = f"More than {MAX_FOLDERS} folders are nested here."
-        problems.add(unread(path, message, "Move what is in it further up."))
+        message = f"The folder is nested more than {MAX_FOLDERS} levels deep."
+        problems.add(unread(path, message, "Move its files further up."))
         return []
     try:
         return [(f"{name}/", folder.entries(name))]
@@ -232,9 +232,9 @@ def _what_is_wrong(entry: Entry) -> tuple[str, str] | None:
     if entry.kind is not Kind.FILE:
         return NOT_A_FILE
     if not entry.name.isprintable():
-        return "The file's name holds what cannot be shown.", "Rename it."
+        return "The name of the file contains unprintable characters.", "Rename it."
     if not entry.name.endswith((*_YAML, _MARKDOWN)):
-        remedy = "Name it .yaml if it holds quotas, else move it out of this folder."
+        remedy = "If it contains quotas, rename it to .yaml; otherwise move it out of this folder."
         return "The file is neither YAML nor Markdown.", remedy
     return None
 

@@ -70,7 +70,7 @@ def _mixed_units(quotas: Sequence[Quota]) -> Iterator[Finding]:
     for quota, limit, unit in fewer:
         entity, key = quota.entity.text, limit.key
         message = f"{key} of {entity} is in {unit}, but {len(more):,} {are} in "
-        message += f"{family} units, such as {more[0][2]}."
+        message += f"{family} units, for example {more[0][2]}."
         finding = Finding(MIXED_UNITS, entity, key, message, CODES[MIXED_UNITS].remedy)
         yield _at(finding, quota, limit)
 

@@ -42,7 +42,7 @@ def _read_default(kind: str, node: yaml.MappingNode) -> None:
     if pairs != [(DEFAULT, "true", True)]:
         raise Misread(
             f"{kind} must be a name or {_DEFAULT}.",
-            "In small letters, without quotes, with a space after the colon.",
+            "Write it in lower case, without quotes, with a space after the colon.",
         )
 
 
@@ -53,16 +53,18 @@ def _read_text(kind: str, node: yaml.Node) -> str:
         if not says_nothing(node):
             raise
         quote = f"{wrong.remedy} " if wrong.remedy else ""
-        raise Misread(wrong.message, f"{quote}For the default write {kind}: {_DEFAULT}.") from None
+        raise Misread(wrong.message, f"{quote}For the default, write {kind}: {_DEFAULT}.") from None
     if "\n" in name and isinstance(node, yaml.ScalarNode) and node.style in {"|", ">"}:
         raise Misread(
-            f"{kind} would hold a line break of its block.",
-            f"Write {kind}: {show(name.rstrip())}; where one is meant, as \\n in double quotes.",
+            f"{kind} would contain the line break of its block.",
+            f"Write {kind}: {show(name.rstrip())}. To keep the line break, write it as \\n in "
+            f"double "
+            "quotes.",
         )
     if name == DEFAULT_TEXT and is_plain(node):
         raise Misread(
             f"{name} is how Kafka's tools print the default.",
-            f'Write {kind}: {_DEFAULT}; a name that reads so needs quotes: "{name}".',
+            f'Write {kind}: {_DEFAULT}. If it is a name, put it in quotes: "{name}".',
         )
     _require_length(kind, name)
     return name
@@ -72,10 +74,12 @@ def _require_length(kind: str, name: str) -> None:
     try:
         size = len(name.encode())
     except UnicodeEncodeError:
-        raise Misread(f"{kind} holds half of a character.", "Write it whole.") from None
+        raise Misread(
+            f"{kind} contains half of a surrogate pair.", "Write the whole character."
+        ) from None
     if size > MAX_NAME_BYTES:
         raise Misread(
-            f"{kind} {show(name)} has {size:,} bytes; Kafka's protocol carries {MAX_NAME_BYTES:,}."
+            f"{kind} {show(name)} is {size:,} bytes long; Kafka allows {MAX_NAME_BYTES:,}."
         )
 
 
@@ -91,18 +95,22 @@ def require_canonical(name: str) -> None:
         raise Misread(f"{show(name)} is not an IP address.", _instead(name)) from None
     if isinstance(address, IPv6Address):
         if address.scope_id is not None:
-            raise Misread(f"{name} has a zone, which only its own machine knows.", "Leave it out.")
+            raise Misread(
+                f"{name} has a zone, which only its own machine knows.", "Remove the zone."
+            )
         if address.ipv4_mapped is not None:
-            raise Misread(f"{name} is an IPv4 address.", f"Write {address.ipv4_mapped}.")
+            raise Misread(
+                f"{name} is an IPv4 address written as IPv6.", f"Write {address.ipv4_mapped}."
+            )
     if str(address) != name:
-        raise Misread(f"{name} is not the shortest spelling.", f"Write {address}.")
+        raise Misread(f"{name} is not the shortest form of this address.", f"Write {address}.")
 
 
 def _instead(name: str) -> str:
     if name == "*":
-        return f"For each address without a limit of its own write {IP}: {_DEFAULT}."
+        return f"To limit every address without its own quota, write {IP}: {_DEFAULT}."
     try:
         ip_network(name, strict=False)
     except ValueError:
-        return "Write one as digits: brokers may resolve a host name differently, or not at all."
-    return "Kafka limits single addresses and the default, no ranges."
+        return "Write it in digits: brokers may resolve a host name differently, or not at all."
+    return "Kafka limits single addresses and the default, not ranges."

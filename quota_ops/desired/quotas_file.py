@@ -92,7 +92,7 @@ def _read_quota(source: Source, node: yaml.Node, owner: str | None) -> Quota | N
     limits = _read_limits(source, fields["limits"], types) if "limits" in fields else ()
     reason = read_value(source, fields.get("reason"), read_note)
     if not types and len(fields) == len(node.value):
-        remedy = "Add user, client-id or ip, such as user: alice or user: {default: true}."
+        remedy = "Add user, client-id or ip, for example user: alice or user: {default: true}."
         source.refuse(node, "This quota names no user, client id or address.", remedy)
     entity = _read_entity(source, [fields[kind] for kind in types])
     silence = read_silences(source, fields["silence"], entity) if "silence" in fields else ()
@@ -106,8 +106,8 @@ def _read_entity(source: Source, fields: list[FieldNodes]) -> Entity | None:
     parts = [read_name(source, field, read_part) for field in fields]
     together = {field.name.value: field.name for field in fields}
     if IP in together and len(together) > 1:
-        remedy = "Kafka limits connections by address alone: make it a quota of its own."
-        source.refuse(together[IP], "ip stands beside another type.", remedy)
+        remedy = "Kafka limits connections by address only: write a separate quota."
+        source.refuse(together[IP], "ip cannot be combined with user or client-id.", remedy)
         return None
     names = [part for part in parts if part is not None]
     return Entity.of(dict(names)) if names and len(names) == len(parts) else None
@@ -118,7 +118,7 @@ def _read_limits(source: Source, field: FieldNodes, types: list[str]) -> tuple[L
     if fields is None:
         return ()
     if not field.value.value:
-        remedy = f"Write at least one, such as {QUOTA.fields['limits'].example}."
+        remedy = f"Add at least one limit, for example {QUOTA.fields['limits'].example}."
         source.refuse(field.value, "limits is empty.", remedy)
     limits = []
     for key, limit in fields.items():
@@ -134,18 +134,18 @@ def _refuse_key(source: Source, limit: FieldNodes, types: list[str]) -> None:
     fitting = [key.name for key in QUOTA_KEYS.values() if key.types.issuperset(types)]
     if fitting:  # else the types do not go together, which is said at the entity
         message = f"{limit.name.value} does not apply to {' and '.join(types)}."
-        source.refuse(limit.name, message, f"What applies: {', '.join(fitting)}.")
+        source.refuse(limit.name, message, f"Use one of {', '.join(fitting)}.")
 
 
 def _read_limit(key: str, node: yaml.Node) -> float:
     if not isinstance(node, yaml.ScalarNode):
         raise Misread(f"{key} must be one number.")
     if says_nothing(node):
-        raise Misread(f"{key} is empty.", "To set no limit, leave the key out.")
+        raise Misread(f"{key} is empty.", "To set no limit, remove the key.")
     if len(node.value) > _LONGEST_NUMBER:
         raise Misread(f"{key} must be one number, not {show(node.value)}.")
     try:
         return parse_limit(QUOTA_KEYS[key], node.value)
     except ValueError as error:
         curly = any(quote in node.value for quote in CURLY)
-        raise Misread(f"{key} {error}.", "Take the curly quotes out." if curly else None) from None
+        raise Misread(f"{key} {error}.", "Remove the curly quotes." if curly else None) from None

@@ -74,7 +74,7 @@ def read_cluster(folder: Path, remembered: Remembered | None = None) -> Desired:
             return _read_cluster(opened, remembered)
     except (FileNotFoundError, NotADirectoryError):
         beside = ", ".join(path.name for path in clusters_beside(folder))
-        remedy = f"The clusters beside it: {beside}." if beside else None
+        remedy = f"Clusters in the same folder: {beside}." if beside else None
         raise InvalidInput(f"{folder} is not a folder.", remedy) from None
     except OSError as error:
         problem = not_opened(error, str(folder), "folder")
@@ -145,8 +145,8 @@ def _refuse_twins(folders: Sequence[Path]) -> None:
         known = first.setdefault(cluster.policy.cluster_id, cluster)
         if known is not cluster:
             place = known.source.place(known.id_node)
-            message = f"{cluster.policy.cluster_id} is already the cluster of {place}."
-            cluster.source.refuse(cluster.id_node, message, "Keep one folder for a cluster.")
+            message = f"The cluster {cluster.policy.cluster_id} is already declared at {place}."
+            cluster.source.refuse(cluster.id_node, message, "Keep one folder per cluster.")
             problems.add(found.listed[0])
     if problems:
         raise problems.as_error(files=len(folders), quotas=0)
@@ -157,17 +157,17 @@ def _one_dag(folders: Iterable[Path]) -> Iterator[Problem]:
     for folder in folders:
         known = first.setdefault(dag_id(folder), folder)
         if known is not folder:
-            message = f"In Airflow it would be {dag_id(folder)}, which {known} is already."
-            remedy = "Rename one of the two, with letters, digits, '_', '.' and '-' alone."
+            message = f"Its DAG in Airflow would be {dag_id(folder)}, as that of {known}."
+            remedy = "Rename one of the two; use only letters, digits, '_', '.' and '-'."
             yield unread(str(folder), message, remedy)
 
 
 def refuse_strays(desired_state: Path) -> None:
     """Raise InvalidDesiredState with the YAML files that are in no cluster's folder."""
-    remedy = "Move it into one, or out of here."
+    remedy = "Move it into one, or out of this folder."
     problems = Problems()
     for path in stray_files(desired_state):
-        problems.add(unread(str(path), "The file is in no cluster's folder.", remedy))
+        problems.add(unread(str(path), "The file is not in a cluster's folder.", remedy))
     if problems:
         raise problems.as_error(files=len(problems), quotas=0)
 
@@ -194,9 +194,7 @@ def _refuse_twice(quotas: Iterable[Quota]) -> None:
         known = first.setdefault(quota.entity, quota)
         if known is not quota:
             place = f"{known.source.file}:{known.span.line + 1}"
-            quota.refuse(
-                f"{quota.entity} is described twice: here and at {place}.", "Keep one of them."
-            )
+            quota.refuse(f"{quota.entity} is declared twice: here and at {place}.", "Remove one.")
 
 
 def _refuse_untouchable(quotas: Iterable[Quota], cluster: ClusterFile) -> None:
@@ -212,7 +210,7 @@ def _refuse_untouchable(quotas: Iterable[Quota], cluster: ClusterFile) -> None:
         protected = protect.meets(quota.entity)
         if protected is not None:
             message = f"{quota.entity} is protected at {cluster.protect[protected]}."
-            quota.refuse(message, "Remove it here, or there.")
+            quota.refuse(message, "Remove this quota, or that protection.")
 
 
 def _findings(

@@ -34,5 +34,6 @@ def refuse_at_standstill(policy: Policy) -> None:
     if why is not None:
         raise Refused(
             f"{policy.cluster} is {why}",
-            "Writing stops here; plans and reports go on. Run again when it is over.",
+            "quota-ops writes nothing more. Plans and reports still work. Run again when it is "
+            "over.",
         )

@@ -82,8 +82,8 @@ def _beyond_threads(asked: Rows, facts: ClusterFacts) -> Iterator[Finding]:
     for (text, key), value in asked.items():
         if key == _PERCENTAGE and value > capacity and value != unlimited:
             most = format_limit(key, capacity)
-            message = f"{key} of {text} is {format_limit(key, value)}, and the threads of this"
-            message += f" cluster's largest broker give {most}."
+            message = f"{key} of {text} is {format_limit(key, value)}, but the threads of this"
+            message += f" cluster's largest broker provide {most}."
             yield Finding(BEYOND_THREADS, text, key, message, CODES[BEYOND_THREADS].remedy)
 
 
@@ -142,6 +142,6 @@ def _ourselves(asked: Rows, others: Rows, facts: ClusterFacts) -> Iterator[Findi
     held = resolved.holds
     if held is not None and held.value is not None and held.value < OWN_PERCENTAGE:
         limit, text = format_limit(_PERCENTAGE, held.value), held.entity.text
-        message = f"{text} gives quota-ops itself {_PERCENTAGE} {limit}: its user is {name}, its"
-        message += f" client id {facts.client_id}."
+        message = f"{text} limits quota-ops itself to {_PERCENTAGE} {limit}: its user is {name},"
+        message += f" its client id is {facts.client_id}."
         yield Finding(OURSELVES, text, _PERCENTAGE, message, CODES[OURSELVES].remedy)

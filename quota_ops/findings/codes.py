@@ -20,8 +20,8 @@ class DecidedBy(StrEnum):
     """What must be known to tell whether there is a finding."""
 
     FILES = "the files"
-    QUOTAS = "the files, and in a plan also what else the cluster holds"
-    BROKERS = "a plan, from what the brokers tell of themselves"
+    QUOTAS = "the files, and in a plan also the other quotas on the cluster"
+    BROKERS = "a plan, from what the brokers report about themselves"
 
 
 class Code(NamedTuple):
@@ -59,8 +59,8 @@ _ALL = (
         _NOTICE,
         _FILES,
         "a silence without a finding",
-        "A finding is silenced where nothing gives rise to it, or no longer.",
-        "The entry would hide the same mistake when somebody makes it later.",
+        "The silence matches no finding, or no longer matches one.",
+        "The entry would hide the same mistake if it is made later.",
         """\
 - user: alice
   limits: {producer_byte_rate: 10 MiB}
@@ -71,8 +71,8 @@ _ALL = (
         PREFIXED_USER,
         _WARNING,
         _FILES,
-        "a user's name with User: before it",
-        "Kafka writes principals as User:alice in ACLs, and looks quotas up by the name alone.",
+        "a user name that starts with User:",
+        "Kafka writes principals as User:alice in ACLs, but looks up quotas by the name alone.",
         "The broker stores the quota, but it applies to no client: the user is not limited.",
         """\
 - user: "User:alice"
@@ -84,13 +84,13 @@ _ALL = (
         _WARNING,
         _FILES,
         "default, <default> or * as a name",
-        "Kafka's tools print a default as <default>, and its ACLs know User:*; as the name of a "
-        "quota each is a name like any other, as default is.",
-        "The limit holds for a client or user of this very name, and for nobody else.",
+        "Kafka's tools print a default as <default>, and ACLs use User:* for every user. In a "
+        "quota, these and the word default are ordinary names.",
+        "The limit applies only to a client or user with exactly this name.",
         """\
 - client-id: "<default>"
   limits: {consumer_byte_rate: 2 MiB}""",
-        "Write {default: true}; silence it if a client or user has this very name.",
+        "Write {default: true}. Silence the finding if a client or user really has this name.",
     ),
     Code(
         NOT_NFC,
@@ -102,141 +102,141 @@ _ALL = (
         """\
 - user: "Rene\\u0301"
   limits: {producer_byte_rate: 10 MiB}""",
-        "Write the name in NFC, as keyboards do; silence it if clients do log in that way.",
+        "Write the name in NFC, as keyboards do. Silence the finding if clients use the other "
+        "form.",
     ),
     Code(
         MIXED_UNITS,
         _NOTICE,
         _FILES,
-        "MB beside MiB in one cluster",
-        "MB counts in thousands and MiB in 1,024s; the cluster's files use both.",
-        "5 MB looks like half of 10 MiB and is not; at GB and GiB the gap is 7 %.",
+        "MB and MiB in one cluster",
+        "MB is based on 1,000 and MiB on 1,024; the cluster's files use both.",
+        "5 MB looks like half of 10 MiB but is not. Between GB and GiB the difference is 7 %.",
         """\
 - user: alice
   limits: {producer_byte_rate: 10 MiB, consumer_byte_rate: 20 MiB}
 - user: bob
   limits: {producer_byte_rate: 5 MB}""",
-        "Use one family, the one that most of the cluster's limits are in.",
+        "Use one family of units, the one that most limits of the cluster use.",
     ),
     Code(
         SHADOWED,
         _WARNING,
         _QUOTAS,
-        "a limit that never holds",
-        "Brokers look for each key's limit at eight levels, and the first that has one holds; every"
-        " client that this limit could reach has one at a level before it.",
-        "The limit does nothing, whatever its number.",
+        "a limit that never applies",
+        "For each key, brokers look for a limit at eight levels, and the first one found applies."
+        " Every client that this limit could reach has a limit at an earlier level.",
+        "The limit has no effect, whatever its value.",
         """\
 - user: {default: true}
   limits: {producer_byte_rate: 10 MiB}
 - client-id: search-indexer
   limits: {producer_byte_rate: 50 MiB}""",
-        "Remove it, or name the user beside the client id, which is looked for first.",
+        "Remove it, or add the user to the client id: that level comes first.",
     ),
     Code(
         NAMELESS_ONLY,
         _NOTICE,
         _QUOTAS,
-        "a limit for clients without a client id only",
-        "A limit for each client id of the same users comes first, and only clients that send no"
-        " client id escape that one. Hardly any client sends none.",
-        "The number seldom applies to a client of this user.",
+        "a limit that applies only to clients without a client id",
+        "A limit for every client id of the same users comes first. It covers all clients that send"
+        " a client id, and almost every client sends one.",
+        "The limit rarely applies to a client of this user.",
         """\
 - user: alice
   limits: {producer_byte_rate: 50 MiB}
 - user: alice
   client-id: {default: true}
   limits: {producer_byte_rate: 10 MiB}""",
-        "Remove one of the two; silence this one if clients without a client id are meant.",
+        "Remove one of the two. Silence the finding if you mean clients without a client id.",
     ),
     Code(
         STARVING,
         _WARNING,
         _FILES,
         "a limit that all but stops a busy client",
-        "The rate is below one batch of a producer (16 KiB) a second, or the percentage below 0.1.",
-        "A busy client spends most of its time waiting; mostly a unit was forgotten.",
+        "The rate is below one producer batch (16 KiB) per second, or the percentage is below 0.1.",
+        "A busy client spends most of its time waiting. Usually the unit was forgotten.",
         """\
 - user: alice
   limits: {producer_byte_rate: 10}""",
-        "Write the unit, such as 10 MiB; silence it where somebody is to be stopped.",
+        "Write the unit, for example 10 MiB. Silence the finding if you want to stop the client.",
     ),
     Code(
         LOOPBACK,
         _WARNING,
         _FILES,
-        "a connection limit of the broker's own machine",
-        "The address is a loopback address: only programs beside the broker connect from it.",
-        "It limits probes, exporters and tools there, and never a client of the network.",
+        "a connection limit for the broker's own machine",
+        "The address is a loopback address: only programs on the broker's machine use it.",
+        "It limits probes, exporters and tools on that machine, but no client on the network.",
         "- ip: 127.0.0.1\n  limits: {connection_creation_rate: 10}",
-        "Write the address that the broker sees clients come from.",
+        "Write the address from which clients connect, as the broker sees it.",
     ),
     Code(
         NOWHERE,
         _WARNING,
         _FILES,
         "an address that no connection comes from",
-        "0.0.0.0 and :: stand for every address of a listener, and are no client's own.",
+        "0.0.0.0 and :: mean every address of a listener; no client has them.",
         "The broker stores the limit, but it applies to no connection.",
         "- ip: 0.0.0.0\n  limits: {connection_creation_rate: 10}",
-        "For each address without a limit of its own write ip: {default: true}.",
+        "To limit every address without its own quota, write ip: {default: true}.",
     ),
     Code(
         AROUND_NAME,
         _WARNING,
         _FILES,
-        "a blank or a curly quote at an end of a name",
-        "Only straight quotes are quotes to YAML, and all that stands between them is the name.",
-        "Kafka compares bytes: the quota applies to no client whose name is without them.",
+        "a space or a curly quote at either end of a name",
+        "Only straight quotes are quotes in YAML, and everything between them belongs to the name.",
+        "Kafka compares bytes: the quota does not apply to a client whose name lacks them.",
         '- user: " alice"\n  limits: {producer_byte_rate: 10 MiB}',
-        "Write the name alone; silence it if a client or user does have such a name.",
+        "Write only the name. Silence the finding if a client or user really has this name.",
     ),
     Code(
         FRACTION,
         _WARNING,
         _FILES,
         "a percentage below 1",
-        "request_percentage is in percent: 50 is half of one thread, 0.5 half a percent of it.",
-        "The limit is a hundredth of the one that was probably meant.",
+        "request_percentage is in percent: 50 is half of one thread, 0.5 is half a percent of it.",
+        "The limit is probably a hundredth of the intended one.",
         "- user: alice\n  limits: {request_percentage: 0.5}",
-        "Write percent, such as 50; silence it where so little is meant.",
+        "Write percent, for example 50. Silence the finding if the low limit is intended.",
     ),
     Code(
         BEYOND_THREADS,
         _WARNING,
         _BROKERS,
         "a percentage above what a broker's threads can give",
-        "100 is one thread: a broker has num.network.threads + num.io.threads of them, mostly 11,"
-        " and nobody uses more than all.",
-        "The limit never holds anybody back.",
+        "100 is one thread. A broker has num.network.threads + num.io.threads threads, usually 11.",
+        "The limit never slows a client down.",
         """\
 - user: alice
   limits: {request_percentage: 5000}""",
-        "Choose a share of the threads, or write unlimited if nobody is to be held back.",
+        "Choose a share of the threads, or write unlimited if the client needs no limit.",
     ),
     Code(
         UNKNOWN_USER,
         _WARNING,
         _BROKERS,
-        "a user whom the cluster does not know",
-        "The cluster has SCRAM users and ACLs, and neither has this name; an ACL of everybody"
-        " (User:*) names nobody. Where the cluster has no SCRAM users or no ACLs, or where the"
-        " permission Describe is missing, this is not looked for.",
-        "Mostly a typing error, or somebody who has left: the limit holds nobody.",
+        "a user that the cluster does not know",
+        "The cluster has SCRAM users and ACLs, but none with this name; an ACL for everyone "
+        "(User:*)"
+        " does not count. quota-ops skips this check if the cluster has no SCRAM users or no ACLs,"
+        " or if the permission Describe is missing.",
+        "Usually a typo, or a user that no longer exists: the limit applies to no client.",
         """\
 - user: alcie
   limits: {producer_byte_rate: 10 MiB}""",
-        "Correct the name or remove the quota; silence it for a user who logs in another way and"
-        " has no ACL.",
+        "Correct the name or remove the quota. Silence the finding for a user that authenticates in"
+        " another way and has no ACL.",
     ),
     Code(
         OURSELVES,
         _WARNING,
         _BROKERS,
         "a percentage that would slow quota-ops itself down",
-        "The request_percentage that holds for the user and client id of quota-ops is below 10.",
-        "Brokers hold its requests back, each by up to a second: a repair takes long when it"
-        " matters most.",
+        "The request_percentage that applies to the user and client id of quota-ops is below 10.",
+        "Brokers delay its requests, each by up to a second: a repair is slow when it is urgent.",
         """\
 - user: {default: true}
   limits: {request_percentage: 5}""",

@@ -55,33 +55,33 @@ def name_findings(entity: Entity) -> Iterator[Finding]:
 def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
     if kind == USER and name.startswith(_PREFIX):
         bare = Entity.of({USER: name.removeprefix(_PREFIX)}).text
-        message = f"{entity} never applies: Kafka looks quotas up by the name without {_PREFIX}."
-        so = f"If {bare} is meant, write that name."
+        message = f"{entity} never applies: Kafka looks up quotas by the name without {_PREFIX}."
+        so = f"If you mean {bare}, write that name."
         yield PREFIXED_USER, message, so if name != _PREFIX else CODES[PREFIXED_USER].remedy
     if kind != IP and name == DEFAULT_TEXT:
-        message = f"{entity} is for a {kind} of this name, not for the default."
+        message = f"{entity} is for a {kind} with this name, not for the default."
         yield DEFAULT_AS_TEXT, message, f"For the default write {kind}: {{default: true}}."
     if kind != IP and name == _WORD:
-        message = f"{entity} is for a {kind} whose name is {_WORD}, not for the default."
+        message = f"{entity} is for a {kind} named {_WORD}, not for the default."
         yield DEFAULT_AS_TEXT, message, f"For the default write {kind}: {{default: true}}."
     if kind != IP and (bare := name.strip(_AROUND)) != name:
-        what = "a blank" if bare == name.strip(" ") else "curly quotes"
-        message = f"{entity} has {what} around the name, which Kafka takes for a part of it."
+        what = "a space" if bare == name.strip(" ") else "curly quotes"
+        message = f"{entity} has {what} around the name, which Kafka treats as a part of it."
         so = f"Write {kind}: {json.dumps(bare, ensure_ascii=False)}."
         yield AROUND_NAME, message, so if bare else CODES[AROUND_NAME].remedy
     if kind != IP and name == _STAR:
-        message = f"{entity} is for a {kind} whose name is *: Kafka's quotas have no patterns."
-        every = f"For every {kind} without a quota of its own write {kind}: {{default: true}}."
+        message = f"{entity} is for a {kind} named *: Kafka's quotas have no patterns."
+        every = f"For every {kind} without its own quota, write {kind}: {{default: true}}."
         yield DEFAULT_AS_TEXT, message, every
     if not is_normalized("NFC", name):
         written, usual = json.dumps(name), json.dumps(normalize("NFC", name))
-        message = f"{entity} is {written}, which looks like {usual} and is another {kind} to Kafka."
-        yield NOT_NFC, message, f"Write {usual}, unless clients do use the other form."
+        message = f"{entity} is {written}, which looks like {usual} but is another {kind} to Kafka."
+        yield NOT_NFC, message, f"Write {usual}, unless clients use the other form."
     if kind == IP and (name.startswith("127.") or name == "::1"):
-        message = f"{entity} limits the programs on the broker's own machine and nobody else."
+        message = f"{entity} limits only programs on the broker's own machine."
         yield LOOPBACK, message, CODES[LOOPBACK].remedy
     if kind == IP and name in {"0.0.0.0", "::"}:  # noqa: S104 - a name in a file
-        message = f"{entity} applies to no connection: it is not a client's own address."
+        message = f"{entity} applies to no connection: no client has this address."
         yield NOWHERE, message, CODES[NOWHERE].remedy
 
 
@@ -92,12 +92,12 @@ def limit_findings(entity: Entity, key: str, value: float) -> Iterator[Finding]:
     elif key == "request_percentage" and value < 1:
         meant = format_limit(key, value * 100)
         message = f"{key} of {entity} is {format_limit(key, value)} of one thread."
-        remedy = f"Was {meant} meant? Then write {key}: {meant.removesuffix(' %')}."
+        remedy = f"If you mean {meant}, write {key}: {meant.removesuffix(' %')}."
         yield Finding(FRACTION, entity.text, key, message, remedy)
 
 
 def _starving_finding(entity: Entity, key: str, value: float) -> Finding:
     least = format_limit(key, STARVING_BELOW[key])
     message = f"{key} of {entity} is {format_limit(key, value)}, which all but stops a busy client."
-    remedy = f"Was a unit forgotten? Below {least} clients mostly wait."
+    remedy = f"Did you forget a unit? Below {least}, clients mostly wait."
     return Finding(STARVING, entity.text, key, message, remedy)

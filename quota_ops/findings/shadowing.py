@@ -72,10 +72,12 @@ def shadow_finding(shadow: Shadow, key: str, place: str) -> Finding:
     """What a hidden limit gives rise to; `place` says where that which hides it stands."""
     entity, by = shadow.entity, shadow.by
     if shadow.nameless:
-        message = f"{key} of {entity} holds only for clients without a client id:"
+        message = f"{key} of {entity} applies only to clients without a client id:"
         message += f" {by} ({place}) comes first for all others."
         return Finding(NAMELESS_ONLY, entity.text, key, message, CODES[NAMELESS_ONLY].remedy)
-    message = f"{key} of {entity} never holds: {by} ({place}) comes first for every client of it."
+    message = (
+        f"{key} of {entity} never applies: {by} ({place}) comes first for each of its clients."
+    )
     return Finding(SHADOWED, entity.text, key, message, _remedy(entity))
 
 
@@ -83,4 +85,4 @@ def _remedy(entity: Entity) -> str:
     name = entity.as_dict()[CLIENT_ID]
     if name is None:
         return "Remove it, or make it a default of both user and client-id."
-    return "Remove it, or name the user beside the client id, which is looked for first."
+    return "Remove it, or add the user to the client id: that level comes first."

@@ -22,7 +22,7 @@ def idle_silences(
     for silence in silences:
         if silence.code in decided and (silence.code, silence.entity) not in found:
             whom = silence.entity or "the cluster"
-            message = f"{silence.code} is silenced for {whom}, where nothing gives rise to it."
+            message = f"{silence.code} is silenced for {whom}, but nothing triggers it."
             remedy = CODES[IDLE_SILENCE].remedy
             yield Finding(IDLE_SILENCE, silence.entity, None, message, remedy, silence.place)
 

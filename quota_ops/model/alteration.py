@@ -81,11 +81,11 @@ def parse_changes(add: Sequence[str], delete: Sequence[str]) -> Changes:
         changes.append((key, _value(key, value)))
     changes += [(key.strip(), None) for given in delete for key in given.split(",")]
     if not changes:
-        raise InvalidInput("nothing is to be altered", "Add --add KEY=VALUE or --delete KEY.")
+        raise InvalidInput("no change is given", "Add --add KEY=VALUE or --delete KEY.")
     keys = [key for key, _ in changes]
     for key in keys:
         if keys.count(key) > 1:
-            raise InvalidInput(f"{key} stands twice", "Kafka alters a key once in a request.")
+            raise InvalidInput(f"{key} is given twice", "Give each key once.")
     return tuple(changes)
 
 
@@ -106,7 +106,7 @@ def parse_value(key: str, text: str) -> float:
     if _NUMBER.fullmatch(text.strip()):
         return checked(key, float(text))
     if known is None:
-        raise ValueError(f"must be a number, {text!r} is not")
+        raise ValueError(f"must be a number, not {text!r}")
     return parse_limit(known, text)
 
 
@@ -124,7 +124,9 @@ def checked(key: str, value: float) -> float:
     if value != int(value):
         raise ValueError(f"must be a whole number of {known.unit}")
     if MAX_EXACT < value < known.unlimited:
-        raise ValueError(f"must not be above {int(MAX_EXACT)}; to lift the limit, say {UNLIMITED}")
+        raise ValueError(
+            f"must not be above {int(MAX_EXACT)}; to lift the limit, write {UNLIMITED}"
+        )
     return value
 
 
@@ -142,13 +144,13 @@ def read_changes(lines: Iterable[str], place: str) -> tuple[Alteration, ...]:
             why = f" {error}" if type(error) is ValueError else ""
             raise InvalidInput(
                 f"{place}:{number}: this is not a change.{why}",
-                f"A change is one line like {EXAMPLE}",
+                f"Write each change as one line like {EXAMPLE}",
             ) from None
         if key in found.setdefault(entity, {}):
             raise InvalidInput(f"{place}:{number}: {entity.text} has {key} twice.")
         found[entity][key] = value
     if not found:
-        raise InvalidInput(f"{place} holds no change", f"A change is one line like {EXAMPLE}")
+        raise InvalidInput(f"{place} has no changes", f"Write each as one line like {EXAMPLE}")
     return tuple(Alteration(entity, tuple(keys.items())) for entity, keys in found.items())
 
 

@@ -156,5 +156,5 @@ def approval_source(plan: Plan) -> str:
     """Which policy says that a person approves a plan: its own, or the last applied one."""
     new, strict = plan.policy.approval, plan.judged_by.approval
     if new is strict:
-        return f"cluster.yaml says approval: {new}"
-    return f"the last applied policy says approval: {strict}"
+        return f"cluster.yaml sets approval: {new}"
+    return f"the last applied policy sets approval: {strict}"

@@ -91,12 +91,12 @@ class NoResponse(ClusterTrouble):
 
 
 _MEMORY = (
-    "this machine has no memory left for the command",
-    "Free some, run it where there is more, or raise the limit: see ulimit -v.",
+    "this machine has too little free memory for the command",
+    "Free memory, use a machine with more, or raise the limit: see ulimit -v.",
 )
-_FILES = ("this process may open no more files", "Raise the limit: see ulimit -n.")
+_FILES = ("this process cannot open more files", "Raise the limit: see ulimit -n.")
 _THREADS = (
-    "this process may start no more threads",
+    "this process cannot start more threads",
     "Raise the limits of memory and processes: see ulimit -v and ulimit -u.",
 )
 
@@ -147,13 +147,13 @@ class Unexpected(QuotaOpsError):
                 what, remedy = limit
             case OSError(strerror=str(why), filename=str(place)):
                 what = f"{place}: {why}"
-                remedy = "If that is nothing you can mend, report it with the traceback: --verbose."
+                remedy = (
+                    "If you cannot fix this, report it with the traceback that --verbose shows."
+                )
             case _:
                 what = f"unexpected error: {type(error).__name__}: {error}"
                 remedy = "Please report it with the traceback that --verbose shows."
-        super().__init__(
-            what, f"{remedy}\n  What a run has written so far is listed by: quota-ops runs"
-        )
+        super().__init__(what, f"{remedy}\n  To see what a run has written so far: quota-ops runs")
 
 
 class InvalidDesiredState(InvalidInput):

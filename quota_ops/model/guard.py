@@ -49,7 +49,7 @@ class Guard(StrEnum):
     )
     RETURNED = (
         "returned",
-        "A row that is not in Git again has a value that a run had cleared, or wrote late.",
+        "A row that is not in Git has a value again that a run cleared or wrote late.",
     )
     DRIFT = "drift", "The policy sets `drift: ask`, and a managed row was changed outside Git."
     UNPROTECTED = (
@@ -57,7 +57,7 @@ class Guard(StrEnum):
         "A row would be written that the last applied policy leaves alone.",
     )
     POLICY_CHANGED = "policy_changed", "cluster.yaml differs from the policy that was last applied."
-    WENT_BACK = "went_back", "The ledger has already moved past this commit."
+    WENT_BACK = "went_back", "A later commit has already been applied."
     OLD_LEDGER = (
         "old_ledger",
         "Rows would be cleared, and the ledger is, or may be, an older copy.",

@@ -117,7 +117,7 @@ def _small_words(small: Sequence[Difference], limits: Limits) -> Iterator[str]:
     for name, rows in by_threshold.items():
         least = limits.of(name)
         below = f"below {format_limit(rows[0].key, least.value)}{least.source}"
-        yield f"{_rows(rows)} would become a limit {below}"
+        yield f"{_rows(rows)} would be set {below}"
 
 
 def _by_kind(writes: Sequence[Difference], limits: Limits) -> Findings:
@@ -135,7 +135,7 @@ def _by_kind(writes: Sequence[Difference], limits: Limits) -> Findings:
 def _unprotected(writes: Sequence[Difference], policy: Policy, applied: Policy | None) -> Findings:
     rows = list(filter(left_alone_before(policy, applied), writes))
     if rows:
-        words = "would change; the last applied policy leaves such entities alone"
+        words = "would change, although the last applied policy excludes it"
         yield found(Guard.UNPROTECTED, f"{_rows(rows)} {words}", rows)
 
 
@@ -155,7 +155,7 @@ def _earlier(writes: Sequence[Difference], limits: Limits) -> Findings:
 def _defaults(writes: Sequence[Difference]) -> Findings:
     touched = [row for row in writes if row.has_default]
     if touched:
-        message = f"{_rows(touched)} would change: a default applies to many"
+        message = f"{_rows(touched)} would change; a default applies to many clients"
         yield found(Guard.DEFAULT_TOUCHED, message, touched)
 
 
@@ -171,7 +171,7 @@ def _history(
         yield found(Guard.POLICY_CHANGED, message, what=values)
     if writes and commit in past.commits[:-1]:
         last = past.commits[-1]
-        message = f"{named(str(commit))} was applied before, {short(last)} came after it"
+        message = f"{named(str(commit))} was applied before, and {short(last)} after it"
         yield found(Guard.WENT_BACK, message, what=last)
     elif writes and past.overtaken_by is not None:
         run = f"this run of {named(str(commit))}"

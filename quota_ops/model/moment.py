@@ -39,10 +39,10 @@ def parse_duration(text: str) -> timedelta:
     """A length of time such as `90m` or `1d12h`; ValueError when it is none, or nothing."""
     parts = _DURATION.fullmatch(text.strip())
     if parts is None:
-        raise ValueError(f"{text!r} is not a length of time: 30m, 2h, 1d12h")
+        raise ValueError(f"{text!r} is not a duration: write, for example, 30m, 2h or 1d12h")
     length = timedelta(**{unit: int(number or 0) for unit, number in parts.groupdict().items()})
     if not length:
-        raise ValueError(f"{text!r} is zero")
+        raise ValueError(f"{text!r} is a duration of zero")
     return length
 
 
@@ -60,12 +60,12 @@ def parse_until(text: str, now: datetime) -> datetime:
             until = until.astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValueError(
-            f"{text!r} is neither a length of time (2h) nor a time (2026-11-21 07:00 Europe/Berlin)"
+            f"{text!r} is neither a duration (2h) nor a time (2026-11-21 07:00 Europe/Berlin)"
         ) from None
     if until.tzinfo is None:
-        raise ValueError(f"{text!r} has no zone: add Z, +01:00 or a name such as Europe/Berlin")
+        raise ValueError(f"{text!r} has no time zone: add Z, +01:00 or a name like Europe/Berlin")
     if until <= now:
-        raise ValueError(f"{text!r} has passed")
+        raise ValueError(f"{text!r} is in the past")
     return until
 
 
@@ -83,4 +83,6 @@ def find_zone(name: str) -> "ZoneInfo":
     try:
         return ZoneInfo(name)
     except (KeyError, OSError, ValueError):
-        raise ValueError(f"{name!r} is not a time zone, such as Europe/Berlin or UTC") from None
+        raise ValueError(
+            f"{name!r} is not a time zone: write, for example, Europe/Berlin or UTC"
+        ) from None

@@ -12,7 +12,7 @@ from quota_ops.model.quota import STARVING_BYTES, STARVING_PERCENTAGE
 
 CONNECTION_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 """A file is named after it, so it is no path, and no longer than a file's name may be."""
-CONNECTION_RULE = "up to 200 letters, digits, '.', '_' and '-', the first neither '.' nor '-'"
+CONNECTION_RULE = "up to 200 letters, digits, '.', '_' and '-', and starts with none of '.' and '-'"
 
 
 class DriftPolicy(StrEnum):

@@ -107,7 +107,7 @@ def parse_limit(key: QuotaKey, text: str) -> float:
     factor = _factor(key, match["unit"])
     exact = _EXACT.multiply(Decimal(match["number"]), factor)
     if key.whole and exact != exact.to_integral_value():
-        raise ValueError(f"must be a whole number of {key.unit}, {text.strip()} is not")
+        raise ValueError(f"must be a whole number of {key.unit}, not {text.strip()}")
     if exact <= 0:
         raise ValueError("must be greater than 0: Kafka has no quota that blocks")
     if exact > Decimal(key.largest):
@@ -124,18 +124,16 @@ def _factor(key: QuotaKey, unit: str | None) -> Decimal:
         if unit.removesuffix("/s") in BYTE_UNITS:
             return Decimal(BYTE_UNITS[unit.removesuffix("/s")])
         raise ValueError(
-            f"has the unit {unit}{_meant_unit(unit)} The units are {', '.join(BYTE_UNITS)}, "
+            f"has the unknown unit {unit}{_meant_unit(unit)} Use one of {', '.join(BYTE_UNITS)}, "
             "per second"
         )
-    raise ValueError(
-        f"is in {key.unit} and takes no other unit, not {unit}: write the number alone"
-    )
+    raise ValueError(f"is in {key.unit}, not in {unit}: write only the number")
 
 
 def _meant_unit(unit: str) -> str:
     """Return which units a unit may mean that is none, as the end of a sentence."""
     if "bit" in unit.lower() or unit.endswith("bps"):
-        return ", which counts bits; 8 of them are a byte."
+        return ", which counts bits; a byte has 8."
     bare = unit.lower().removesuffix("/sec").removesuffix("/s").removesuffix("ps")
     meant = [one for one in BYTE_UNITS if bare in {one.lower(), one[:-1].lower(), one[0].lower()}]
     return f"; did you mean {' or '.join(meant)}?" if bare and meant else "."
@@ -163,7 +161,7 @@ def _is_limit(key: QuotaKey, text: str) -> bool:
 
 
 def _unit_hint(key: QuotaKey) -> str:
-    return " with an optional unit such as MiB" if key.unit == "bytes/s" else ""
+    return " with an optional unit (for example MiB)" if key.unit == "bytes/s" else ""
 
 
 def format_limit(key: str, value: float | None) -> str:

@@ -119,4 +119,4 @@ def find_needless(
 
 
 def _since(why: str, run: str | None) -> str:
-    return why if run is None else f"{why}, first seen so by run {run}"
+    return why if run is None else f"{why}, first noticed by run {run}"

@@ -9,9 +9,9 @@ from quota_ops.model.difference import WRITES, Difference, Kind
 from quota_ops.model.quota import json_number, same
 from quota_ops.model.rows import Key, LedgerRow
 
-NOT_READ_BACK = "that run did not read it back"
-UNKNOWN = "nobody knows whether that run wrote it"
-ALREADY = "already as it was before"
+NOT_READ_BACK = "that run did not verify it"
+UNKNOWN = "it is unknown whether that run wrote it"
+ALREADY = "already has its earlier value"
 BEHIND = "changed outside Git since"
 NOT_OURS = "the ledger does not list it as managed"
 ONLY_REPORTED = "the policy sets drift: report"

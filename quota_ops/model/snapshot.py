@@ -36,7 +36,7 @@ class SnapshotHeader:
         """Raise InvalidInput when the header names another cluster."""
         if self.cluster_id not in {None, cluster_id}:
             raise InvalidInput(
-                f"{place} is of cluster {self.cluster_id}, and cluster.yaml names {cluster_id}.",
+                f"{place} is of cluster {self.cluster_id}, but cluster.yaml names {cluster_id}.",
                 "Use the file that was written for this cluster. To use these rows for this "
                 "cluster on purpose, remove the first line of the file.",
             )
@@ -45,8 +45,8 @@ class SnapshotHeader:
         """Raise InvalidInput when rows were left out, which would look as if not stored."""
         if self.filter is not None:
             raise InvalidInput(
-                f"{place} has only the quotas that fit {self.filter}.",
-                "Write a snapshot with all quotas: describe without --names, --defaults and --any.",
+                f"{place} has only the quotas that match {self.filter}.",
+                "Write a snapshot of all quotas: describe without --names, --defaults and --any.",
             )
 
     def require_rows(self, found: int, place: str) -> None:

@@ -56,7 +56,7 @@ def parse_exactly(
         if part.name == "":
             raise InvalidInput(
                 f"--names {part.type}= is empty",
-                f"No cluster stores such a name; for the default write --defaults {part.type}.",
+                f"Kafka stores no empty name. For the default, use --defaults {part.type}.",
             )
     return wanted
 
@@ -72,7 +72,7 @@ def parse_entity(names: Sequence[str], defaults: Sequence[str]) -> Entity:
         )
     for kind in dict(parts):
         if [one for one, _ in parts].count(kind) > 1:
-            raise InvalidInput(f"{kind} stands twice; an entity has one of each type")
+            raise InvalidInput(f"{kind} is given twice; an entity has one name of each type")
     return Entity.of(dict(parts))
 
 
@@ -116,7 +116,9 @@ def _parse_name(text: str) -> tuple[str, str]:
     require_text("--names", text)
     kind, equals, name = text.partition("=")
     if not equals:
-        raise InvalidInput(f"--names {text!r} has no type", "Write TYPE=NAME, such as user=alice.")
+        raise InvalidInput(
+            f"--names {text!r} has no type", "Write TYPE=NAME, for example user=alice."
+        )
     if name.startswith('"'):
         name = _read_quoted(text, kind, name)
     require_carried("--names", name)
@@ -142,7 +144,7 @@ def require_text(option: str, given: str) -> None:
     except UnicodeEncodeError:
         raise InvalidInput(
             f"{option} {given!r} is not UTF-8",
-            "Kafka's names are: type it in a terminal, or a file, whose encoding is UTF-8.",
+            "Names in Kafka are UTF-8: use a terminal or a file with that encoding.",
         ) from None
 
 
@@ -150,8 +152,8 @@ def require_carried(option: str, name: str) -> None:
     """Raise InvalidInput for a name that is longer than the protocol carries."""
     if (size := len(name.encode())) > MAX_NAME_BYTES:
         raise InvalidInput(
-            f"{option} {name[:40]!r}… has {size:,} bytes",
-            f"Kafka's protocol carries {MAX_NAME_BYTES:,} of a name.",
+            f"{option} {name[:40]!r}… is {size:,} bytes long",
+            f"Use a shorter name: Kafka allows {MAX_NAME_BYTES:,} bytes.",
         )
 
 

@@ -12,13 +12,13 @@ BOOTSTRAP = -1
 """Stands for a broker's id where only the bootstrap address is known, as in Kafka's own clients."""
 
 BACK_OR_GONE = (
-    "Verify again when it is back. One that is gone for good is taken out by kafka-cluster.sh "
-    "unregister (Apache Kafka 3.3 and later), or listed in cluster.yaml under retired_brokers."
+    "Verify again when it is back. If it will not come back, remove it with kafka-cluster.sh "
+    "unregister (Apache Kafka 3.3 and later), or list it in cluster.yaml under retired_brokers."
 )
 """What to do about an absent broker."""
 ONLY_BOOTSTRAP = (
-    "Where only the bootstrap address can be reached, as over a private link, cluster.yaml may say "
-    "verify: bootstrap."
+    "If only the bootstrap address is reachable, for example over a private link, set verify: "
+    "bootstrap in cluster.yaml."
 )
 
 

@@ -87,7 +87,7 @@ def test_set_and_delete(cluster: Cluster) -> None:
         "To keep it, declare it in Git:\n"
         "\n"
         "quotas:\n"
-        "  # team.yaml:3: in place of the entry of user=alice\n"
+        "  # team.yaml:3: replaces the entry of user=alice\n"
         "  - user: alice\n"
         "    limits:\n"
         "      producer_byte_rate: unlimited\n"

@@ -41,7 +41,7 @@ def test_guards_of_a_one_off_change() -> None:
     runs = CliRunner().invoke(main, ["runs"]).stdout
     shown = CliRunner().invoke(main, ["show", "last"]).stdout
     (end,) = (json.loads(one.read_text()) for one in Path().glob("**/end-0001.json"))
-    found = "user=alice producer_byte_rate would become a limit below 16 KiB/s"
+    found = "user=alice producer_byte_rate would be set below 16 KiB/s"
     assert (refused.exit_code, end["stages"][-1]["status"]) == (1, "refused")
     assert "If it is meant: --allow small_limit --reason TEXT" in refused.stderr
     assert (end["verb"], end["by"], end["reason"]) == ("alter", "anna", "INC-31")

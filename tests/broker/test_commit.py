@@ -22,7 +22,7 @@ To add an exception for this directory, call:
 	git config --global --add safe.directory /srv" >&2
 exit 128
 """
-WHY = "Git does not tell which commit {} is of: detected dubious ownership in repository at '/srv'"
+WHY = "Git cannot determine the commit of {}: detected dubious ownership in repository at '/srv'"
 
 
 @pytest.fixture(name="repository")

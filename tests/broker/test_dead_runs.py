@@ -137,7 +137,7 @@ def test_what_nobody_knows_is_left(lab: Lab) -> None:
     planned = plan_back(lab, run)
 
     left = Counter(row["left"] for row in planned.read_json(ROLLBACK)["rows"])
-    assert left == {None: 3, "nobody knows whether that run wrote it": 3}
+    assert left == {None: 3, "it is unknown whether that run wrote it": 3}
 
 
 def test_what_did_not_arrive_stays_unknown(lab: Lab) -> None:

@@ -35,8 +35,8 @@ def test_a_plan_asks_the_cluster_for_what_it_finds(lab: Lab) -> None:
         "QO201",
         "user=alice",
         key,
-        "request_percentage of user=alice is 1,101 %, and the threads of this cluster's largest "
-        "broker give 1,100 %.",
+        "request_percentage of user=alice is 1,101 %, but the threads of this cluster's largest "
+        "broker provide 1,100 %.",
         CODES["QO201"].remedy,
         Location("team.yaml", 7),
         "as much as there is",
@@ -45,7 +45,7 @@ def test_a_plan_asks_the_cluster_for_what_it_finds(lab: Lab) -> None:
         "QO203",
         "user=ANONYMOUS",
         key,
-        "user=ANONYMOUS gives quota-ops itself request_percentage 5 %: its user is ANONYMOUS, its "
+        "user=ANONYMOUS limits quota-ops itself to request_percentage 5 %: its user is ANONYMOUS, "
         "client id quota-ops.",
         CODES["QO203"].remedy,
         Location("team.yaml", 4),

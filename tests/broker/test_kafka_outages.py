@@ -196,9 +196,9 @@ def test_a_broker_that_froze_before_is_unreachable(broker: RunningBroker) -> Non
                 assert str(error.value) == (
                     f"cluster demo: broker 1 at {broker.bootstrap()} cannot be reached: "
                     "timed out after 1 s. Nothing was sent.\n"
-                    "  The address is the one that the broker advertises. Where only the "
-                    "bootstrap address can be reached, as over a private link, cluster.yaml may "
-                    "say verify: bootstrap."
+                    "  The address is the one that the broker advertises. If only the bootstrap "
+                    "address is reachable, for example over a private link, set verify: "
+                    "bootstrap in cluster.yaml."
                 )
         wait_for(cluster, ())
 

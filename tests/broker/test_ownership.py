@@ -198,9 +198,12 @@ def test_a_name_that_nobody_has(lab: Lab) -> None:
     ("arguments", "message"),
     [
         (("adopt", "demo", *WHY), "no entity is named"),
-        (("adopt", "demo", "--all", "--names", "user=a", *WHY), "--all means every quota already"),
-        (("adopt", "demo", "--all", "--reason", " "), "--reason is blank, and is recorded"),
-        (("release", "demo", "--all", *WHY), "--all is for --from-ledger"),
+        (
+            ("adopt", "demo", "--all", "--names", "user=a", *WHY),
+            "--all already selects every quota",
+        ),
+        (("adopt", "demo", "--all", "--reason", " "), "--reason is blank, but it is recorded"),
+        (("release", "demo", "--all", *WHY), "--all needs --from-ledger"),
     ],
 )
 def test_mistakes(arguments: tuple[str, ...], message: str, lab: Lab) -> None:

@@ -76,8 +76,8 @@ def test_no_broker_can_be_reached(
     assert pinged.exit_code == 3
     assert f"127.0.0.1:{out_of_reach.getsockname()[1]}" in said
     assert (
-        "Where only the bootstrap address can be reached, as over a private link, cluster.yaml may "
-        "say verify: bootstrap."
+        "If only the bootstrap address is reachable, for example over a private link, set "
+        "verify: bootstrap in cluster.yaml."
     ) in said
 
 

@@ -87,7 +87,7 @@ def test_what_the_next_run_makes_of_it(lab: Lab) -> None:
 
     lab.desire(AFTER)
     assert guards(run_at(lab, "c2", "plan"))["went_back"] == (
-        f"commit c2 was applied before, rollback of {on_disk(run).name} came after it"
+        f"commit c2 was applied before, and rollback of {on_disk(run).name} after it"
     )
     merged = run_at(lab, "c3", "plan")
     assert "went_back" not in guards(merged)

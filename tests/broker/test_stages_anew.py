@@ -33,7 +33,7 @@ def test_an_old_run_that_is_cleared(lab: Lab) -> None:
 
     assert isinstance(error, GuardsRefused)
     assert error.message == (
-        "guards block this plan: went_back: commit c1 was applied before, c2 came after it"
+        "guards block this plan: went_back: commit c1 was applied before, and c2 after it"
     )
     assert lab.stored() == SECOND
     assert ledger.read(lab.ledger_folder) == before

@@ -197,7 +197,7 @@ def test_a_commit_that_was_passed_and_a_policy_that_changed(lab: Lab) -> None:
         assert reconcile(commit, {}) == ""
     lab.desire(OURS)
     back = reconcile("1" * 40, {"owner_removed": "x"})
-    assert "went_back: commit 1111111 was applied before, 2222222 came after it" in back
+    assert "went_back: commit 1111111 was applied before, and 2222222 after it" in back
     lab.desire({**OURS, **OLD, **THEIRS}, drift="report", schedule="@daily")
     changed = reconcile("3" * 40, {})
     assert "policy_changed: cluster.yaml changed since it was applied: drift, schedule" in changed

@@ -146,8 +146,8 @@ def test_a_silent_broker_is_named_and_blocks_no_row(lab: Lab, follower: RunningN
         f"{follower.address()} cannot be reached: timed out after 3 s.\n"
         "  The others store every row. Verify again when it responds: quota-ops verify --run "
         f"{on_disk(run.folder)}\n"
-        "  Where only the bootstrap address can be reached, as over a private link, cluster.yaml "
-        "may say verify: bootstrap."
+        "  If only the bootstrap address is reachable, for example over a private link, set "
+        "verify: bootstrap in cluster.yaml."
     )
     assert behind(run.folder) == {1: 0, 2: 0, 3: 0} | {follower.id: None}
     assert lab.known() == TEN

@@ -42,11 +42,11 @@ def test_paused(lab: Lab) -> None:
 
     Reconcile is refused, writes nothing, and still reports.
     """
-    lab.desire(ALICE, paused="the brokers are being moved")
+    lab.desire(ALICE, paused="broker upgrade")
 
     planned, reconciled = lab.call("plan", "demo"), lab.call("reconcile", "demo")
 
-    why = "demo is paused: the brokers are being moved"
+    why = "demo is paused: broker upgrade"
     assert (planned.returncode, planned.stderr) == (0, "")
     assert f"\n{why}. Nothing is written; reports go on.\n" in planned.stdout
     assert (reconciled.returncode, reconciled.stderr.splitlines()[0]) == (1, why)

@@ -40,7 +40,7 @@ def test_in_a_pipe(lab: Lab) -> None:
     """A pipe cannot answer: refused, with the command that approves; an approval counts once."""
     refused = lab.cli("reconcile", "demo")
     assert refused.returncode == 1
-    assert "cluster.yaml says approval: always, and nobody has approved plan" in refused.stderr
+    assert "cluster.yaml sets approval: always, and nobody has approved plan" in refused.stderr
     assert lab.stored() == {}
 
     command = refused.stderr.partition("quota-ops ")[2].split()
@@ -48,7 +48,7 @@ def test_in_a_pipe(lab: Lab) -> None:
     assert digest == last_run(lab).read_json(PLAN)["digest"]
     unexplained = command[: command.index("--reason")]
     for approved, why in (
-        (digest, "cluster.yaml says approval: always, so --approve needs --reason too\n"),
+        (digest, "cluster.yaml sets approval: always, so --approve needs --reason too\n"),
         ("deadbeef", f"the approval is for deadbeef, this plan is {digest[:8]}\n"),
         (digest[:31], f"{digest[:31]} is too short to approve a plan: name at least 32"),
     ):
@@ -107,7 +107,10 @@ def test_what_a_guard_refuses(lab: Lab) -> None:
     for typed, asked_again in (("no\n", 0), ("y\ndmo\nno\n", 2), ("agreed in PLAT-12\n\n", 1)):
         code, shown = on_a_terminal(lab, "reconcile", "demo", typed=typed)
         assert "Type the name of the cluster, demo, to apply plan" in shown
-        assert shown.count("that is not demo: type it to apply, or Enter to reject") == asked_again
+        assert (
+            shown.count("that is not demo: type demo to apply, or press Enter to reject")
+            == asked_again
+        )
         assert "not sent" not in shown
         assert (code, lab.stored()) == (1, {})
     typed = "demo\nagreed in PLAT-12\n"

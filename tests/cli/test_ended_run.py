@@ -42,8 +42,8 @@ def test_a_run_that_wrote_is_not_begun_anew(stage: str, lab: Lab, run: RunFolder
 
     assert ended.returncode == 2
     assert ended.stderr == (
-        f"{on_disk(run)} is a run that wrote: {stage} would replace what its report and rollback "
-        "need\n  Make a new plan: quota-ops plan demo\n"
+        f"{on_disk(run)} is a run that wrote: {stage} would replace files that its report and "
+        f"rollback need\n  Make a new plan: quota-ops plan demo\n"
     )
     assert sorted(on_disk(run).iterdir()) == before
     planned = lab.cli("rollback", str(on_disk(run)), "--reason", "INC-31")

@@ -42,7 +42,7 @@ def quota_ops(folder: Path, *arguments: str) -> tuple[int, str]:
 
 PREFIXED = (
     "desired_state/demo/payments.yaml:3:5  QO101 warning  user=User:alice never applies: Kafka "
-    "looks quotas up by the name without User:. If user=alice is meant, write that name.\n"
+    "looks up quotas by the name without User:. If you mean user=alice, write that name.\n"
     "quota-ops findings CODE explains a code, and how to silence it.\n"
 )
 
@@ -91,7 +91,7 @@ def test_check_tells_programs_what_is_silenced(folder: Path) -> None:
         "file": "desired_state/demo/payments.yaml",
         "line": 3,
         "column": 5,
-        "remedy": "If user=alice is meant, write that name.",
+        "remedy": "If you mean user=alice, write that name.",
         "silenced": None,
     }
     assert (starving["code"], starving["key"], starving["silenced"]) == (
@@ -117,11 +117,11 @@ def test_codes_are_listed_and_explained(folder: Path) -> None:
     assert [line.split()[0] for line in listed.splitlines()[1 : 1 + len(CODES)]] == list(CODES)
     assert [one["code"] for one in json.loads(told)["findings"]] == list(CODES)
     assert quota_ops(folder, "findings", "qo108")[1] == (
-        "QO108 warning  a connection limit of the broker's own machine\n"
+        "QO108 warning  a connection limit for the broker's own machine\n"
         "\n"
-        "The address is a loopback address: only programs beside the broker connect from it.\n"
-        "It limits probes, exporters and tools there, and never a client of the network.\n"
-        "Write the address that the broker sees clients come from.\n"
+        "The address is a loopback address: only programs on the broker's machine use it.\n"
+        "It limits probes, exporters and tools on that machine, but no client on the network.\n"
+        "Write the address from which clients connect, as the broker sees it.\n"
         "\n"
         "  - ip: 127.0.0.1\n"
         "    limits: {connection_creation_rate: 10}\n"

@@ -87,7 +87,7 @@ def test_a_command_that_there_is_none_of(typed: str, meant: str | None) -> None:
     with pytest.raises(click.UsageError) as error:
         main.resolve_command(click.Context(main), [typed])
     asks = "" if meant is None else f" Did you mean {meant}?"
-    assert error.value.message == f"there is no command {typed!r}.{asks}"
+    assert error.value.message == f"unknown command {typed!r}.{asks}"
 
 
 def test_what_help_costs() -> None:

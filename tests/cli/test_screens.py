@@ -92,8 +92,8 @@ def test_a_guard_refuses(lab: Lab) -> None:
     shown = said(lab, "reconcile", "demo", exit_code=1)
 
     assert masked(shown, lab).endswith(
-        "default_touched: user=<default> producer_byte_rate would change: "
-        "a default applies to many\n"
+        "default_touched: user=<default> producer_byte_rate would change; a default applies to "
+        "many clients\n"
         "1 guard blocks this plan. Override it with --allow default_touched --reason TEXT "
         "(in Airflow, approve the plan).\n"
         "no changes written in TIME; report: ROOT/store/runs/demo/RUN/report.html\n"
@@ -148,7 +148,7 @@ def test_json(lab: Lab) -> None:
     assert failed.stdout == ""
     assert json.loads(failed.stderr) == {
         "error": f"there is no cluster 'nowhere' in {lab.folder.parent}",
-        "remedy": "The clusters there: demo.",
+        "remedy": "Clusters in this folder: demo.",
         "exit_code": 2,
     }
 

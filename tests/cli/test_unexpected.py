@@ -15,17 +15,17 @@ from quota_ops import cli
 from quota_ops.cli import findings as findings_command
 from quota_ops.model.errors import InvalidInput, Unexpected
 
-FOUND = "What a run has written so far is listed by: quota-ops runs"
+FOUND = "To see what a run has written so far: quota-ops runs"
 """The last line of every such message."""
 
 
 MEMORY = (
-    "this machine has no memory left for the command\n"
-    "  Free some, run it where there is more, or raise the limit: see ulimit -v.\n"
+    "this machine has too little free memory for the command\n"
+    "  Free memory, use a machine with more, or raise the limit: see ulimit -v.\n"
 )
-FILES = "this process may open no more files\n  Raise the limit: see ulimit -n.\n"
+FILES = "this process cannot open more files\n  Raise the limit: see ulimit -n.\n"
 THREADS = (
-    "this process may start no more threads\n"
+    "this process cannot start more threads\n"
     "  Raise the limits of memory and processes: see ulimit -v and ulimit -u.\n"
 )
 
@@ -78,7 +78,7 @@ def fail(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
             PermissionError(errno.EACCES, "Permission denied", "/x"),
             (
                 "/x: Permission denied\n"
-                "  If that is nothing you can mend, report it with the traceback: --verbose.\n"
+                "  If you cannot fix this, report it with the traceback that --verbose shows.\n"
             ),
         ),
     ],

@@ -205,5 +205,5 @@ def test_git_does_not_tell_the_commit(demo: Repository, quotas: Quotas) -> None:
     (demo.root / "desired_state" / ".git").mkdir()
     run = demo.run("reconcile_demo")
     assert (run.state, run.tasks["check"]) == ("failed", "failed")
-    assert "Git does not tell which commit" in said(run, "check")
+    assert "Git cannot determine the commit" in said(run, "check")
     assert quotas.stored() == {}

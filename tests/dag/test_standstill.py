@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("embedded")
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("paused: the brokers are being moved", "demo is paused: the brokers are being moved"),
+        ("paused: broker upgrade", "demo is paused: broker upgrade"),
         (
             'freeze: [{cron: "* * * * *", zone: UTC, duration: 1h, reason: the weekend}]',
             "demo is frozen until ",

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")
 
 NOT_QUERIED = "Broker 3 at HOST:PORT is fenced: no client is sent to it, and it was not queried."
 REMEDY = (
-    "Verify again when it is back. One that is gone for good is taken out by kafka-cluster.sh "
-    "unregister (Apache Kafka 3.3 and later), or listed in cluster.yaml under retired_brokers."
+    "Verify again when it is back. If it will not come back, remove it with kafka-cluster.sh "
+    "unregister (Apache Kafka 3.3 and later), or list it in cluster.yaml under retired_brokers."
 )
 CEILING = (
     "3 B/s on each broker, shared by all of u6's clients that have no pair of their own; "

@@ -4,9 +4,9 @@ from pathlib import Path
 
 CLUSTER_YAML = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
 QUOTAS = "owner: payments\nquotas: [{user: alice, limits: {request_percentage: 50}}]\n"
-LINK = "This is a link, and no link is followed."
-IN_PLACE = f"{LINK} Replace it with what it leads to."
-ABOVE = f"{LINK} Replace it with the folder; if no commit can change the link, name the folder"
+LINK = "This is a link, and quota-ops follows no links."
+IN_PLACE = f"{LINK} Replace it with its target."
+ABOVE = f"{LINK} Replace it with the folder. If no commit can change the link, pass the path"
 
 
 def write_cluster(folder: Path) -> Path:

@@ -70,7 +70,7 @@ PLAN = Plan(
 )
 DEFAULT_TOUCHED = GuardFinding(
     "default_touched",
-    "user=<default> request_percentage would change: a default applies to many",
+    "user=<default> request_percentage would change; a default applies to many clients",
 )
 
 

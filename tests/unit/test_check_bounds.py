@@ -121,8 +121,8 @@ def test_values_are_counted_over_all_files(folder: Path, monkeypatch: pytest.Mon
 
     (said,) = says(folder)
     assert said == (
-        "c.yaml:2:10  The cluster's files up to here hold more than 2,000,000 values. "
-        "Take out what is not needed."
+        "c.yaml:2:10  Up to here, the cluster's files contain more than 2,000,000 values. "
+        "Remove entries that you do not need."
     )
 
 
@@ -134,8 +134,8 @@ def test_text_is_counted_over_all_files(folder: Path, monkeypatch: pytest.Monkey
 
     (said,) = says(folder)
     assert said == (
-        "c.yaml:1:1  The cluster's files up to here hold more than 64 MiB of text. "
-        "Take out what is not needed."
+        "c.yaml:1:1  Up to here, the cluster's files contain more than 64 MiB of text. "
+        "Remove entries that you do not need."
     )
 
 
@@ -150,7 +150,7 @@ def test_folders_are_nested_up_to_twenty_deep(folder: Path) -> None:
 
     deep = "d/" * 20
     assert says(folder) == [
-        f"{deep}d:1:1  More than 20 folders are nested here. Move what is in it further up."
+        f"{deep}d:1:1  The folder is nested more than 20 levels deep. Move its files further up."
     ]
     ended = CliRunner().invoke(main, ["check", "--desired-state", str(folder.parent)])
     assert ended.exit_code == 2
@@ -168,9 +168,9 @@ def test_files_are_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     held = [str(problem) for problem in refused(folder).problems]
 
     assert listed == [
-        f"{folder}:1:1  The folder holds more than 4 files. Keep a file for each team."
+        f"{folder}:1:1  The folder contains more than 4 files. Keep one file per team."
     ]
-    assert held == [f"{folder}:1:1  The folder cannot be read: It holds more than 4 files."]
+    assert held == [f"{folder}:1:1  The folder cannot be read: It contains more than 4 files."]
 
 
 @pytest.mark.parametrize(
@@ -180,25 +180,25 @@ def test_files_are_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             f"schedule: {'9' * 5_000} * * * *",
             "cluster.yaml:3:11  schedule must be five cron fields, or one of @hourly, @daily, "
             "@weekly, @monthly, @quarterly, @yearly. "
-            'Such as schedule: "*/30 * * * *", every half hour.',
+            'For example schedule: "*/30 * * * *", every half hour.',
             id="a number of five thousand digits",
         ),
         pytest.param(
             f"schedule: {'1,' * 100}1 * * * *",
             "cluster.yaml:3:11  schedule must be five cron fields, or one of @hourly, @daily, "
             "@weekly, @monthly, @quarterly, @yearly. "
-            'Such as schedule: "*/30 * * * *", every half hour.',
+            'For example schedule: "*/30 * * * *", every half hour.',
             id="a cron expression of more than 200 characters",
         ),
         pytest.param(
             f"paused: {'x' * 1_001}",
-            "cluster.yaml:3:9  paused has 1,001 characters. Write at most 1,000.",
+            "cluster.yaml:3:9  paused is 1,001 characters long. Write at most 1,000.",
             id="a reason of more than 1,000 characters",
         ),
         pytest.param(
             f"freeze: [{'{}, ' * 101}]",
             "cluster.yaml:3:1  freeze has 101 windows. "
-            "Write at most 100; a cron field takes a list, such as 1-5.",
+            "Write at most 100; a cron field takes ranges, for example 1-5.",
             id="more than 100 windows",
         ),
     ],
@@ -216,7 +216,7 @@ def test_an_owner_is_bounded_because_each_row_repeats_it(folder: Path) -> None:
     """An owner of one megabyte would cost a megabyte in each row of a plan."""
     (folder / "a.yaml").write_text(QUOTAS.replace("payments", "x" * 2**20))
 
-    assert says(folder) == ["a.yaml:1:8  owner has 1,048,576 characters. Write at most 1,000."]
+    assert says(folder) == ["a.yaml:1:8  owner is 1,048,576 characters long. Write at most 1,000."]
 
 
 def test_a_scope_of_many_entries_is_named_short(folder: Path) -> None:

@@ -31,7 +31,7 @@ def test_a_cluster_that_is_not_there_is_answered_with_those_that_are(tmp_path: P
     with pytest.raises(InvalidInput) as caught:
         read_cluster(tmp_path / "dmeo")
 
-    assert f"{tmp_path}/dmeo is not a folder.\n  The clusters beside it: demo, prod." == str(
+    assert f"{tmp_path}/dmeo is not a folder.\n  Clusters in the same folder: demo, prod." == str(
         caught.value
     )
     with pytest.raises(InvalidInput) as alone:
@@ -76,8 +76,8 @@ def test_a_link_in_place_of_a_cluster_is_one_problem(
 
     said = capsys.readouterr().out.replace(f"{tmp_path}/", "")
     assert said.endswith(
-        "prod:1:1  This is a link, and no link is followed. Replace it with the folder; if no "
-        "commit can change the link, name the folder it leads to.\n"
+        "prod:1:1  This is a link, and quota-ops follows no links. Replace it with the folder. "
+        "If no commit can change the link, pass the path of its target.\n"
         "1 problem in 1 of 1 file (0 quotas read)\n"
     )
 
@@ -93,7 +93,8 @@ def test_yaml_beside_the_clusters_is_refused(tmp_path: Path) -> None:
         refuse_strays(tmp_path)
 
     assert str(caught.value).replace(f"{tmp_path}/", "") == "\n".join(
-        f"{name}:1:1  The file is in no cluster's folder. Move it into one, or out of here."
+        f"{name}:1:1  The file is not in a cluster's folder. Move it into one, or out of this "
+        f"folder."
         for name in ("payments.yaml", "search.yml")
     )
 
@@ -129,8 +130,8 @@ def test_two_folders_of_one_cluster_are_refused(tmp_path: Path) -> None:
         find_clusters(tmp_path)
 
     assert (
-        f"{tmp_path}/twin/cluster.yaml:2:13  MkU3OEVBNTcwNTJENDM2Qg is already the cluster of"
-        f" {tmp_path}/demo/cluster.yaml:1. Keep one folder for a cluster."
+        f"{tmp_path}/twin/cluster.yaml:2:13  The cluster MkU3OEVBNTcwNTJENDM2Qg is already "
+        f"declared at {tmp_path}/demo/cluster.yaml:1. Keep one folder per cluster."
     ) == str(caught.value)
 
 
@@ -171,8 +172,8 @@ def test_two_folders_of_one_dag_are_refused(tmp_path: Path) -> None:
         find_clusters(tmp_path)
 
     assert str(caught.value).replace(f"{tmp_path}/", "") == (
-        "a_b:1:1  In Airflow it would be reconcile_a_b, which a b is already. "
-        "Rename one of the two, with letters, digits, '_', '.' and '-' alone."
+        "a_b:1:1  Its DAG in Airflow would be reconcile_a_b, as that of a b. "
+        "Rename one of the two; use only letters, digits, '_', '.' and '-'."
     )
 
 
@@ -183,7 +184,7 @@ def test_a_desired_state_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
     assert (
         f"{tmp_path}/desired is not a folder.\n"
-        "  Name one with --desired-state; quota-ops init writes one."
+        "  Pass another with --desired-state, or create one with quota-ops init."
     ) == str(caught.value)
 
 

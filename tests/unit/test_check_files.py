@@ -51,33 +51,33 @@ def says(folder: Path) -> list[str]:
         ),
         pytest.param(
             "owner: zoë\n# é".encode("latin-1"),
-            "a.yaml:1:10  The byte 0xeb is not UTF-8. Save the file as UTF-8.",
+            "a.yaml:1:10  The byte 0xeb is not valid UTF-8. Save the file as UTF-8.",
             id="Latin-1",
         ),
         pytest.param(
             "owner: zoë\r\n# ".encode() + b"\xff",
-            "a.yaml:2:3  The byte 0xff is not UTF-8. Save the file as UTF-8.",
+            "a.yaml:2:3  The byte 0xff is not valid UTF-8. Save the file as UTF-8.",
             id="a byte that is no UTF-8 on the second line",
         ),
         pytest.param(
             b"PK\x03\x04\x00\x00",
-            "a.yaml:1:3  The invisible character U+0003 stands here."
-            ' Take it out; where a name holds it, write it as "\\u0003" in double quotes.',
+            "a.yaml:1:3  This is the invisible character U+0003."
+            ' Remove it; if a name contains it, write it as "\\u0003" in double quotes.',
             id="a zip",
         ),
         pytest.param(
             b"[" * 100_000,
-            "a.yaml:1:20  More than 20 levels are nested here. Our files need five.",
+            "a.yaml:1:20  This is nested more than 20 levels deep. Use fewer levels.",
             id="a hundred thousand brackets",
         ),
         pytest.param(
             b"- " * 100_000,
-            "a.yaml:1:39  More than 20 levels are nested here. Our files need five.",
+            "a.yaml:1:39  This is nested more than 20 levels deep. Use fewer levels.",
             id="a hundred thousand dashes",
         ),
         pytest.param(
             b"{a: " * 100_000,
-            "a.yaml:1:77  More than 20 levels are nested here. Our files need five.",
+            "a.yaml:1:77  This is nested more than 20 levels deep. Use fewer levels.",
             id="a hundred thousand braces",
         ),
     ],
@@ -94,8 +94,8 @@ def test_a_huge_file_is_refused_unread(folder: Path) -> None:
     with (folder / "a.yaml").open("wb") as file:
         file.truncate(MAX_FILE_BYTES + 2**20)
 
-    expected = "a.yaml:1:1  The file has 17 MiB; up to 16 are read. Split it by team."
-    assert [expected] == says(folder)
+    expected = "The file is 17 MiB large; quota-ops reads up to 16 MiB. Split it by team."
+    assert [f"a.yaml:1:1  {expected}"] == says(folder)
 
 
 def test_a_long_name_is_refused_and_shown_short(folder: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_long_name_is_refused_and_shown_short(folder: Path) -> None:
         f"{folder}/a.yaml",
         2,
         17,
-        f"user {'é' * 60}… has 40,000 bytes; Kafka's protocol carries 32,767.",
+        f"user {'é' * 60}… is 40,000 bytes long; Kafka allows 32,767.",
         None,
         f"quotas: [{{user: {'é' * 144}…",
         145,
@@ -142,7 +142,7 @@ def test_any_other_file_is_an_error_that_names_it(folder: Path, name: str) -> No
     assert [
         (
             f"{name}:1:1  The file is neither YAML nor Markdown."
-            " Name it .yaml if it holds quotas, else move it out of this folder."
+            " If it contains quotas, rename it to .yaml; otherwise move it out of this folder."
         )
     ] == says(folder)
 
@@ -164,7 +164,7 @@ def test_links_are_refused(folder: Path, tmp_path: Path) -> None:
     (folder / "file.yaml").symlink_to(tmp_path / "elsewhere.yaml")
     (folder / "folder").symlink_to(tmp_path)
     (folder / "nowhere.yaml").symlink_to(tmp_path / "nothing")
-    problem = "This is a link, and no link is followed. Replace it with what it leads to."
+    problem = "This is a link, and quota-ops follows no links. Replace it with its target."
     assert [
         f"file.yaml:1:1  {problem}",
         f"folder:1:1  {problem}",
@@ -178,8 +178,8 @@ def test_what_is_no_plain_file_is_refused(folder: Path) -> None:
     os.mkfifo(folder / "cluster.yaml")
     os.mkfifo(folder / "pipe.yaml")
     assert says(folder) == [
-        "cluster.yaml:1:1  This is not a plain file. Remove it.",
-        "pipe.yaml:1:1  This is not a plain file. Remove it.",
+        "cluster.yaml:1:1  This is not a regular file. Remove it.",
+        "pipe.yaml:1:1  This is not a regular file. Remove it.",
     ]
 
 
@@ -191,7 +191,7 @@ def test_what_is_no_plain_file_is_refused(folder: Path) -> None:
 def test_a_file_name_that_cannot_be_shown_is_refused(folder: Path, name: bytes, shown: str) -> None:
     """A file with an unprintable name is rejected, and shown with the name escaped."""
     (folder / os.fsdecode(name)).write_text(QUOTAS)
-    expected = f"{shown}:1:1  The file's name holds what cannot be shown. Rename it."
+    expected = f"{shown}:1:1  The name of the file contains unprintable characters. Rename it."
     assert [expected] == says(folder)
 
 

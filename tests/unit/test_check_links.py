@@ -110,7 +110,7 @@ def test_pipes_sockets_and_devices_are_refused_at_once() -> None:
 
         ended = check("demo")
 
-    problem = "This is not a plain file. Remove it."
+    problem = "This is not a regular file. Remove it."
     assert ended.output == (
         f"{folder}/cluster.yaml:1:1  {problem}\n{folder}/pipe.yaml:1:1  {problem}\n"
         f"{folder}/socket.yaml:1:1  {problem}\n3 problems in 3 of 4 files (1 quota read)\n"
@@ -203,7 +203,7 @@ def test_the_folder_that_a_link_leads_to_may_be_named(machine: Path) -> None:
     refused = check("--desired-state", "current")
     named = check("--desired-state", os.path.realpath(current))
 
-    assert refused.output.startswith(f"current:1:1  {ABOVE} it leads to.\n")
+    assert refused.output.startswith(f"current:1:1  {ABOVE} of its target.\n")
     assert named.output == "demo: 1 quota in 2 files, no problems\n"
 
 
@@ -220,7 +220,7 @@ def test_init_writes_through_no_link(machine: Path, place: str) -> None:
     ended = CliRunner().invoke(main, ["init", "."])
 
     assert ended.exit_code == 2
-    why = "README.md is there already" if place == "README.md" else f"{place}:1:1  {ABOVE}"
+    why = "README.md already exists" if place == "README.md" else f"{place}:1:1  {ABOVE}"
     assert why in ended.output
     assert not target.exists() or list(target.iterdir()) == []
 
@@ -240,6 +240,6 @@ def test_import_writes_through_no_link(machine: Path, place: str) -> None:
     ended = CliRunner().invoke(main, ["import", "demo", "--actual", str(snapshot), *into])
 
     assert ended.exit_code == 2
-    why = f"new:1:1  {ABOVE}" if place == "new" else "holds desired state already: users.yaml"
+    why = f"new:1:1  {ABOVE}" if place == "new" else "already has desired state: users.yaml"
     assert why in ended.output
     assert not target.exists() or list(target.iterdir()) == []

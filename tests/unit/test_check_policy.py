@@ -55,7 +55,7 @@ approval: always
 verify: bootstrap
 retired_brokers: [{id: 4, reason: moved}, {id: 3, reason: scaled down}]
 clear_unmanaged: true
-paused: the brokers are being moved
+paused: broker upgrade
 freeze:
   - {cron: "0 18 * * fri", zone: Europe/Berlin, duration: 2d14h, reason: the weekend}
 guards: {removals: 3, removals_share: 2.5, cut_share: 100}
@@ -84,7 +84,7 @@ memory: {late_writes: 2d, cleared: 1d12h}
         verify=VerifyPolicy.BOOTSTRAP,
         clear_unmanaged=True,
         guards=GuardLimits(removals=3, removals_share=2.5, cut_share=100.0),
-        paused="the brokers are being moved",
+        paused="broker upgrade",
         freeze=(Freeze("0 18 * * fri", "Europe/Berlin", 223_200, "the weekend"),),
         memory=Memory(late_writes=172_800, cleared=129_600),
         retired_brokers=(RetiredBroker(3, "scaled down"), RetiredBroker(4, "moved")),

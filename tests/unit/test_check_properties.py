@@ -104,7 +104,7 @@ def test_half_a_character_is_refused_without_libyaml(monkeypatch: pytest.MonkeyP
     """A lone surrogate, which only the pure loader accepts, is not a valid name."""
     monkeypatch.setattr(nodes, "LOADER", nodes.flat(yaml.BaseLoader))
 
-    with pytest.raises(InvalidDesiredState, match="user holds half of a character"):
+    with pytest.raises(InvalidDesiredState, match="user contains half of a surrogate pair"):
         entities_of('owner: a\nquotas: [{user: "\\ud83d", limits: {request_percentage: 1}}]\n')
 
 
@@ -112,5 +112,5 @@ def test_deep_nesting_is_refused_without_libyaml(monkeypatch: pytest.MonkeyPatch
     """The pure loader, too, stops before Python's recursion limit."""
     monkeypatch.setattr(nodes, "LOADER", nodes.flat(yaml.BaseLoader))
 
-    with pytest.raises(InvalidDesiredState, match="More than 20 levels are nested here"):
+    with pytest.raises(InvalidDesiredState, match="This is nested more than 20 levels deep"):
         entities_of("[" * 10_000)

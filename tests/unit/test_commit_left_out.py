@@ -31,7 +31,7 @@ def test_a_file_that_the_checkout_leaves_out(
     (cluster_folder / "teams" / "payments.yml").unlink(missing_ok=True)
 
     for commit in (None, "f00", head(repository)):
-        with pytest.raises(InvalidInput, match=r"payments\.yml:1:1  The checkout leaves"):
+        with pytest.raises(InvalidInput, match=r"payments\.yml:1:1  The checkout lacks"):
             read_with_commit(cluster_folder, given=commit)
 
 
@@ -48,11 +48,11 @@ def test_check_finds_a_file_that_the_checkout_leaves_out(
     (cluster_folder / "teams" / "payments.yml").unlink()
     result = CliRunner().invoke(main, call)
     assert result.exit_code == InvalidDesiredState.exit_code
-    assert "teams/payments.yml:1:1  The checkout leaves out this file" in result.stdout
+    assert "teams/payments.yml:1:1  The checkout lacks this file" in result.stdout
 
     (cluster_folder / "uncommitted.yaml").write_text(TEAM.format("new", 1) + "nothing: 1\n")
     result = CliRunner().invoke(main, call)
-    assert "teams/payments.yml:1:1  The checkout leaves out this file" in result.stdout
+    assert "teams/payments.yml:1:1  The checkout lacks this file" in result.stdout
     assert "uncommitted.yaml:5:1  nothing is not a field" in result.stdout
     assert "2 problems in 2 of 3 files (1 quota read)" in result.stdout
 
@@ -77,7 +77,7 @@ def test_a_submodule(
     if not checked_out:
         git(repository, "submodule", "--quiet", "deinit", "--all")
 
-    with pytest.raises(InvalidInput, match=r"demo/inner.* repository of its own"):
+    with pytest.raises(InvalidInput, match=r"demo/inner.* separate Git repository"):
         read_with_commit(cluster_folder)
 
 
@@ -85,7 +85,7 @@ def test_a_repository_in_a_cluster_s_folder(cluster_folder: Path, repository: Pa
     """Its files are in no commit of the outer repository, whatever the outer index contains."""
     git(cluster_folder / "teams", "init", "--quiet")
 
-    with pytest.raises(InvalidDesiredState, match=r"demo/teams.* repository of its own"):
+    with pytest.raises(InvalidDesiredState, match=r"demo/teams.* separate Git repository"):
         read_with_commit(cluster_folder)
     shutil.rmtree(cluster_folder / "teams" / ".git")
     assert found(cluster_folder).commit == head(repository)
@@ -153,7 +153,7 @@ def test_a_bundle_without_git(
     assert in_bundle() == (changed if bare else Provenance(mine, CommitSource.AIRFLOW))
     (copy / "search.yaml").unlink()
     if bare:
-        with pytest.raises(InvalidInput, match=r"search\.yaml:1:1  The checkout leaves"):
+        with pytest.raises(InvalidInput, match=r"search\.yaml:1:1  The checkout lacks"):
             in_bundle()
         shutil.rmtree(tmp_path / "bare" / "refs")
         with pytest.raises(GitFailed, match="not a git repository"):

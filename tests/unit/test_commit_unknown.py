@@ -21,8 +21,8 @@ COMPARED = CommitSource.COMPARED
 REFUSALS = {
     "dubious ownership": "git config --global --add safe.directory",
     "git is not installed": "Install Git",
-    "git rev-parse took more than 0.3 s": "Make this work: git -C",
-    "not a git repository": "Make this work: git -C",
+    "git rev-parse took more than 0.3 s": "Make this command succeed: git -C",
+    "not a git repository": "Make this command succeed: git -C",
 }
 
 
@@ -105,7 +105,9 @@ def test_a_checkout_that_does_not_end(
     (cluster_folder / "search.yaml").write_text(TEAM.format("search", 2))
     monkeypatch.setattr(committed, "_SETTLED_AFTER", 0.2)
 
-    with pytest.raises(InvalidInput, match=r"change while they are read.*\n.*index\.lock"):
+    with pytest.raises(
+        InvalidInput, match=r"keep changing while quota-ops reads them.*\n.*index\.lock"
+    ):
         read_with_commit(cluster_folder)
 
 

@@ -61,9 +61,9 @@ quotas:
       producer_byte_rate: unlimited
       request_percentage: 12.5
 # left out: client-id-prefix=app  producer_byte_rate: unknown entity type client-id-prefix
-# left out: ip=0:0:0:0:0:0:0:1  the same address as ::1: brokers obey what was changed last
-# left out: ip=::1  the same address as 0:0:0:0:0:0:0:1: brokers obey what was changed last
-# left out: user="<default>"  request_percentage is nan, which no YAML may ask for
+# left out: ip=0:0:0:0:0:0:0:1  the same address as ::1: brokers apply the one changed last
+# left out: ip=::1  the same address as 0:0:0:0:0:0:0:1: brokers apply the one changed last
+# left out: user="<default>"  request_percentage is nan, which YAML cannot declare
 # left out: user="bo,b\n"  future_key: unknown quota key
 """
 

@@ -177,14 +177,14 @@ def test_import_and_then_a_plan(folder: Path) -> None:
     assert run("import", "--owner", "platform").stdout.splitlines() == [
         "left alone: client-id-prefix=a  producer_byte_rate: unknown entity type client-id-prefix",
         (
-            "protected: client-id=<default>,user=bob  request_percentage is nan, which no YAML may "
-            "ask for"
+            "protected: client-id=<default>,user=bob  request_percentage is nan, which YAML "
+            "cannot declare"
         ),
         (
-            "protected: ip=localhost  localhost is not an IP address. Write one as digits: brokers "
-            "may resolve a host name differently, or not at all."
+            "protected: ip=localhost  localhost is not an IP address. Write it in digits: "
+            "brokers may resolve a host name differently, or not at all."
         ),
-        "1 more are protected or out of scope in cluster.yaml already",
+        "1 more are already protected or out of scope in cluster.yaml",
         "desired_state/demo: 3 quotas of 7 stored ones in 2 files",
     ]
     assert (folder / "users.yaml").read_text() == (
@@ -213,8 +213,8 @@ def test_import_writes_over_nothing(folder: Path) -> None:
 
     assert result.exit_code == 2
     assert result.stderr == (
-        "desired_state/demo holds desired state already: team.yaml\n"
-        "  import writes only to a folder without quotas: choose another with --into.\n"
+        "desired_state/demo already has desired state: team.yaml\n"
+        "  Choose a folder without quotas with --into.\n"
     )
     assert run("import", "--into", "elsewhere").exit_code == 0
     assert sorted(path.name for path in Path("elsewhere").iterdir()) == [

@@ -44,8 +44,9 @@ def test_what_is_no_name_of_a_cluster_is_refused(name: str, root: Path) -> None:
     assert ended.exit_code == 2
     assert ended.stderr == (
         f"--cluster {name!r} cannot be the name of a cluster\n"
-        "  It names a folder and a connection: up to 200 letters, digits, '.', '_' and '-',"
-        " the first neither '.' nor '-'.\n"
+        "  It also names a folder and a connection: it has up to 200 letters, digits, '.', '_' "
+        "and '-',"
+        " and starts with none of '.' and '-'.\n"
     )
     assert list(root.iterdir()) == []
 
@@ -56,7 +57,7 @@ def test_what_is_no_cluster_id_is_refused(cluster_id: str, root: Path) -> None:
     ended = init("--cluster-id", cluster_id)
 
     said = f"--cluster-id {cluster_id!r} is not a cluster id\n"
-    assert ended.stderr == f"{said}  kafka-cluster.sh cluster-id prints it.\n"
+    assert ended.stderr == f"{said}  Get the id with kafka-cluster.sh cluster-id.\n"
     assert ended.exit_code == 2
     assert list(root.iterdir()) == []
 
@@ -98,7 +99,7 @@ def test_the_id_that_is_to_be_replaced_is_a_problem_of_check_alone() -> None:
         read_cluster(folder)
 
     assert str(caught.value) == (
-        f"{folder}/cluster.yaml:4:13  REPLACE-WITH-THE-CLUSTER-ID stands where the cluster's id "
-        "belongs. quota-ops ping says it, or kafka-cluster.sh cluster-id."
+        f"{folder}/cluster.yaml:4:13  REPLACE-WITH-THE-CLUSTER-ID is a placeholder, not a "
+        f"cluster id. Get the id with quota-ops ping or kafka-cluster.sh cluster-id."
     )
     assert read_policy(folder).connection == "main"

@@ -199,8 +199,8 @@ def test_the_stricter_policy_asks() -> None:
     loosened = plan([CHANGE], policy=replace(POLICY, approval=ApprovalPolicy.NEVER), applied=always)
 
     assert needs_person(loosened)
-    assert approval_source(loosened) == "the last applied policy says approval: always"
-    assert approval_source(plan([CHANGE])) == "cluster.yaml says approval: on_breach"
+    assert approval_source(loosened) == "the last applied policy sets approval: always"
+    assert approval_source(plan([CHANGE])) == "cluster.yaml sets approval: on_breach"
 
 
 @pytest.mark.parametrize(

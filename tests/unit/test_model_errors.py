@@ -11,9 +11,17 @@ from quota_ops.model.finding import Problem
 @pytest.mark.parametrize(
     ("error", "message", "remedy"),
     [
-        (MemoryError(), "this machine has no memory left for the command", "Free some, run it"),
-        (OSError(EMFILE, "x"), "this process may open no more files", "Raise the limit"),
-        (OSError(5, "Input/output error", "a.yaml"), "a.yaml: Input/output error", "If that is"),
+        (
+            MemoryError(),
+            "this machine has too little free memory for the command",
+            "Free memory, use a machine",
+        ),
+        (OSError(EMFILE, "x"), "this process cannot open more files", "Raise the limit"),
+        (
+            OSError(5, "Input/output error", "a.yaml"),
+            "a.yaml: Input/output error",
+            "If you cannot fix this",
+        ),
         (KeyError("x"), "unexpected error: KeyError: 'x'", "Please report it"),
     ],
 )
@@ -23,7 +31,7 @@ def test_an_unexpected_error_has_a_remedy(error: BaseException, message: str, re
 
     assert told.message == message
     assert str(told.remedy).startswith(remedy)
-    assert str(told.remedy).endswith("What a run has written so far is listed by: quota-ops runs")
+    assert str(told.remedy).endswith("To see what a run has written so far: quota-ops runs")
 
 
 def test_problems_are_added_to_others() -> None:

@@ -75,7 +75,7 @@ def test_a_row_stands_once_in_a_snapshot() -> None:
 @pytest.mark.parametrize("lines", [[], ["\n", "  \n"]])
 def test_a_file_without_a_change_is_refused(lines: list[str]) -> None:
     """A file without changes is a mistake, so it is rejected."""
-    with pytest.raises(InvalidInput, match=r"^changes\.jsonl holds no change\n"):
+    with pytest.raises(InvalidInput, match=r"^changes\.jsonl has no changes\n"):
         read_changes(lines, "changes.jsonl")
 
 

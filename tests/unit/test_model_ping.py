@@ -57,8 +57,9 @@ def test_what_is_not_known_is_said() -> None:
         "  describe quotas  yes\n"
         "  alter quotas     unknown: timed out after 4 s\n"
         "\n"
-        "Broker 2 does not respond at the address that it advertises. Where only the bootstrap "
-        "address can be reached, as over a private link, cluster.yaml may say verify: bootstrap.\n"
+        "Broker 2 does not respond at the address that it advertises. If only the bootstrap "
+        "address is reachable, for example over a private link, set verify: bootstrap in "
+        "cluster.yaml.\n"
     )
 
 

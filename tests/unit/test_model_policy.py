@@ -183,7 +183,7 @@ def test_a_policy_of_an_earlier_version_is_read(field: str) -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        {"paused": "the brokers are being moved"},
+        {"paused": "broker upgrade"},
         {"freeze": (Freeze("0 18 * * fri", "UTC", 3600, "the weekend"),)},
         {"verify": VerifyPolicy.BOOTSTRAP},
     ],

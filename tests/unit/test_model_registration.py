@@ -26,7 +26,7 @@ def test_the_registration_decides_where_it_is_known() -> None:
 
 def test_what_runs_noted_counts_where_the_cluster_names_no_fenced_broker() -> None:
     """Before Kafka 4.0: the brokers of the last verified run, and those that stopped following."""
-    since = "is missing, first seen so by run run-7"
+    since = "is missing, first noticed by run run-7"
     assert find_absent({1, 2}, None, KNOWN, stalled=(3, 4)) == (
         Absent(3, None, since),
         Absent(4, None, "stopped following the metadata"),

@@ -12,7 +12,7 @@ from quota_ops.model.errors import InvalidInput
 
 NAME = "caf\udce9"
 SHOWN = "caf\\udce9"
-REMEDY = "  Kafka's names are: type it in a terminal, or a file, whose encoding is UTF-8.\n"
+REMEDY = "  Names in Kafka are UTF-8: use a terminal or a file with that encoding.\n"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def recorded_options() -> Iterator[tuple[str, click.Parameter]]:
 def test_a_blank_is_refused(blank: str) -> None:
     """Every command rejects a reason and a name without visible characters."""
     for _, option in recorded_options():
-        with pytest.raises(InvalidInput, match=f"^{option.opts[0]} is blank, and is recorded"):
+        with pytest.raises(InvalidInput, match=f"^{option.opts[0]} is blank, but it is recorded"):
             option.process_value(CONTEXT, blank)
 
 

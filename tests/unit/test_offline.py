@@ -141,7 +141,7 @@ def test_a_snapshot_starts_a_run_of_its_own() -> None:
     result = CliRunner().invoke(main, ["plan", "--actual", "snapshot.jsonl", "--run", "."])
 
     assert result.exit_code == 2
-    assert "--actual starts a run of its own" in result.stderr
+    assert "--actual starts a new run" in result.stderr
 
 
 def test_a_snapshot_is_filtered_by_the_types_that_it_has(tmp_path: Path) -> None:

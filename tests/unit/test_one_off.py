@@ -100,7 +100,7 @@ def test_the_reason_stays_in_the_entry() -> None:
     )
 
     assert "".join(kept) == (
-        "  # team.yaml:9: in place of the entry of user=bob\n"
+        "  # team.yaml:9: replaces the entry of user=bob\n"
         "  - user: bob\n"
         "    limits:\n"
         "      producer_byte_rate: 8\n"

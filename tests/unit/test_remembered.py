@@ -113,7 +113,7 @@ def test_what_the_files_of_a_cluster_may_contain(
     """Remembered files count towards the limits as parsed ones do."""
     read(folder)
     monkeypatch.setattr(remembered, "Room", lambda: Room(values=50))
-    with pytest.raises(InvalidDesiredState, match="hold more than") as error:
+    with pytest.raises(InvalidDesiredState, match="contain more than") as error:
         read(folder)
     assert [one.file for one in error.value.problems] == [f"{folder}/b.yaml"]
 

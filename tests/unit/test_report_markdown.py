@@ -41,8 +41,8 @@ commit `a1b2c3d`
 | ✂ | client `old-etl` | `consumer_byte_rate` | 20 MiB/s → **none** | `etl` |
 | ↑ | user `alice` | `producer_byte_rate` | 10 MiB/s → **15 MiB/s** (+50 %) | `payments` |
 
-⚠ Guard `default_touched`: `user=<default> request_percentage would change: a default applies to \
-many`; override it with `--allow default_touched --reason TEXT`.
+⚠ Guard `default_touched`: `user=<default> request_percentage would change; a default applies to \
+many clients`; override it with `--allow default_touched --reason TEXT`.
 
 The broker accepts all 4 (validate-only, 1 batch, 31 ms).
 """

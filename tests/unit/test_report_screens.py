@@ -36,7 +36,7 @@ payments.yaml:12  (touches user alice, any other client)
 payments.yaml:8
 
 The broker accepts all 4 (validate-only, 1 batch, 31 ms).
-default_touched: user=<default> request_percentage would change: a default applies to many
+default_touched: user=<default> request_percentage would change; a default applies to many clients
 1 guard blocks this plan. Override it with --allow default_touched --reason TEXT \
 (in Airflow, approve the plan).
 """

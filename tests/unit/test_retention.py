@@ -239,7 +239,7 @@ def test_the_command_lists_and_removes(store: RunStore) -> None:
     ("keep", "message"),
     [
         ("12h", "--keep 12h is less than a day"),
-        ("soon", "--keep 'soon' is not a length of time: 30m, 2h, 1d12h"),
+        ("soon", "--keep 'soon' is not a duration: write, for example, 30m, 2h or 1d12h"),
     ],
 )
 def test_a_length_of_time_that_cannot_be(keep: str, message: str, store: RunStore) -> None:

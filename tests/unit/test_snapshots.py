@@ -33,12 +33,12 @@ FILES = {
 }
 WHOLE = {
     "ours": None,
-    "other": f"other.jsonl is of cluster {OTHER}, and cluster.yaml names {OURS}.",
-    "part": "part.jsonl has only the quotas that fit user=<any>.",
-    "old": f"old.jsonl names no cluster: nothing shows that it is of demo ({OURS}). A snapshot "
-    "that describe writes now names it.",
-    "unnamed": f"unnamed.jsonl names no cluster: nothing shows that it is of demo ({OURS}). A "
-    "snapshot that describe writes now names it.",
+    "other": f"other.jsonl is of cluster {OTHER}, but cluster.yaml names {OURS}.",
+    "part": "part.jsonl has only the quotas that match user=<any>.",
+    "old": f"old.jsonl names no cluster, so quota-ops cannot check that it is of demo ({OURS}). "
+    "A snapshot that describe writes now names its cluster.",
+    "unnamed": "unnamed.jsonl names no cluster, so quota-ops cannot check that it is of demo "
+    f"({OURS}). A snapshot that describe writes now names its cluster.",
     "empty": "empty.jsonl is empty: the describe that should have written it probably failed.",
     "counted": None,
     "cut": "cut.jsonl has 2 of 3 rows: it was cut off or changed.",
@@ -121,7 +121,7 @@ def test_without_a_cluster_a_snapshot_says_whose_it_is() -> None:
 def test_import_of_a_part_says_so() -> None:
     """A partial import is allowed, with a warning."""
     assert run("import demo --into new --actual part.jsonl").stdout.splitlines() == [
-        "part.jsonl has only the quotas that fit user=<any>.",
+        "part.jsonl has only the quotas that match user=<any>.",
         "new: 2 quotas of 2 stored ones in 2 files",
     ]
 

@@ -84,7 +84,7 @@ def test_flags_that_are_shown_mean_the_same_entity(entity: Entity) -> None:
             [],
             "no entity is named\n  Add --names user=alice, or --defaults user for the default.",
         ),
-        (["user=a"], ["user"], "user stands twice; an entity has one of each type"),
+        (["user=a"], ["user"], "user is given twice; an entity has one name of each type"),
     ],
 )
 def test_flags_that_are_no_entity(names: list[str], defaults: list[str], message: str) -> None:
@@ -143,7 +143,7 @@ def test_flags_that_mean_exactly_somebody() -> None:
         parse_exactly(["user=alice", "client-id="], [], [])
     assert str(error.value) == (
         "--names client-id= is empty\n"
-        "  No cluster stores such a name; for the default write --defaults client-id."
+        "  Kafka stores no empty name. For the default, use --defaults client-id."
     )
 
 
@@ -159,7 +159,8 @@ def test_a_name_that_no_cluster_can_store() -> None:
         with pytest.raises(InvalidInput) as error:
             parse([f"user={longest}x"])
         assert str(error.value) == (
-            f"--names {'é' * 40!r}… has 32,768 bytes\n  Kafka's protocol carries 32,767 of a name."
+            f"--names {'é' * 40!r}… is 32,768 bytes long\n  Use a shorter name: Kafka allows "
+            f"32,767 bytes."
         )
 
 

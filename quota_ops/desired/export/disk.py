@@ -49,7 +49,7 @@ def write_files(
                 opened.write(name, text.encode(), replace=name == replace)
             except FileExistsError:
                 raise InvalidInput(
-                    f"{folder / name} is there already", "Choose another folder."
+                    f"{folder / name} already exists", "Choose another folder."
                 ) from None
 
 

@@ -77,7 +77,9 @@ def with_protected(text: str, left_out: Iterable[LeftOut]) -> str:
     node = _protect(text)
     if node is None:
         ended = text if text.endswith("\n") else f"{text}\n"
-        head = "# Imported, and left alone: what YAML cannot ask for, or nobody can alter."
+        head = (
+            "# Not managed: YAML cannot declare these quotas, or brokers accept no change of them."
+        )
         entries = "protect:\n" if "\n  - " in f"\n{lines}" else ""
         return f"{ended}\n{head}\n{entries}{lines}"
     if node.flow_style:

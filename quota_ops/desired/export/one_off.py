@@ -91,11 +91,11 @@ class OneOff:
             if value is not None
         ]
         if not stored:
-            yield f"  # {place}: take out the entry of {entity}\n"
+            yield f"  # {place}: remove the entry of {entity}\n"
             return
         writable, left_out = sort_out(stored)
         if writable and place is not None:
-            yield f"  # {place}: in place of the entry of {entity}\n"
+            yield f"  # {place}: replaces the entry of {entity}\n"
         reason = next((row.reason for row in asked.values() if row.reason), None)
         yield from (quota_entry(one, reason) for one in writable)
         yield left_out_comments(left_out)

@@ -70,14 +70,14 @@ def _why_not(
     if reason is None:
         return None
     if ANY in entity.as_dict().values():
-        return f"{reason}; an entry of protect cannot name it, {ANY} means everybody", False
+        return f"{reason}; protect cannot name it, because {ANY} means every name", False
     return reason, True
 
 
 def _wrong_value(values: Mapping[str, float]) -> str | None:
     for name, value in values.items():
         if spell_limit(QUOTA_KEYS[name], value) is None:
-            return f"{name} is {format_limit(name, value)}, which no YAML may ask for"
+            return f"{name} is {format_limit(name, value)}, which YAML cannot declare"
     return None
 
 
@@ -87,7 +87,7 @@ def _wrong_address(entity: Entity, twins: Mapping[str, list[str]]) -> str | None
         return None
     others = [show(one) for one in twins[address(name) or name] if one != name]
     if others:
-        return f"the same address as {', '.join(others)}: brokers obey what was changed last"
+        return f"the same address as {', '.join(others)}: brokers apply the one changed last"
     try:
         require_canonical(name)
     except Misread as wrong:

@@ -123,9 +123,9 @@ class Repository:
         return output
 
     def _failure(self, why: str, remedy: str | None = None) -> GitFailed:
-        first = remedy or f"Make this work: git -C {self.folder} rev-parse HEAD"
+        first = remedy or f"Make this command succeed: git -C {self.folder} rev-parse HEAD"
         return GitFailed(
-            f"Git does not tell which commit {self.folder} is of: {why}",
+            f"Git cannot determine the commit of {self.folder}: {why}",
             f"{first}; or pass the commit with --commit.",
         )
 
@@ -151,7 +151,7 @@ def _entry(record: bytes) -> tuple[str, Entry]:
 
 def _first_line(said: str) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return lines[0].removeprefix("fatal: ") if lines else "it gives no reason"
+    return lines[0].removeprefix("fatal: ") if lines else "it gave no reason"
 
 
 def _remedy(said: str) -> str | None:

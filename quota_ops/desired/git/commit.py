@@ -20,7 +20,7 @@ from quota_ops.model.errors import GitFailed, InvalidDesiredState, InvalidInput,
 from quota_ops.model.finding import Problem
 
 _LEFT_OUT = (
-    "The checkout leaves out this file of its commit: its quotas would read as removed.",
+    "The checkout lacks this file of its commit, so its quotas would look removed.",
     "Check it out (git sparse-checkout disable, git update-index --no-skip-worktree FILE).",
 )
 _SHA_1 = 40
@@ -68,9 +68,9 @@ def read_with_commit(
             return desired, found if given in {None, found.commit} else Provenance.given(given)
         if monotonic() > until:
             raise InvalidInput(
-                f"The files of {folder} change while they are read.",
-                "Try again when Git has finished. If none is at work, one was killed and left "
-                "index.lock in the .git folder: remove it.",
+                f"The files of {folder} keep changing while quota-ops reads them.",
+                "Retry when Git has finished. If no Git process is running, remove the index.lock "
+                "that a killed one left in the .git folder.",
             )
         sleep(_PAUSE)
 

@@ -47,7 +47,7 @@ def read_fields(
             meant.add(_refuse_unknown(source, name, shape))
         elif text in fields:
             first = fields[text].name.start_mark.line + 1
-            source.refuse(name, f"{text} stands here twice, first on line {first}.", "Keep one.")
+            source.refuse(name, f"{text} is set twice, first on line {first}.", "Remove one.")
         else:
             fields[text] = FieldNodes(name, value)
     for required in shape.required:
@@ -61,7 +61,7 @@ def _refuse_unknown(source: Source, name: yaml.ScalarNode, shape: Shape) -> str 
     """Add the problem of an unknown field; the field that was probably meant, if any."""
     text = name.value
     if text in shape.reserved:
-        source.refuse(name, f"{text} is reserved for a later version.", "Leave it out for now.")
+        source.refuse(name, f"{text} is reserved for a later version.", "Remove it for now.")
         return None
     if remedy := _missing_blank(text, shape):
         source.refuse(name, f"{show(text)} is not {shape.noun}.", remedy)
@@ -71,7 +71,7 @@ def _refuse_unknown(source: Source, name: yaml.ScalarNode, shape: Shape) -> str 
     if close:
         remedy = f"Did you mean {close[0]}?"
     elif text in LIMITS.fields:
-        remedy = "It belongs under limits."
+        remedy = "Move it under limits."
     source.refuse(name, f"{show(text)} is not {shape.noun}.", remedy)
     return close[0] if close else None
 
@@ -82,7 +82,7 @@ def _missing_blank(text: object, shape: Shape) -> str | None:
         return None
     field, colon, value = text.partition(":")
     is_one = bool(colon) and field in shape.fields
-    return f"Leave a space after the colon: {show(f'{field}: {value}')}" if is_one else None
+    return f"Add a space after the colon: {show(f'{field}: {value}')}" if is_one else None
 
 
 def read_items(source: Source, field: FieldNodes) -> list[yaml.Node]:
@@ -90,7 +90,7 @@ def read_items(source: Source, field: FieldNodes) -> list[yaml.Node]:
     if isinstance(field.value, yaml.SequenceNode):
         return list(field.value.value)
     name = field.name.value
-    remedy = 'Start each item with "- "; an empty list is [].'
+    remedy = 'Start each item with "- ", or write [] for an empty list.'
     source.refuse(field.place, f"{name} must be a list.", remedy)
     return []
 

@@ -56,29 +56,32 @@ def flat(base: type) -> Any:
 LOADER = flat(getattr(yaml, "CBaseLoader", yaml.BaseLoader))
 """The C loader is ten times as fast; PyYAML lacks it where it was built without libyaml."""
 
-_QUOTE = ("A plain text cannot start with CHAR.", "Put it in quotes.")
-_COLON = "A colon stands where YAML takes none."
+_QUOTE = ("Text without quotes cannot start with CHAR.", "Put it in quotes.")
+_COLON = "YAML does not allow a colon here."
 _COMPLAINTS = {
-    "nested too deep": (f"More than {MAX_DEPTH} levels are nested here.", "Our files need five."),
+    "nested too deep": (
+        f"This is nested more than {MAX_DEPTH} levels deep.",
+        "Use fewer levels.",
+    ),
     "too many values": (
-        f"The cluster's files up to here hold more than {MAX_VALUES:,} values.",
-        "Take out what is not needed.",
+        f"Up to here, the cluster's files contain more than {MAX_VALUES:,} values.",
+        "Remove entries that you do not need.",
     ),
     "another document": (
         "A second YAML document starts here.",
-        "Keep one document in a file, or move this one to a file of its own.",
+        "Keep one document per file: move this one to its own file.",
     ),
     "undefined alias": _QUOTE,
     "alphabetic or numeric character": _QUOTE,
     "cannot start any token": _QUOTE,
     "mapping values are not allowed": (
         _COLON,
-        'Indent the fields of one level alike, and quote a text that holds ": ".',
+        'Indent all fields of a level equally, and quote text that contains ": ".',
     ),
-    "found unexpected ':'": (_COLON, "Leave a space after it, or quote the text."),
-    "unexpected end of stream": ("The quote that starts here is never closed.", "Close it."),
-    "expected ',' or": ("A comma or a closing bracket is missing.", "Count the brackets."),
-    "duplicate anchor": ("An anchor of this name stands above.", "Leave anchors out."),
+    "found unexpected ':'": (_COLON, "Add a space after it, or quote the text."),
+    "unexpected end of stream": ("The quote that starts here is never closed.", "Close the quote."),
+    "expected ',' or": ("A comma or a closing bracket is missing.", "Check the brackets."),
+    "duplicate anchor": ("An anchor with this name is defined above.", "Do not use anchors."),
 }
 """YAML's commonest complaints, by words that both loaders use, as we say them."""
 
@@ -118,8 +121,8 @@ def read_bounded(folder: Folder, name: str, problems: Problems, room: Room) -> S
     room.characters -= len(source.text)
     if room.characters < 0:
         size = MAX_CHARACTERS >> 20
-        message = f"The cluster's files up to here hold more than {size} MiB of text."
-        source.refuse_at(0, 0, message, "Take out what is not needed.")
+        message = f"Up to here, the cluster's files contain more than {size} MiB of text."
+        source.refuse_at(0, 0, message, "Remove entries that you do not need.")
         return None
     return source
 
@@ -137,7 +140,7 @@ def compose(source: Source, room: Room) -> yaml.Node | None:
         room.values -= loader.values
         loader.dispose()
     if root is None:
-        source.refuse_at(0, 0, "The file is empty.", "Write its fields, or remove it.")
+        source.refuse_at(0, 0, "The file is empty.", "Add its fields, or remove the file.")
         return None
     return None if _refuse_hidden(source) else root
 
@@ -150,22 +153,22 @@ def _refuse_syntax(source: Source, error: yaml.MarkedYAMLError) -> None:
         mark = error.context_mark  # where it starts tells more than where it went wrong
     char = source.text[mark.index : mark.index + 1]
     if char == "\t":
-        message, remedy = "A tab stands where YAML takes only spaces.", "Indent with spaces."
+        message, remedy = "YAML does not allow a tab here.", "Indent with spaces."
     elif char == ":" and "node content" in complaint:
         message, remedy = _QUOTE
     else:
         message, remedy = next(
             (said for words, said in _COMPLAINTS.items() if words in complaint),
             (
-                f"This is not YAML: {complaint}.",
-                "Look at the quotes, brackets and indentation here and on the line before.",
+                f"This is not valid YAML: {complaint}.",
+                "Check the quotes, brackets and indentation here and on the line before.",
             ),
         )
     line = min(mark.line, len(source.lines) - 1)
     column = mark.column if line == mark.line else len(source.lines[line])
     if message == _COLON and (tight := _tight_colon(source.lines[:line])):
         line, column = tight
-        message, remedy = "No space follows this colon.", "Leave one: user: alice."
+        message, remedy = "A space is missing after this colon.", "Add it: user: alice."
     source.refuse_at(line, column, message.replace("CHAR", char), remedy)
 
 
@@ -193,15 +196,15 @@ def _refuse_hidden(source: Source) -> bool:
             message = f"*{show(str(event.anchor))} is an alias."
             remedy = "Write the values out, so that a review shows every limit that changes."
         elif getattr(event, "tag", None) is not None:
-            message = "A YAML tag stands here."
-            remedy = "Leave it out: names and texts are read as they are written."
+            message = "YAML tags are not allowed."
+            remedy = "Remove it: quota-ops reads names and texts as they are written."
         else:
             continue
         start: Any = event.start_mark
         end: Any = event.end_mark
         found += 1
         if found > MOST_HIDDEN:
-            message = "More aliases or tags from here on."
+            message = "The file has more aliases or tags from here on."
         length = end.column - start.column
         source.refuse_at(start.line, start.column, message, remedy, length=length)
         if found > MOST_HIDDEN:

@@ -83,7 +83,7 @@ class TooManyError(OSError):
     """A folder of more entries than anybody reads."""
 
     def __init__(self, path: Path, most: int) -> None:
-        super().__init__(errno.EFBIG, f"It holds more than {counted(most, 'file')}", str(path))
+        super().__init__(errno.EFBIG, f"It contains more than {counted(most, 'file')}", str(path))
 
 
 class TooLargeError(OSError):

@@ -24,7 +24,7 @@ class Misread(ValueError):
 # What YAML 1.1 (https://yaml.org/type) or the core schema of YAML 1.2 make of a plain scalar.
 _NOT_TEXT = re.compile(
     r"""
-      (?P<nothing> ~ | null | )
+      (?P<null> ~ | null | )
     | (?P<true_or_false> y | n | yes | no | on | off | true | false )
     | (?P<a_date> \d{4}-\d\d?-\d\d? (?: [Tt\s].* )? )
     | (?P<a_number>
@@ -60,13 +60,13 @@ def says_nothing(node: yaml.Node) -> bool:
 def read_text(field: str, node: yaml.Node) -> str:
     """A text that is not empty; Misread when some YAML reader would take it for something else."""
     if not isinstance(node, yaml.ScalarNode):
-        raise Misread(f"{field} must be one text, not a list or a mapping.")
+        raise Misread(f"{field} must be text, not a list or a mapping.")
     text: str = node.value
     if not text:
         raise Misread(f"{field} is empty.")
     if is_plain(node) and (other := _NOT_TEXT.fullmatch(text)) is not None:
         raise Misread(
-            f"{show(text)} is {str(other.lastgroup).replace('_', ' ')} to some YAML readers.",
+            f"Some YAML parsers read {show(text)} as {str(other.lastgroup).replace('_', ' ')}.",
             f'Put it in quotes: {field}: "{show(text)}".',
         )
     return text
@@ -82,7 +82,7 @@ def read_note(field: str, node: yaml.Node) -> str:
         raise Misread(f"{field} is empty.")
     if len(text) > LONGEST_NOTE:
         remedy = f"Write at most {LONGEST_NOTE:,}."
-        raise Misread(f"{field} has {len(text):,} characters.", remedy)
+        raise Misread(f"{field} is {len(text):,} characters long.", remedy)
     return text
 
 
@@ -90,17 +90,17 @@ def read_flag(field: str, node: yaml.Node) -> bool:
     """`true` or `false`, without quotes; Misread for anything else."""
     if is_plain(node) and node.value in _FLAGS:
         return _FLAGS[node.value]
-    raise Misread(f"{field} must be true or false.", "Without quotes, in small letters.")
+    raise Misread(f"{field} must be true or false.", "Write it in lower case, without quotes.")
 
 
 def read_whole(field: str, node: yaml.Node) -> int:
     """A whole number from 0, in plain digits without quotes; Misread for anything else."""
-    return int(_digits(field, node, _WHOLE, "a whole number in one to nine plain digits"))
+    return int(_digits(field, node, _WHOLE, "a whole number of one to nine digits"))
 
 
 def read_percent(field: str, node: yaml.Node) -> float:
     """A number from 0 to 100, in plain digits without quotes or sign; Misread for others."""
-    value = float(_digits(field, node, _DECIMAL, "a number of percent in plain digits"))
+    value = float(_digits(field, node, _DECIMAL, "a percentage in plain digits"))
     if value > 100:  # noqa: PLR2004 - a percentage
         raise Misread(f"{field} must not be above 100.")
     return value
@@ -117,7 +117,7 @@ def read_factor(field: str, node: yaml.Node) -> float:
 def _digits(field: str, node: yaml.Node, pattern: re.Pattern[str], what: str) -> str:
     if is_plain(node) and pattern.fullmatch(node.value):
         return str(node.value)
-    raise Misread(f"{field} must be {what}.", f"Such as {field}: 20.")
+    raise Misread(f"{field} must be {what}.", f"For example {field}: 20.")
 
 
 def show(text: str) -> str:

@@ -36,16 +36,16 @@ class Shape:
     @property
     def takes(self) -> str:
         """The fields, as a sentence that follows what is wrong."""
-        return f"Known here: {', '.join(self.fields)}."
+        return f"Valid fields: {', '.join(self.fields)}."
 
 
 QUOTAS_FILE = Shape(
     "A quotas file",
     "a field of a quotas file",
     {
-        "owner": Field("The team that answers for these quotas; reports name it.", "your-team"),
+        "owner": Field("The team that owns these quotas; reports show it.", "your-team"),
         "quotas": Field(
-            "The quotas: each says for whom, and which limits.",
+            "The quotas. Each names an entity and its limits.",
             "[{user: alice, limits: {producer_byte_rate: 10 MiB}}]",
         ),
     },
@@ -58,25 +58,26 @@ QUOTA = Shape(
     "a field of a quota",
     {
         USER: Field(
-            "The user, as Kafka authenticates it, without 'User:'; {default: true} is every user"
-            " that has no quota of its own.",
+            "The user, as Kafka authenticates it, without 'User:'. {default: true} means every user"
+            " without a quota of its own.",
             "alice",
         ),
         CLIENT_ID: Field(
-            "The client.id that a program gives itself; with user, that user's clients of this"
-            " id; {default: true} is every client id that has no quota of its own.",
+            "The client.id that a program sends. Together with user, the quota is for that user's"
+            " clients with this id. {default: true} means every id without a quota of its own.",
             "billing-app",
         ),
         IP: Field(
-            "The address that connections come from, IPv4 or IPv6 in its shortest form; never"
-            " with user or client-id; {default: true} is every address without one of its own.",
+            "The address that connections come from, IPv4 or IPv6 in its shortest form; never with"
+            " user or client-id. {default: true} means every address without a quota of its own.",
             "10.20.0.7",
         ),
         "limits": Field(
-            "The limits, each a number in the key's unit, or unlimited to exempt from a default.",
+            "The limits. Each is a number in the unit of its key, or unlimited to exempt the entity"
+            " from a default.",
             "{producer_byte_rate: 10 MiB}",
         ),
-        "reason": Field("Why, for whoever reads the plan or the report.", "card settlement"),
+        "reason": Field("Why the quota is set; plans and reports show it.", "card settlement"),
         "silence": Field(
             "Findings that are intended for this entity, each with a reason.",
             "[{finding: QO104, reason: the till counts in MB}]",
@@ -105,60 +106,62 @@ CLUSTER_FILE = Shape(
     "a field of cluster.yaml",
     {
         "cluster_id": Field(
-            "Kafka's own id of the cluster: no other cluster is ever written.",
+            "The cluster's id in Kafka. quota-ops never writes to a cluster with another id.",
             "MkU3OEVBNTcwNTJENDM2Qg",
         ),
         "connection": Field(
-            "The name of a connection; its hosts and secrets stay outside Git.", "demo"
+            "The name of a connection. Its hosts and secrets stay outside Git.", "demo"
         ),
         "schedule": Field(
-            "When Airflow reconciles the cluster, as cron writes it (UTC); without it, only when"
-            " somebody triggers it.",
+            "When Airflow reconciles the cluster: a cron expression (UTC). Without it, Airflow"
+            " reconciles only when you trigger the DAG.",
             '"*/30 * * * *"',
         ),
         "scope": Field(
-            "Which entities this folder may declare; without it, all of them.",
+            "The entities that this folder may declare. Without it, all of them.",
             "[{user: any}, {user: any, client-id: any}]",
         ),
         "protect": Field(
-            "Entities that are never set and never cleared, as the cluster spells them.",
+            "Entities that quota-ops never sets and never clears, spelled as on the cluster.",
             "[{user: kafka-operator}]",
         ),
-        "drift": Field("What a plan does with a row that somebody changed outside Git.", "repair"),
+        "drift": Field(
+            "How a plan treats a row that was changed outside Git: repair, ask or report.", "repair"
+        ),
         "approval": Field(
-            "Which plans wait for a person's word: never, on_breach (of a guard) or always.",
+            "Which plans need approval: never, on_breach (a guard blocks the plan) or always.",
             "on_breach",
         ),
-        "approval_valid_for": Field("How long an approval or an override counts.", "7d"),
+        "approval_valid_for": Field("How long an approval or an override is valid.", "7d"),
         "verify": Field(
-            "Whom runs ask and read back from: every_broker, or bootstrap where only the bootstrap"
-            " address is in reach, as over a private link.",
+            "Which brokers runs query and verify: every_broker, or bootstrap if only the bootstrap"
+            " address is reachable, for example over a private link.",
             "every_broker",
         ),
         "retired_brokers": Field(
-            "Brokers that are still registered and will not come back, each with a reason: no run"
-            " fails because of them.",
+            "Brokers that are still registered but will not come back, each with a reason. They do"
+            " not make runs fail.",
             "[{id: 3, reason: scaled down to two brokers}]",
         ),
         "clear_unmanaged": Field(
-            "Whether quotas in scope that Git does not know are cleared, after one verified run.",
+            "Whether runs clear quotas in scope that Git does not declare, after one verified run.",
             "false",
         ),
         "paused": Field(
-            "Why nothing is written for now; without it, runs write. Reports go on.",
-            "the brokers are being moved",
+            "Why runs write nothing for now; plans and reports still work. Without it, runs write.",
+            "broker upgrade",
         ),
         "freeze": Field(
-            "Windows in which nothing is written. Reports go on.",
+            "Windows in which runs write nothing; plans and reports still work.",
             '[{cron: "0 18 * * fri", zone: Europe/Berlin, duration: 62h, reason: the weekend}]',
         ),
-        "guards": Field("The numbers beyond which a guard blocks a plan.", "{removals: 20}"),
+        "guards": Field("The thresholds beyond which a guard blocks a plan.", "{removals: 20}"),
         "memory": Field(
-            "How long the ledger remembers what is over, in case it comes back.",
+            "How long the ledger remembers replaced writes and cleared quotas.",
             "{late_writes: 24h}",
         ),
         "silence": Field(
-            "Findings that nobody wants to hear of on the whole cluster, each with a reason.",
+            "Findings that are intended on the whole cluster, each with a reason.",
             "[{finding: QO202, reason: all our users log in by certificate}]",
         ),
     },
@@ -180,10 +183,10 @@ FREEZE = Shape(
     "An entry of freeze",
     "a field of an entry of freeze",
     {
-        "cron": Field("When it begins: five cron fields.", '"0 18 * * fri"'),
-        "zone": Field("The time zone of that, by its name.", "Europe/Berlin"),
-        "duration": Field("How long it lasts, whatever the clocks do meanwhile.", "62h"),
-        "reason": Field("Why, for whoever meets it.", "no changes over the weekend"),
+        "cron": Field("When the window begins: five cron fields.", '"0 18 * * fri"'),
+        "zone": Field("The name of the time zone of `cron`.", "Europe/Berlin"),
+        "duration": Field("How long the window lasts, also if clocks change meanwhile.", "62h"),
+        "reason": Field("Why; runs that may not write show it.", "no changes over the weekend"),
     },
     required=("cron", "zone", "duration", "reason"),
 )
@@ -193,7 +196,7 @@ SILENCE = Shape(
     "a field of an entry of silence",
     {
         "finding": Field(
-            "The code, as check and plan print it; quota-ops findings explains it.",
+            "The code that check and plan print; quota-ops findings CODE explains it.",
             "QO104",
         ),
         "reason": Field("Why it is intended.", "the till counts in MB"),
@@ -203,18 +206,18 @@ SILENCE = Shape(
 
 GUARDS = Shape(
     "guards",
-    "a guard's number",
+    "a threshold of guards",
     {
-        "removals": Field("How many rows one plan may remove.", "20"),
+        "removals": Field("The number of rows that one plan may remove.", "20"),
         "removals_share": Field(
-            "How many percent of the rows one plan may remove; counts from "
+            "The percentage of managed rows that one plan may remove; checked from "
             f"{counted(SHARE_COUNTS_FROM, 'removal')} on.",
             "10",
         ),
-        "cut_share": Field("By how many percent one plan may cut a limit.", "50"),
-        "raise_factor": Field("To how many times its value one plan may raise a limit.", "10"),
-        "small_byte_rate": Field("The smallest byte rate that a plan may begin to set.", "16 KiB"),
-        "small_percentage": Field("The smallest percentage that a plan may begin to set.", "0.1"),
+        "cut_share": Field("The percentage by which one plan may cut a limit.", "50"),
+        "raise_factor": Field("The factor by which one plan may raise a limit.", "10"),
+        "small_byte_rate": Field("The smallest byte rate that a plan may introduce.", "16 KiB"),
+        "small_percentage": Field("The smallest percentage that a plan may introduce.", "0.1"),
     },
 )
 
@@ -223,13 +226,13 @@ MEMORY = Shape(
     "a period of memory",
     {
         "late_writes": Field(
-            "For how long a write without an answer is remembered after another run replaced it; if"
-            " it arrives later, the row is named a late write.",
+            "How long a write without a response is remembered after another run replaced it. If it"
+            " arrives later, the row is reported as a late write.",
             "24h",
         ),
         "cleared": Field(
-            "For how long a quota that a run cleared is remembered; if it comes back, as from a"
-            " restored disk, it is named returned.",
+            "How long a quota that a run cleared is remembered. If it comes back, for example from"
+            " a restored disk, it is reported as returned.",
             "30d",
         ),
     },
@@ -239,7 +242,7 @@ FILTER = Shape(
     "An entry of scope or protect",
     "an entity type",
     {
-        kind: Field(f"{ANY}, a name, or {{default: true}}; {ANY} takes the default too.", ANY)
+        kind: Field(f"{ANY}, a name, or {{default: true}}. {ANY} includes the default.", ANY)
         for kind in (USER, CLIENT_ID, IP)
     },
 )

@@ -15,11 +15,11 @@ from quota_ops.model.text import UNSEEN
 
 MAX_FILE_BYTES = 16 * 2**20
 """About a hundred thousand quotas; a larger file is no desired state."""
-LINK = ("This is a link, and no link is followed.", "Replace it with what it leads to.")
+LINK = ("This is a link, and quota-ops follows no links.", "Replace it with its target.")
 LINK_ABOVE = (
-    "Replace it with the folder; if no commit can change the link, name the folder it leads to."
+    "Replace it with the folder. If no commit can change the link, pass the path of its target."
 )
-NOT_A_FILE = ("This is not a plain file.", "Remove it.")
+NOT_A_FILE = ("This is not a regular file.", "Remove it.")
 _MAX_EXCERPT = 160
 _FIVE_DIGITS = 0x10000
 
@@ -121,8 +121,8 @@ class Source:
         self.refuse_at(
             line + len(lines),
             len(last) + (0 if lines else column),
-            f"The invisible character U+{code:04X} stands here.",
-            f'Take it out; where a name holds it, write it as "{escape}" in double quotes.',
+            f"This is the invisible character U+{code:04X}.",
+            f'Remove it; if a name contains it, write it as "{escape}" in double quotes.',
         )
         return True
 
@@ -133,8 +133,9 @@ def read_source(folder: Folder, name: str, problems: Problems) -> Source | None:
     try:
         data = folder.read(name, MAX_FILE_BYTES)
     except TooLargeError as error:
-        size = f"{error.size / 2**20:.0f} MiB; up to {MAX_FILE_BYTES >> 20} are read."
-        problems.add(unread(file, f"The file has {size}", "Split it by team."))
+        most = f"quota-ops reads up to {MAX_FILE_BYTES >> 20} MiB"
+        message = f"The file is {error.size / 2**20:.0f} MiB large; {most}."
+        problems.add(unread(file, message, "Split it by team."))
         return None
     except OSError as error:
         problems.add(not_opened(error, file))
@@ -175,7 +176,7 @@ def _refuse_byte(source: Source, error: UnicodeDecodeError) -> None:
     source.refuse_at(
         len(before) - 1,
         len(before[-1]),
-        f"The byte 0x{error.object[error.start]:02x} is not UTF-8.",
+        f"The byte 0x{error.object[error.start]:02x} is not valid UTF-8.",
         "Save the file as UTF-8.",
     )
 

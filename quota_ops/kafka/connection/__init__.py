@@ -131,7 +131,7 @@ def find_connection(
     """
     if not CONNECTION_NAME.fullmatch(name):
         raise InvalidInput(
-            f"{name!r} cannot be the name of a connection.", f"A name is {CONNECTION_RULE}."
+            f"{name!r} cannot be the name of a connection.", f"A name has {CONNECTION_RULE}."
         )
     if file is not None:
         return _read(name, file, "given as --connection")
