@@ -1,15 +1,15 @@
 """The command that takes rows into the ledger."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import warn_of_writes
-from quota_ops.model.approval import find_login
-from quota_ops.model.ownership import Adoption
-from quota_ops.model.quota import json_number
+
+if TYPE_CHECKING:
+    from quota_ops.model.ownership import Adoption
 
 
 @click.command(
@@ -56,6 +56,7 @@ def adopt(
     from quota_ops.cli.ownership import OwnershipRun, parse_wanted
     from quota_ops.cli.run_end import keep_verb_if_stopped
     from quota_ops.cli.session import Session
+    from quota_ops.model.approval import find_login
     from quota_ops.report.audit_verb import Verb
     from quota_ops.report.ownership import adopted_fate, adopted_screen
     from quota_ops.runs.command_record import open_run_cluster
@@ -81,7 +82,9 @@ def adopt(
     warn_of_writes(writes)
 
 
-def _row(one: Adoption, fate: str) -> dict[str, Any]:
+def _row(one: "Adoption", fate: str) -> dict[str, Any]:
+    from quota_ops.model.quota import json_number
+
     return {
         "entity": one.entity,
         "key": one.key,

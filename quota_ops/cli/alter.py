@@ -9,20 +9,16 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import TEXT, show_screen, warn_idle, warn_of_writes
-from quota_ops.model.alteration import Alteration, altered_keys, parse_changes, read_changes
-from quota_ops.model.approval import find_login
-from quota_ops.model.commit import Provenance
 from quota_ops.model.errors import GitFailed, InvalidInput, Refused
-from quota_ops.model.outcome import Status
-from quota_ops.model.policy import Policy
-from quota_ops.model.snapshot import read_header
-from quota_ops.model.specification import parse_entity
 from quota_ops.model.text import counted
 
 if TYPE_CHECKING:
     from quota_ops.cli.session import Session
     from quota_ops.desired.export.one_off import OneOff
     from quota_ops.desired.read import Desired
+    from quota_ops.model.alteration import Alteration
+    from quota_ops.model.commit import Provenance
+    from quota_ops.model.policy import Policy
     from quota_ops.report.alteration import AlterReport
 
 
@@ -90,6 +86,10 @@ def alter(
     from quota_ops.cli.run_end import keep_verb, keep_verb_if_stopped
     from quota_ops.cli.session import Session
     from quota_ops.desired.standstill import standstill
+    from quota_ops.model.alteration import Alteration, altered_keys, parse_changes
+    from quota_ops.model.approval import find_login
+    from quota_ops.model.outcome import Status
+    from quota_ops.model.specification import parse_entity
     from quota_ops.report.alteration import AlterReport
     from quota_ops.report.audit_verb import Verb
     from quota_ops.runs.alter import alter_quotas, refuse_protected
@@ -160,8 +160,10 @@ def alter(
         )
 
 
-def _read_changes(source: Path, policy: Policy) -> tuple[Alteration, ...]:
+def _read_changes(source: Path, policy: "Policy") -> "tuple[Alteration, ...]":
     """Read the changes of a file; InvalidInput where it names another cluster."""
+    from quota_ops.model.alteration import read_changes
+    from quota_ops.model.snapshot import read_header
     from quota_ops.store.snapshot import read_lines
 
     lines = read_lines(source)
@@ -185,6 +187,7 @@ def _read_desired(
 ) -> "tuple[Desired | None, Provenance]":
     """The desired state and its commit; no problem of its files stops an operator at night."""
     from quota_ops.desired.git.commit import read_with_commit
+    from quota_ops.model.commit import Provenance
 
     try:
         return read_with_commit(session.folder, given=commit, must_know=must_know)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from quota_ops.model.guard import GuardFinding, idle_words
-from quota_ops.model.progress import SILENT, ConcurrentWrite, Progress
 
 if TYPE_CHECKING:
     from quota_ops.model.policy import Policy
+    from quota_ops.model.progress import ConcurrentWrite, Progress
     from quota_ops.report.screen import Screen
 
 
@@ -60,9 +60,11 @@ def log_to_stderr() -> Iterator[None]:
 
 
 @contextmanager
-def show_progress(output: str) -> Iterator[Progress]:
+def show_progress(output: str) -> "Iterator[Progress]":
     """Show how far apply and verify are: on a terminal as bars, in a pipe not at all."""
     if output != TEXT or not sys.stderr.isatty():
+        from quota_ops.model.progress import SILENT
+
         yield SILENT
         return
     from quota_ops.report.terminal import progress as on_a_terminal
@@ -82,7 +84,7 @@ def warn_idle(allow: Iterable[str], guards: Iterable[GuardFinding] | None) -> No
         click.echo(words, err=True)
 
 
-def warn_of_writes(writes: Iterable[ConcurrentWrite]) -> None:
+def warn_of_writes(writes: "Iterable[ConcurrentWrite]") -> None:
     """Name on stderr the runs that are writing the entities of a command at this moment."""
     from quota_ops.report.progress import concurrent_words
 

@@ -8,11 +8,7 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import TEXT, show_screen, warn_of_writes
-from quota_ops.model.approval import find_login
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.hold import Hold
-from quota_ops.model.moment import parse_until
-from quota_ops.model.specification import parse_exactly
 
 
 @click.command(
@@ -57,6 +53,10 @@ def hold(
     change the time, hold the same names again.
     """
     from quota_ops.cli.session import Session
+    from quota_ops.model.approval import find_login
+    from quota_ops.model.hold import Hold
+    from quota_ops.model.moment import parse_until
+    from quota_ops.model.specification import parse_exactly
     from quota_ops.report.holds import hold_screen
     from quota_ops.store.holds import add
 

@@ -1,7 +1,6 @@
 """The command that lists who is held."""
 
 import json
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import TEXT, show_screen
-from quota_ops.model.hold import Hold, in_force
 
 
 @click.command(
@@ -28,12 +26,13 @@ def holds(
 ) -> None:
     """List the holds: until when, by whom and why."""
     from quota_ops.cli.session import Session
+    from quota_ops.model.hold import in_force
     from quota_ops.report.holds import holds_screen
     from quota_ops.store.holds import read
 
     session = Session.start(cluster, desired_state, run_store)
     now = datetime.now(UTC).replace(microsecond=0)
-    kept: Sequence[Hold] = read(session.holds)
+    kept = read(session.holds)
     listed = kept if everything else in_force(kept, now)
     if output == TEXT:
         show_screen(holds_screen(listed, now))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import click
 
@@ -10,9 +10,11 @@ from quota_ops.cli import options
 from quota_ops.cli.console import show_screen, warn_unnamed
 from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.policy import Policy, VerifyPolicy
-from quota_ops.model.rows import StoredQuota
 from quota_ops.model.text import counted
+
+if TYPE_CHECKING:
+    from quota_ops.model.policy import Policy
+    from quota_ops.model.rows import StoredQuota
 
 
 @click.command(
@@ -101,6 +103,7 @@ def write_desired_state(source: Source, into: Path, group_by: str, owner: str | 
     from quota_ops.desired.export.disk import read_text, write_files
     from quota_ops.desired.export.imported import GroupBy, import_quotas, new_cluster_file
     from quota_ops.desired.read import read_cluster, read_policy
+    from quota_ops.model.policy import Policy
     from quota_ops.report.screen import Tone, line
 
     text = None if source.folder is None else read_text(source.folder, CLUSTER_YAML)
@@ -129,12 +132,13 @@ def write_desired_state(source: Source, into: Path, group_by: str, owner: str | 
     show_screen((line(f"{into}: {total} in {counted(desired.files, 'file')}", Tone.OK),))
 
 
-def _read(source: Source, policy: Policy | None) -> tuple[tuple[StoredQuota, ...], str]:
+def _read(source: Source, policy: "Policy | None") -> "tuple[tuple[StoredQuota, ...], str]":
     """The stored quotas and the cluster's id."""
     if source.actual is not None:
         return _read_snapshot(source.actual, policy)
     from quota_ops.kafka.cluster import open_cluster
     from quota_ops.kafka.connection import find_connection
+    from quota_ops.model.policy import VerifyPolicy
 
     name = policy.connection if policy else Path(source.cluster).name
     found = find_connection(name, file=source.connection_file)
@@ -144,7 +148,7 @@ def _read(source: Source, policy: Policy | None) -> tuple[tuple[StoredQuota, ...
         return cluster.describe(), cluster.cluster_id
 
 
-def _read_snapshot(actual: Path, policy: Policy | None) -> tuple[tuple[StoredQuota, ...], str]:
+def _read_snapshot(actual: Path, policy: "Policy | None") -> "tuple[tuple[StoredQuota, ...], str]":
     from quota_ops.desired.cluster_file import CLUSTER_YAML
     from quota_ops.report.screen import Tone, line
     from quota_ops.store.snapshot import Snapshot

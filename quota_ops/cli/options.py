@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from quota_ops.model.approval import find_login
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guard import Guard
 from quota_ops.model.text import recorded
@@ -126,9 +125,15 @@ commit = click.option(
 )
 
 
+def _find_login() -> str:
+    from quota_ops.model.approval import find_login
+
+    return find_login()
+
+
 by = click.option(
     "--by",
-    default=find_login,
+    default=_find_login,
     metavar="NAME",
     callback=_recorded("Give a name, or leave out --by to record your login."),
     help="Your name; it is recorded.  [default: your login]",

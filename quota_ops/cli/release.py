@@ -9,17 +9,12 @@ import click
 from quota_ops.cli import options
 from quota_ops.cli.console import TEXT, show_screen, warn_of_writes
 from quota_ops.cli.idle_options import refuse_idle
-from quota_ops.model.approval import find_login
-from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.filter import Borders, EntityFilter
-from quota_ops.model.hold import hold_on, in_force
-from quota_ops.model.ownership import why_unwritable
-from quota_ops.model.quota import json_number
-from quota_ops.model.rows import LedgerRow
 
 if TYPE_CHECKING:
     from quota_ops.cli.ownership import OwnershipRun
+    from quota_ops.model.filter import EntityFilter
+    from quota_ops.model.rows import LedgerRow
 
 
 @click.command(
@@ -71,6 +66,8 @@ def release(
     from quota_ops.cli.ownership import OwnershipRun, parse_wanted
     from quota_ops.cli.session import Session
     from quota_ops.desired.standstill import standstill
+    from quota_ops.model.approval import find_login
+    from quota_ops.model.hold import in_force
     from quota_ops.report.holds import release_screen
     from quota_ops.runs.ownership import Attribution
     from quota_ops.store import holds
@@ -99,9 +96,13 @@ def release(
     show_screen(screen)
 
 
-def _release_rows(run: "OwnershipRun", who: EntityFilter | None, output: str) -> None:
+def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) -> None:
     """Release what the ledger knows of these entities, and say what the next run makes of it."""
     from quota_ops.cli.run_end import keep_verb_if_stopped
+    from quota_ops.model.entity import Entity
+    from quota_ops.model.filter import Borders
+    from quota_ops.model.hold import hold_on
+    from quota_ops.model.ownership import why_unwritable
     from quota_ops.report.audit_verb import Verb
     from quota_ops.report.ownership import released_fate, released_screen
     from quota_ops.runs.ownership import release_quotas
@@ -135,6 +136,8 @@ def _release_rows(run: "OwnershipRun", who: EntityFilter | None, output: str) ->
     warn_of_writes(writes)
 
 
-def _row(row: LedgerRow, fate: str) -> dict[str, Any]:
+def _row(row: "LedgerRow", fate: str) -> dict[str, Any]:
+    from quota_ops.model.quota import json_number
+
     values = {"entity": row.entity, "key": row.key, "value": json_number(row.value)}
     return {**values, "state": row.state, "owner": row.owner, "next": fate}

@@ -12,13 +12,12 @@ from quota_ops.cli.console import TEXT, show_screen
 from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.rows import StoredQuota
-from quota_ops.model.specification import parse_names, require_carried, require_text
 from quota_ops.precedence.resolution import CLIENT_KEYS, IP_KEYS
 
 if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster
     from quota_ops.model.metadata import Metadata
+    from quota_ops.model.rows import StoredQuota
     from quota_ops.precedence.resolution import Limits, Resolution
     from quota_ops.sql.resolve import Resolver
 
@@ -165,6 +164,7 @@ def _find_absent(
 
 def _read_names(typed: dict[str, Any]) -> dict[str, str]:
     """The names by type, from the options of their own and from --names."""
+    from quota_ops.model.specification import parse_names, require_carried, require_text
     from quota_ops.precedence.resolution import address
 
     names = {
@@ -211,7 +211,7 @@ def _resolve(limits: "Limits", key: str, names: dict[str, str]) -> "Resolution":
     return limits.resolve(key, user=names.get(USER), client_id=names.get(CLIENT_ID))
 
 
-def _resolve_file(stored: Sequence[StoredQuota], clients: Path, typed: dict[str, Any]) -> None:
+def _resolve_file(stored: "Sequence[StoredQuota]", clients: Path, typed: dict[str, Any]) -> None:
     """Resolve a file's clients into another file, or on the screen when none is named."""
     from quota_ops.sql.resolve import check_destination
 
@@ -230,7 +230,7 @@ def _resolve_file(stored: Sequence[StoredQuota], clients: Path, typed: dict[str,
 
 
 def _resolve_clients(
-    engine: "Resolver", stored: Sequence[StoredQuota], clients: Path, typed: dict[str, Any]
+    engine: "Resolver", stored: "Sequence[StoredQuota]", clients: Path, typed: dict[str, Any]
 ) -> None:
     from quota_ops.precedence.tables import RESOLVED
     from quota_ops.report.resolution import clients_screen

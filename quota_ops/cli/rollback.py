@@ -7,7 +7,6 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import TEXT, warn_idle
-from quota_ops.model.approval import Author, find_login
 from quota_ops.model.errors import GuardsRefused, QuotaOpsError
 
 
@@ -46,6 +45,7 @@ def rollback(
     """
     from quota_ops.cli.run_end import show_run
     from quota_ops.kafka.connection import find_connection
+    from quota_ops.model.approval import Author, find_login
     from quota_ops.runs.chain import CHAINS, run_stages
     from quota_ops.runs.rollback import start_rollback
     from quota_ops.runs.run import Run, connect_once

@@ -5,10 +5,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from quota_ops.model.difference import Difference
 from quota_ops.model.text import plural
+
+if TYPE_CHECKING:
+    from quota_ops.model.difference import Difference
 
 
 class Guard(StrEnum):
@@ -108,7 +110,7 @@ class GuardFinding:
 def found(
     guard: str,
     message: str,
-    rows: Sequence[Difference] = (),
+    rows: "Sequence[Difference]" = (),
     share: float | None = None,
     *,
     what: object = None,

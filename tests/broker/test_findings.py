@@ -26,8 +26,8 @@ def test_a_plan_asks_the_cluster_for_what_it_finds(lab: Lab) -> None:
         "QO105",
         "client-id=app",
         key,
-        "request_percentage of client-id=app never holds: user=<default> (on the cluster, not in "
-        "Git) comes first for every client of it.",
+        "request_percentage of client-id=app never applies: user=<default> (on the cluster, not "
+        "in Git) comes first for each of its clients.",
         CODES["QO105"].remedy,
         Location("team.yaml", 14),
     )

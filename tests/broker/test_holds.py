@@ -213,7 +213,10 @@ def test_a_damaged_hold_stops_every_write(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("hold", *WHO, "--until", "noon", "--reason", "x"), "--until 'noon' is neither a length"),
+        (
+            ("hold", *WHO, "--until", "noon", "--reason", "x"),
+            "--until 'noon' is neither a duration",
+        ),
         (("hold", *WHO, "--until", "2h", "--reason", " "), "--reason is blank, but it is recorded"),
         (("hold", "demo", "--until", "2h", "--reason", "x"), "no entity is named"),
         (("release", *WHO), "user=alice is not held"),

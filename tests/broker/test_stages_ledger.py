@@ -224,5 +224,5 @@ def test_two_folders_of_one_cluster(lab: Lab) -> None:
     _, error = lab.refused("reconcile")
 
     assert isinstance(error, InvalidDesiredState)
-    assert "is already the cluster of" in error.message
+    assert "is already declared at" in error.message
     assert lab.stored() == {}

@@ -233,7 +233,7 @@ def test_many_clients(lab: Lab) -> None:
             ("demo", "--ip", "::1", "--key", "request_percentage"),
             "request_percentage is not limited by address.",
         ),
-        (("demo", "--user", "a", "--clients", "snapshot.jsonl"), "--clients takes the names"),
+        (("demo", "--user", "a", "--clients", "snapshot.jsonl"), "--clients reads names"),
         (("--actual", "broken.jsonl", "--user", "a"), "broken.jsonl:2: this is not a row of"),
         (("--actual", "twice.jsonl", "--user", "a"), "twice.jsonl:2: user=a has k twice."),
     ],

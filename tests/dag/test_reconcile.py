@@ -187,7 +187,7 @@ def test_two_folders_of_one_cluster(demo: Repository, broker: RunningBroker) -> 
     demo.cluster("twin", cluster_id=broker.config.cluster_id)
     run = demo.run("reconcile_demo")
     assert (run.state, run.tasks["check"]) == ("failed", "failed")
-    assert "is already the cluster of" in said(run, "check")
+    assert "is already declared at" in said(run, "check")
 
 
 def test_no_run_store(
