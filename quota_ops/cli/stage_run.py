@@ -117,9 +117,10 @@ def _begin(name: str, typed: StageOptions, permission: Permission) -> _Begun:
     store = find_run_store(typed.run_store)
     cluster_folder = find_cluster(str(typed.cluster), typed.desired_state)
     cluster = cluster_name(cluster_folder)
-    author = permission.author
-    by = author.by if author.by != author.login else None  # an option's default is the login
-    folder = RunFolder.start(store.new_run(cluster), cluster=cluster, commit=typed.commit, by=by)
+    folder = RunFolder.start(store.new_run(cluster), cluster=cluster, commit=typed.commit)
+    by, login = permission.author
+    if by not in {None, login}:  # the default of --by is the login
+        folder.write_json(ABOUT, {**folder.read_json(ABOUT), "by": by})
     stages = [one for one in CHAINS[name] if typed.actual is None or one in OFFLINE]
     return _Begun(folder.keeping(), store, cluster_folder, stages)
 

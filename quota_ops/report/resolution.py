@@ -235,21 +235,16 @@ def _said(rung: Rung | None) -> dict[str, Any]:
 
 
 def foreign_words(stored: Sequence[StoredQuota]) -> str:
-    """Return a warning about stored limits that a table of many clients leaves out; may be empty.
+    """Return a warning about stored limits that a table of many clients leaves out, or "".
 
     Their entity types are unknown to Apache Kafka, so a broker that knows them may apply them.
     """
-    foreign = [
-        one
-        for one in stored
-        if one.key in CLIENT_KEYS and not set(one.entity.types) <= set(ENTITY_TYPES)
-    ]
+    client_limits = (one for one in stored if one.key in CLIENT_KEYS)
+    foreign = {one.entity.text for one in client_limits if set(one.entity.types) - {*ENTITY_TYPES}}
     if not foreign:
         return ""
-    first = min(foreign, key=lambda one: (one.entity.text, one.key))
-    more = f" and {counted(len(foreign) - 1, 'more limit')}" if foreign[1:] else ""
+    more = f" and {len(foreign) - 1:,} more" if len(foreign) > 1 else ""
     return (
-        f"The table leaves out {first.key} {format_limit(first.key, first.value)} of "
-        f"{first.entity.text}{more}: entity types that Apache Kafka does not have. Brokers that "
-        "have them may apply these limits to clients of the table."
+        f"The table leaves out the limits of {min(foreign)}{more}, because Apache Kafka does not "
+        "have that type of entity. A broker that has it may apply them to clients of the table."
     )

@@ -83,23 +83,15 @@ class RunFolder(ArtefactFolder):
     """One run's artefacts."""
 
     @classmethod
-    def start(
-        cls,
-        place: Place,
-        *,
-        cluster: str,
-        commit: str | None,
-        by: str | None = None,
-        anew: bool = False,
-    ) -> Self:
+    def start(cls, place: Place, *, cluster: str, commit: str | None, anew: bool = False) -> Self:
         """Write run.json, unless an earlier attempt that this one continues has written it.
 
-        `commit` is given by a person; check finds any other. `by` is the person for whom a login
-        started the run, if it named one. The run takes the next number of its run store. Raises InvalidInput if it is in none.
+        `commit` is given by a person; check finds any other. The run takes the next number of its
+        run store. Raises InvalidInput if it is in none.
         """
         folder = cls(place)
         if anew or not folder.has(ABOUT):
-            about = {"run": place.name, "cluster": cluster, "started": iso_utc(), "by": by}
+            about = {"run": place.name, "cluster": cluster, "started": iso_utc()}
             folder._number(about | provenance_json(Provenance.given(commit)))
         return folder
 
@@ -118,7 +110,7 @@ class RunFolder(ArtefactFolder):
         self.write_json(ABOUT, self.read_json(ABOUT) | provenance_json(provenance))
 
     def about(self) -> dict[str, Any]:
-        """Return run.json: run, cluster, commit, its provenance, started, by, sequence."""
+        """Return run.json; the fields about its commit as one Provenance."""
         return self.read_as(ABOUT, about_from_json)
 
     def policy(self) -> Policy:

@@ -38,7 +38,7 @@ def typed(value: Any, kind: type | UnionType) -> Any:
 
 
 def about_from_json(values: Mapping[str, Any]) -> Json:
-    """Return the fields of run.json: run, cluster, commit, its provenance, started, by, sequence."""
+    """Return the fields of run.json; those about its commit as one Provenance."""
     provenance = _provenance(values)
     return {
         "run": typed(values["run"], str),

@@ -105,10 +105,7 @@ def test_the_next_run_settles_it(lab: Lab) -> None:
 
 
 def test_what_was_settled_goes_back(lab: Lab) -> None:
-    """A later run read it back, so it is rolled back.
-
-    A row that changed since is left and named.
-    """
+    """It is rolled back if a later run read it back; a row that changed since is named."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 2, before=False))
     early = lab.call("rollback", str(on_disk(run)), "--reason", "INC-31")

@@ -164,7 +164,6 @@ def test_a_type_that_apache_kafka_does_not_have(lab: Lab) -> None:
     row = {"entity": {"client-id-prefix": "ap"}, "key": "producer_byte_rate", "value": 1048576}
     (lab.root / "taken.jsonl").write_text(json.dumps(row), "utf-8")
     asked = ("--actual", "taken.jsonl", "--client-id", "app", "--key", "producer_byte_rate")
-
     stored = "1 MiB/s is stored for client-id-prefix=ap, a type of entity that Apache Kafka"
     assert resolve(lab, *asked).splitlines()[1:] == [
         "  producer_byte_rate=unlimited",
@@ -172,13 +171,8 @@ def test_a_type_that_apache_kafka_does_not_have(lab: Lab) -> None:
         f"    {stored} does not have: brokers that have it may apply it to this client.",
     ]
     (lab.root / "one.csv").write_text("user,client-id\ndora,app\n", "utf-8")
-    many = lab.call("resolve", "--actual", "taken.jsonl", "--clients", "one.csv")
-    assert (many.returncode, many.stderr) == (
-        0,
-        "The table leaves out producer_byte_rate 1 MiB/s of client-id-prefix=ap: entity types that "
-        "Apache Kafka does not have. Brokers that have them may apply these limits to clients of "
-        "the table.\n",
-    )
+    many = lab.call("resolve", *asked[:2], "--clients", "one.csv")
+    assert many.stderr.startswith("The table leaves out the limits of client-id-prefix=ap, because")
 
 
 def test_a_prefix_that_brokers_do_not_know(lab: Lab) -> None:
@@ -208,12 +202,8 @@ def test_many_clients(lab: Lab) -> None:
     )
     resolve(lab, *asked, "--output", "resolved.csv")
     with (lab.root / "resolved.csv").open(encoding="utf-8", newline="") as rows:
-        assert sorted(row["level"] for row in csv.DictReader(rows)) == [
-            "",
-            "user",
-            "user",
-            "user-default",
-        ]
+        levels = sorted(row["level"] for row in csv.DictReader(rows))
+    assert levels == ["", "user", "user", "user-default"]
 
 
 @pytest.mark.parametrize(

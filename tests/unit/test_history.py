@@ -134,7 +134,7 @@ def test_the_last_run_that_wrote(tmp_path: Path) -> None:
         "batch-0001.json", {"outcomes": []}
     )
     assert last() == "plan", "it was killed while it wrote"
-    with pytest.raises(InvalidInput, match="no run in the run store .* has written to a cluster"):
+    with pytest.raises(InvalidInput, match="has written to a cluster"):
         find_run(store, "other/last", last_write=True)
 
 
