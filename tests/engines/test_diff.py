@@ -65,7 +65,7 @@ def test_a_side_that_is_missing_is_named(embedded: EmbeddedEngine, tmp_path: Pat
     folder = put(tmp_path, "c")
     (folder / ACTUAL.file).unlink()
 
-    with pytest.raises(InvalidInput, match=r"actual\.parquet is missing: the stage that leaves it"):
+    with pytest.raises(InvalidInput, match=r"actual\.parquet is missing: the stage that writes it"):
         diff_runs(embedded, [open_place(folder)])
 
 
