@@ -1,6 +1,6 @@
-"""The DAGs of a repository of quotas: the only room that knows Airflow.
+"""The DAGs of a repository of quotas: the only room that imports Airflow.
 
-A DAG file needs two lines of it:
+A DAG file needs two lines:
 
     from quota_ops.airflow import build_dags
     globals().update(build_dags(Path(__file__).parents[1] / "desired_state"))
@@ -11,10 +11,10 @@ from pathlib import Path
 
 from airflow.sdk import DAG
 
-from quota_ops.airflow.bundle import find_bundle_folder
-from quota_ops.airflow.drift import drift_dag
-from quota_ops.airflow.notify import News, Notify, checked
-from quota_ops.airflow.reconcile import reconcile_dag
+from quota_ops.airflow.drift import build_drift_dag
+from quota_ops.airflow.notify import News, Notify, check_notify
+from quota_ops.airflow.reconcile import build_reconcile_dag
+from quota_ops.airflow.runs import find_bundle_folder
 from quota_ops.desired.files import cluster_folders
 from quota_ops.model.errors import InvalidInput
 
@@ -28,27 +28,31 @@ def build_dags(
     approval_timeout: timedelta = timedelta(hours=4),
     notify: Notify | None = None,
 ) -> dict[str, DAG]:
-    """One reconcile DAG for each cluster, one drift DAG for all, by their ids.
+    """Build one reconcile DAG for each cluster and one drift DAG for all, by DAG id.
 
-    A cluster is a folder of `desired_state` with YAML in it; only its cluster.yaml is read here: a
-    DAG file parses in milliseconds however many quotas there are. One that is missing or does not
-    parse still gives its DAG, unscheduled, whose check says what is wrong; where two folders would
-    have one id, every check is red and names both. `run_store` is where runs and ledgers live, the
-    environment's QUOTA_OPS_RUN_STORE when it is None; `drift_schedule` is cron, in UTC; a plan
-    waits `approval_timeout` for a person, then it is given up; `notify` says who is told of what.
-    Raises InvalidInput, which Airflow shows as the file's import error, when there is no such
-    folder, or `notify` names what does not happen.
+    A cluster is a folder of `desired_state` that has YAML files. Only its cluster.yaml is read
+    here, so a DAG file parses in milliseconds however many quotas there are. A cluster whose
+    cluster.yaml is missing or invalid still gets its DAG, without a schedule; its task check
+    fails and shows the problem. Where two folders would give the same DAG id, the check of both
+    fails and names both.
+
+    `run_store` is the folder of runs and ledgers; None takes QUOTA_OPS_RUN_STORE from the
+    environment. `drift_schedule` is a cron expression in UTC. A plan waits `approval_timeout` for
+    a decision, then its run fails. `notify` has the notifiers for each event.
+
+    Raises InvalidInput, which Airflow shows as an import error of the DAG file, where the folder
+    does not exist or `notify` has an unknown event.
     """
     if not desired_state.is_dir():
         raise InvalidInput(
             f"{desired_state} is not a folder",
-            "Give build_dags the folder whose sub-folders are clusters.",
+            "Give build_dags the folder that has one folder for each cluster.",
         )
-    # Refuses a link that a commit may have made.
+    # Rejects a link that a commit may have made.
     found = cluster_folders(desired_state, find_bundle_folder(desired_state))
     folders = tuple(desired_state.resolve() / folder.name for folder in found)
-    told = checked(notify)
-    dags = [reconcile_dag(folder, run_store, approval_timeout, told) for folder in folders]
+    checked = check_notify(notify)
+    dags = [build_reconcile_dag(one, run_store, approval_timeout, checked) for one in folders]
     if folders:
-        dags.append(drift_dag(folders, run_store, drift_schedule, told))
+        dags.append(build_drift_dag(folders, run_store, drift_schedule, checked))
     return {dag.dag_id: dag for dag in dags}

@@ -1,4 +1,4 @@
-"""The task approve: a plan that needs a person waits for one, among Airflow's required actions."""
+"""The task approve: a plan that needs approval waits under Airflow's Required Actions."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,9 +11,9 @@ from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Param
 from airflow.sdk.exceptions import TaskAwaitingInput
 
-from quota_ops.airflow.endings import plainly
-from quota_ops.airflow.notify import News, Notify, tell
-from quota_ops.airflow.runs import this_run
+from quota_ops.airflow.errors import log_errors
+from quota_ops.airflow.notify import News, Notify, send_notification
+from quota_ops.airflow.runs import open_run
 from quota_ops.model.errors import Refused
 
 if TYPE_CHECKING:
@@ -27,27 +27,27 @@ PARAMS = {
         "",
         type="string",
         title="Reason",
-        description="Why you approve or reject it; it is recorded with your name.",
+        description="Why you approve or reject the plan. It is recorded with your name.",
     )
 }
-"""The form beside the question, which is not complete while a text is empty.
+"""The fields of the approval form; Airflow requires a text in each.
 
-Its field is not named as one of the DAG's params: Airflow would fill it with theirs.
+The name differs from the DAG's params, because Airflow would fill in their values.
 """
 
 
 RETRIES = 10
-"""Airflow 3.3 takes a task for killed whose answer overtakes the end of the process that asked.
+"""Airflow 3.3 takes a task for killed if a decision arrives before its process has ended.
 
-Then it is tried again, and asks again: an eager robot may bring that about some times.
+The task is then retried and waits again; a script that approves at once may cause several retries.
 """
 
 
 class Approve(ApprovalOperator):
-    """Gives the digest that may be applied; asks for it when the cluster's policy says so.
+    """Return the digest of the plan to apply; wait for approval where the policy requires it.
 
-    `planned` is the digest that the task plan gave. While it waits it holds no worker. Rejected,
-    unanswered or approved without a reason, it fails.
+    `planned` is the digest that the task plan returned. A waiting task occupies no worker. It
+    fails where the plan is rejected, approved without a reason, or not decided in time.
     """
 
     template_fields = (*ApprovalOperator.template_fields, "planned")
@@ -86,64 +86,65 @@ class Approve(ApprovalOperator):
         )
         from quota_ops.stages.apply.permission import refuse_unless_approves
 
-        with plainly(), this_run(self.cluster_folder, self.run_store) as run:
+        with log_errors(), open_run(self.cluster_folder, self.run_store) as run:
             plan = read_plan(run.folder)
             refuse_unless_approves(self.planned, run.folder, plan)
             if not needs_person(plan):
                 return plan.digest
             if decision := find_approval(run.folder, run.approvals, plan):
-                self.log.info("%s approved it at %s", decision.by, decision.at)
+                self.log.info("%s approved this plan at %s", decision.by, decision.at)
                 record_decision(run.folder, run.approvals, decision)
                 return plan.digest
-            self._write_question(run)
-            asked = make_decision(run.folder, plan, Said.NOTHING, Author(None, find_login()), "")
+            self._write_form(run)
+            pending = make_decision(run.folder, plan, Said.NOTHING, Author(None, find_login()), "")
         try:
             super().execute(context)
         except TaskAwaitingInput as waiting:
             cluster = Path(self.cluster_folder).name
-            tell(self.notify, News("waiting", cluster, self.subject, self._link(context)), context)
-            # What was asked comes back from Airflow's own database, with the answer.
+            news = News("waiting", cluster, self.subject, self._find_link(context))
+            send_notification(self.notify, news, context)
+            # Airflow keeps it in its database and passes it to execute_complete.
             raise TaskAwaitingInput(
                 method_name=waiting.method_name,
-                kwargs={"asked": asked.as_json()},
+                kwargs={"pending": pending.as_json()},
                 timeout=waiting.timeout,
             ) from None
-        raise AssertionError("Airflow did not wait for an answer")
+        raise AssertionError("Airflow did not wait for a decision")
 
     def execute_complete(
-        self, context: "Context", event: dict[str, Any], asked: Mapping[str, Any] | None = None
+        self, context: "Context", event: dict[str, Any], pending: Mapping[str, Any] | None = None
     ) -> str:
-        """Keep the answer; give the approved digest, or fail."""
+        """Record the decision; return the digest that it approves, or fail."""
         from quota_ops.runs.approvals import record_decision
 
         del context
-        decision = _decision(event, asked or {})
-        with plainly(), this_run(self.cluster_folder, self.run_store) as run:
+        decision = _read_decision(event, pending or {})
+        with log_errors(), open_run(self.cluster_folder, self.run_store) as run:
             try:
                 record_decision(run.folder, run.approvals, decision)
             except Refused:
-                with run.folder.stage("apply"):  # which this keeps from being done
+                with run.folder.stage("apply"):  # the run ends here: its report shows why
                     raise
         return decision.digest
 
-    def _link(self, context: "Context") -> str:
-        """The page of the question; empty where Airflow does not know its own address."""
+    def _find_link(self, context: "Context") -> str:
+        """Return the address of the form; empty where Airflow does not know its own address."""
         with suppress(ValueError):
             return str(self.generate_link_to_ui_from_context(context=context))
         return ""
 
-    def _write_question(self, run: "Run") -> None:
-        from quota_ops.report import question
+    def _write_form(self, run: "Run") -> None:
+        from quota_ops.report import approval_form
         from quota_ops.runs.approvals import read_plan
         from quota_ops.stages.report.run_report import read_report
 
         plan, report = read_plan(run.folder), read_report(run.folder)
-        self.subject = question.subject(report, plan)
-        self.body = question.body(report, plan, datetime.now(UTC) + self.timeout)
+        self.subject = approval_form.format_subject(report, plan)
+        self.body = approval_form.format_body(report, plan, datetime.now(UTC) + self.timeout)
 
 
-def _decision(event: Mapping[str, Any], asked: Mapping[str, Any]) -> "Decision":
-    """What was asked, with the answer; a reason is whatever text the API was given as one."""
+def _read_decision(event: Mapping[str, Any], pending: Mapping[str, Any]) -> "Decision":
+    """Return the pending decision, completed by Airflow's event; the API may give any reason."""
     from quota_ops.model.approval import Decision, Said
     from quota_ops.model.moment import iso_utc
     from quota_ops.model.text import recorded
@@ -151,7 +152,7 @@ def _decision(event: Mapping[str, Any], asked: Mapping[str, Any]) -> "Decision":
     said = Said.APPROVED if event["chosen_options"] == [Approve.APPROVE] else Said.REJECTED
     by, reason = event["responded_by_user"], event["params_input"].get("why")
     return replace(
-        Decision.from_json(asked),
+        Decision.from_json(pending),
         said=Said.NOTHING if event.get("timedout") else said,
         by=None if by is None else recorded(str(by["name"])),
         at=iso_utc(event["responded_at"]),

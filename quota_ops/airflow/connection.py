@@ -1,4 +1,4 @@
-"""Airflow's connections, for clusters: read inside a task, so that no secret is ever passed on."""
+"""Airflow connections of clusters, read inside the task so that no secret is passed on."""
 
 import json
 from collections.abc import Iterator
@@ -18,39 +18,39 @@ _LOGIN_FIELDS = {
         "sasl.oauthbearer.client.credentials.client.secret",
     )
 }
-"""Names that librdkafka and Kafka's Java clients share."""
+"""The properties for login and password, in names that librdkafka and Java clients share."""
 
 
 def find_connection(name: str) -> kafka.Connection:
-    """The Airflow connection quota_ops_NAME; where there is none, what the command line would find.
+    """Return the Airflow connection quota_ops_NAME; without it, the one of the command line.
 
-    Host and port are bootstrap.servers (the host may list several with their ports), login and
-    password those of SASL, or of the OAuth client with OAUTHBEARER; extra is a JSON object of any
-    settings that a connection file may have, which count first.
-    Raises InvalidInput when it is not a connection to a cluster.
+    Host and port are bootstrap.servers (the host may list several with their ports). Login and
+    password are those of SASL, or with OAUTHBEARER the id and the secret of the OAuth client.
+    Extra is a JSON object of any settings of a connection file, which override the fields.
+    Raises InvalidInput where it is not a connection to a cluster.
     """
     conn_id = PREFIX + name
     source = f"the Airflow connection {conn_id}"
-    found = find(conn_id)
+    found = find_airflow_connection(conn_id)
     if found is None:
         return kafka.find_connection(name, before=source)
-    return kafka.Connection.of(dict(_properties(found)), name=name, source=source)
+    return kafka.Connection.of(dict(_list_properties(found)), name=name, source=source)
 
 
-def find(conn_id: str) -> Connection | None:
-    """An Airflow connection, or None when it is not defined."""
+def find_airflow_connection(conn_id: str) -> Connection | None:
+    """Return an Airflow connection; None where it is not defined."""
     try:
         return BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:
         return None
 
 
-def _properties(found: Connection) -> Iterator[tuple[str, str]]:
+def _list_properties(found: Connection) -> Iterator[tuple[str, str]]:
     extra: dict[str, Any] = found.extra_dejson
     mechanism = str(extra.get("sasl.mechanism") or extra.get("sasl.mechanisms")).upper()
     login, password = _LOGIN_FIELDS.get(mechanism, ("sasl.username", "sasl.password"))
     fields = {
-        "bootstrap.servers": _servers(found.host or "", found.port),
+        "bootstrap.servers": _join_address(found.host or "", found.port),
         login: found.login,
         password: found.password,
     }
@@ -59,7 +59,7 @@ def _properties(found: Connection) -> Iterator[tuple[str, str]]:
             yield key, value if isinstance(value, str) else json.dumps(value)
 
 
-def _servers(host: str, port: int | None) -> str:
-    with suppress(ValueError):  # Airflow takes the brackets off an address in an URI
+def _join_address(host: str, port: int | None) -> str:
+    with suppress(ValueError):  # Airflow removes the brackets of an IPv6 address in a URI
         host = f"[{IPv6Address(host)}]"
     return f"{host}:{port}" if port else host

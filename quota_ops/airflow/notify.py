@@ -1,4 +1,4 @@
-"""Who is told of what: Airflow's notifiers, by what happened in a DAG run."""
+"""Notifications: which of the DAG file's notifiers are called when, and with which text."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from airflow.sdk import BaseNotifier
 
-from quota_ops.airflow.runs import run_place
+from quota_ops.airflow.runs import find_run_place
 from quota_ops.model.difference import EARLIER_KINDS
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.report import STOPPED, StageStatus
@@ -25,117 +25,121 @@ Callback = Callable[["Context"], None]
 
 
 class Notify(TypedDict, total=False):
-    """Notifiers for each thing that may happen; a DAG file gives them to `build_dags`."""
+    """The notifiers for each event; a DAG file passes them to `build_dags`."""
 
     drift: Notifiers
-    """The drift DAG found that somebody else changed a cluster, or an earlier run's value again."""
+    """The drift DAG found quotas that were changed outside Git, or values of an earlier run."""
     waiting: Notifiers
-    """A plan waits for a person."""
+    """A plan needs approval."""
     refused: Notifiers
-    """A guard, a broker or a person refused, or rows did not end, or were not read, as planned."""
+    """A reconcile run failed: a guard blocked it, the broker or a person rejected it, or rows were
+    not written or verified as planned."""
     failed: Notifiers
     """A run failed for any other reason."""
     late: "DeadlineAlert"
-    """A run takes too long; Airflow itself looks at the clock."""
+    """A run takes too long; Airflow watches the deadline."""
 
 
 class News(NamedTuple):
-    """What a notifier's templates find as `news`."""
+    """The value `news` in the templates of a notifier."""
 
     event: str
     """The name in `Notify`."""
     cluster: str
-    """The cluster's name."""
+    """The name of the cluster."""
     sentence: str
     """What happened, in one line."""
     link: str
-    """The page of the question, if it waits, else the path of the report."""
+    """The page of the approval for `waiting`, else the path of the report."""
 
 
-def checked(notify: Notify | None) -> Notify:
-    """What a DAG file gave, or nothing; InvalidInput for an event that there is not."""
+def check_notify(notify: Notify | None) -> Notify:
+    """Return the notifiers of a DAG file, none for None; InvalidInput for an unknown event."""
     if unknown := sorted(set(notify or ()) - set(Notify.__annotations__)):
         raise InvalidInput(
-            f"notify has {', '.join(unknown)}, and nothing of that name happens",
-            f"There are {', '.join(Notify.__annotations__)}.",
+            f"notify has unknown events: {', '.join(unknown)}",
+            f"The events are {', '.join(Notify.__annotations__)}.",
         )
     return notify or {}
 
 
-def tell(notify: Notify, news: News, context: "Context") -> None:
-    """Call the notifiers of an event; one that fails is in the log and changes nothing else."""
+def send_notification(notify: Notify, news: News, context: "Context") -> None:
+    """Call the notifiers of an event; a failure is logged and has no other effect."""
     found: Any = notify.get(news.event, ())
     for notifier in [found] if isinstance(found, BaseNotifier) else found:
-        told: Any = dict(context) | {"news": news}
+        values: Any = dict(context) | {"news": news}
         try:
-            copy(notifier)(told)  # a notifier's templates are rendered in place, for good
+            copy(notifier)(values)  # a notifier renders its templates in place, for good
         except Exception:
-            logging.getLogger(__name__).exception("nobody was told: %s", news.sentence)
+            logging.getLogger(__name__).exception("notification failed: %s", news.sentence)
 
 
-def when_red(cluster_folder: str, run_store: str | None, notify: Notify) -> Callback:
-    """What tells, after the report of a reconcile run that did not succeed."""
+def make_failure_callback(cluster_folder: str, run_store: str | None, notify: Notify) -> Callback:
+    """Make the callback for a reconcile run that did not succeed."""
 
-    def say(context: "Context") -> None:
-        run = run_place(context, cluster_folder, run_store)
-        tell(notify, _red(run, Path(cluster_folder).name, _why(context)), context)
+    def notify_failure(context: "Context") -> None:
+        run = find_run_place(context, cluster_folder, run_store)
+        news = _describe_failure(run, Path(cluster_folder).name, _find_reason(context))
+        send_notification(notify, news, context)
 
-    return say
+    return notify_failure
 
 
-def when_drifted(run_store: str | None, notify: Notify) -> Callback:
-    """What tells, after the drift DAG's report of a cluster, that there is drift."""
+def make_drift_callback(run_store: str | None, notify: Notify) -> Callback:
+    """Make the callback that sends `drift` where the drift DAG's report of a cluster has any."""
 
-    def say(context: "Context") -> None:
+    def notify_drift(context: "Context") -> None:
         task: Any = context["task"]
-        run = run_place(context, task.op_kwargs["cluster_folder"], run_store)
-        report = _read(run)
+        run = find_run_place(context, task.op_kwargs["cluster_folder"], run_store)
+        report = _read_report(run)
         if report.plan is not None and any(
             row.is_drift or row.kind in EARLIER_KINDS for row in report.plan.differences
         ):
-            tell(notify, _news("drift", report, run), context)
+            send_notification(notify, _describe_report("drift", report, run), context)
 
-    return say
-
-
-def when_unseen(notify: Notify) -> Callback:
-    """What tells that the drift DAG could not look at every cluster."""
-
-    def say(context: "Context") -> None:
-        tell(notify, News("failed", "drift", _why(context), ""), context)
-
-    return say
+    return notify_drift
 
 
-def _why(context: "Context") -> str:
+def make_overview_callback(notify: Notify) -> Callback:
+    """Make the callback for a drift run in which a cluster could not be compared."""
+
+    def notify_overview(context: "Context") -> None:
+        send_notification(notify, News("failed", "drift", _find_reason(context), ""), context)
+
+    return notify_overview
+
+
+def _find_reason(context: "Context") -> str:
     return str(context.get("exception")).partition("\n")[0]
 
 
-def _red(run: Place, cluster: str, why: str) -> News:
-    """What is told of a red run, in the words of `why` where its cluster matches Git."""
-    from quota_ops.report.summary import SyncStatus, answer
+def _describe_failure(run: Place, cluster: str, why: str) -> News:
+    """Describe a run that did not succeed, by `why` where its cluster matches Git all the same."""
+    from quota_ops.report.summary import SyncStatus, summarize
 
     try:
-        report = _read(run)
+        report = _read_report(run)
     except QuotaOpsError as error:
         return News("failed", cluster, error.message, "")
     ends = {one.status for one in report.stages}
-    refused = ends & STOPPED == {StageStatus.REFUSED}
-    news = _news("refused" if refused else "failed", report, run)
-    said = answer(report)
-    if said.word is not SyncStatus.IN_SYNC:
+    is_refused = ends & STOPPED == {StageStatus.REFUSED}
+    news = _describe_report("refused" if is_refused else "failed", report, run)
+    summary = summarize(report)
+    if summary.word is not SyncStatus.IN_SYNC:
         return news
-    return news._replace(sentence=f"{why}, though {'; '.join((said.reason, *said.details))}.")
+    return news._replace(
+        sentence=f"{why}, although {'; '.join((summary.reason, *summary.details))}."
+    )
 
 
-def _news(event: str, report: "Report", run: Place) -> News:
-    from quota_ops.report.summary import summary_sentence
+def _describe_report(event: str, report: "Report", run: Place) -> News:
+    from quota_ops.report.summary import summarize
     from quota_ops.store.run_folder import PAGE
 
-    return News(event, report.cluster, summary_sentence(report), str(run / PAGE))
+    return News(event, report.cluster, summarize(report).sentence, str(run / PAGE))
 
 
-def _read(run: Place) -> "Report":
+def _read_report(run: Place) -> "Report":
     from quota_ops.stages.report.run_report import read_report
     from quota_ops.store.run_folder import RunFolder
 

@@ -1,10 +1,11 @@
-"""The run folder of a DAG run: the same for every task and every try, found by name alone."""
+"""The run folder of a DAG run: the same for every task and every try, found by its name alone."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from airflow.dag_processing.bundles.base import get_bundle_storage_root_path
 from airflow.sdk import get_current_context
 
 from quota_ops.model.errors import InvalidInput
@@ -20,45 +21,96 @@ if TYPE_CHECKING:
     from quota_ops.store.run_folder import RunFolder
 
 
-def store_of(run_store: str | None) -> RunStore:
-    """The run store that the DAG file or the environment names.
+def find_store(run_store: str | None) -> RunStore:
+    """Return the run store that the DAG file or the environment names.
 
-    Raises InvalidInput when neither does: a worker's home is no place for a ledger.
+    Raises InvalidInput where neither names one: a ledger in the home of a worker would be lost.
     """
     if not named_store(run_store):
         raise InvalidInput(
             "no run store is named, so there is no place for runs and ledgers",
-            f"Set {ENVIRONMENT} on every worker, or give build_dags(run_store=...): one folder "
+            f"Set {ENVIRONMENT} on every worker, or call build_dags(run_store=...), to one folder "
             "that all workers share.",
         )
     return find_run_store(run_store)
 
 
-def run_name(context: "Context") -> str:
-    """The name of a DAG run for the run store, of DAG and run id."""
+def name_run(context: "Context") -> str:
+    """Return the name of a DAG run in the run store: its DAG id and its run id."""
     return f"{context['dag'].dag_id}__{context['run_id']}"
 
 
-def run_folder(cluster_folder: str, run_store: str | None, *, anew: bool = False) -> "RunFolder":
-    """The folder of this DAG run for a cluster, made by whichever task comes first.
+def find_run_place(context: "Context", cluster_folder: str, run_store: str | None) -> Place:
+    """Return the place of a DAG run's folder for a cluster; make it if it does not exist."""
+    return find_store(run_store).new_run(Path(cluster_folder).name, name_run(context))
 
-    `anew` where the YAML is read: a run that was cleared may find it at another commit.
+
+def start_folder(cluster_folder: str, run_store: str | None, *, anew: bool = False) -> "RunFolder":
+    """Return the folder of this DAG run for a cluster; the first task makes it.
+
+    `anew` for a task that reads the YAML: a cleared run may find it at another commit.
     """
     from quota_ops.store.run_folder import RunFolder
 
-    place = run_place(get_current_context(), cluster_folder, run_store)
+    place = find_run_place(get_current_context(), cluster_folder, run_store)
     return RunFolder.start(place, cluster=Path(cluster_folder).name, commit=None, anew=anew)
 
 
-def run_place(context: "Context", cluster_folder: str, run_store: str | None) -> Place:
-    """Where the folder of a DAG run for a cluster is, which is made if it is not there."""
-    return store_of(run_store).new_run(Path(cluster_folder).name, run_name(context))
+@contextmanager
+def open_run(
+    cluster_folder: str,
+    run_store: str | None,
+    allow: Mapping[str, str] | None = None,
+    approve: str | None = None,
+    *,
+    anew: bool = False,
+    must_know_commit: bool = False,
+) -> Iterator["Run"]:
+    """Yield this DAG run as the stages take it; the first stage that needs the cluster connects."""
+    from quota_ops.airflow.connection import find_connection
+    from quota_ops.runs.run import Run, connect_once
+
+    folder = start_folder(cluster_folder, run_store, anew=anew)
+    with connect_once(folder.policy, find_connection) as connect:
+        yield Run(
+            folder=folder,
+            cluster_folder=Path(cluster_folder),
+            store=find_store(run_store),
+            connect=connect,
+            find_connection=find_connection,
+            allow=allow or {},
+            author=_find_author() if allow else None,
+            approve=approve,
+            bundle=_find_bundle_version(Path(cluster_folder)) if anew else None,
+            must_know_commit=must_know_commit,
+        )
 
 
-def _bundle(folder: Path) -> "BundleVersion | None":
-    """The version of the DAG bundle that this run is pinned to, if the folder is in the bundle.
+def _find_author() -> "Author":
+    """Return who triggered this DAG run, as Airflow knows it, and the login of this worker."""
+    from quota_ops.model.approval import Author, find_login
 
-    A Git bundle has a bare repository beside its versions, whose own `.git` it removes.
+    run = get_current_context()["dag_run"]
+    return Author(getattr(run, "triggering_user_name", None), find_login())
+
+
+def find_bundle_folder(folder: Path) -> Path | None:
+    """Return the folder of the DAG bundle that has `folder`; None outside all bundles.
+
+    It is in Airflow's `dag_bundle_storage_path` and has the bundle's name. Everything in it comes
+    from a commit, and Airflow removes its `.git`.
+    """
+    # Airflow's function has no types.
+    storage = Path(get_bundle_storage_root_path()).absolute()  # type: ignore[no-untyped-call]
+    if not (whole := folder.absolute()).is_relative_to(storage):
+        return None
+    return storage.joinpath(*whole.relative_to(storage).parts[:1])
+
+
+def _find_bundle_version(folder: Path) -> "BundleVersion | None":
+    """Return the version of the DAG bundle that this run is pinned to, if it has `folder`.
+
+    A Git bundle has a bare repository beside the folders of its versions.
     """
     from quota_ops.desired.git.commit import BundleVersion
 
@@ -71,41 +123,3 @@ def _bundle(folder: Path) -> "BundleVersion | None":
         return None
     bare = getattr(bundle, "bare_repo_path", None)
     return BundleVersion(version, root, None if bare is None else Path(bare))
-
-
-def _author() -> "Author":
-    """Who triggered this DAG run, as Airflow knows it, and the login of this worker."""
-    from quota_ops.model.approval import Author, find_login
-
-    run = get_current_context()["dag_run"]
-    return Author(getattr(run, "triggering_user_name", None), find_login())
-
-
-@contextmanager
-def this_run(
-    cluster_folder: str,
-    run_store: str | None,
-    allow: Mapping[str, str] | None = None,
-    approve: str | None = None,
-    *,
-    anew: bool = False,
-    must_know_commit: bool = False,
-) -> Iterator["Run"]:
-    """This DAG run as the stages take it; the cluster is connected to when a stage asks for it."""
-    from quota_ops.airflow.connection import find_connection
-    from quota_ops.runs.run import Run, connect_once
-
-    folder = run_folder(cluster_folder, run_store, anew=anew)
-    with connect_once(folder.policy, find_connection) as connect:
-        yield Run(
-            folder=folder,
-            cluster_folder=Path(cluster_folder),
-            store=store_of(run_store),
-            connect=connect,
-            find_connection=find_connection,
-            allow=allow or {},
-            author=_author() if allow else None,
-            approve=approve,
-            bundle=_bundle(Path(cluster_folder)) if anew else None,
-            must_know_commit=must_know_commit,
-        )

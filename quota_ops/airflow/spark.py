@@ -1,4 +1,4 @@
-"""The diff of a DAG run: one Spark job over its run folders, by spark-submit."""
+"""The task diff: one Spark job over the run folders of a DAG run, started by spark-submit."""
 
 import os
 import sys
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
-from quota_ops.airflow.connection import find
-from quota_ops.airflow.endings import SparkFailed, plainly
-from quota_ops.airflow.runs import run_folder
+from quota_ops.airflow.connection import find_airflow_connection
+from quota_ops.airflow.errors import SparkFailed, log_errors
+from quota_ops.airflow.runs import start_folder
 from quota_ops.model.errors import MissingTool
 from quota_ops.model.report import StageStatus
 from quota_ops.store.place import Place
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 SPARK = "quota_ops_spark"
-"""The Airflow connection of the Spark master; without one, Spark runs inside the task."""
+"""The Airflow connection of the Spark master; without it, Spark runs on the worker."""
 LOCAL = '{"conn_type": "spark", "host": "local[*]"}'
 
 
 class SparkDiff(SparkSubmitOperator):
-    """Runs spark_jobs/diff_quotas.py over the folders of this run whose cluster was described.
+    """Run spark_jobs/diff_quotas.py over the folders of this run whose cluster was described.
 
-    Skipped when there is none.
+    The task is skipped where no cluster was described.
     """
 
     def __init__(
         self, *, cluster_folders: Sequence[str], run_store: str | None, **options: Any
     ) -> None:
         super().__init__(
-            application=str(_origin("spark_jobs.diff_quotas")),
-            spark_binary=str(_origin("pyspark").parent / "bin" / "spark-submit"),
+            application=str(_find_file("spark_jobs.diff_quotas")),
+            spark_binary=str(_find_file("pyspark").parent / "bin" / "spark-submit"),
             conn_id=SPARK,
             name="quota-ops diff",
             **options,
@@ -46,36 +46,36 @@ class SparkDiff(SparkSubmitOperator):
         self.run_store = run_store
 
     def execute(self, context: "Context") -> None:
-        """Leave differences and batches in every folder, by one job."""
-        with plainly(), ExitStack() as stages:
-            folders = [run_folder(one, self.run_store) for one in self.cluster_folders]
-            reached = [
+        """Write differences and batches to every folder."""
+        with log_errors(), ExitStack() as stages:
+            folders = [start_folder(one, self.run_store) for one in self.cluster_folders]
+            described = [
                 one for one in folders if one.stage_result("describe").status is StageStatus.DONE
             ]
-            if not reached:
+            if not described:
                 raise AirflowSkipException("no cluster was described")
-            for folder in reached:
+            for folder in described:
                 stages.enter_context(folder.stage("diff"))
-            places = [one.place for one in reached]
+            places = [one.place for one in described]
             self.application_args = [one.uri for one in places]
-            self.conf = _settings(places)
+            self.conf = _choose_settings(places)
             _prepare_process()
             try:
                 super().execute(context)
             except AirflowException as error:
-                raise SparkFailed("the Spark job failed; what it said stands above") from error
+                raise SparkFailed("the Spark job failed; see its output above") from error
 
 
-def _origin(module: str) -> Path:
-    """The file of an installed module, which is not imported."""
+def _find_file(module: str) -> Path:
+    """Return the file of an installed module without importing it."""
     spec = find_spec(module)
     if spec is None or spec.origin is None:
         raise MissingTool(f"{module} is not installed", "Install quota-ops[airflow].")
     return Path(spec.origin)
 
 
-def _settings(folders: Sequence[Place]) -> dict[str, str]:
-    """Spark's settings, by the size of what is compared."""
+def _choose_settings(folders: Sequence[Place]) -> dict[str, str]:
+    """Return Spark's settings for the size of the data to compare."""
     from quota_ops.sql.spark import LARGE_JVM, jvm_options
 
     options = jvm_options(folders)
@@ -90,9 +90,9 @@ def _settings(folders: Sequence[Place]) -> dict[str, str]:
 
 
 def _prepare_process() -> None:
-    """Let spark-submit find this very Python; on this machine alone, listen on loopback alone."""
+    """Let spark-submit use this Python; where Spark runs on the worker, listen on loopback only."""
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    connection = find(SPARK)
+    connection = find_airflow_connection(SPARK)
     if connection is None:
         os.environ[f"AIRFLOW_CONN_{SPARK.upper()}"] = LOCAL
     if connection is None or str(connection.host).startswith("local"):

@@ -1,4 +1,4 @@
-"""What the tasks do: one stage each, on the run folder of their DAG run."""
+"""The tasks of the reconcile DAG: one stage each, on the run folder of their DAG run."""
 
 import logging
 from datetime import timedelta
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import DAG, get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 
-from quota_ops.airflow.endings import RETRIES, plainly
-from quota_ops.airflow.runs import this_run
+from quota_ops.airflow.errors import RETRIES, log_errors
+from quota_ops.airflow.runs import open_run
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.guard import idle_words
 from quota_ops.model.policy import ApprovalPolicy
@@ -20,36 +20,36 @@ if TYPE_CHECKING:
 
 
 @task
-@plainly()
+@log_errors()
 def check(cluster_folder: str, run_store: str | None) -> str:
-    """Read the cluster's YAML, and say every problem at once; gives the run's folder."""
-    with this_run(cluster_folder, run_store, anew=True, must_know_commit=True) as run:
+    """Read the cluster's YAML, list every problem, and return the run folder."""
+    with open_run(cluster_folder, run_store, anew=True, must_know_commit=True) as run:
         run_stage("check", run)
         return str(run.folder.place)
 
 
 @task
-@plainly()
+@log_errors()
 def describe(cluster_folder: str, run_store: str | None) -> None:
-    """Read everything that the cluster holds, and what the ledger knows of it."""
-    with this_run(cluster_folder, run_store) as run:
+    """Read all quotas that the cluster stores, and what the ledger knows of them."""
+    with open_run(cluster_folder, run_store) as run:
         run_stage("describe", run)
 
 
 @task
-@plainly()
+@log_errors()
 def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | None = None) -> str:
-    """Judge the differences; gives the digest, also when a guard asks and a person may answer."""
+    """Make the plan and return its digest, also where a guard blocks it until a person approves."""
     from quota_ops.runs.approvals import read_plan
     from quota_ops.runs.run import STAGES
 
     allow, reason = (params or {})["allow"] or [], recorded((params or {})["reason"] or "")
     allowed = dict.fromkeys(allow, reason)
-    with this_run(cluster_folder, run_store, allow=allowed) as run, run.folder.stage("plan"):
+    with open_run(cluster_folder, run_store, allow=allowed) as run, run.folder.stage("plan"):
         if allow and not reason:
             raise InvalidInput(
-                f"the param allow names {', '.join(allow)}, and reason is empty",
-                "Trigger the DAG again and say why: it is recorded. Nothing was written.",
+                f"the param allow names {', '.join(allow)}, but the param reason is empty",
+                "Trigger the DAG again with a reason: it is recorded. Nothing was written.",
             )
         try:
             STAGES["plan"](run)
@@ -57,8 +57,8 @@ def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | No
             if run.folder.policy().approval is ApprovalPolicy.NEVER:
                 raise Refused(
                     refused.message,
-                    "Nothing was written. To let the plan pass, trigger the DAG with the guards in "
-                    "the param allow, and why in reason.",
+                    "Nothing was written. To override the guards, trigger the DAG with their names "
+                    "in the param allow and the reason in the param reason.",
                 ) from None
             logging.getLogger(__name__).warning("%s", refused.message)
         made = read_plan(run.folder)
@@ -68,42 +68,42 @@ def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | No
 
 
 @task
-@plainly()
+@log_errors()
 def validate(cluster_folder: str, run_store: str | None) -> None:
-    """Ask the broker whether it would accept every change (validate-only)."""
-    with this_run(cluster_folder, run_store) as run:
+    """Check with the broker whether it would accept every change (validate-only)."""
+    with open_run(cluster_folder, run_store) as run:
         run_stage("validate", run)
 
 
 @task
-@plainly()
+@log_errors()
 def apply(cluster_folder: str, run_store: str | None, approved: str) -> None:
-    """Write what the approved plan says; a try after a crash resumes where it stopped."""
+    """Write the approved plan; a try after a crash resumes where the last one stopped."""
     if not approved:
-        raise Refused("no plan was approved: the task approve gave no digest", "Run it again.")
-    with this_run(cluster_folder, run_store, approve=approved) as run:
+        raise Refused("no plan was approved: the task approve returned no digest", "Run it again.")
+    with open_run(cluster_folder, run_store, approve=approved) as run:
         run_stage("apply", run)
 
 
 @task
-@plainly()
+@log_errors()
 def verify(cluster_folder: str, run_store: str | None) -> None:
-    """Read back from every broker what was asked for, and write it to the ledger."""
+    """Read the changes back from every broker, and record them in the ledger."""
     from quota_ops.store.run_folder import APPLIED
 
-    with this_run(cluster_folder, run_store) as run:
+    with open_run(cluster_folder, run_store) as run:
         if not run.folder.has(APPLIED):
             raise AirflowSkipException("apply ended before its first write")
         run_stage("verify", run)
 
 
 @task
-@plainly()
+@log_errors()
 def report(cluster_folder: str, run_store: str | None) -> str:
-    """Write the report whatever the run came to, then fail if a task before it did."""
+    """Write the report however the run ended, then fail if an earlier task did."""
     from quota_ops.store.run_folder import PAGE
 
-    with this_run(cluster_folder, run_store) as run:
+    with open_run(cluster_folder, run_store) as run:
         run_stage("report", run)
         page = run.folder.place / PAGE
     refuse_unless_done(page)
@@ -111,7 +111,7 @@ def report(cluster_folder: str, run_store: str | None) -> str:
 
 
 def refuse_unless_done(page: Place) -> None:
-    """Raise QuotaOpsError when another task of this DAG run did not succeed; it says which."""
+    """Raise QuotaOpsError, which names them, where other tasks of this DAG run did not succeed."""
     context = get_current_context()
     ti, run_id = context["ti"], context["run_id"]
     states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[run_id])[run_id]
@@ -121,12 +121,12 @@ def refuse_unless_done(page: Place) -> None:
         failed = [one for one in unsuccessful if one.endswith(" failed")]
         raise QuotaOpsError(
             f"the run did not succeed: {', '.join(failed or unsuccessful)}",
-            f"This task did: the report is {page}",
+            f"The report was written: {page}",
         )
 
 
 def run_stage(name: str, run: "Run") -> None:
-    """Run a stage, and keep how it ended."""
+    """Run a stage, and record how it ended."""
     from quota_ops.runs import run as one_run
 
     one_run.run_stage(run, name)
@@ -136,13 +136,13 @@ TASK_ARGUMENTS = {"owner": "quota-ops", "execution_timeout": timedelta(minutes=3
 
 
 LONGEST = timedelta(hours=2)
-"""How long a run may take that waits for nobody."""
+"""The longest that a run may take, without the time that its plan waits for approval."""
 
 
-def one_at_a_time(
+def build_dag(
     dag_id: str, *, schedule: str | None, longest: timedelta = LONGEST, **more: Any
 ) -> DAG:
-    """A DAG whose runs follow one another, none of them late, and none without an end."""
+    """Build a DAG that runs once at a time, skips missed runs, and ends a run after `longest`."""
     return DAG(
         dag_id,
         schedule=schedule,

@@ -39,7 +39,7 @@ class _OnStderr(logging.Handler):
     """Writes each record as one harmless line, above bars that are on the terminal."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        from quota_ops.report.wording import shown
+        from quota_ops.report.formats import shown
 
         at = f"{datetime.fromtimestamp(record.created).astimezone():%H:%M:%S.%f}"[:-3]
         click.echo(f"{at} {shown(record.getMessage())}", err=True)

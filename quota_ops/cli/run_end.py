@@ -13,9 +13,9 @@ from quota_ops.model.report import Report
 from quota_ops.report import screens
 from quota_ops.report.audit import audit_record
 from quota_ops.report.audit_verb import Verb
-from quota_ops.report.remarks import is_accepted
 from quota_ops.report.rollback import afterwards, rollback_screen
 from quota_ops.report.screen import Screen, Tone, line
+from quota_ops.report.sentences import is_accepted
 from quota_ops.runs.command_record import record_command_end
 from quota_ops.stages.report.end_record import record_end
 from quota_ops.stages.report.run_report import read_report
@@ -51,6 +51,7 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
             last = (
                 *screens.verdicts_screen(report, most=MOST),
                 *screens.warning_lines(report),
+                *screens.hold_lines(report),
                 screens.verified_line(report),
             )
         show_screen((*screens.verify_screen(report), *last))

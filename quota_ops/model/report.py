@@ -13,7 +13,7 @@ from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.rollback import Rollback
-from quota_ops.model.rows import DesiredRow, Key
+from quota_ops.model.rows import DesiredRow, HoldRow, Key
 from quota_ops.model.verification import BrokerAnswer, RowVerdict
 
 
@@ -112,6 +112,8 @@ class Report:
     """By entity and key, what Git says of the rows in `verdicts`."""
     origins: Mapping[Key, Origin] = field(default_factory=dict)
     """By entity and key, what is known of a value that the ledger does not know."""
+    held: tuple[HoldRow, ...] = ()
+    """The held entities of a run without a plan; a plan has its own holds."""
     record: Record | None = None
     """What an alter, adopt or release did; None of a run that compares."""
 

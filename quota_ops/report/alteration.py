@@ -1,4 +1,4 @@
-"""What `alter` shows: a row for each changed key, for people and for machines."""
+"""The output of `alter`, as text and as JSON: a row for each changed key."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -16,21 +16,22 @@ from quota_ops.model.quota import format_limit, json_number, same
 from quota_ops.model.rows import BatchRow, Key
 from quota_ops.report.cells import outcome_words
 from quota_ops.report.findings import FEW, finding_lines, findings_json
-from quota_ops.report.remarks import altered_at_standstill
 from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
 from quota_ops.report.screens import guard_line
+from quota_ops.report.sentences import altered_at_standstill
 
 _GIT_UNKNOWN = (
-    "The desired state or a hold is invalid, so it is unknown what Git declares: see check.\n"
+    "The desired state or a hold is invalid, so it is unknown what Git declares.\n"
+    "Run quota-ops check.\n"
 )
 
 
 @dataclass(frozen=True)
 class AlterReport:
-    """One run of alter: its rows, the outcome of each entity, and what follows from them.
+    """One run of alter: its rows, the outcome of each entity, guards and Git's values.
 
-    `changing` are the keys that get another value; `git` is None where the desired state or a hold
-    has problems; `standstill` is why nothing may be written by a reconcile now.
+    `changing` are the keys that get another value. `git` is None where the desired state or a hold
+    is invalid. `standstill` is why a reconcile may write nothing now.
     """
 
     policy: Policy
@@ -45,7 +46,7 @@ class AlterReport:
 
 
 def alter_screen(report: AlterReport) -> Screen:
-    """The table of the changed keys; below it guards, findings, and the run's folder."""
+    """Return the table of the changed keys, then guards, findings, and the run folder."""
     outcomes = {one.entity: one for one in report.outcomes}
     policy = report.policy
     verb = _outcome_words(report) if report.sent else "validated, nothing written"
@@ -66,7 +67,7 @@ def alter_screen(report: AlterReport) -> Screen:
 
 
 def kept_text(report: AlterReport) -> str:
-    """The YAML that keeps what was written; empty where nothing has to be kept."""
+    """Return the YAML that keeps the written values; empty where Git needs no change."""
     if report.git is None:
         return _GIT_UNKNOWN
     accepted = {one.entity for one in report.outcomes if one.status is Status.ACCEPTED}
@@ -76,7 +77,7 @@ def kept_text(report: AlterReport) -> str:
 
 
 def alter_json(report: AlterReport) -> dict[str, Any]:
-    """The same for machines."""
+    """Return the same as one JSON object."""
     outcomes = {one.entity: one for one in report.outcomes}
     changes = [
         {
@@ -104,9 +105,9 @@ def alter_json(report: AlterReport) -> dict[str, Any]:
 
 
 def _outcome_words(report: AlterReport) -> str:
-    """Return what an alter that was sent did, for its heading."""
+    """Return the outcome of an alter that was sent, for its heading."""
     if not report.changing:
-        return "nothing changed, the cluster stored all of it before"
+        return "nothing changed, the cluster already stored these values"
     if count_altered(report.changing, report.outcomes):
         return "altered"
     is_unknown = any(one.may_be_written for one in report.outcomes)
@@ -114,7 +115,7 @@ def _outcome_words(report: AlterReport) -> str:
 
 
 def _find(rows: Sequence[BatchRow]) -> list[Finding]:
-    """What `check` would find of the names and values that are set."""
+    """Return the findings that `check` would have about the names and values that are set."""
     names = dict.fromkeys(row.entity for row in rows if row.after is not None)
     return [
         *(finding for name in names for finding in name_findings(Entity.parse(name))),

@@ -1,4 +1,4 @@
-"""A run's end as one record: who approved which plan, what was written, what was read back."""
+"""The audit record of a run: who approved which plan, what was written and verified."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -11,27 +11,27 @@ from quota_ops.model.outcome import DONE, Status
 from quota_ops.model.quota import json_number
 from quota_ops.model.report import STAGES, Report, StageStatus
 from quota_ops.model.verification import Verdict
-from quota_ops.report.standing import ReportRow, report_rows
-from quota_ops.report.summary import SyncStatus, answer
+from quota_ops.report.row_status import ReportRow, report_rows
+from quota_ops.report.summary import SyncStatus, summarize
 from quota_ops.store.json_text import without_nulls
 
 Json = dict[str, Any]
 
 SCHEMA = 1
-"""Raised when a field goes or changes its meaning; new fields do not raise it."""
+"""Raised when a field is removed or changes its meaning; new fields do not raise it."""
 
 PART_BYTES = 500_000
-"""Bytes of changes in one message: half of what a broker takes (message.max.bytes)."""
+"""Bytes of changes in one message: half of what a broker accepts (message.max.bytes)."""
 
 
 def audit_record(report: Report, end: int) -> Json:
-    """A run's end as `audit_schema` says; `end` counts how often the run has ended.
+    """Return the record of a run as `audit_schema` defines it; `end` counts the ends of the run.
 
-    Numbers are in the key's own unit; NaN, inf and -inf are written as strings. Of a change what
-    is null is left out, but for its values, outcome and verdict.
+    Numbers are in the key's own unit; NaN, inf and -inf are written as strings. In a change, nulls
+    are left out, except values, outcome and verdict.
     """
     rows = report_rows(report)
-    said, plan, rollback = answer(report), report.plan, report.rollback
+    summary, plan, rollback = summarize(report), report.plan, report.rollback
     return {
         "schema": SCHEMA,
         "verb": None,
@@ -49,7 +49,7 @@ def audit_record(report: Report, end: int) -> Json:
         "uncommitted": list(report.provenance.uncommitted),
         "started": report.started,
         "finished": report.finished,
-        "answer": {"word": said.word, "sentence": said.sentence},
+        "answer": {"word": summary.word, "sentence": summary.sentence},
         "stages": [stage._asdict() for stage in report.stages],
         "plan": plan and {"digest": plan.digest, "guards": [asdict(one) for one in plan.guards]},
         "decisions": [one.as_json() for one in report.decisions],
@@ -87,7 +87,7 @@ def _change(row: ReportRow, report: Report) -> Json:
 
 
 def messages(record: Json) -> tuple[bytes, ...]:
-    """The record as messages that a broker takes: its changes in parts, the rest in each."""
+    """Return the record as Kafka messages: its changes in parts, everything else in each."""
     parts = list(_parts(record["changes"]))
     return tuple(
         json.dumps(
@@ -129,7 +129,7 @@ def _values(*names: str | None) -> Json:
 
 
 def audit_schema() -> Json:
-    """The JSON Schema of an audit record; fields may be added to it."""
+    """Return the JSON Schema of an audit record; fields may be added to it."""
     guard = _object(
         guard=_TEXT,
         message=_TEXT,

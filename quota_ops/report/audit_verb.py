@@ -1,4 +1,4 @@
-"""The end of an `alter`, `adopt` or `release` as a record: the same as a run's, without a plan."""
+"""The audit record of an `alter`, `adopt` or `release`: as of a run, without a plan."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from quota_ops.store.json_text import without_nulls
 
 
 class Verb(StrEnum):
-    """What was done without a plan."""
+    """A command that changes something without a plan."""
 
     ALTER = "alter"
     ADOPT = "adopt"
@@ -25,7 +25,7 @@ _KINDS = {Verb.ALTER: "altered", Verb.ADOPT: "adopted", Verb.RELEASE: "released"
 
 @dataclass(frozen=True, slots=True)
 class VerbEnd:
-    """What one of them did: the JSON that it left, and what became of each entity of an alter."""
+    """What such a command did: the JSON that it recorded, and the outcomes of an alter."""
 
     verb: Verb
     about: Mapping[str, Any]
@@ -39,10 +39,10 @@ class VerbEnd:
 
 
 def verb_record(end: VerbEnd, number: int) -> Json:
-    """The record, as `audit_schema` says; `number` counts how often the run has ended.
+    """Return the record as `audit_schema` defines it; `number` counts the ends of the run.
 
-    Of an adopt or release, `before` and `after` are both the row's value: the cluster keeps it.
-    KeyError or TypeError when the JSON is not what the verb leaves.
+    For an adopt or release, `before` and `after` are both the row's value: the cluster keeps it.
+    Raises KeyError or TypeError where the JSON is not that of the command.
     """
     return {
         "schema": SCHEMA,

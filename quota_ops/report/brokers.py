@@ -1,4 +1,4 @@
-"""What the brokers said when they were read back from, one by one and together."""
+"""The brokers' results of verify, one by one and together."""
 
 from collections.abc import Sequence
 
@@ -7,19 +7,19 @@ from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer
 
 
 def brokers_words(brokers: Sequence[BrokerAnswer]) -> str:
-    """How many brokers agree: `2 of 3 brokers agree`; of the bootstrap address, who answered."""
+    """Return how many brokers agree: `2 of 3 brokers agree`; for bootstrap, which one responded."""
     if brokers[0].bootstrap:
         return _bootstrap_words(brokers[0])
     agree = sum(one.agrees for one in brokers)
     absent = [f"; broker {one.broker} {one.error}" for one in brokers if one.absent]
     verb = "agrees" if 1 in (agree, len(brokers)) else "agree"
     total = f"{agree} of {counted(len(brokers), 'broker')} {verb}"
-    told = _uncompared_words(brokers[0]) if agree else ""
-    return total + told + "".join(absent)
+    skipped = _uncompared_words(brokers[0]) if agree else ""
+    return total + skipped + "".join(absent)
 
 
 def _uncompared_words(broker: BrokerAnswer) -> str:
-    """On how many rows a broker agrees, where some were not compared; empty where all were."""
+    """Return on how many keys a broker agrees where some were skipped; empty where none was."""
     if not broker.left:
         return ""
     total, were = broker.compared + broker.left, plural(broker.left, "was", "were")
@@ -37,7 +37,7 @@ def _bootstrap_words(answer: BrokerAnswer) -> str:
 
 
 def broker_words(broker: BrokerAnswer) -> str:
-    """What one broker said, with its name: `broker 3 differs in 214 keys (asked 6 times)`."""
+    """Return a broker's result with its name: `broker 3 differs in 214 keys (queried 6 times)`."""
     if broker.bootstrap or broker.absent:
         return f"{broker.named} {broker_answer(broker)}"
     where = "" if broker.behind is not None else f" at {broker.address}"
@@ -45,7 +45,7 @@ def broker_words(broker: BrokerAnswer) -> str:
 
 
 def broker_id(broker: BrokerAnswer) -> str:
-    """Its id, as far as it is known who answered: `3`, `3, at the bootstrap address`."""
+    """Return a broker's id, if it is known: `3`, `3, at the bootstrap address`."""
     if not broker.bootstrap:
         return str(broker.broker)
     where = "at the bootstrap address"
@@ -53,7 +53,7 @@ def broker_id(broker: BrokerAnswer) -> str:
 
 
 def broker_answer(broker: BrokerAnswer) -> str:
-    """What a broker said: `agrees`, `differs in 214 keys (asked 6 times)`."""
+    """Return a broker's result: `agrees`, `differs in 214 keys (queried 6 times)`."""
     if broker.agrees:
         return f"agrees{_uncompared_words(broker)}"
     if broker.absent:

@@ -1,4 +1,4 @@
-"""What stands in each column of a row: the words are chosen here, each output lays them out."""
+"""The text of each column of a row, the same in every output."""
 
 from math import isfinite
 
@@ -10,8 +10,8 @@ from quota_ops.model.plan import change_share, is_cut
 from quota_ops.model.quota import UNLIMITED, format_limit
 from quota_ops.model.text import format_percent, plural
 from quota_ops.model.verification import BOOTSTRAP, RowVerdict, Verdict
-from quota_ops.report.standing import ReportRow, Section
-from quota_ops.report.wording import moment, short_commit, shown
+from quota_ops.report.formats import moment, short_commit, shown
+from quota_ops.report.row_status import ReportRow, Section
 
 KIND_MEANING = {
     Kind.IN_SYNC: "Git and the cluster agree; the run records it in the ledger",
@@ -33,12 +33,12 @@ _NOUNS = {USER: "user", CLIENT_ID: "client", IP: "IP address"}
 
 
 def kind(row: ReportRow) -> str:
-    """The kind of a difference as a word."""
-    return row.difference.kind.replace("_", " ") if row.planned else "differs"
+    """Return the kind of a difference in words; empty without a plan, which alone finds it."""
+    return row.difference.kind.replace("_", " ") if row.planned else ""
 
 
 def sign(row: ReportRow) -> str:
-    """What happens to a row, as one sign; words beside it say the same."""
+    """Return the change of a row as one sign; the words beside it mean the same."""
     difference, section = row.difference, row.section
     if section is Section.PERSON:
         return "⚠"
@@ -53,13 +53,18 @@ def sign(row: ReportRow) -> str:
     return "↓" if is_cut(difference) else "↑"
 
 
+def current_heading(*, applied: bool) -> str:
+    """Return the heading of `current`: a run that applied may have changed that value."""
+    return "before" if applied else "current"
+
+
 def current(row: ReportRow) -> str:
-    """The cluster's value before the run, with its unit."""
+    """Return the cluster's value before the run, with its unit."""
     return format_limit(row.difference.key, row.difference.before) if row.planned else ""
 
 
 def desired(row: ReportRow) -> str:
-    """What the cluster is to hold: Git's value, `none` for a key that goes, or `stays`."""
+    """Return the desired value: Git's, `none` for a key to be removed, or `stays`."""
     difference = row.difference
     if difference.action in WRITES:
         return format_limit(difference.key, difference.target)
@@ -69,7 +74,7 @@ def desired(row: ReportRow) -> str:
 
 
 def change(row: ReportRow) -> str:
-    """By how much it changes: `+50 %`, `new`, `cleared`, `lifted`; empty when it does not."""
+    """Return the change: `+50 %`, `new`, `cleared`, `lifted`; empty for none."""
     difference = row.difference
     if difference.action not in WRITES:
         return ""
@@ -86,9 +91,9 @@ def change(row: ReportRow) -> str:
 
 
 def since(row: ReportRow) -> tuple[str, ...]:
-    """How long the cluster's value has been there, as far as the ledger knows: day and time.
+    """Return since when the cluster has its value, as far as the ledger knows: day and time.
 
-    Of drift, and of what is remembered, only the last time is known at which it was not there yet.
+    For drift and for remembered rows, the last time is known at which it did not have it.
     """
     difference = row.difference
     known = difference.since
@@ -102,12 +107,12 @@ def since(row: ReportRow) -> tuple[str, ...]:
 
 
 def origin(row: ReportRow) -> str:
-    """What is known of a value that the ledger does not know; empty for others."""
+    """Return where a value that is not in the ledger came from; empty for others."""
     return shown(row.origin.words) if row.origin else ""
 
 
 def source(row: ReportRow) -> str:
-    """The line in Git that asks for the row, or the file that did; and which run comes back."""
+    """Return the line in Git that declares the row, or did, and the run whose value came back."""
     return "  ".join(filter(None, (_declared_at(row.difference), memory(row.difference))))
 
 
@@ -131,7 +136,7 @@ def _declared_at(difference: Difference) -> str:
 
 
 def touches(difference: Difference) -> str:
-    """Who else a default entity is about: `touches every user`; empty for all others."""
+    """Return whom a default entity affects: `touches every user`; empty for all others."""
     if not difference.has_default:
         return ""
     named = people(Entity.parse(difference.entity))
@@ -139,10 +144,9 @@ def touches(difference: Difference) -> str:
 
 
 def people(entity: Entity) -> tuple[tuple[str, str], ...]:
-    """The parts of an entity in people's words, the user first: (`user`, `alice`).
+    """Return the parts of an entity as noun and name, the user first: (`user`, `alice`).
 
-    A default has no name: (`any other client`, ``). A name that the entity's text quotes keeps
-    its quotes.
+    A default has no name: (`any other client`, ``). A quoted name keeps its quotes.
     """
     parts = entity.user_first
     return tuple(_person(kind, name, alone=len(parts) == 1) for kind, name in parts)
@@ -157,16 +161,16 @@ def _person(kind: str, name: str | None, *, alone: bool) -> tuple[str, str]:
     return _NOUNS[kind], text.removeprefix(f"{kind}=")
 
 
-def answer(row: ReportRow, *, read_back: bool) -> str:
-    """What the brokers said of the row; `read_back` says that verify asked them."""
+def result(row: ReportRow, *, read_back: bool) -> str:
+    """Return the row's result on the brokers; `read_back` is whether verify queried them."""
     if row.verdict is not None and row.verdict.verdict is Verdict.UNANSWERED and row.applied:
         return f"{outcome_words(row.applied)}; no broker responded afterwards"
     if row.verdict is not None:
         return shown(_seen(row.verdict))
     if row.applied is not None:
-        said = outcome_words(row.applied)
+        words = outcome_words(row.applied)
         agreed = row.applied.status in DONE and read_back
-        return f"{said}, read back" if agreed else said
+        return f"{words}, verified" if agreed else words
     if row.validated is not None:
         accepted = row.validated.status is Status.ACCEPTED
         return "would be accepted" if accepted else outcome_words(row.validated)
@@ -174,7 +178,7 @@ def answer(row: ReportRow, *, read_back: bool) -> str:
 
 
 def left_alone(row: ReportRow) -> str:
-    """Why a row that differs is only reported; empty when it is written."""
+    """Return why a row that differs is only reported; empty for a row to be written."""
     difference = row.difference
     if difference.hands_off:
         return shown(f"left alone: {difference.hands_off}")
@@ -184,7 +188,7 @@ def left_alone(row: ReportRow) -> str:
 
 
 def held(row: ReportRow) -> str:
-    """Until when a row is held, by whom and why; empty when nobody holds it."""
+    """Return until when a row is held, by whom and why; empty where it is not held."""
     if row.section is not Section.HELD:
         return ""
     since_the_plan = row.applied.message if row.applied else None
@@ -192,20 +196,20 @@ def held(row: ReportRow) -> str:
 
 
 def trouble(row: ReportRow) -> str:
-    """A broker's answer that is not a yes, and the line that asked; empty when it is one."""
+    """Return why a row is not confirmed, and its line in Git; empty for all others."""
     if not trouble_word(row):
         return ""
     source = row.difference.source
-    return answer(row, read_back=False) + (f" [{shown(source)}]" if source else "")
+    return result(row, read_back=False) + (f" [{shown(source)}]" if source else "")
 
 
 def trouble_word(row: ReportRow) -> str:
-    """The same in two words at most: `refused`, `not read back`."""
+    """Return the same in at most three words: `refused`, `differs`, `not read back`."""
     if row.verdict is not None and row.verdict.verdict is Verdict.DIFFERS:
-        return "not read back"
+        return "differs"
     outcome = row.applied or row.validated
     if outcome is None or outcome.status in MEANT:
-        return "unanswered" if row.verdict is not None else ""
+        return "not read back" if row.verdict is not None else ""
     return outcome.status.replace("_", " ")
 
 
@@ -221,7 +225,7 @@ _STATUS = {
 
 
 def outcome_words(outcome: Outcome) -> str:
-    """A broker's answer with its own message: `refused: Invalid quota value (INVALID_REQUEST)`."""
+    """Return an outcome with its message: `refused: Invalid quota value (INVALID_REQUEST)`."""
     words = _STATUS[outcome.status]
     if outcome.message:
         words += f": {outcome.message}"
@@ -229,14 +233,14 @@ def outcome_words(outcome: Outcome) -> str:
 
 
 def _seen(verdict: RowVerdict) -> str:
-    held: dict[str, list[int]] = {}
+    stored: dict[str, list[int]] = {}
     for broker, value in verdict.seen:
-        held.setdefault(format_limit(verdict.key, value), []).append(broker)
-    said = (f"{_holders(brokers)} {value}" for value, brokers in held.items())
-    return "; ".join(said) or "no broker responded"
+        stored.setdefault(format_limit(verdict.key, value), []).append(broker)
+    parts = (f"{_name_brokers(brokers)} {value}" for value, brokers in stored.items())
+    return "; ".join(parts) or "no broker responded"
 
 
-def _holders(brokers: list[int]) -> str:
+def _name_brokers(brokers: list[int]) -> str:
     if brokers == [BOOTSTRAP]:
         return "the bootstrap address stores"
     names, number = ", ".join(map(str, brokers)), len(brokers)

@@ -8,13 +8,19 @@ from quota_ops.model.plan import Plan
 from quota_ops.model.quota import json_number
 from quota_ops.model.report import Report
 from quota_ops.report.findings import findings_json
-from quota_ops.report.remarks import warnings
-from quota_ops.report.standing import ReportRow, Standing, count_in_sync, report_rows, standings
-from quota_ops.report.summary import answer
+from quota_ops.report.row_status import (
+    ReportRow,
+    RowStatus,
+    count_in_sync,
+    count_statuses,
+    report_rows,
+)
+from quota_ops.report.sentences import warnings
+from quota_ops.report.summary import summarize
 from quota_ops.store.json_text import in_ascii, json_text, without_nulls
 
 SCHEMA = 2
-"""Raised when a field goes or changes its meaning; new fields do not raise it."""
+"""Raised when a field is removed or changes its meaning; new fields do not raise it."""
 
 
 def as_json(report: Report) -> str:
@@ -25,34 +31,35 @@ def as_json(report: Report) -> str:
     commit_source   compared (with every byte that was read), given or airflow (stated, not
                     compared); null where no commit is known
     uncommitted     the first files that differ from the commit that is checked out
-    answer          word (Yes, Not yet, No, Unknown; of a run without a plan Altered, Not altered,
-                    Adopted, Released) and sentence
-    counts          how many quotas stand where when the run is over. `changed` were set or
-                    cleared by this run, `found` were there before it sent anything; those that are
-                    set are in `in_sync` too. `unread` were not changed, and no broker responded
-                    afterwards. null is what the run did not look at: verify of a cluster compares
-                    no more than Git describes
-    verified        how many rows every answering broker holds as they should be
+    answer          word (In sync, Pending, Needs attention, Unknown; of a run without a plan
+                    Altered, Not altered, Adopted, Released) and sentence
+    counts          how many quotas have which status at the end of the run. `changed` were set or
+                    cleared by this run, `found` were stored before it sent anything; those that
+                    are set are in `in_sync` too. `unread` were not changed, and no broker
+                    responded afterwards. null is what the run did not compare: verify of a cluster
+                    compares only the quotas that Git declares
+    verified        how many rows have the desired value on every broker that responded
     stages          stage, status, seconds, message
     plan            digest, desired, actual, in_sync, batches, ledger, holds (who, until, by,
                     reason, at), standstill (why nothing may be written), guards, policy; null
                     without a plan
-    warnings        sentences about the cluster: a class of its own that decides on limits
+    warnings        sentences: why stored quotas may not apply, or may be outdated
     rollback        of a run that rolls back another: run, commit, digest, by, reason, rows
                     (entity, key, before, after, owner, verified, now, left, foreign); else null
     findings        code, severity, entity, key, file, line, column, message, remedy, `silenced`
-    decisions       what people said of the plan: said, digest, guards, shown, by, login,
-                    at, reason, run
-    brokers         broker, address, asked, behind, error, bootstrap (whether that address alone
-                    was asked; broker is who answered there, -1 unknown), absent (whether it
-                    belongs to the cluster and could not be queried; `error` says why), compared (on
-                    how many rows), left (how many the run left as they are and did not compare)
-    rows            sorted by entity and key: the columns of a difference but `cluster`, `target`
-                    (what the cluster is to hold), `standing`, `guarded` (only where it is true),
-                    `origin` (what is known of a value that the ledger does not know), `validated`
-                    and `applied` (batch, status, code, error, message), `verdict` and `seen`
-                    ([broker, value] each). What is null is left out; so are `kind`, `before` and
-                    `verified` where no plan is about the row: see `seen`
+    decisions       of people about the plan: said, digest, guards, shown, by, login, at, reason,
+                    run
+    brokers         broker, address, asked (how often it was queried), behind (how many rows
+                    differ), error, bootstrap (whether only that address was queried; broker is
+                    the one that responded there, -1 unknown), absent (whether it belongs to the
+                    cluster and could not be queried; `error` is why), compared (how many rows),
+                    left (how many rows were skipped)
+    rows            sorted by entity and key: the columns of a difference except `cluster`,
+                    `target` (the desired value), `standing` (its status), `guarded` (only where it
+                    is true), `origin` (where a value that is not in the ledger came from),
+                    `validated` and `applied` (batch, status, code, error, message), `verdict` and
+                    `seen` ([broker, value] each). Nulls are left out; so are `kind`, `before` and
+                    `verified` of a row that no plan compared: see `seen`
 
     Numbers are in the key's own unit; NaN, inf and -inf are written as strings.
     """
@@ -62,7 +69,7 @@ def as_json(report: Report) -> str:
 
 
 def _head(report: Report) -> dict[str, Any]:
-    said = answer(report)
+    summary = summarize(report)
     return {
         "schema": SCHEMA,
         "cluster": report.cluster,
@@ -74,7 +81,7 @@ def _head(report: Report) -> dict[str, Any]:
         "started": report.started,
         "finished": report.finished,
         "writes": report.writes,
-        "answer": {"word": said.word, "sentence": said.sentence},
+        "answer": {"word": summary.word, "sentence": summary.sentence},
         "counts": _counts(report),
         "verified": report.verified,
         "stages": [stage._asdict() for stage in report.stages],
@@ -89,16 +96,16 @@ def _head(report: Report) -> dict[str, Any]:
 
 
 def _counts(report: Report) -> dict[str, int | None]:
-    counts: dict[str, int | None] = {one.name.lower(): None for one in Standing}
+    counts: dict[str, int | None] = {one.name.lower(): None for one in RowStatus}
     if report.plan is not None:
-        counts |= {one.name.lower(): number for one, number in standings(report).items()}
+        counts |= {one.name.lower(): number for one, number in count_statuses(report).items()}
         counts["in_sync"] = count_in_sync(report)
     elif report.brokers:
-        count = standings(report)
+        count = count_statuses(report)
         counts |= {
             "in_sync": report.verified,
-            "unsettled": count[Standing.UNSETTLED],
-            "unread": count[Standing.UNREAD],
+            "unsettled": count[RowStatus.UNSETTLED],
+            "unread": count[RowStatus.UNREAD],
         }
     return counts
 
@@ -127,7 +134,7 @@ def _row(row: ReportRow) -> dict[str, Any]:
         "after": json_number(difference.after),
         "verified": json_number(difference.verified) if row.planned else None,
         "target": json_number(difference.target),
-        "standing": row.standing.name.lower(),
+        "standing": row.status.name.lower(),
         "guarded": row.guarded or None,
         "origin": row.origin and row.origin.words,
         "validated": _outcome(row.validated),

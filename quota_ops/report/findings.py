@@ -1,4 +1,4 @@
-"""Problems and findings as people and programs read them, and what each code means."""
+"""Problems and findings as text and JSON, and the explanation of each code."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from quota_ops.findings.codes import CODES, Code, Severity
 from quota_ops.model.finding import Finding, Problem
 from quota_ops.model.text import counted
+from quota_ops.report.formats import shown
 from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line, width
-from quota_ops.report.wording import shown
 
 MOST, FEW = 100, 10
-"""Findings that a report lists, and a screen beside other things; the JSON has them all."""
+"""Findings that a report lists, and that a screen lists among other things; JSON has all."""
 EXPLAINED = "quota-ops findings CODE explains a code, and how to silence it."
 
 _TONES = {Severity.WARNING: Tone.CHANGE, Severity.NOTICE: Tone.CONTEXT}
@@ -19,7 +19,7 @@ _TONES = {Severity.WARNING: Tone.CHANGE, Severity.NOTICE: Tone.CONTEXT}
 def finding_lines(
     findings: Sequence[Finding], under: str = "", *, most: int = MOST
 ) -> Iterator[Line]:
-    """A line for each finding, `most` at most; `under` is the folder that its file stands in."""
+    """A line for each finding, `most` at most; `under` is the folder of its file."""
     for finding in findings[:most]:
         code = CODES[finding.code]
         where = f"{under}/{finding.place}" if under and finding.place else finding.where
@@ -35,13 +35,13 @@ def finding_lines(
 
 
 def more_words(findings: Sequence[Finding], most: int = MOST) -> str:
-    """How many findings are not listed; empty when all are."""
+    """Return how many findings are not listed; empty where all are."""
     left_out = len(findings) - most
-    return f"… and {counted(left_out, 'more finding')}, in the JSON" if left_out > 0 else ""
+    return f"… and {counted(left_out, 'more finding')} in the JSON output" if left_out > 0 else ""
 
 
 def findings_json(findings: Iterable[Finding], under: str = "") -> list[dict[str, Any]]:
-    """The findings as JSON values, those too that somebody silenced."""
+    """Return the findings as JSON values, silenced ones too."""
     return [
         {
             "code": one.code,
@@ -62,7 +62,7 @@ def findings_json(findings: Iterable[Finding], under: str = "") -> list[dict[str
 
 
 def codes_screen() -> Screen:
-    """Every code, and how to read on."""
+    """Return a table of all codes, and how to read about one."""
     rows = (
         Row(
             (Span(one.code, Tone.STRONG), Span(one.severity, _TONES[one.severity]), Span(one.title))
@@ -73,7 +73,7 @@ def codes_screen() -> Screen:
 
 
 def code_screen(code: Code) -> Screen:
-    """All that there is to say about one code."""
+    """Return what a code means, why it matters, how to fix it, and how to silence it."""
     return (
         (
             Span(code.code, Tone.STRONG),
@@ -99,16 +99,16 @@ NOT_SILENCED = "It cannot be silenced."
 
 
 def silence_of(code: Code) -> str:
-    """What silences a code."""
+    """Return the YAML that silences a code."""
     return f"silence: [{{finding: {code.code}, reason: WHY}}]"
 
 
 BEFORE, AFTER = 60, 90
-"""How many characters of a long line are shown before the place, and from it on."""
+"""Characters of a long line that are shown before the place and from it on."""
 
 
 def excerpt(problem: Problem) -> tuple[Line, ...]:
-    """The line as it stands, cut around the place where it is long, and the place underlined."""
+    """Return the line with the place underlined; a long line is cut around the place."""
     if problem.excerpt is None:
         return ()
     at = problem.column - 1

@@ -1,54 +1,54 @@
-"""An overview of many clusters: the worst first, each with its answer and what needs a person."""
+"""The overview of all clusters: the worst first, each with its status and what needs attention."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from quota_ops.model.report import Report
-from quota_ops.model.text import counted
+from quota_ops.model.text import counted, plural
+from quota_ops.report.formats import moment
 from quota_ops.report.markdown import cell, fitting
 from quota_ops.report.page import LONG
 from quota_ops.report.page_parts import bar, choices, headings, page_row
+from quota_ops.report.row_status import ReportRow, RowStatus, Section, count_statuses, report_rows
 from quota_ops.report.row_table import report_table
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line, plain
-from quota_ops.report.standing import ReportRow, Section, Standing, report_rows, standings
-from quota_ops.report.summary import Answer, SyncStatus, answer
+from quota_ops.report.summary import Summary, SyncStatus, summarize
 from quota_ops.report.template import rendered
-from quota_ops.report.wording import moment
 
 Fleet = Sequence[tuple[str, Report | str]]
-"""Each cluster's name, and its report or why there is none."""
+"""The name of each cluster, and its report or why it has none."""
 
 WORST_FIRST = (SyncStatus.ATTENTION, SyncStatus.UNKNOWN, SyncStatus.PENDING, SyncStatus.IN_SYNC)
 COUNTED = (
-    Standing.IN_SYNC,
-    Standing.PENDING,
-    Standing.DRIFTED,
-    Standing.HELD,
-    Standing.UNSETTLED,
-    Standing.UNMANAGED,
+    RowStatus.IN_SYNC,
+    RowStatus.PENDING,
+    RowStatus.DRIFTED,
+    RowStatus.HELD,
+    RowStatus.UNSETTLED,
+    RowStatus.UNMANAGED,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class FleetCluster:
-    """What the overview says of one cluster; `rows` are those that need attention."""
+    """A cluster in the overview; `rows` are those that need attention."""
 
     name: str
-    said: Answer
-    count: Mapping[Standing, int]
+    summary: Summary
+    count: Mapping[RowStatus, int]
     rows: tuple[ReportRow, ...] = ()
 
     @property
     def numbers(self) -> list[str]:
-        """How many quotas stand where; empty where nothing is known."""
+        """The number of quotas in each status; empty where nothing is known."""
         return [f"{self.count[one]:,}" if self.count else "" for one in COUNTED]
 
 
 def as_text(fleet: Fleet) -> str:
-    """The overview as plain text."""
+    """Return the overview as plain text."""
     clusters = _clusters(fleet)
-    rows = [(one.name, one.said.word, *one.numbers, one.said.reason) for one in clusters]
+    rows = [(one.name, one.summary.word, *one.numbers, one.summary.reason) for one in clusters]
     table = Table(
         ("cluster", "status", *COUNTED, "why"),
         tuple(Row(tuple(Span(text) for text in row)) for row in rows),
@@ -59,12 +59,12 @@ def as_text(fleet: Fleet) -> str:
 
 def _section(cluster: FleetCluster) -> Screen:
     heading = line(f"{cluster.name}: needs attention ({len(cluster.rows):,})", Tone.STRONG)
-    table = report_table(cluster.rows, read_back=False)
+    table = report_table(cluster.rows, applied=False, read_back=False)
     return (line(), heading, *table) if table else ()
 
 
 def as_markdown(fleet: Fleet) -> str:
-    """The overview as Markdown, safe to paste; says how many clusters it left out."""
+    """Return the overview as Markdown, safe to paste; it counts the clusters left out."""
     clusters = _clusters(fleet)
     head = [
         f"**quota-ops · {_sentence(clusters)}**",
@@ -73,14 +73,15 @@ def as_markdown(fleet: Fleet) -> str:
         "|-" * (len(COUNTED) + 3) + "|",
     ]
     rows = [
-        f"| {' | '.join((cell(one.name), one.said.word, *one.numbers, cell(one.said.reason)))} |"
+        f"| {' | '.join((cell(one.name), word, *one.numbers, cell(reason)))} |"
         for one in clusters
+        for word, reason, _ in (one.summary,)
     ]
     return "\n".join([*head, *fitting(rows, len(rows), head)]) + "\n"
 
 
 def as_html(fleet: Fleet) -> str:
-    """The overview as one page that needs no network, no script and no second file."""
+    """Return the overview as one HTML page that needs no network, script or second file."""
     clusters = _clusters(fleet)
     shown = [
         (one, bar(one.count), [page_row(row, read_back=False) for row in one.rows])
@@ -105,28 +106,32 @@ def as_html(fleet: Fleet) -> str:
 
 def _clusters(fleet: Fleet) -> list[FleetCluster]:
     clusters = [_cluster(name, report) for name, report in fleet]
-    return sorted(clusters, key=lambda one: (WORST_FIRST.index(one.said.word), one.name))
+    return sorted(clusters, key=lambda one: (WORST_FIRST.index(one.summary.word), one.name))
 
 
 def _cluster(name: str, report: Report | str) -> FleetCluster:
     if isinstance(report, str):
-        return FleetCluster(name, Answer(SyncStatus.UNKNOWN, " ".join(report.split())), {})
+        return FleetCluster(name, Summary(SyncStatus.UNKNOWN, " ".join(report.split())), {})
     rows = report_rows(report)
-    said = answer(report, name)
+    summary = summarize(report, name)
     person = tuple(row for row in rows if row.section is Section.PERSON)
-    count = standings(report) if report.plan or report.brokers else {}
-    return FleetCluster(name, said, count, person)
+    count = count_statuses(report) if report.plan or report.brokers else {}
+    return FleetCluster(name, summary, count, person)
 
 
 def _sentence(clusters: Sequence[FleetCluster]) -> str:
-    words = Counter(one.said.word for one in clusters)
-    others = [f"{words[word]:,} {_SAID[word]}" for word in WORST_FIRST if words[word]]
+    words = Counter(one.summary.word for one in clusters)
+    others = [
+        f"{number:,} {plural(number, *_STATUS[word])}"
+        for word in WORST_FIRST
+        if (number := words[word])
+    ]
     return f"{counted(len(clusters), 'cluster')}: {', '.join(others) or 'nothing to compare'}."
 
 
-_SAID = {
-    SyncStatus.ATTENTION: "needing attention",
-    SyncStatus.UNKNOWN: "unknown",
-    SyncStatus.PENDING: "pending",
-    SyncStatus.IN_SYNC: "in sync",
+_STATUS = {
+    SyncStatus.ATTENTION: ("needs attention", "need attention"),
+    SyncStatus.UNKNOWN: ("is unknown", "are unknown"),
+    SyncStatus.PENDING: ("is pending", "are pending"),
+    SyncStatus.IN_SYNC: ("is in sync", "are in sync"),
 }

@@ -1,4 +1,4 @@
-"""Earlier runs for people: the list of them, and those that no report tells of."""
+"""Earlier runs: the list of runs, and those of commands that make no report."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 from quota_ops.model.approval import Decision, Said
 from quota_ops.model.quota import format_limit
 from quota_ops.model.report import PastRun
+from quota_ops.report.formats import file_size, moment, short_commit, shown
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
 from quota_ops.report.summary import SyncStatus
-from quota_ops.report.wording import file_size, moment, short_commit, shown
 
 _TONES: Mapping[str, Tone] = {
     SyncStatus.IN_SYNC: Tone.OK,
@@ -20,7 +20,7 @@ _HEADINGS = ("when", "run", "cluster", "commit", "status", "changes", "size", "b
 
 
 def runs_screen(runs: Sequence[PastRun], more: int) -> Screen:
-    """A row for each run, the last one first; below it what could not be read of it."""
+    """Return a row for each run, the newest first; below a row, what could not be read of it."""
     if not runs:
         return (line("No runs yet."),)
     older = (line(f"… and {more:,} older", Tone.CONTEXT),) if more else ()
@@ -38,7 +38,7 @@ def _run(run: PastRun) -> Row:
         Span(run.came_to, _tone(run)),
         Span(f"{run.changes:,}" if run.changes else ""),
         Span(file_size(run.size), Tone.CONTEXT),
-        Span(", ".join(map(_said, run.decisions)) or run.by or ""),
+        Span(", ".join(map(_decision_words, run.decisions)) or run.by or ""),
     )
     return Row(cells, below)
 
@@ -48,20 +48,17 @@ def _tone(run: PastRun) -> Tone:
     return _TONES.get(run.came_to, Tone.REFUSAL if stopped else Tone.PLAIN)
 
 
-def _said(decision: Decision) -> str:
+def _decision_words(decision: Decision) -> str:
     if decision.said is Said.NOTHING:
         return "no decision in time"
-    who = decision.by or decision.login or "somebody"
+    who = decision.by or decision.login or "unknown"
     if decision.said is Said.OVERRIDDEN:
         return f"{who} (--allow {', '.join(decision.guards)})"
     return who if decision.said is Said.APPROVED else f"rejected by {who}"
 
 
-_WHO = ("by", "login", "reason")
-
-
 def record_screen(name: str, values: Mapping[str, Any]) -> Screen:
-    """What `alter`, `adopt` or `release` left: who and why where it says so, and each row."""
+    """Return what `alter`, `adopt` or `release` recorded: who, why, and each row."""
     rows = values.get("changes", values.get("rows", ()))
     columns = ("before", "after") if "changes" in values else ("value",)
     table = tuple(Row(tuple(map(Span, _cells(row, columns)))) for row in rows)

@@ -1,4 +1,4 @@
-"""Who is held, as a table."""
+"""Holds and releases as screens."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -7,23 +7,23 @@ from quota_ops.model.filter import EntityFilter
 from quota_ops.model.hold import Hold
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
+from quota_ops.report.formats import moment
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
-from quota_ops.report.wording import moment
 
 HEADINGS = ("who", "until", "by", "since", "why")
 _UNKNOWN = "Neither Git nor the ledger has an entity of that name: check the spelling."
 
 
 def holds_screen(words: Sequence[Hold], now: datetime) -> Screen:
-    """A row for each word, what lasts at `now` apart from what has ended."""
+    """Return a row for each hold or release; those in force at `now` are highlighted."""
     if not words:
         return (line("Nothing is held."),)
     return (Table(HEADINGS, tuple(_row(one, now) for one in words)),)
 
 
 def hold_screen(policy: Policy, hold: Hold, *, is_known: bool) -> Screen:
-    """What a hold that has just been kept means; `is_known` is whether such an entity exists."""
-    more = "Until then runs leave it as it is and report it; after that they follow Git again."
+    """Return what a new hold means; `is_known` is whether such an entity exists."""
+    more = "Until then, runs leave it unchanged and report it; after that, they follow Git again."
     return _kept(policy, hold, f"is {hold.text}", [more, *([] if is_known else [_UNKNOWN])])
 
 
@@ -35,7 +35,7 @@ def release_screen(
     is_described: bool,
     standstill: str | None,
 ) -> Screen:
-    """What a release that has just been kept means; the rest as `released_words` takes it."""
+    """Return what a new release means; the other arguments as in `released_words`."""
     who = release.who
     more = released_words(policy, who, lasting, known=is_described, standstill=standstill)
     held = who_holds(who, lasting)
@@ -64,7 +64,7 @@ def released_words(
 ) -> Iterator[str]:
     """Yield what runs do with entities whose hold has ended; `known` is whether Git has any.
 
-    `lasting` are the other holds: one may cover some of the entities, or all. `standstill` is why
+    `lasting` are the other holds, which may cover some or all of the entities. `standstill` is why
     nothing may be written now.
     """
     lasting = tuple(lasting)
@@ -81,7 +81,10 @@ def released_words(
         if one.who.overlaps(who):
             yield f"{one.who.text} is still {one.text}."
     if not known:
-        yield "Git describes no entity of that name: what the cluster stores of it is reported."
+        yield (
+            "Git declares no entity of that name: quotas that the cluster stores for it are "
+            "reported."
+        )
     if standstill is not None:
         yield f"{policy.cluster} is {standstill}: nothing is written before that ends."
     yield f"Runs follow Git again: quota-ops plan {policy.cluster} shows what the next one changes."

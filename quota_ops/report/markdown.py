@@ -1,74 +1,80 @@
 """A report as Markdown, safe to paste into a pull request.
 
-Whatever did not come from quota-ops itself stands in a code span: there nothing is a link, a
-mention, a reference, markup or HTML.
+Text from outside quota-ops is in code spans, where nothing is a link, a mention, a reference,
+markup or HTML.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from quota_ops.findings.silences import spoken
 from quota_ops.model.commit import Provenance, short
 from quota_ops.model.entity import Entity
-from quota_ops.model.plan import SHORT, Plan
+from quota_ops.model.plan import SHORT
 from quota_ops.model.report import Report
 from quota_ops.model.text import counted
 from quota_ops.report import cells
 from quota_ops.report.brokers import broker_words
 from quota_ops.report.findings import EXPLAINED, FEW, more_words
-from quota_ops.report.remarks import (
-    NO_LEDGER,
-    allow,
-    approval_words,
-    holds_words,
-    stage_lines,
-    standstill_words,
-    validated_words,
-    warnings,
-)
-from quota_ops.report.rollback import left_words, rollback_words
-from quota_ops.report.standing import ReportRow, Section, report_rows
-from quota_ops.report.summary import answer, stages_not_run, stopped_stages
-from quota_ops.report.wording import (
+from quota_ops.report.formats import (
     shortened,
     shown,
     stated_words,
     uncommitted_words,
 )
+from quota_ops.report.rollback import left_words, rollback_words
+from quota_ops.report.row_status import ReportRow, Section, has_applied, report_rows
+from quota_ops.report.sentences import (
+    NO_LEDGER,
+    allow,
+    approval_words,
+    holds_words,
+    standstill_words,
+    validated_words,
+    warnings,
+)
+from quota_ops.report.stages import stage_lines, stages_not_run, stopped_stages
+from quota_ops.report.summary import summarize
 
 LIMIT = 60_000
-"""GitHub refuses a comment of more than 65,536 characters."""
+"""GitHub rejects a comment of more than 65,536 characters."""
 LONGEST = 300
-"""A name or message is cut to so many characters: the comment points, the report holds it all."""
+"""Characters of a name or message in a comment; the report has the whole text."""
 
 
 def as_markdown(report: Report) -> str:
-    """The report as a comment of at most `LIMIT` characters; says how many rows it left out."""
+    """Return the report as a comment of at most `LIMIT` characters; it counts the rows left out."""
     rows = report_rows(report)
-    said = answer(report, code(report.cluster))
+    summary = summarize(report, code(report.cluster))
     plan = f" · plan {code(report.plan.digest[:SHORT])}" if report.plan else ""
     commit = commit_part(report.provenance)
     head = [
-        f"**quota-ops · {said.fact}**{plan}{commit}",
-        f"\n{_sentence(said.details)}" if said.details else "",
+        f"**quota-ops · {summary.fact}**{plan}{commit}",
+        f"\n{_sentence(summary.details)}" if summary.details else "",
     ]
-    told = [row for row in rows if row.section is not Section.REST]
+    listed = [row for row in rows if row.section is not Section.REST]
     tail = [
         *_stopped(report),
-        *(_guards(report.plan) if report.plan else ()),
+        *_guards(report),
         *_approval(report),
         *_brokers(report),
         *_findings(report),
     ]
-    rows_told = fitting(map(table_row, told), len(told), (*head, *TABLE, *tail)) if told else []
-    return "\n".join([*head, *(TABLE if told else ()), *rows_told, *tail]) + "\n"
+    table = table_lines(listed, (*head, *tail), applied=has_applied(report))
+    return "\n".join([*head, *table, *tail]) + "\n"
 
 
-TABLE = ("", "| | entity | key | current → desired | owner |", "|-|-|-|-|-|")
+def table_lines(
+    rows: Sequence[ReportRow], others: Iterable[str], *, applied: bool = False
+) -> list[str]:
+    """Return the rows as a table that leaves room for the other lines; nothing for no rows."""
+    current = cells.current_heading(applied=applied)
+    head = ["", f"| | entity | key | {current} → desired | owner |", "|-|-|-|-|-|"]
+    return [*head, *fitting(map(_table_row, rows), len(rows), (*others, *head))] if rows else []
 
 
 def fitting(rows: Iterable[str], total: int, others: Iterable[str]) -> list[str]:
-    """The first rows that leave room for the other lines, and how many of `total` are left out."""
+    """Return the rows that leave room for the other lines, and how many of `total` are left out."""
     room = LIMIT - sum(len(one) + 1 for one in others)
     fit: list[str] = []
     for row in rows:
@@ -80,7 +86,7 @@ def fitting(rows: Iterable[str], total: int, others: Iterable[str]) -> list[str]
 
 
 def commit_part(provenance: Provenance) -> str:
-    """The part of a heading that says of which commit a run is; empty where nobody knows."""
+    """Return the commit of a run for a heading; empty where it is unknown."""
     if provenance.uncommitted:
         return f" · {uncommitted_words(provenance, code)}"
     if provenance.commit is None:
@@ -89,7 +95,7 @@ def commit_part(provenance: Provenance) -> str:
 
 
 def code(text: str) -> str:
-    """The text in a code span whose fence is longer than any run of backticks inside."""
+    """Return the text in a code span whose fence is longer than any backticks inside."""
     text = shortened(shown(text), LONGEST) or " "
     fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     # CommonMark takes a space from both ends, unless there is nothing but spaces.
@@ -98,7 +104,7 @@ def code(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """A code span in a table, where a pipe would end the cell even inside a code span."""
+    """Return a code span for a table, where a pipe ends the cell even inside a code span."""
     return code(text).replace("|", "\\|") if text else ""
 
 
@@ -107,8 +113,7 @@ def _sentence(parts: Iterable[str]) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def table_row(row: ReportRow) -> str:
-    """A row of `TABLE`."""
+def _table_row(row: ReportRow) -> str:
     change = cells.change(row).replace("-", "\N{MINUS SIGN}")
     below = cells.trouble(row) or cells.held(row) or cells.origin(row)
     share = f" ({change})" if change.endswith("%") else ""
@@ -135,13 +140,14 @@ def _stopped(report: Report) -> Iterator[str]:
         yield f"\nNot run: {', '.join(skipped)}."
 
 
-def _guards(plan: Plan) -> Iterator[str]:
-    if plan.ledger is None:
+def _guards(report: Report) -> Iterator[str]:
+    plan = report.plan
+    if plan and plan.ledger is None:
         yield f"\n{NO_LEDGER}"
-    if stopped := standstill_words(plan):
+    if plan and (stopped := standstill_words(plan)):
         yield f"\n⚠ {code(stopped)}"
-    yield from (f"\n‖ {code(words)}" for words in holds_words(plan))
-    for guard in plan.guards:
+    yield from (f"\n‖ {code(words)}" for words in holds_words(report))
+    for guard in plan.guards if plan else ():
         way = f"override it with {code(allow(guard.guard))}"
         if guard.allowed is not None:
             way = f"overridden: {code(guard.allowed)}"
@@ -152,8 +158,8 @@ def _approval(report: Report) -> Iterator[str]:
     if report.rollback is not None:
         for words in (rollback_words(report.rollback), *left_words(report.rollback)):
             yield f"\n{code(words)}"
-    if said := approval_words(report):
-        yield f"\n{code(said)}"
+    if words := approval_words(report):
+        yield f"\n{code(words)}"
 
 
 def _findings(report: Report) -> Iterator[str]:
@@ -167,10 +173,10 @@ def _findings(report: Report) -> Iterator[str]:
 
 
 def _brokers(report: Report) -> Iterator[str]:
-    for said in warnings(report, code):
-        yield f"\n⚠ {said}"
-    if not report.applied and (said := validated_words(report)):
-        yield f"\n{said}"
+    for words in warnings(report, code):
+        yield f"\n⚠ {words}"
+    if not report.applied and (words := validated_words(report)):
+        yield f"\n{words}"
     for broker in report.brokers:
         if not broker.agrees:
             yield f"\n⚠ {code(broker_words(broker))}"

@@ -1,4 +1,4 @@
-"""What people read when rows went into the ledger or out of it, and what the next run does."""
+"""The screens of adopt and release: each row, and what the next run does with it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,7 +12,7 @@ from quota_ops.model.text import counted, plural
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
 
 Asked = Mapping[Key, DesiredRow]
-"""What Git asks for, by entity and key."""
+"""The desired rows by entity and key."""
 _NONE = "no quota of that name: check the spelling."
 
 
@@ -24,16 +24,16 @@ def adopted_screen(
     *,
     named: bool,
 ) -> Screen:
-    """The rows that were looked at, and what the next run does with each.
+    """Return the rows to adopt, and what the next run does with each.
 
-    `standstill` and `holds` as `adopted_fate` takes them; `named` is whether somebody said whose,
-    so that none at all may be a slip.
+    `standstill` and `holds` as in `adopted_fate`. `named` is whether the entities were named on
+    the command line, so that no row at all may be a typing error.
     """
     adopted, ours = (sum(getattr(one, what) for one in found) for what in ("adopted", "ours"))
     before = f", {ours:,} {plural(ours, 'was', 'were')} managed already" if ours else ""
     rows = tuple(_adopted_row(one, adopted_fate(one, standstill, holds)) for one in found)
     headings = ("entity", "key", "value", "next")
-    heading = f"{where}: {counted(adopted, 'quota')} adopted{before}; the cluster was not touched"
+    heading = f"{where}: {counted(adopted, 'quota')} adopted{before}; the cluster was not changed"
     slip = f"The cluster stores {_NONE}" if named else None
     return (line(heading, Tone.STRONG), *_listed(headings, rows, slip))
 
@@ -44,7 +44,7 @@ def _adopted_row(one: Adoption, fate: str) -> Row:
 
 
 def _listed(headings: tuple[str, ...], rows: tuple[Row, ...], slip: str | None) -> Screen:
-    """The rows as a table; where there are none, what may have been the slip."""
+    """Return the rows as a table; without rows, the possible typing error."""
     if rows:
         return (line(), Table(headings, rows))
     return (line(slip, Tone.CONTEXT),) if slip else ()
@@ -55,9 +55,9 @@ def _moves(one: Adoption) -> bool:
 
 
 def adopted_fate(one: Adoption, standstill: str | None, holds: Sequence[Hold] = ()) -> str:
-    """What becomes of a row that was to be adopted, while these holds last.
+    """Return what the next run does with a row to adopt, while these holds last.
 
-    `standstill` is the cluster's name and why nothing may be written; None where it may.
+    `standstill` is the cluster's name and why nothing may be written now; None where it may.
     """
     if one.refusal is not None:
         return f"not adopted: {one.refusal}"
@@ -78,9 +78,9 @@ def _next(does: str, kept: str | None) -> str:
 
 
 def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]], *, named: bool) -> Screen:
-    """The rows that the ledger knew, each with what the next run makes of it.
+    """Return the rows that were released, each with what the next run does with it.
 
-    `named` as `adopted_screen` takes it.
+    `named` as in `adopted_screen`.
     """
     table = tuple(
         Row(
@@ -92,8 +92,8 @@ def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]], *, named:
         for one, fate in rows
     )
     number = len({one.id for one, _ in rows})
-    heading = f"{where}: {counted(number, 'quota')} released; the cluster was not touched"
-    headings = ("entity", "key", "value", "known as", "next")
+    heading = f"{where}: {counted(number, 'quota')} released; the cluster was not changed"
+    headings = ("entity", "key", "value", "state", "next")
     slip = f"The ledger has {_NONE}" if named else None
     return (line(heading, Tone.STRONG), *_listed(headings, table, slip))
 
@@ -107,13 +107,13 @@ def released_fate(
     why: str | None,
     standstill: str | None = None,
 ) -> str:
-    """What becomes of a row that the ledger has forgotten.
+    """Return what the next run does with a row that was removed from the ledger.
 
-    `hold` is who holds its entity now, `why` says why no plan could write it; `standstill` as
-    `adopted_fate` takes it.
+    `hold` is the hold on its entity, `why` is why no plan may write it; `standstill` as in
+    `adopted_fate`.
     """
     if row.state in REMEMBERED:
-        return "no longer remembered: no run is named if it comes back"
+        return "no longer remembered: if the value comes back, no run is named"
     described = asked.get(row.id)
     kept = f"it is {hold.text}" if hold else standstill
     held = f", but not while {kept}" if kept else ""

@@ -9,30 +9,30 @@ from quota_ops.model.commit import Provenance
 from quota_ops.model.report import Report
 from quota_ops.report.brokers import broker_answer, broker_id, broker_words
 from quota_ops.report.findings import EXPLAINED, MOST, more_words
+from quota_ops.report.formats import duration, moment, stated_words, uncommitted_words
 from quota_ops.report.page_parts import MEANING, PageRow, bar, choices, headings, page_row, style
-from quota_ops.report.remarks import (
+from quota_ops.report.rollback import left_words, rollback_words
+from quota_ops.report.row_status import RowStatus, Section, count_statuses, has_applied, report_rows
+from quota_ops.report.sentences import (
     NO_LEDGER,
     allow,
     approval_words,
     holds_words,
     in_airflow,
-    stage_lines,
     standstill_words,
     validated_words,
     warnings,
 )
-from quota_ops.report.rollback import left_words, rollback_words
-from quota_ops.report.standing import Section, Standing, has_applied, report_rows, standings
-from quota_ops.report.summary import answer, stages_not_run, stopped_stages
+from quota_ops.report.stages import stage_lines, stages_not_run, stopped_stages
+from quota_ops.report.summary import summarize
 from quota_ops.report.template import rendered
-from quota_ops.report.wording import duration, moment, stated_words, uncommitted_words
 
 LONG = 500
-"""A table with more rows is folded, on paper too: no browser lays it out in a moment."""
+"""A table with more rows is folded, also in print: browsers are slow to lay it out."""
 
 
 class Note(NamedTuple):
-    """Something that a person has to read before the rows; `style` is a CSS class."""
+    """A note above the rows; `style` is a CSS class."""
 
     style: str
     title: str
@@ -42,7 +42,7 @@ class Note(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """Rows of one standing, folded away."""
+    """The rows of one status, folded."""
 
     label: str
     meaning: str
@@ -50,33 +50,33 @@ class Fold(NamedTuple):
 
 
 def as_html(report: Report) -> str:
-    """The page: the answer, a bar, what needs a person, what changed, and the rest folded."""
+    """Return the page: the summary, a bar, what needs attention, what changed, the rest folded."""
     rows: dict[Section, list[PageRow]] = {section: [] for section in Section}
-    rest: dict[Standing, list[PageRow]] = {standing: [] for standing in Standing}
+    rest: dict[RowStatus, list[PageRow]] = {status: [] for status in RowStatus}
     for row in report_rows(report):
         page = page_row(row, read_back=bool(report.brokers))
         rows[row.section].append(page)
         if row.section is Section.REST:
-            rest[row.standing].append(page)
-    parts = bar(standings(report))
+            rest[row.status].append(page)
+    parts = bar(count_statuses(report))
     folds = [Fold(one.value, MEANING[one], pages) for one, pages in rest.items() if pages]
     applied = has_applied(report)
     return rendered(
         "report.html",
         {f"#bar0 .{part.style}": part.quotas for part in parts},
         report=report,
-        said=answer(report),
+        summary=summarize(report),
         finished=moment(report.finished),
-        stand=parts,
+        bar_parts=parts,
         choices=choices([page for pages in rows.values() for page in pages]),
         headings=headings(applied=applied),
         notes=list(_notes(report)),
         person=rows[Section.PERSON],
         changes_title=Section.CHANGE.heading(applied=applied),
         changes=rows[Section.CHANGE],
-        remarks=list(_remarks(report)),
+        sentences=list(_sentences(report)),
         held=rows[Section.HELD],
-        holds=holds_words(report.plan),
+        holds=holds_words(report),
         broker_id=broker_id,
         broker_answer=broker_answer,
         findings=list(_findings(report)),
@@ -89,27 +89,27 @@ def as_html(report: Report) -> str:
 
 
 def _notes(report: Report) -> Iterator[Note]:
-    unsettled = style(Standing.UNSETTLED)
+    unsettled = style(RowStatus.UNSETTLED)
     for stage in stopped_stages(report):
         yield Note(unsettled, f"{stage.stage} {stage.status}", stage_lines(stage))
     if skipped := stages_not_run(report):
-        yield Note(style(Standing.PENDING), "not run", [", ".join(skipped)])
-    for said in warnings(report):
-        yield Note(style(Standing.PENDING), "brokers", [said])
+        yield Note(style(RowStatus.PENDING), "not run", [", ".join(skipped)])
+    for words in warnings(report):
+        yield Note(style(RowStatus.PENDING), "brokers", [words])
     if plan := report.plan:
         if stopped := standstill_words(plan):
-            yield Note(style(Standing.PENDING), "no writes", [stopped])
+            yield Note(style(RowStatus.PENDING), "no writes", [stopped])
         for guard in plan.refused:
             title, ways = f"guard {guard.guard}", (allow(guard.guard), in_airflow(plan))
-            yield Note(style(Standing.PENDING), title, [guard.message], *ways)
+            yield Note(style(RowStatus.PENDING), title, [guard.message], *ways)
     for broker in report.brokers:
         if not broker.agrees:
             yield Note(unsettled, broker_words(broker), [])
 
 
-def _remarks(report: Report) -> Iterator[str]:
-    if said := validated_words(report):
-        yield said
+def _sentences(report: Report) -> Iterator[str]:
+    if words := validated_words(report):
+        yield words
     if report.plan is not None:
         if report.plan.ledger is None:
             yield NO_LEDGER
@@ -119,18 +119,18 @@ def _remarks(report: Report) -> Iterator[str]:
     if report.rollback is not None:
         yield rollback_words(report.rollback)
         yield from left_words(report.rollback)
-    if said := approval_words(report):
-        yield said
+    if words := approval_words(report):
+        yield words
 
 
 def _findings(report: Report) -> Iterator[Note]:
     found = spoken(report.findings)
     for one in found[:MOST]:
         severity = CODES[one.code].severity
-        tone = Standing.PENDING if severity is Severity.WARNING else Standing.UNMANAGED
+        tone = RowStatus.PENDING if severity is Severity.WARNING else RowStatus.UNMANAGED
         yield Note(style(tone), f"{one.code} {severity}, {one.where}", [one.message, one.remedy])
     if more := more_words(found):
-        yield Note(style(Standing.UNMANAGED), more, [])
+        yield Note(style(RowStatus.UNMANAGED), more, [])
 
 
 def _commit(provenance: Provenance) -> str:
@@ -141,7 +141,7 @@ def _commit(provenance: Provenance) -> str:
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
     plan = report.plan
-    yield "plan", plan.digest if plan else "none was made"
+    yield "plan", plan.digest if plan else "none"
     yield "commit", _commit(report.provenance)
     yield "cluster id", report.cluster_id or "unknown"
     yield "ledger", (plan.ledger if plan else None) or "none"

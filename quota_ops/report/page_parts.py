@@ -1,10 +1,10 @@
-"""The parts of a page as plain values, in the words of `cells`; the templates lay them out."""
+"""The parts of a page as plain values, with the texts of `cells`; the templates lay them out."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from quota_ops.report import cells
-from quota_ops.report.standing import ReportRow, Section, Standing
+from quota_ops.report.row_status import ReportRow, RowStatus, Section
 
 
 class BarPart(NamedTuple):
@@ -17,35 +17,35 @@ class BarPart(NamedTuple):
 
 
 MEANING = {
-    Standing.IN_SYNC: "the cluster matches Git",
-    Standing.CHANGED: "accepted by the broker; verify, if it ran, found no other value",
-    Standing.FOUND: "the cluster stored it before this run sent anything",
-    Standing.UNREAD: "this run did not change it, and no broker responded afterwards",
-    Standing.PENDING: "waits to be set or cleared",
-    Standing.DRIFTED: "changed on the cluster outside Git",
-    Standing.RETURNED: "has an earlier run's value again",
-    Standing.HELD: "not changed while a person holds it",
-    Standing.UNSETTLED: "rejected, stale, unknown, or not read back from every broker",
-    Standing.UNMANAGED: "on the cluster, and not declared in Git",
-    Standing.FORGOTTEN: "neither in Git nor on the cluster; only the ledger knew it",
+    RowStatus.IN_SYNC: "the cluster matches Git",
+    RowStatus.CHANGED: "accepted by the broker; verify, if it ran, found no other value",
+    RowStatus.FOUND: "the cluster stored it before this run sent anything",
+    RowStatus.UNREAD: "this run did not change it, and no broker responded afterwards",
+    RowStatus.PENDING: "waits to be set or cleared",
+    RowStatus.DRIFTED: "changed on the cluster outside Git",
+    RowStatus.RETURNED: "has an earlier run's value again",
+    RowStatus.HELD: "not changed while a person holds it",
+    RowStatus.UNSETTLED: "rejected, stale, unknown, different on a broker, or not read back",
+    RowStatus.UNMANAGED: "on the cluster, and not declared in Git",
+    RowStatus.FORGOTTEN: "neither in Git nor on the cluster; only the ledger knew it",
 }
 
 
-def style(standing: Standing) -> str:
-    """The CSS class of a standing."""
-    return standing.name.lower().replace("_", "-")
+def style(status: RowStatus) -> str:
+    """The CSS class of a status."""
+    return status.name.lower().replace("_", "-")
 
 
-def bar(count: Mapping[Standing, int]) -> tuple[BarPart, ...]:
-    """The parts of the bar that are not empty; what is on neither side has no part.
+def bar(count: Mapping[RowStatus, int]) -> tuple[BarPart, ...]:
+    """Return the parts of the bar that are not empty; forgotten rows have none.
 
-    Beside what this run changed, which is in sync now too, the others were in sync before.
+    Where this run changed rows, the other rows in sync are labelled `in sync before`.
     """
-    labels = {Standing.IN_SYNC: "in sync before"} if count.get(Standing.CHANGED) else {}
+    labels = {RowStatus.IN_SYNC: "in sync before"} if count.get(RowStatus.CHANGED) else {}
     return tuple(
-        BarPart(style(standing), labels.get(standing, standing.value), MEANING[standing], number)
-        for standing, number in count.items()
-        if number and standing is not Standing.FORGOTTEN
+        BarPart(style(status), labels.get(status, status.value), MEANING[status], number)
+        for status, number in count.items()
+        if number and status is not RowStatus.FORGOTTEN
     )
 
 
@@ -53,7 +53,7 @@ MINUS = "\N{MINUS SIGN}"
 
 
 class PageRow(NamedTuple):
-    """A row's cells as plain text; `style` is the CSS class of its standing."""
+    """A row's cells as plain text; `style` is the CSS class of its status."""
 
     style: str
     sign: str
@@ -67,22 +67,22 @@ class PageRow(NamedTuple):
     since: tuple[str, ...]
     owner: str
     source: str
-    answer: str
+    result: str
     trouble: str
 
 
 def headings(*, applied: bool) -> tuple[str, ...]:
-    """The headings of a table, in the order of its cells."""
-    values = ("before", "after") if applied else ("current", "desired")
-    return ("kind", "entity", "key", *values, "change", "since", "source", "result")
+    """Return the headings of a table, in the order of its cells."""
+    current = cells.current_heading(applied=applied)
+    return ("kind", "entity", "key", current, "desired", "change", "since", "source", "result")
 
 
 def page_row(row: ReportRow, *, read_back: bool) -> PageRow:
-    """The cells of one row."""
+    """Return the cells of one row."""
     difference = row.difference
     touches = "" if row.section is Section.REST else cells.touches(difference)
     return PageRow(
-        style=style(row.standing),
+        style=style(row.status),
         sign=cells.sign(row),
         kind=cells.kind(row),
         entity=difference.entity,
@@ -94,13 +94,13 @@ def page_row(row: ReportRow, *, read_back: bool) -> PageRow:
         since=cells.since(row),
         owner=difference.owner or "",
         source=cells.source(row),
-        answer=cells.trouble_word(row) or cells.answer(row, read_back=read_back),
+        result=cells.trouble_word(row) or cells.result(row, read_back=read_back),
         trouble=cells.trouble(row),
     )
 
 
 def choices(rows: Sequence[PageRow]) -> dict[str, list[str]]:
-    """What the rows can be filtered by, and the values that occur."""
+    """Return the filters of the page, each with the values that occur."""
     names = ("owner", "kind", "key")
     found = {name: {getattr(row, name) for row in rows} - {""} for name in names}
     return {name: sorted(values) for name, values in found.items()}

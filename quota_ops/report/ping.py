@@ -1,4 +1,4 @@
-"""What a ping found: a screen for people, JSON for machines."""
+"""The result of a ping as a screen and as JSON."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -8,23 +8,23 @@ from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
 from quota_ops.model.registration import Absent
 from quota_ops.model.text import counted, plural
 from quota_ops.model.verification import BACK_OR_GONE, BOOTSTRAP, ONLY_BOOTSTRAP
-from quota_ops.report.remarks import INCOMPLETE, callback_words, names_of, needless_words
+from quota_ops.report.formats import duration, shown
 from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
-from quota_ops.report.wording import duration, shown
+from quota_ops.report.sentences import INCOMPLETE, callback_words, names_of, needless_words
 
 _ZOOKEEPER = (
-    "The cluster keeps its metadata in ZooKeeper: it takes limits that KRaft refuses, and rounds "
-    "what it stores. quota-ops was not tried with it."
+    "The cluster keeps its metadata in ZooKeeper: it accepts limits that KRaft rejects, and rounds "
+    "the values that it stores. quota-ops is not tested with it."
 )
 
 
 def ping_screen(cluster: str, ping: ClusterPing) -> Screen:
-    """The cluster and how many brokers answer, each broker, what we may do, what to know."""
-    answer = sum(one.error is None for one in ping.brokers)
+    """Return the cluster, its brokers with their response times, the rights, and warnings."""
+    response = sum(one.error is None for one in ping.brokers)
     brokers = len(ping.brokers) + len(ping.missed)
-    whole = answer == brokers
+    whole = response == brokers
     mode = f"; {ping.mode}" if ping.mode else ""
-    total = f"{answer:,} of {counted(brokers, 'broker')} {plural(brokers, 'responds', 'respond')}"
+    total = f"{response:,} of {counted(brokers, 'broker')} {plural(brokers, 'responds', 'respond')}"
     if ping.bootstrap:
         total = f"the bootstrap address {'responds' if whole else 'does not respond'}"
     return (
@@ -35,43 +35,45 @@ def ping_screen(cluster: str, ping: ClusterPing) -> Screen:
         ),
         line(),
         Table(
-            ("  broker", "address", "Kafka", "answer"),
+            ("  broker", "address", "Kafka", "response"),
             (*map(_broker, ping.brokers), *map(_absent, ping.absent)),
         ),
         line(),
-        Table((f"  {ping.principal} may", ""), tuple(map(_right, ping.rights))),
+        Table((f"  {ping.principal} is authorized to", ""), tuple(map(_right, ping.rights))),
         *_below(ping),
     )
 
 
 def _broker(broker: BrokerPing) -> Row:
     facts = broker.facts
-    answer = Span(broker.error, Tone.REFUSAL) if broker.error else Span("not asked", Tone.CONTEXT)
+    response = (
+        Span(broker.error, Tone.REFUSAL) if broker.error else Span("not queried", Tone.CONTEXT)
+    )
     if broker.seconds is not None:
-        answer = Span(duration(broker.seconds), Tone.OK)
+        response = Span(duration(broker.seconds), Tone.OK)
     version = Span(facts.version or "unknown")
     name = "unknown" if facts.id == BOOTSTRAP else str(facts.id)
-    return Row((Span(f"  {name}"), Span(facts.address), version, answer))
+    return Row((Span(f"  {name}"), Span(facts.address), version, response))
 
 
 def _absent(broker: Absent) -> Row:
-    said, tone = broker.why, Tone.REFUSAL
+    words, tone = broker.why, Tone.REFUSAL
     if broker.retired is not None:
-        said, tone = f"{said}; retired in cluster.yaml: {shown(broker.retired)}", Tone.CONTEXT
+        words, tone = f"{words}; retired in cluster.yaml: {shown(broker.retired)}", Tone.CONTEXT
     cells = (f"  {broker.id}", broker.address or "unknown", "unknown")
-    return Row((*map(Span, cells), Span(said, tone)))
+    return Row((*map(Span, cells), Span(words, tone)))
 
 
 def _right(right: Right) -> Row:
     if right.granted:
-        said = Span("yes", Tone.OK)
+        words = Span("yes", Tone.OK)
     elif right.granted is None:
-        said = Span(f"unknown: {right.error}", Tone.REFUSAL if right.needed else Tone.CONTEXT)
+        words = Span(f"unknown: {right.error}", Tone.REFUSAL if right.needed else Tone.CONTEXT)
     elif right.needed:
-        said = Span(f"no: it needs {right.operation} on the resource Cluster", Tone.REFUSAL)
+        words = Span(f"no: it needs {right.operation} on the resource Cluster", Tone.REFUSAL)
     else:
-        said = Span(f"no, without {right.operation}; only some findings need it", Tone.CONTEXT)
-    return Row((Span(f"  {right.what}"), said))
+        words = Span(f"no, without {right.operation}; only some findings need it", Tone.CONTEXT)
+    return Row((Span(f"  {right.what}"), words))
 
 
 def _below(ping: ClusterPing) -> Iterator[Line]:
@@ -85,14 +87,14 @@ def _below(ping: ClusterPing) -> Iterator[Line]:
 
 
 def warnings(ping: ClusterPing) -> list[str]:
-    """Why what is stored may not be what holds, and what to do where a broker is out of reach."""
+    """Return why stored quotas may not apply, and what to do about unreachable brokers."""
     zookeeper = _ZOOKEEPER if ping.mode is Mode.ZOOKEEPER else ""
     partly = "" if ping.complete else INCOMPLETE
     missed = f"{names_of(ping.missed)} could not be queried. {BACK_OR_GONE}" if ping.missed else ""
     reach = _out_of_reach(ping.unreached)
     needless = needless_words(ping.needless)
-    said = (callback_words(ping.facts), zookeeper, reach, missed, partly, *needless)
-    return [one for one in said if one]
+    words = (callback_words(ping.facts), zookeeper, reach, missed, partly, *needless)
+    return [one for one in words if one]
 
 
 def _out_of_reach(brokers: tuple[int, ...]) -> str:
@@ -112,7 +114,7 @@ def as_json(cluster: str, ping: ClusterPing) -> dict[str, Any]:
                reason of cluster.yaml; null where it counts)
     complete   whether the cluster named all of its brokers
     brokers    id, address, version, callback_class, network_threads, io_threads, seconds, error
-    bootstrap  whether cluster.yaml says verify: bootstrap; only the first of brokers was asked then
+    bootstrap  whether cluster.yaml sets verify: bootstrap; only brokers[0] was queried then
     rights     what, operation, granted (true, false, null unknown), needed, error, grant (the
                command line)
     warnings   sentences

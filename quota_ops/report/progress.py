@@ -1,4 +1,4 @@
-"""Sentences about runs at work: how far they are, and what other runs are writing."""
+"""The progress of a run as text, and what other runs are writing."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -7,38 +7,40 @@ from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.progress import ConcurrentWrite
 from quota_ops.model.verification import BrokerAnswer
 from quota_ops.report.brokers import broker_words, brokers_words
+from quota_ops.report.formats import shown
 from quota_ops.report.screen import GAP
-from quota_ops.report.wording import shown
 
-Say = Callable[[str, str, int, int], None]
-"""Called with a stage, what it has come to, and how many of its steps are done, of how many."""
+ShowStage = Callable[[str, str, int, int], None]
+"""Called with a stage, its text, and how many of its steps are done, of how many."""
 
 _SEEN_AS = {Status.ALREADY: Status.ACCEPTED, Status.STALE: Status.REFUSED}
 
 
 class ProgressText:
-    """A Progress that puts what it is told into words and hands them on."""
+    """A Progress that formats each event as text and passes it to `show_stage`."""
 
-    def __init__(self, say: Say) -> None:
-        self._say = say
+    def __init__(self, show_stage: ShowStage) -> None:
+        self._show_stage = show_stage
         self._keys: Counter[Status] = Counter()
 
     def report_batch(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
-        """Say how many keys were accepted, refused or left unknown so far."""
+        """Show how many keys are accepted, refused or unknown so far."""
         for outcome in outcomes:
             self._keys[_SEEN_AS.get(outcome.status, outcome.status)] += len(outcome.keys)
-        told = (Status.ACCEPTED, Status.REFUSED, Status.UNKNOWN)
-        numbers = (f"{status} {self._keys[status]:,}" for status in told)
-        self._say("apply", GAP.join((f"batch {batch} of {batches}", *numbers)), batch, batches)
+        counted = (Status.ACCEPTED, Status.REFUSED, Status.UNKNOWN)
+        numbers = (f"{status} {self._keys[status]:,}" for status in counted)
+        self._show_stage(
+            "apply", GAP.join((f"batch {batch} of {batches}", *numbers)), batch, batches
+        )
 
     def report_brokers(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
-        """Say how many brokers agree, what the others answered, and how long they still have."""
+        """Show how many brokers agree, the results of the others, and the seconds that are left."""
         agree = sum(broker.agrees for broker in brokers)
         words = [brokers_words(brokers)]
         words += [shown(broker_words(broker)) for broker in brokers if not broker.agrees]
         if agree < len(brokers):
             words.append(f"{int(seconds_left) // 60:02}:{int(seconds_left) % 60:02} left")
-        self._say("verify", GAP.join(words), agree, len(brokers))
+        self._show_stage("verify", GAP.join(words), agree, len(brokers))
 
 
 def concurrent_words(writes: Iterable[ConcurrentWrite]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What holds for a client, in words: KIP-546's text, the ladder of levels, and JSON."""
+"""The limits of a client: KIP-546's text, the table of all levels, and JSON."""
 
 from collections.abc import Iterator, Sequence
 from math import isfinite
@@ -18,8 +18,8 @@ WHO_SHARES = {
     4: "{user}'s connections with client id {client}, each user by itself",
     5: "{user}'s connections with client id {client}, each user and client id by itself",
     6: "all of {user}'s clients that no pair limits, each user by itself",
-    7: "everybody's connections with client id {client} that nothing limits by user",
-    8: "everybody's connections with client id {client} that nothing limits by user, "
+    7: "all connections with client id {client} that nothing limits by user",
+    8: "all connections with client id {client} that nothing limits by user, "
     "each client id by itself",
 }
 """By rank: the connections that are counted together."""
@@ -32,10 +32,10 @@ def resolution_screen(
     callback: str,
     explained_on: str | None,
 ) -> Screen:
-    """What limits a client, then what makes that uncertain.
+    """Return the limits of a client, then what makes them uncertain.
 
-    With `explained_on`, the cluster, every level that was looked at. `callback` warns of a quota
-    callback class, and is empty where there is none.
+    With `explained_on`, the name of the cluster, all levels. `callback` is the warning about a
+    quota callback class, empty where there is none.
     """
     blocks: list[Line | Table] = []
     if explained_on is None:
@@ -49,21 +49,21 @@ def resolution_screen(
 
 
 def clients_screen(rows: Sequence[Sequence[Any]]) -> Screen:
-    """A row for each client and key of a table as RESOLVED declares it."""
+    """Return a row for each client and key of the table RESOLVED."""
     return (Table(("user", "client id", "key", "limit", "set by"), tuple(map(_client_row, rows))),)
 
 
 def _client_row(row: Sequence[Any]) -> Row:
     user, client_id, key, value, level, _, entity, *_shared = row
     limit = UNLIMITED if value is None else format_limit(key, value)
-    cells = (user, client_id, key, limit, f"{entity} ({level})" if entity else "nobody")
+    cells = (user, client_id, key, limit, f"{entity} ({level})" if entity else "none")
     return Row(tuple(map(Span, cells)))
 
 
 def as_text(resolutions: Sequence[Resolution], brokers: int | None) -> Screen:
-    """KIP-546's text: the client, then a line for each key, then what it overrides and means.
+    """Return KIP-546's text: the client, then for each key its limit, what it overrides and means.
 
-    `brokers` is how many there are, None when only a snapshot was read.
+    `brokers` is how many there are, None where only a snapshot was read.
     """
     lines: list[Line] = []
     for number, one in enumerate(resolutions):
@@ -82,19 +82,19 @@ def _key_lines(one: Resolution, brokers: int | None) -> Iterator[Line]:
     for rung in one.overridden:
         word = "or" if rung in one.spellings else "overrides"
         yield line(f"    {word} {_limit(one, rung)}", Tone.CONTEXT)
-    for text in remarks(one, brokers):
+    for text in notes(one, brokers):
         yield line(f"    {text}", Tone.CONTEXT)
 
 
 def as_ladder(one: Resolution, cluster: str, brokers: int | None) -> Screen:
-    """Every level in order with its limit, the one that holds marked, and what it means."""
+    """Return all levels in order, each with its limit; the one that applies is marked."""
     size = "" if brokers is None else f" ({counted(brokers, 'broker')})"
     rows = tuple(_ladder_row(one, rung) for rung in (*one.by_name, *one.rungs))
     return (
         line(f"{one.key} for {_client_words(one)} on {cluster}{size}", Tone.STRONG),
         Table(("",) * 5, rows),
         line(),
-        *(line(text) for text in remarks(one, brokers)),
+        *(line(text) for text in notes(one, brokers)),
     )
 
 
@@ -118,8 +118,8 @@ def _ladder_row(one: Resolution, rung: Rung) -> Row:
     return Row(tuple(Span(text, tone) for text in cells))
 
 
-def remarks(one: Resolution, brokers: int | None) -> Iterator[str]:
-    """What the limit means for the cluster, who shares it, and what must be known besides."""
+def notes(one: Resolution, brokers: int | None) -> Iterator[str]:
+    """Yield what the limit means for the cluster, who shares it, and what else matters."""
     yield _meaning(one, brokers)
     for entity, _, value in one.foreign:
         yield (
@@ -134,13 +134,13 @@ def remarks(one: Resolution, brokers: int | None) -> Iterator[str]:
         )
     if one.spellings:
         yield (
-            "Those are spellings of one address: each broker obeys the one that was changed last, "
-            "which cannot be read back. Clear all of them, then set one: after one alone is "
-            "cleared, brokers obey none."
+            "Those are spellings of one address: each broker applies the one that was changed "
+            "last, which cannot be read back. Clear all of them, then set one: after only one is "
+            "cleared, brokers apply none."
         )
     for rung in one.by_name:
         yield (
-            f"{_limit(one, rung)} is stored by a name, which each broker looks up by itself; where "
+            f"{_limit(one, rung)} is stored by a host name, which each broker resolves itself; if "
             f"it finds {one.names[IP]}, that is another spelling of the address."
         )
     if one.names.get(USER, "").startswith("User:"):
@@ -197,33 +197,33 @@ def _client_words(one: Resolution) -> str:
 
 
 def as_json(resolutions: Sequence[Resolution], warning: str = "") -> dict[str, Any]:
-    """By key: value, level, rank and entity of what holds, what it overrode, who shares it.
+    """Return by key: value, level, rank and entity of the limit, `overridden`, `shared_by`.
 
-    `warning`, where there is one, is beside every key but those of addresses.
+    `warning`, if not empty, is beside every key except those of addresses.
 
-    An entity is a mapping of type to name, null being the default; a value that no JSON number
-    can be is its name; an empty name in `shared_by` is everybody. `by_name`, where there are any,
-    are limits of host names, which may be the address's; `foreign`, where there are any, limits of
-    entity types that Apache Kafka does not have, and that may apply.
+    An entity is a mapping of type to name, null for the default. A value that is no JSON number is
+    a string; an empty name in `shared_by` is everyone. `by_name` has limits of host names, which
+    may be those of the address; `foreign` has limits of entity types that Apache Kafka does not
+    have, and that may apply. Both are left out where they are empty.
     """
     return {
-        one.key: _said(one.holds)
+        one.key: _rung_json(one.holds)
         | {
-            "overridden": [_said(rung) for rung in one.overridden],
+            "overridden": [_rung_json(rung) for rung in one.overridden],
             "shared_by": dict(one.shared_by),
         }
-        | ({"by_name": [_said(rung) for rung in one.by_name]} if one.by_name else {})
-        | ({"foreign": [_foreign(row) for row in one.foreign]} if one.foreign else {})
+        | ({"by_name": [_rung_json(rung) for rung in one.by_name]} if one.by_name else {})
+        | ({"foreign": [_foreign_json(row) for row in one.foreign]} if one.foreign else {})
         | ({"warning": warning} if warning and one.key in CLIENT_KEYS else {})
         for one in resolutions
     }
 
 
-def _foreign(row: StoredQuota) -> dict[str, Any]:
+def _foreign_json(row: StoredQuota) -> dict[str, Any]:
     return {"value": json_number(row.value), "entity": row.entity.as_dict()}
 
 
-def _said(rung: Rung | None) -> dict[str, Any]:
+def _rung_json(rung: Rung | None) -> dict[str, Any]:
     if rung is None or rung.value is None:
         return {"value": None, "level": None, "rank": None, "entity": None}
     return {

@@ -1,9 +1,10 @@
-"""What `prune` removes, for people."""
+"""The screen of `prune`."""
 
 from collections.abc import Iterable, Sequence
 
+from quota_ops.model.text import counted
+from quota_ops.report.formats import file_size, moment, shown
 from quota_ops.report.screen import Row, Screen, Span, Table, line
-from quota_ops.report.wording import file_size, moment, shown
 from quota_ops.store.retention import Expired
 
 _HEADINGS = ("cluster", "what", "number", "size")
@@ -16,7 +17,7 @@ _NOUNS = {
 
 
 def expired_screen(store: str, expired: Sequence[Expired], *, before: str, dry_run: bool) -> Screen:
-    """A row for each cluster and kind, and what it comes to in all."""
+    """Return a row for each cluster and kind, and the total."""
     if not expired:
         return (line(f"Nothing to remove from {store}: no run began before {moment(before)}."),)
     groups: dict[tuple[str, str], list[Expired]] = {}
@@ -24,14 +25,12 @@ def expired_screen(store: str, expired: Sequence[Expired], *, before: str, dry_r
         groups.setdefault((one.cluster, one.what), []).append(one)
     rows = tuple(_row(cluster, what, found) for (cluster, what), found in sorted(groups.items()))
     verb = "would be removed" if dry_run else "removed"
-    total = (
-        f"{file_size(_size(expired))} {verb} from {store}; kept: what began after {moment(before)}"
-    )
+    size = file_size(_size(expired))
+    total = f"{size} {verb} from {store}; kept: all that began after {moment(before)}"
     unknown = [path for one in expired for path in one.unknown]
-    kept = (
-        f"{len(unknown):,} kept that no run recorded, for example {unknown[0]}" if unknown else ""
-    )
-    return (Table(_HEADINGS, rows), line(), line(total), *([line(kept)] if kept else []))
+    kept = f"kept, because no run recorded them: {counted(len(unknown), 'file')}"
+    more = [line(f"{kept}, for example {unknown[0]}")] if unknown else []
+    return (Table(_HEADINGS, rows), line(), line(total), *more)
 
 
 def _row(cluster: str, what: str, found: Sequence[Expired]) -> Row:

@@ -1,4 +1,4 @@
-"""What a run rolls back and what it leaves, in words and as a table."""
+"""What a run rolls back and what it leaves unchanged, as sentences and as a table."""
 
 from collections.abc import Iterator
 from shlex import quote
@@ -12,12 +12,12 @@ from quota_ops.model.text import counted, is_visible
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
 
 MOST, MOST_HELD = 20, 3
-"""How many rows that are left are named, and how many commands that hold one are shown."""
-_HEADINGS = ("entity", "key", "before", "that run set", "now", "left, because")
+"""How many unchanged rows are listed, and how many `hold` commands are shown."""
+_HEADINGS = ("entity", "key", "before", "set by the run", "now", "left unchanged because")
 
 
 def rollback_words(rollback: Rollback) -> str:
-    """What is rolled back, who asked and why, as one sentence."""
+    """Return who rolls back how much of which run, and why."""
     number = len(rollback.left)
     left = f", {number:,} left unchanged" if number else ""
     why = f": {rollback.reason}" if rollback.reason else ""
@@ -28,7 +28,7 @@ def rollback_words(rollback: Rollback) -> str:
 
 
 def rollback_screen(rollback: Rollback) -> Screen:
-    """The same, and each row that stays as it is with what stands there now."""
+    """Return the same, and each row that is left unchanged with its current value."""
     rows = tuple(
         Row(
             (
@@ -45,16 +45,16 @@ def rollback_screen(rollback: Rollback) -> Screen:
 
 
 def left_words(rollback: Rollback) -> Iterator[str]:
-    """A line for each row that stays as it is; the first of many, and how many more there are."""
+    """Yield a line for each row that is left unchanged, `MOST` at most, then how many more."""
     for row in rollback.left[:MOST]:
-        holds = format_limit(row.key, row.now)
-        yield f"left unchanged: {row.entity} {row.key}, now {holds}: {row.left}"
+        now = format_limit(row.key, row.now)
+        yield f"left unchanged: {row.entity} {row.key}, now {now}: {row.left}"
     if more := len(rollback.left[MOST:]):
         yield f"and {more:,} more left unchanged; report.json has them all"
 
 
 def afterwards(rollback: Rollback, cluster: str) -> Iterator[str]:
-    """What Git does next, unless somebody acts."""
+    """Yield what the next runs do with the rows, and how to prevent it."""
     if not rollback.taken:
         return
     if rollback.commit is None:
@@ -76,11 +76,11 @@ def afterwards(rollback: Rollback, cluster: str) -> Iterator[str]:
             f"{format_flags(entity)} --until 12h --reason TEXT"
         )
     if more := len(entities) - len(typed[:MOST_HELD]):
-        yield f"and {counted(more, 'more entity')}, each by a hold of its own"
+        yield f"and {counted(more, 'more entity')}, each with its own hold"
 
 
 def _revert(commit: str, cluster: str) -> str:
-    """Return what makes Git agree, up to the words that say what happens before that."""
+    """Return how to make Git agree, up to the beginning of what happens until then."""
     if is_git(commit):
         return f", in a new commit (the run was of {named(commit)}). Until then"
     return (
@@ -90,7 +90,7 @@ def _revert(commit: str, cluster: str) -> str:
 
 
 def _again(rollback: Rollback) -> str:
-    """What a run at a new commit does; the ledger has forgotten what had been somebody else's."""
+    """Return what a run at a new commit does; rows that were taken over are unmanaged again."""
     over = sum(row.foreign and row.after is not None for row in rollback.taken)
     person = f" once a person overrides guard takeover for {counted(over, 'quota')}"
     return f"sets it again{person if over else ''}"

@@ -3,28 +3,28 @@
 from collections.abc import Callable, Sequence
 
 from quota_ops.report import cells
+from quota_ops.report.row_status import ReportRow, RowStatus, Section
 from quota_ops.report.screen import Line, Row, Span, Table, Tone, line
-from quota_ops.report.standing import ReportRow, Section, Standing
 
 Columns = dict[str, Callable[[ReportRow], Span]]
 
 _TONES = {
-    Standing.IN_SYNC: Tone.OK,
-    Standing.CHANGED: Tone.OK,
-    Standing.FOUND: Tone.OK,
-    Standing.UNREAD: Tone.CONTEXT,
-    Standing.PENDING: Tone.CHANGE,
-    Standing.DRIFTED: Tone.CHANGE,
-    Standing.RETURNED: Tone.CHANGE,
-    Standing.HELD: Tone.CHANGE,
-    Standing.UNSETTLED: Tone.REFUSAL,
-    Standing.UNMANAGED: Tone.CONTEXT,
-    Standing.FORGOTTEN: Tone.CONTEXT,
+    RowStatus.IN_SYNC: Tone.OK,
+    RowStatus.CHANGED: Tone.OK,
+    RowStatus.FOUND: Tone.OK,
+    RowStatus.UNREAD: Tone.CONTEXT,
+    RowStatus.PENDING: Tone.CHANGE,
+    RowStatus.DRIFTED: Tone.CHANGE,
+    RowStatus.RETURNED: Tone.CHANGE,
+    RowStatus.HELD: Tone.CHANGE,
+    RowStatus.UNSETTLED: Tone.REFUSAL,
+    RowStatus.UNMANAGED: Tone.CONTEXT,
+    RowStatus.FORGOTTEN: Tone.CONTEXT,
 }
 
 
 def _mark(row: ReportRow) -> Span:
-    marked = row.guarded or row.standing is Standing.UNSETTLED
+    marked = row.guarded or row.status is RowStatus.UNSETTLED
     return Span("!" if marked else "", Tone.REFUSAL)
 
 
@@ -34,9 +34,9 @@ def _source(row: ReportRow) -> Span:
     return Span("  ".join(filter(None, (cells.source(row), note))), Tone.CONTEXT)
 
 
-PLAN_COLUMNS: Columns = {
+_PLAN_COLUMNS: Columns = {
     "": _mark,
-    "kind": lambda row: Span(cells.kind(row), _TONES[row.standing]),
+    "kind": lambda row: Span(cells.kind(row), _TONES[row.status]),
     "entity": lambda row: Span(row.difference.entity, Tone.STRONG),
     "key": lambda row: Span(row.difference.key),
     "current": lambda row: Span(cells.current(row), Tone.CONTEXT),
@@ -46,19 +46,25 @@ PLAN_COLUMNS: Columns = {
 }
 
 
-def plan_table(rows: Sequence[ReportRow]) -> tuple[Table, ...]:
-    """Rows as a plan shows them, each refusal below its row; nothing for no rows."""
-    table = tuple(_row(row, PLAN_COLUMNS, _below(row)) for row in rows)
-    return (Table(tuple(PLAN_COLUMNS), table),) if rows else ()
+def plan_table(rows: Sequence[ReportRow], *, applied: bool = False) -> tuple[Table, ...]:
+    """Return a table of the rows of a plan, each rejection below its row; nothing for no rows."""
+    table = tuple(_row(row, _PLAN_COLUMNS, _below(row)) for row in rows)
+    return (Table(_headings(_PLAN_COLUMNS, applied=applied), table),) if rows else ()
 
 
-def report_table(rows: Sequence[ReportRow], *, read_back: bool) -> tuple[Table, ...]:
-    """Rows with since when a value holds and what the brokers said; nothing for no rows."""
-    columns = PLAN_COLUMNS | {
+def report_table(rows: Sequence[ReportRow], *, applied: bool, read_back: bool) -> tuple[Table, ...]:
+    """Return the same table with the columns `since` and `result`; nothing for no rows."""
+    columns = _PLAN_COLUMNS | {
         "since": lambda row: Span(" ".join(cells.since(row))),
-        "result": lambda row: Span(cells.answer(row, read_back=read_back), _TONES[row.standing]),
+        "result": lambda row: Span(cells.result(row, read_back=read_back), _TONES[row.status]),
     }
-    return (Table(tuple(columns), tuple(_row(row, columns) for row in rows)),) if rows else ()
+    table = tuple(_row(row, columns) for row in rows)
+    return (Table(_headings(columns, applied=applied), table),) if rows else ()
+
+
+def _headings(columns: Columns, *, applied: bool) -> tuple[str, ...]:
+    current = cells.current_heading(applied=applied)
+    return tuple(current if name == "current" else name for name in columns)
 
 
 def _row(row: ReportRow, columns: Columns, below: tuple[Line, ...] = ()) -> Row:

@@ -1,7 +1,6 @@
-"""What a person at a terminal reads, as values: lines and tables whose layout comes later.
+"""Lines and tables of text as values, without their layout.
 
-The words are chosen once (`screens.py`); `plain` lays them out for a pipe with the standard
-library alone, `terminal.py` in colour.
+`plain` lays them out for a pipe with the standard library alone, `terminal.py` in colour.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,15 +9,15 @@ from enum import Enum, auto
 from typing import NamedTuple
 from unicodedata import combining, east_asian_width
 
-from quota_ops.report.wording import shown
+from quota_ops.report.formats import shown
 
 GAP = "  "
 WIDEST = 60
-"""A cell that is wider moves only its own row, and not the whole column."""
+"""A wider cell shifts only its row, not the whole column."""
 
 
 class Tone(Enum):
-    """What a colour would say; the words say it too."""
+    """The meaning of a colour; the text has the same meaning without it."""
 
     PLAIN = auto()
     STRONG = auto()
@@ -29,7 +28,7 @@ class Tone(Enum):
 
 
 class Span(NamedTuple):
-    """A piece of a line; whatever is not printable in it will be shown escaped."""
+    """A piece of a line; unprintable characters in it are shown escaped."""
 
     text: str
     tone: Tone = Tone.PLAIN
@@ -39,7 +38,7 @@ Line = tuple[Span, ...]
 
 
 class Row(NamedTuple):
-    """Cells under the headings, and lines that stand below them, such as a refusal."""
+    """Cells under the headings, and the lines below them, for example a rejection."""
 
     cells: Line
     below: tuple[Line, ...] = ()
@@ -53,7 +52,7 @@ class Table:
     rows: tuple[Row, ...]
 
     def texts(self) -> list[tuple[str, ...]]:
-        """The headings and the cells as they are shown."""
+        """Return the headings and the cells as they are shown."""
         rows = (tuple(shown(span.text) for span in row.cells) for row in self.rows)
         return [self.headings, *rows]
 
@@ -62,12 +61,12 @@ Screen = Sequence[Line | Table]
 
 
 def line(text: str = "", tone: Tone = Tone.PLAIN) -> Line:
-    """A line of one tone."""
+    """Return a line of one tone."""
     return (Span(text, tone),)
 
 
 def width(text: str) -> int:
-    """How many terminal cells a text takes that is shown already; Chinese and its like take two."""
+    """Return how many terminal cells an escaped text takes; wide characters (Chinese) take two."""
     if text.isascii():
         return len(text)
     return sum(
@@ -76,12 +75,12 @@ def width(text: str) -> int:
 
 
 def widths(texts: Sequence[tuple[str, ...]]) -> tuple[int, ...]:
-    """How many terminal cells each column takes, `WIDEST` at most."""
+    """Return how many terminal cells each column takes, `WIDEST` at most."""
     return tuple(min(WIDEST, max(map(width, column))) for column in zip(*texts, strict=True))
 
 
 def plain(screen: Screen) -> str:
-    """The screen as text for a pipe: nothing cut, nothing wrapped, no colour."""
+    """Return the screen as text for a pipe: nothing cut, nothing wrapped, no colour."""
     return "".join(f"{one.rstrip()}\n" for block in screen for one in _plain(block))
 
 

@@ -15,7 +15,11 @@ from quota_ops.model.text import counted, plural
 from quota_ops.report.brokers import broker_words, brokers_words
 from quota_ops.report.cells import trouble
 from quota_ops.report.findings import FEW, excerpt, finding_lines
-from quota_ops.report.remarks import (
+from quota_ops.report.formats import at_commit, duration, shown
+from quota_ops.report.row_status import ReportRow, RowStatus, Section, not_read_back, report_rows
+from quota_ops.report.row_table import plan_table
+from quota_ops.report.screen import Line, Screen, Span, Tone, line
+from quota_ops.report.sentences import (
     NO_LEDGER,
     guards_words,
     holds_words,
@@ -24,17 +28,13 @@ from quota_ops.report.remarks import (
     validated_words,
     warnings,
 )
-from quota_ops.report.row_table import plan_table
-from quota_ops.report.screen import Line, Screen, Span, Tone, line
-from quota_ops.report.standing import ReportRow, Section, Standing, not_read_back, report_rows
-from quota_ops.report.summary import stopped_stages
-from quota_ops.report.wording import at_commit, duration, shown
+from quota_ops.report.stages import stopped_stages
 
 
 def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
-    """Every problem of a desired state with its place underlined, and how many there are.
+    """Return every problem of a desired state with its place underlined, and how many there are.
 
-    With `under`, the folder that they stand in, the findings too.
+    With `under`, the folder of the files, the findings too.
     """
     lines: list[Line] = []
     for problem in error.problems:
@@ -55,7 +55,7 @@ def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
 
 
 def plan_screen(report: Report, *, most: int | None = None) -> Screen:
-    """What a run would change, and what the broker and the guards say of it.
+    """Return what a run would change, whether the broker accepts it, and the guards that block it.
 
     `most` is how many rows are listed; None lists them all.
     """
@@ -64,7 +64,7 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
         return ()
     rows = report_rows(report)
     listed = [row for row in rows if row.section is not Section.REST]
-    said = validated_words(report)
+    validated = validated_words(report)
     left_out = len(listed) - len(listed[:most])
     return (
         _heading(report, plan),
@@ -73,9 +73,9 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
         *([line(f"  … and {left_out:,} more", Tone.CONTEXT)] if left_out else []),
         *([line()] if listed else []),
         *([] if plan.writes else [line("No changes.", Tone.OK)]),
-        *([line(said, Tone.OK if is_accepted(report) else Tone.REFUSAL)] if said else []),
+        *([line(validated, Tone.OK if is_accepted(report) else Tone.REFUSAL)] if validated else []),
         *warning_lines(report),
-        *guard_lines(plan),
+        *guard_lines(report),
         *finding_lines(spoken(report.findings), most=FEW),
     )
 
@@ -95,10 +95,10 @@ def _heading(report: Report, plan: Plan) -> Line:
 
 
 def plan_numbers(plan: Plan) -> str:
-    """How many rows a plan changes, and how many it leaves as they are and why.
+    """Return how many rows a plan changes, and how many it does not, by reason.
 
     `8 to change of 26 (6 to set, 2 to clear), 18 in sync, 1 unmanaged`: to change, in sync, held
-    and only reported make up the whole; what is unmanaged or gone is beside it.
+    and only reported add up to the total; unmanaged and gone rows are not in it.
     """
     count = Counter(_part(row) for row in plan.differences)
     held, reported, gone = count["held"], count["only reported"], count["gone"]
@@ -115,7 +115,7 @@ def plan_numbers(plan: Plan) -> str:
 
 
 def _part(row: Difference) -> str:
-    """The number of the heading that a row is counted in; empty for one that is in none."""
+    """Return the part of the heading that a row is counted in; empty for none."""
     if row.action in WRITES:
         return row.action
     if row.kind in {Kind.IN_SYNC, Kind.CLEARED}:
@@ -127,16 +127,22 @@ def _part(row: Difference) -> str:
     return "only reported"
 
 
-def guard_lines(plan: Plan) -> Iterator[Line]:
-    """What the guards say and how a person lets them pass; a missing ledger speaks as one."""
-    if plan.ledger is None:
+def guard_lines(report: Report) -> Iterator[Line]:
+    """Yield what limits a run: a missing ledger, a pause, holds, and guards with the override."""
+    plan = report.plan
+    if plan and plan.ledger is None:
         yield line(NO_LEDGER)
-    if stopped := standstill_words(plan):
+    if plan and (stopped := standstill_words(plan)):
         yield line(stopped, Tone.REFUSAL)
-    yield from (line(words, Tone.CHANGE) for words in holds_words(plan))
-    yield from map(guard_line, plan.guards)
-    if asks := guards_words(plan):
-        yield line(asks, Tone.REFUSAL)
+    yield from hold_lines(report)
+    yield from map(guard_line, plan.guards if plan else ())
+    if plan and (override := guards_words(plan)):
+        yield line(override, Tone.REFUSAL)
+
+
+def hold_lines(report: Report) -> tuple[Line, ...]:
+    """Return a line for each hold in force."""
+    return tuple(line(words, Tone.CHANGE) for words in holds_words(report))
 
 
 def guard_line(guard: GuardFinding) -> Line:
@@ -147,26 +153,30 @@ def guard_line(guard: GuardFinding) -> Line:
 
 
 def apply_screen(report: Report, *, most: int) -> Screen:
-    """How many keys met which answer, and below it the rows that are unsettled, `most` of them."""
+    """Return how many keys have which outcome, and `most` rows that are not confirmed."""
     keys: Counter[str] = Counter()
     for outcome in report.applied:
         keys[outcome.status] += len(outcome.keys)
     total = ", ".join(f"{number:,} {status.replace('_', ' ')}" for status, number in keys.items())
-    rows = [row for row in report_rows(report) if row.standing is Standing.UNSETTLED]
+    rows = [row for row in report_rows(report) if row.status is RowStatus.UNSETTLED]
     tone = Tone.OK if MEANT.issuperset(keys) else Tone.REFUSAL
     more = [_more(rows, most)] if rows[most:] else []
-    return (line(f"applied: {total or 'nothing'}", tone), *plan_table(rows[:most]), *more)
+    return (
+        line(f"applied: {total or 'nothing'}", tone),
+        *plan_table(rows[:most], applied=True),
+        *more,
+    )
 
 
 def verify_screen(report: Report) -> Screen:
-    """A line for each broker."""
+    """Return a line for each broker."""
     return tuple(
         line(broker_words(one), Tone.OK if one.agrees else Tone.REFUSAL) for one in report.brokers
     )
 
 
 def verdicts_screen(report: Report, *, most: int) -> Screen:
-    """Each row that a broker stores otherwise, what Git declares, and who stores what."""
+    """Return each row that differs on a broker: the desired value, and which broker stores what."""
     rows = [row for row in report_rows(report) if row.verdict is not None and row.verdict.seen]
     wrong = (
         line(
@@ -185,7 +195,7 @@ def _more(rows: Sequence[ReportRow], most: int) -> Line:
 
 
 def verified_line(report: Report) -> Line:
-    """How many quotas every broker stores as desired, of those that responded."""
+    """Return how many quotas have the desired value on every broker that responded."""
     all_rows = report.verified + len(report.verdicts)
     answered = sum(one.behind is not None for one in report.brokers)
     if answered == 0:
@@ -204,7 +214,7 @@ def verified_line(report: Report) -> Line:
 
 
 def finished_line(report: Report, place: str) -> Line:
-    """The last line of a run: what it applied, now and before; who agrees; where the report is."""
+    """Return the last line of a run: what it applied, now and earlier, and the report's path."""
     done = [one for one in report.applied if one.status is Status.ACCEPTED]
     now, before = ([one for one in done if (one.earlier is None) is new] for new in (True, False))
     seconds = duration(sum(one.seconds or 0.0 for one in report.stages))
@@ -214,9 +224,9 @@ def finished_line(report: Report, place: str) -> Line:
     if unknown:
         parts.append(f"unknown: {_keys(unknown)}")
     if before:
-        parts.append(f"written before: {_keys(before)}")
+        parts.append(f"written earlier: {_keys(before)}")
     if found := [one for one in report.applied if one.status is Status.ALREADY]:
-        parts.append(f"there already: {_keys(found)}")
+        parts.append(f"already stored: {_keys(found)}")
     if report.brokers:
         parts.append(brokers_words(report.brokers))
     whole = MEANT.issuperset(one.status for one in report.applied) and all(

@@ -1,4 +1,4 @@
-"""Stored quotas as people and programs read them: KIP-546's text, a table, JSON, snapshot lines."""
+"""Stored quotas as KIP-546's text, a table, JSON, and snapshot lines."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,16 +13,16 @@ from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
 
 
 def kip546_entity(entity: Entity) -> str:
-    """An entity as KIP-546 prints it: `{user=alice, client-id=<default>}`.
+    """Return an entity as KIP-546 prints it: `{user=alice, client-id=<default>}`.
 
-    A name that is not plain stands as a JSON string, so that it is one line and nobody mistakes a
-    user called `<default>` for the default.
+    A name that is not plain is a JSON string, so that it is one line, and a user called
+    `<default>` is not mistaken for the default.
     """
     return f"{{{', '.join(Entity((part,)).text for part in entity.user_first)}}}"
 
 
 def kip546_screen(stored: Sequence[StoredQuota]) -> Screen:
-    """Each entity, and under it a line for each key: the number that the broker holds."""
+    """Return each entity, and under it a line for each key with the stored number."""
     lines = []
     for entity, rows in groupby(stored, key=lambda row: row.entity):
         lines.append(line(kip546_entity(entity), Tone.STRONG))
@@ -36,7 +36,7 @@ def _bare(key: str, value: float) -> str:
 
 
 def table_screen(stored: Sequence[StoredQuota]) -> Screen:
-    """A row for each key, with its unit; nothing when nothing is stored."""
+    """Return a row for each key, with its unit; nothing where nothing is stored."""
     rows = tuple(
         Row(tuple(map(Span, (one.entity.text, one.key, format_limit(one.key, one.value)))))
         for one in stored
@@ -45,9 +45,9 @@ def table_screen(stored: Sequence[StoredQuota]) -> Screen:
 
 
 def stored_objects(stored: Iterable[StoredQuota]) -> list[dict[str, Any]]:
-    """A JSON object for each row: `entity` (null is the default), `key`, `value`.
+    """Return a JSON object for each row: `entity` (null is the default), `key`, `value`.
 
-    JSON has no NaN and no infinity: they are the texts `nan`, `inf` and `-inf`.
+    JSON has no NaN and no infinity: they are the strings `nan`, `inf` and `-inf`.
     """
     return [
         {
@@ -60,7 +60,7 @@ def stored_objects(stored: Iterable[StoredQuota]) -> list[dict[str, Any]]:
 
 
 def snapshot_lines(stored: Iterable[StoredQuota], header: SnapshotHeader) -> Iterator[str]:
-    """The header and the objects, one a line: what --actual takes in place of a cluster."""
+    """Yield the header and the objects, one a line: the format that --actual reads."""
     yield header.as_line()
     for one in stored_objects(stored):
         yield json.dumps(one, ensure_ascii=False)

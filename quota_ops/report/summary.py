@@ -1,4 +1,4 @@
-"""Whether a cluster matches Git, in one sentence that every output shares."""
+"""Whether a cluster matches Git, as one sentence that every output shows."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,19 +6,20 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from quota_ops.model.report import STOPPED, Report, StageResult, StageStatus, has_not_ended
+from quota_ops.model.report import Report, has_not_ended
 from quota_ops.model.text import counted, plural
 from quota_ops.report.brokers import brokers_words
 from quota_ops.report.cells import trouble_word
-from quota_ops.report.standing import (
+from quota_ops.report.formats import shown
+from quota_ops.report.row_status import (
     ReportRow,
-    Standing,
+    RowStatus,
     count_in_sync,
+    count_statuses,
     not_read_back,
     report_rows,
-    standings,
 )
-from quota_ops.report.wording import shown
+from quota_ops.report.stages import stop_words
 
 
 class SyncStatus(StrEnum):
@@ -30,10 +31,10 @@ class SyncStatus(StrEnum):
     UNKNOWN = "Unknown"
 
 
-class Answer(NamedTuple):
-    """The status, the fact that it rests on, and what else is worth knowing.
+class Summary(NamedTuple):
+    """The status, the fact behind it, and further facts.
 
-    Of a run that compares nothing, the word is what it did: `Altered`.
+    For a run that compares nothing, the word is what it did: `Altered`.
     """
 
     word: SyncStatus | str
@@ -42,56 +43,50 @@ class Answer(NamedTuple):
 
     @property
     def fact(self) -> str:
-        """What the sentence begins with; a fact about a cluster implies its status."""
+        """Return the beginning of the sentence; a fact about a cluster implies its status."""
         return self.reason if self.word in set(SyncStatus) else f"{self.word}: {self.reason}"
 
     @property
     def sentence(self) -> str:
-        """The fact and the details as one sentence."""
+        """Return the fact and the details as one sentence."""
         return f"{'; '.join((self.fact, *self.details))}."
 
 
-def summary_sentence(report: Report) -> str:
-    """Whether the cluster matches Git, and why."""
-    return answer(report).sentence
-
-
 @lru_cache(maxsize=2)
-def answer(report: Report, named: str | None = None) -> Answer:
-    """Whether the cluster matches Git; `named` is what the cluster is called there."""
-    rows, count = report_rows(report), standings(report)
+def summarize(report: Report, named: str | None = None) -> Summary:
+    """Return whether the cluster matches Git; `named` is its name as the output formats it."""
+    rows, count = report_rows(report), count_statuses(report)
     cluster = shown(named or report.cluster)
     if report.plan is None and not report.brokers:
-        return _uncompared(report, cluster)
-    stop = _stop(report)
+        return _record_words(report, cluster)
+    stop = stop_words(report)
     unseen = not_read_back(report)
-    details = tuple(_details(report, rows, count, unseen))
+    details = tuple(_list_details(report, rows, count, unseen))
     more = (stop, *details) if stop else details
-    if number := count[Standing.UNSETTLED]:
-        reason = f"{counted(number, 'quota')} on {cluster} {_is(number)} unsettled"
-        sure = any(trouble_word(row) not in _NO_ANSWER for row in rows if _is_unsettled(row))
-        status = SyncStatus.ATTENTION if sure else SyncStatus.UNKNOWN
-        return Answer(status, reason, (_why(rows), *more))
-    if moved := _moved(cluster, count):
-        return Answer(SyncStatus.ATTENTION, moved, more)
-    if not has_not_ended(report.stages) and (waits := _waits(cluster, count)):
-        return Answer(SyncStatus.PENDING, waits, more)
-    if missing := _silence(report) or stop or ("verify did not run" if unseen else None):
+    if troubles := Counter(trouble_word(row) for row in rows if _is_unsettled(row)):
+        status = SyncStatus.UNKNOWN if troubles.keys() <= _UNKNOWN else SyncStatus.ATTENTION
+        reason, *parts = _trouble_words(cluster, troubles)
+        return Summary(status, reason, (*parts, *more))
+    if moved := _drift_words(cluster, count):
+        return Summary(SyncStatus.ATTENTION, moved, more)
+    if not has_not_ended(report.stages) and (waits := _pending_words(cluster, count)):
+        return Summary(SyncStatus.PENDING, waits, more)
+    if missing := _silence_words(report) or stop or ("verify did not run" if unseen else None):
         reason = f"{missing}, so it is unknown whether {cluster} matches Git"
-        return Answer(SyncStatus.UNKNOWN, reason, details)
-    return Answer(SyncStatus.IN_SYNC, _agreed(report, cluster), details)
+        return Summary(SyncStatus.UNKNOWN, reason, details)
+    return Summary(SyncStatus.IN_SYNC, _agreement_words(report, cluster), details)
 
 
-def _uncompared(report: Report, cluster: str) -> Answer:
-    """What a run without a plan did, or why nothing is known."""
+def _record_words(report: Report, cluster: str) -> Summary:
+    """Return what a run without a plan did, or why the state is unknown."""
     if report.record is not None:
-        return Answer(report.record.word, shown(report.record.reason))
-    why = _stop(report) or "no plan was made"
-    return Answer(SyncStatus.UNKNOWN, f"{why}, so the state of {cluster} is unknown")
+        return Summary(report.record.word, shown(report.record.reason))
+    why = stop_words(report) or "no plan was made"
+    return Summary(SyncStatus.UNKNOWN, f"{why}, so the state of {cluster} is unknown")
 
 
-def _agreed(report: Report, cluster: str) -> str:
-    part = ", as far as it was compared" if report.plan is None and _left(report) else ""
+def _agreement_words(report: Report, cluster: str) -> str:
+    part = ", as far as it was compared" if report.plan is None and _count_skipped(report) else ""
     if report.rollback is None and report.commit is None:
         uncommitted = report.provenance.uncommitted
         why = "which are not all committed" if uncommitted else "whose commit is unknown"
@@ -102,50 +97,50 @@ def _agreed(report: Report, cluster: str) -> str:
     return f"run {shown(report.rollback.run)} {left} on {cluster}"
 
 
-def _left(report: Report) -> int:
-    """How many rows verify left out, because somebody holds them or the run did."""
+def _count_skipped(report: Report) -> int:
+    """Return how many rows verify skipped, because they are held or were not written."""
     return max((one.left for one in report.brokers), default=0)
 
 
-def _moved(cluster: str, count: Mapping[Standing, int]) -> str:
-    """What somebody else, or an earlier run of ours, has written since; empty when nothing was."""
-    if number := count[Standing.DRIFTED]:
+def _drift_words(cluster: str, count: Mapping[RowStatus, int]) -> str:
+    """Return how many quotas changed outside Git, or went back to an earlier run's value."""
+    if number := count[RowStatus.DRIFTED]:
         changed = f"{plural(number, 'was', 'were')} changed outside Git"
         return f"{counted(number, 'quota')} on {cluster} {changed}"
-    number = count[Standing.RETURNED]
+    number = count[RowStatus.RETURNED]
     again = f"{plural(number, 'has', 'have')} the value of an earlier run again"
     return f"{counted(number, 'quota')} on {cluster} {again}" if number else ""
 
 
 _ALSO = {
-    Standing.UNSETTLED: "unsettled",
-    Standing.DRIFTED: "drifted",
-    Standing.RETURNED: "with the value of an earlier run",
-    Standing.PENDING: "pending",
-    Standing.HELD: "held",
+    RowStatus.UNSETTLED: "not confirmed",
+    RowStatus.DRIFTED: "drifted",
+    RowStatus.RETURNED: "with the value of an earlier run",
+    RowStatus.PENDING: "pending",
+    RowStatus.HELD: "held",
 }
-"""What an answer counts beside its reason, which is the first of them that there is.
+"""What the details count; the first of them that occurs is the reason, and not counted again.
 
-Of a run that has not ended, that it waits is no reason.
+Pending changes are no reason while the run has not ended.
 """
 
 
-def _waits(cluster: str, count: Mapping[Standing, int]) -> str:
-    """What is not yet as Git says, and nobody's fault; empty when it is all there."""
-    if number := count[Standing.PENDING]:
+def _pending_words(cluster: str, count: Mapping[RowStatus, int]) -> str:
+    """Return how many quotas wait to be written or are held; empty where none."""
+    if number := count[RowStatus.PENDING]:
         return f"{counted(number, 'change')} to make on {cluster}"
-    number = count[Standing.HELD]
+    number = count[RowStatus.HELD]
     return f"{counted(number, 'quota')} on {cluster} {_is(number)} held" if number else ""
 
 
-def _details(
+def _list_details(
     report: Report,
     rows: Sequence[ReportRow],
-    count: Mapping[Standing, int],
+    count: Mapping[RowStatus, int],
     unseen: Sequence[ReportRow],
 ) -> Iterator[str]:
     there = [one for one in _ALSO if count[one]]
-    unsaid = has_not_ended(report.stages) and there[:1] == [Standing.PENDING]
+    unsaid = has_not_ended(report.stages) and there[:1] == [RowStatus.PENDING]
     yield from (f"{count[one]:,} {_ALSO[one]}" for one in (there if unsaid else there[1:]))
     if report.plan and (guards := len(report.plan.refused)):
         yield f"{counted(guards, 'guard')} {plural(guards, 'blocks', 'block')} the plan"
@@ -153,29 +148,29 @@ def _details(
         were = plural(len(unseen), "was", "were")
         yield f"{counted(len(unseen), 'change')} {were} written and not read back"
     else:
-        yield from _made(rows)
-    if unread := count[Standing.UNREAD]:
+        yield from _change_words(rows)
+    if unread := count[RowStatus.UNREAD]:
         yield f"{unread:,} not read back"
     compared = report.verified + len(report.verdicts)
-    desired = report.plan.desired if report.plan else compared + _left(report)
+    desired = report.plan.desired if report.plan else compared + _count_skipped(report)
     yield f"{count_in_sync(report):,} of {counted(desired, 'quota')} in sync"
     if report.rollback and (left := len(report.rollback.left)):
         yield f"{counted(left, 'change')} left unchanged"
-    yield from _brokers(report)
-    if unmanaged := count[Standing.UNMANAGED]:
+    yield from _broker_details(report)
+    if unmanaged := count[RowStatus.UNMANAGED]:
         yield f"{unmanaged:,} unmanaged"
 
 
-def _made(rows: Sequence[ReportRow]) -> Iterator[str]:
-    ended = Counter(row.standing for row in rows)
-    if made := ended[Standing.CHANGED]:
+def _change_words(rows: Sequence[ReportRow]) -> Iterator[str]:
+    ended = Counter(row.status for row in rows)
+    if made := ended[RowStatus.CHANGED]:
         yield f"{counted(made, 'change')} made by this run"
-    if found := ended[Standing.FOUND]:
-        yield f"{counted(found, 'change')} {plural(found, 'was', 'were')} there already"
+    if found := ended[RowStatus.FOUND]:
+        yield f"{counted(found, 'change')} {plural(found, 'was', 'were')} already stored"
 
 
-def _brokers(report: Report) -> Iterator[str]:
-    """How many brokers agree; where none was read back from, which are absent."""
+def _broker_details(report: Report) -> Iterator[str]:
+    """Yield how many brokers agree; without verify, which brokers are absent."""
     if report.brokers:
         yield brokers_words(report.brokers)
     elif report.metadata:
@@ -186,19 +181,46 @@ def _is(number: int) -> str:
     return plural(number, "is", "are")
 
 
-def _why(rows: Sequence[ReportRow]) -> str:
-    reasons = Counter(trouble_word(row) for row in rows if _is_unsettled(row))
-    return ", ".join(f"{number:,} {reason}" for reason, number in sorted(reasons.items()))
+_TROUBLES = {
+    "refused": "{quotas} on {cluster} {were} rejected by the broker",
+    "stale": "{quotas} on {cluster} {were} changed after the plan was made, and not written",
+    "unknown": "it is unknown whether {quotas} on {cluster} {were} written",
+    "differs": "{quotas} on {cluster} {do} not have the desired value on every broker",
+    "not read back": "{changes} on {cluster} {were} not read back",
+}
+"""By `trouble_word`: the fact where all rows that need attention have the same trouble."""
+
+
+def _trouble_words(cluster: str, troubles: Counter[str]) -> Iterator[str]:
+    """Yield what is wrong with rows as one fact; where it is not the same for all, then each."""
+    number = troubles.total()
+    template = "{quotas} on {cluster} {are} not confirmed"
+    if troubles.keys() <= _NOT_APPLIED:
+        template = "{quotas} on {cluster} {were} not applied"
+    if len(troubles) == 1:
+        template = _TROUBLES[next(iter(troubles))]
+    yield template.format(
+        cluster=cluster,
+        quotas=counted(number, "quota"),
+        changes=counted(number, "change"),
+        are=_is(number),
+        were=plural(number, "was", "were"),
+        do=plural(number, "does", "do"),
+    )
+    if len(troubles) > 1:
+        yield ", ".join(f"{count:,} {trouble}" for trouble, count in sorted(troubles.items()))
 
 
 def _is_unsettled(row: ReportRow) -> bool:
-    return row.standing is Standing.UNSETTLED
+    return row.status is RowStatus.UNSETTLED
 
 
-_NO_ANSWER = frozenset({"unknown", "unanswered"})
+_NOT_APPLIED = frozenset({"refused", "stale"})
+_UNKNOWN = frozenset({"unknown", "not read back"})
+"""The troubles of rows that may have the desired value."""
 
 
-def _silence(report: Report) -> str | None:
+def _silence_words(report: Report) -> str | None:
     if report.brokers and report.brokers[0].behind is None and report.brokers[0].bootstrap:
         return "the bootstrap address did not respond"
     silent = [str(one.broker) for one in report.brokers if one.behind is None and not one.absent]
@@ -211,39 +233,8 @@ def _silence(report: Report) -> str | None:
 
 
 def unseen_words(report: Report) -> str | None:
-    """Return which brokers a run without verify could not ask; None where it missed none."""
+    """Return which brokers a run without verify could not query; None for none."""
     if report.metadata is None or report.brokers or not report.metadata.missed:
         return None
     missed = [f"{one.named} {one.why}" for one in report.metadata.missed]
     return f"not every broker could be queried: {'; '.join(missed)}"
-
-
-def stopped_stages(report: Report) -> tuple[StageResult, ...]:
-    """The stages that failed or were refused; a plan that guards refused says so by its guards."""
-    guarded = {"plan"} if report.plan and report.plan.refused else set()
-    return tuple(one for one in report.stages if _has_stopped(one) and one.stage not in guarded)
-
-
-def stages_not_run(report: Report) -> tuple[str, ...]:
-    """The stages that a failure or a refusal kept from running."""
-    if not any(map(_has_stopped, report.stages)):
-        return ()
-    return tuple(one.stage for one in report.stages if one.status is StageStatus.NOT_RUN)
-
-
-def _has_stopped(stage: StageResult) -> bool:
-    return stage.status in STOPPED
-
-
-_STOPPED_WORDS = {
-    StageStatus.FAILED: "failed",
-    StageStatus.REFUSED: "was refused",
-    StageStatus.INTERRUPTED: "was interrupted",
-    StageStatus.NOT_ENDED: "has not ended",
-}
-
-
-def _stop(report: Report) -> str | None:
-    for stage in stopped_stages(report):
-        return f"{stage.stage} {_STOPPED_WORDS[stage.status]}"
-    return None

@@ -7,17 +7,17 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from quota_ops.report.wording import shown
+from quota_ops.report.formats import shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 
 def rendered(template: str, weights: Mapping[str, int], **values: Any) -> str:
-    """The page that a template makes of the values; every value is escaped for HTML and shown.
+    """Return the page of a template and its values; every value is escaped for HTML.
 
-    `weights` are the lengths of the bars' parts, by CSS selector. Style and script are named by
-    their hashes in the page's content security policy, so that nothing else can run.
+    `weights` are the lengths of the bars' parts, by CSS selector. The content security policy of
+    the page has the hashes of style and script, so that nothing else can run.
     """
     from markupsafe import Markup  # noqa: PLC0415 - only where a page is made
 

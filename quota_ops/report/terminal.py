@@ -12,14 +12,14 @@ from rich.table import Column
 from rich.table import Table as Grid
 from rich.text import Text
 
+from quota_ops.report.formats import shown
 from quota_ops.report.progress import ProgressText
 from quota_ops.report.screen import GAP, Line, Row, Screen, Span, Table, Tone, widths
-from quota_ops.report.wording import shown
 
 NARROWEST = 12
 """A column is folded down to this many cells before the terminal wraps its rows."""
 FIRST_LINE, INDENT = 4, 5
-"""Columns that stay on the first line of a row that needs two, and how far the second stands in."""
+"""Columns on the first line of a row that needs two, and the indent of the second line."""
 
 STYLES = {
     Tone.PLAIN: "",
@@ -32,12 +32,12 @@ STYLES = {
 
 
 def console(stream: TextIO) -> Console:
-    """A console that takes text as it is: no markup, no emoji codes, no guessed highlights."""
+    """Return a console that prints text unchanged: no markup, no emoji codes, no highlights."""
     return Console(file=stream, markup=False, emoji=False, highlight=False)
 
 
 def show(screen: Screen, stream: TextIO | None = None) -> None:
-    """Lay a screen out on a terminal as wide as it is; long cells fold within their column."""
+    """Print a screen at the width of the terminal; long cells fold within their column."""
     out = console(stream or sys.stdout)
     for block in screen:
         if isinstance(block, Table):
@@ -51,7 +51,7 @@ def _text(line: Line) -> Text:
 
 
 def _show_table(table: Table, out: Console) -> None:
-    """A line for each row; two when they are too wide, so that cells stay whole."""
+    """Print a line for each row; two where they are too wide, so that cells stay whole."""
     wide = widths(table.texts())
     cut = len(wide) if _taken(wide) <= out.width else FIRST_LINE
     headings = Row(tuple(Span(heading, Tone.CONTEXT) for heading in table.headings))
@@ -76,7 +76,7 @@ def _taken(wide: tuple[int, ...]) -> int:
 
 
 def fitted(wide: tuple[int, ...], room: int) -> tuple[int, ...]:
-    """The widths of columns, the widest made narrower until all fit, or none can be."""
+    """Return the widths of columns, the widest reduced until all fit or reach NARROWEST."""
     fitting = list(wide)
     while sum(fitting) > room and max(fitting) > NARROWEST:
         fitting[fitting.index(max(fitting))] -= 1
@@ -85,7 +85,7 @@ def fitted(wide: tuple[int, ...], room: int) -> tuple[int, ...]:
 
 @contextmanager
 def progress(stream: TextIO | None = None) -> Iterator[ProgressText]:
-    """Progress as a bar for each stage with what it has come to; gone when the work is over."""
+    """Yield progress that shows a bar and a text for each stage; both disappear at the end."""
     bars = Progress(
         TextColumn("{task.description}", markup=False, table_column=Column(min_width=8)),
         BarColumn(bar_width=16),
@@ -100,12 +100,12 @@ def progress(stream: TextIO | None = None) -> Iterator[ProgressText]:
             for stage in ("apply", "verify")
         }
 
-        def say(stage: str, text: str, done: int, total: int) -> None:
-            bars.start()  # not before: a person may be typing an answer
+        def show_stage(stage: str, text: str, done: int, total: int) -> None:
+            bars.start()  # not before: a person may be at a prompt
             if not bars.tasks[tasks[stage]].started:
                 bars.start_task(tasks[stage])
             bars.update(tasks[stage], text=text, completed=done, total=total, visible=True)
 
-        yield ProgressText(say)
+        yield ProgressText(show_stage)
     finally:
         bars.stop()

@@ -6,35 +6,36 @@ from quota_ops.findings.silences import spoken
 from quota_ops.model.plan import SHORT
 from quota_ops.model.report import Report
 from quota_ops.report.findings import finding_lines
-from quota_ops.report.remarks import approval_words, stage_lines
+from quota_ops.report.formats import at_commit, moment
 from quota_ops.report.rollback import rollback_screen
+from quota_ops.report.row_status import ReportRow, Section, has_applied, report_rows
 from quota_ops.report.row_table import report_table
 from quota_ops.report.screen import Line, Screen, Tone, line, plain
 from quota_ops.report.screens import guard_lines, verify_screen, warning_lines
-from quota_ops.report.standing import ReportRow, Section, has_applied, report_rows
-from quota_ops.report.summary import answer, stages_not_run, stopped_stages
-from quota_ops.report.wording import at_commit, moment
+from quota_ops.report.sentences import approval_words
+from quota_ops.report.stages import stage_lines, stages_not_run, stopped_stages
+from quota_ops.report.summary import summarize
 
 MOST = 1_000
-"""Rows that a section lists; a longer text is read by nobody, and report.json has them all."""
+"""Rows that a section lists; report.json has them all."""
 
 
 def as_text(report: Report) -> str:
-    """The report as text: nothing wrapped, no colour, at most `MOST` rows in a section."""
+    """Return the report as text: nothing wrapped, no colour, at most `MOST` rows in a section."""
     return plain(report_screen(report))
 
 
 def report_screen(report: Report) -> Screen:
-    """The answer, what needs a person, what changed, the brokers, findings, then the rest."""
+    """Return the summary, what needs attention, what changed, brokers, findings, then the rest."""
     rows = report_rows(report)
     return (
-        line(answer(report).sentence, Tone.STRONG),
+        line(summarize(report).sentence, Tone.STRONG),
         line(_where(report), Tone.CONTEXT),
         *_stopped(report),
         *warning_lines(report),
-        *(guard_lines(report.plan) if report.plan else ()),
+        *guard_lines(report),
         *(rollback_screen(report.rollback) if report.rollback else ()),
-        *((line(said),) if (said := approval_words(report)) else ()),
+        *((line(words),) if (words := approval_words(report)) else ()),
         *_section(Section.PERSON, report, rows),
         *_section(Section.CHANGE, report, rows),
         *_section(Section.HELD, report, rows),
@@ -70,7 +71,8 @@ def _findings(report: Report) -> Screen:
 
 def _section(section: Section, report: Report, rows: tuple[ReportRow, ...]) -> Screen:
     shown = [row for row in rows if row.section is section]
-    heading = f"{section.heading(applied=has_applied(report))} ({len(shown):,})"
-    table = report_table(shown[:MOST], read_back=bool(report.brokers))
+    applied = has_applied(report)
+    heading = f"{section.heading(applied=applied)} ({len(shown):,})"
+    table = report_table(shown[:MOST], applied=applied, read_back=bool(report.brokers))
     more = [line(f"… and {len(shown) - MOST:,} more, in report.json")] if shown[MOST:] else []
     return (line(), line(heading, Tone.STRONG), *table, *more) if shown else ()

@@ -227,9 +227,7 @@ def test_a_standstill_is_said(policy: str, why: str, cluster: Cluster) -> None:
         "standstill"
     ]
 
-    words = (
-        rf"demo is {why}\. alter writes all the same; no reconcile reverts it before that ends\."
-    )
+    words = rf"demo is {why}\. alter writes anyway; no reconcile reverts it before that ends\."
     assert re.search(rf"^{words}$", result.stdout, re.MULTILINE)
     assert re.fullmatch(why, told)
     assert settled(cluster, {("user=alice", P, 5.0)}) == {("user=alice", P, 5.0)}

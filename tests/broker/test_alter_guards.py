@@ -120,7 +120,7 @@ def test_what_changes_nothing_is_no_change(cluster: Cluster) -> None:
 
     heading, _, _, *table = result.stdout.splitlines()
     assert heading == (
-        f"demo ({cluster.cluster_id}): nothing changed, the cluster stored all of it before"
+        f"demo ({cluster.cluster_id}): nothing changed, the cluster already stored these values"
     )
     assert [one.split("  ")[-1].strip() for one in table if one.startswith("user=")] == [
         "accepted, no change",
@@ -128,7 +128,7 @@ def test_what_changes_nothing_is_no_change(cluster: Cluster) -> None:
     ]
     assert changed == [0, 1, 0]
     assert shown.startswith(
-        "Not altered: nothing was to change, by anna: demo stored all of it before.\n"
+        "Not altered: nothing was to change, by anna: demo already stored these values.\n"
     )
     came_to = r"only asked|altered(?= +1 )|nothing changed"
     assert [re.findall(came_to, one) for one in runs[1:]] == [

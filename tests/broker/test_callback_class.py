@@ -17,7 +17,7 @@ from tests.places import on_disk
 
 NO_LIMITS = Path(__file__).with_name("NoLimits.java")
 WORDS = (
-    "client.quota.callback.class is NoLimits on every broker: it decides in Kafka's place, "
+    "client.quota.callback.class is NoLimits on every broker: it decides instead of Kafka, "
     "and may ignore the stored quotas of users and client ids."
 )
 ALICE = ("resolve", "demo", "--user", "alice")

@@ -73,7 +73,7 @@ def test_it_says_which_were_sent(lab: Lab) -> None:
     assert listed(lab, run) == ("interrupted", 3)
     assert counted(report) == {"accepted": 3, "unknown": 3, "not_sent": 3}
     assert report["answer"]["sentence"] == (
-        "3 quotas on demo are unsettled; 3 unknown; apply has not ended; 3 pending; "
+        "it is unknown whether 3 quotas on demo were written; apply has not ended; 3 pending; "
         "3 changes were written and not read back; 0 of 9 quotas in sync."
     )
 

@@ -91,7 +91,7 @@ def test_a_run_is_shown_as_it_ended(lab: Lab) -> None:
         "  kind     entity      key                 current  desired  change  source       since  "
         "result\n"
         "  pending  user=alice  producer_byte_rate  none     10 B/s   new     team.yaml:4         "
-        "accepted, read back\n"
+        "accepted, verified\n"
         "\n"
         "Brokers\n"
         "broker 1 agrees\n"

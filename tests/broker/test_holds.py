@@ -49,7 +49,7 @@ def test_a_night_on_call(lab: Lab) -> None:
     assert lab.known() == {**ALICE, **BOB}
     (word,) = holds.read(lab.store.holds(lab.cluster.cluster_id))
     assert held.stdout.startswith(
-        f"demo ({lab.cluster.cluster_id}): user=alice is {word.text}\nUntil then runs leave it as"
+        f"demo ({lab.cluster.cluster_id}): user=alice is {word.text}\nUntil then, runs leave it unc"
     )
     assert "1 to change of 2, 0 in sync, 1 held, 0 unmanaged\n" in reconciled.stdout
     assert f"\n     {word.text}\n" in reconciled.stdout
@@ -182,14 +182,15 @@ def test_guards_do_not_speak_of_what_is_held(lab: Lab) -> None:
 
 
 def test_verify_does_not_ask_for_what_is_held(lab: Lab) -> None:
-    """A row that a person may change at any moment makes no broker lag."""
+    """A held row may be changed by hand at any moment: it is skipped, and its hold is shown."""
     lab.desire({**ALICE, **BOB})
     lab.run("reconcile")
-    hold(lab, "alice")
+    held = hold(lab, "alice")
     lab.put({"user=alice": {KEY: 99.0}})
 
     assert lab.call("verify", "demo").stdout == (
         "broker 1 agrees on 1 of 2 keys (1 was skipped)\n"
+        f"user=alice is {held.text}\n"
         "1 of 1 quota verified on every broker. 1 was skipped.\n"
     )
 

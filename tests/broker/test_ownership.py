@@ -52,7 +52,7 @@ def test_a_lost_ledger_is_rebuilt(lab: Lab) -> None:
 
     assert plan(lab)["user=moved"] == ("takeover", "set")
     assert said(lab.call("adopt", "demo", "--all", *WHY)) == (
-        f"{where}: 2 quotas adopted; the cluster was not touched\n"
+        f"{where}: 2 quotas adopted; the cluster was not changed\n"
         "\n"
         "entity      key                 value  next\n"
         "user=moved  producer_byte_rate  9 B/s  "
@@ -64,7 +64,7 @@ def test_a_lost_ledger_is_rebuilt(lab: Lab) -> None:
         "user=moved": ("pending", "set"), "user=old": unmanaged, "user=theirs": unmanaged
     }  # fmt: skip
     assert said(lab.call("adopt", "demo", "--names", "user=old", *WHY)) == (
-        f"{where}: 1 quota adopted; the cluster was not touched\n"
+        f"{where}: 1 quota adopted; the cluster was not changed\n"
         "\n"
         "entity    key                 value  next\n"
         "user=old  producer_byte_rate  3 B/s  "
@@ -72,7 +72,7 @@ def test_a_lost_ledger_is_rebuilt(lab: Lab) -> None:
     )
     again = said(lab.call("adopt", "demo", "--any", "user", *WHY)).splitlines()[0]
     assert again == (
-        f"{where}: 1 quota adopted, 3 were managed already; the cluster was not touched"
+        f"{where}: 1 quota adopted, 3 were managed already; the cluster was not changed"
     )
     lab.call("release", "demo", "--from-ledger", "--names", "user=theirs", *WHY)
     assert plan(lab) == {
@@ -133,9 +133,9 @@ def test_released_rows_are_left_alone(lab: Lab) -> None:
     lab.desire(SAME)
 
     assert said(lab.call("release", "demo", "--from-ledger", "--all", *WHY)) == (
-        f"demo ({lab.cluster.cluster_id}): 2 quotas released; the cluster was not touched\n"
+        f"demo ({lab.cluster.cluster_id}): 2 quotas released; the cluster was not changed\n"
         "\n"
-        "entity     key                 value  known as  next\n"
+        "entity     key                 value  state     next\n"
         "user=old   producer_byte_rate  3 B/s  verified  unmanaged: reported, and left alone\n"
         "user=same  producer_byte_rate  1 B/s  verified  "
         "team.yaml:4 declares it: the next reconcile manages it again"
@@ -185,11 +185,11 @@ def test_a_name_that_nobody_has(lab: Lab) -> None:
     where, names = f"demo ({lab.cluster.cluster_id})", ("--names", "user=nosuch", *WHY)
 
     assert said(lab.call("adopt", "demo", *names)) == (
-        f"{where}: 0 quotas adopted; the cluster was not touched\n"
+        f"{where}: 0 quotas adopted; the cluster was not changed\n"
         "The cluster stores no quota of that name: check the spelling."
     )
     assert said(lab.call("release", "demo", "--from-ledger", *names)) == (
-        f"{where}: 0 quotas released; the cluster was not touched\n"
+        f"{where}: 0 quotas released; the cluster was not changed\n"
         "The ledger has no quota of that name: check the spelling."
     )
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.report.remarks import INCOMPLETE
+from quota_ops.report.sentences import INCOMPLETE
 from tests.broker.conftest import Listeners
 from tests.broker.lacking import Lacking
 from tests.broker.pinging import Pinged, ping
@@ -40,13 +40,14 @@ NO_ALTER = "no: it needs AlterConfigs on the resource Cluster"
 def said(ping_of: str, address: str, *may: str, version: str = "4.3", principal: str) -> str:
     """Return ping's output for one broker that responds."""
     wide = max(len(address), 7)
-    left = max(len(f"  {principal} may"), len("  describe quotas"))
+    left = max(len(f"  {principal} is authorized to"), len("  describe quotas"))
     rows = zip(("describe quotas", "alter quotas", "list users"), may, strict=True)
     return (
         f"demo ({ping_of})      1 of 1 broker responds\n\n"
-        f"  broker  {'address':{wide}}  Kafka  answer\n"
+        f"  broker  {'address':{wide}}  Kafka  response\n"
         f"  1       {address:{wide}}  {version:5}  N ms\n\n"
-        f"  {principal} may\n" + "".join(f"{f'  {what}':{left}}  {can}\n" for what, can in rows)
+        f"  {principal} is authorized to\n"
+        + "".join(f"{f'  {what}':{left}}  {can}\n" for what, can in rows)
     )
 
 
@@ -181,9 +182,9 @@ def test_a_cluster_without_the_quota_calls(broker: RunningBroker, tmp_path: Path
         3,
         f"demo ({broker.config.cluster_id}, as in cluster.yaml; KRaft)      "
         "0 of 1 broker responds\n\n"
-        f"  broker  {'address':{len(lacking.address)}}  Kafka  answer\n"
+        f"  broker  {'address':{len(lacking.address)}}  Kafka  response\n"
         f"  1       {lacking.address}  4.3    {missing.format('DescribeClientQuotas')}\n\n"
-        "  User:ANONYMOUS may\n"
+        "  User:ANONYMOUS is authorized to\n"
         f"  describe quotas     unknown: {missing.format('DescribeClientQuotas')}\n"
         f"  alter quotas        unknown: {missing.format('AlterClientQuotas')}\n"
         "  list users          yes\n",

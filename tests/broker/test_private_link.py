@@ -149,7 +149,7 @@ def test_ping_over_a_private_link(link: Broker, broker: RunningBroker, tmp_path:
         f"demo ({cluster_id}, as in cluster.yaml; KRaft)      the bootstrap address responds\n\n"
         f"  broker  {'address':{wide}}  Kafka  answer\n"
         f"  1       {link.address}  4.3    N ms\n\n"
-        "  User:ANONYMOUS may\n"
+        "  User:ANONYMOUS is authorized to\n"
         "  describe quotas     yes\n"
         "  alter quotas        yes\n"
         "  list users          yes\n",

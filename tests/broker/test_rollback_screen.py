@@ -35,7 +35,7 @@ def test_an_operator_at_night(lab: Lab) -> None:
         "  kind     entity  key                 current   desired  change   source",
         f"  pending  user=a  {KEY}  1.5 kB/s  1 kB/s   -33.3 %  rollback of {name}",
         "",
-        "The broker accepts it (validate-only, 1 batch, TIME).",
+        "The broker accepts the change (validate-only, 1 request, TIME).",
         "",
         f"anna rolls back 1 of 2 changes of run {name}, 1 left unchanged: INC-31.",
         "entity  key                 before  that run set  now    left, because",

@@ -48,7 +48,7 @@ def test_paused(lab: Lab) -> None:
 
     why = "demo is paused: broker upgrade"
     assert (planned.returncode, planned.stderr) == (0, "")
-    assert f"\n{why}. Nothing is written; reports go on.\n" in planned.stdout
+    assert f"\n{why}. Nothing is written; reports continue.\n" in planned.stdout
     assert (reconciled.returncode, reconciled.stderr.splitlines()[0]) == (1, why)
     assert lab.stored() == lab.known() == {}
     (folder,) = on_disk(lab.store.root / "runs" / "demo").glob("*/report.html")

@@ -181,7 +181,7 @@ def test_parts_of_the_bar_are_as_long_as_their_counts(page: Page) -> None:
 
     assert [round(10 * width / widths[0]) for width in widths] == [10, 1, 0, 1]
     assert page.locator(".bar").get_attribute("aria-label") == (
-        "54 in sync before, 5 changed by this run, 2 unsettled, 4 unmanaged"
+        "54 in sync before, 5 changed by this run, 2 not confirmed, 4 unmanaged"
     )
 
 

@@ -90,7 +90,7 @@ def test_runs_and_show_agree_after_another_verify(lab: Lab, run: RunFolder) -> N
     assert ended.returncode == 1
     listed, shown = told(lab, run)
     assert listed == shown
-    assert listed.startswith("1 quota on demo is unsettled; ")
+    assert listed.startswith("1 quota on demo does not have the desired value on every broker; ")
     assert [one.name for one in sorted(on_disk(run).glob("end-*"))] == [
         "end-0001.json",
         "end-0002.json",
@@ -110,7 +110,7 @@ def test_what_was_written_before_is_not_claimed_again(
 
         assert (ended.returncode, ended.stderr) == (0, "")
         assert masked(ended.stdout, lab).endswith(
-            "no changes written in TIME; written before: 2 keys on 2 entities; "
+            "no changes written in TIME; written earlier: 2 keys on 2 entities; "
             f"{read_back}report: ROOT/store/runs/demo/RUN/report.html\n"
         )
 
@@ -125,7 +125,7 @@ def test_a_plan_that_somebody_else_wrote_first_changed_nothing(lab: Lab) -> None
     assert (ended.returncode, ended.stderr) == (0, "")
     assert masked(ended.stdout, lab).endswith(
         "applied: 2 already\nbroker 1 agrees\n"
-        "no changes written in TIME; there already: 2 keys on 2 entities; 1 of 1 broker agrees; "
+        "no changes written in TIME; already stored: 2 keys on 2 entities; 1 of 1 broker agrees; "
         "report: ROOT/store/runs/demo/RUN/report.html\n"
     )
     (listed,) = json.loads(lab.cli("runs", "demo", "--format", "json").stdout)
@@ -133,7 +133,7 @@ def test_a_plan_that_somebody_else_wrote_first_changed_nothing(lab: Lab) -> None
     counts = {name: number for name, number in shown["counts"].items() if number}
     assert (listed["changes"], counts) == (0, {"in_sync": 2, "found": 2})
     assert listed["sentence"].startswith(
-        "demo matches the files, whose commit is unknown; 2 changes were there already; "
+        "demo matches the files, whose commit is unknown; 2 changes were already stored; "
     )
     assert "Changed" not in lab.cli("show", str(on_disk(folder))).stdout
     undone = lab.cli("rollback", str(on_disk(folder)), "--reason", "INC-31")

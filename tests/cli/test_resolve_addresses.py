@@ -36,7 +36,7 @@ def test_an_address_in_other_spellings_and_by_name(tmp_path: Path) -> None:
         "\n"
         "5 connections/s or 6 connections/s on each node, brokers and controllers alike, from "
         "::1.\n"
-        "Those are spellings of one address: each broker obeys the one that was changed last, "
+        "Those are spellings of one address: each broker applies the one that was changed last, "
         "which cannot be read back. Clear all of them, then set one: after one alone is cleared, "
         "brokers obey none.\n"
         "7 connections/s of {ip=localhost} (ip) is stored by a name, which each broker looks up by "

@@ -164,6 +164,7 @@ class Quotas:
     """What a broker holds, by "ENTITY KEY", written and read outside Git."""
 
     def __init__(self, broker: RunningBroker) -> None:
+        self.cluster_id = broker.config.cluster_id
         text = f"bootstrap.servers={broker.bootstrap()}"
         self._connection = Connection.parse(text, name="behind", source="the test")
 

@@ -61,7 +61,7 @@ def test_a_run_that_failed_though_its_cluster_is_as_agreed(
     run = demo.run(RECONCILE)
     assert lines(demo, run) == [
         (
-            "failed demo: the run did not succeed: verify failed, though demo matches the files, "
+            "failed demo: the run did not succeed: verify failed, although demo matches the files, "
             "whose commit is unknown; 1 change made by this run; 1 of 1 quota in sync; 1 of 1 "
             "broker agrees. RUN/report.html"
         )
@@ -133,5 +133,5 @@ def test_what_does_not_happen(tmp_path: Path) -> None:
     from quota_ops.airflow import build_dags
 
     notify: Any = {"faild": []}
-    with pytest.raises(InvalidInput, match="notify has faild"):
+    with pytest.raises(InvalidInput, match="notify has unknown events: faild"):
         build_dags(tmp_path, notify=notify)

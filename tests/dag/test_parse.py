@@ -58,7 +58,7 @@ def test_the_dags_of_a_repository(repository: Repository) -> None:
         "drift": "0 * * * *",
     }
     assert all(dag.max_active_runs == 1 and not dag.catchup for dag in dags.values())
-    assert "cluster.yaml does not parse" in str(dags["reconcile_odd_one"].doc_md)
+    assert "cluster.yaml is invalid" in str(dags["reconcile_odd_one"].doc_md)
 
 
 def test_the_order_of_reconcile(repository: Repository) -> None:

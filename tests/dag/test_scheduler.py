@@ -1,6 +1,7 @@
 """The real scheduler: DAGs from a Git bundle, quota-ops from its wheel, a run through the API."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -131,6 +132,9 @@ def test_what_goes_on_while_a_plan_waits(company: Company, api: AirflowApi, quot
     assert RunFolder(open_place(last)).about()["commit"] == company.git("rev-parse", "HEAD")
     submitted = api.read_log(RECONCILE, following, "diff")
     assert str(company.installed / "spark_jobs" / "diff_quotas.py") in submitted
+    described = api.read_log(RECONCILE, following, "describe")
+    assert f"connection demo: cluster {quotas.cluster_id}, broker 1 at " in described
+    assert re.search(r"stage describe, [\d,]+ ms", described)
 
 
 def test_a_param_that_is_no_guard(api: AirflowApi) -> None:

@@ -13,7 +13,7 @@ from quota_ops.model.difference import WRITES
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.outcome import DONE
-from quota_ops.report.remarks import warnings
+from quota_ops.report.sentences import warnings
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.runs.run import Run
 from quota_ops.sql import text

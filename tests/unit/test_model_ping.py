@@ -9,8 +9,8 @@ from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
 from quota_ops.model.registration import Absent
 from quota_ops.model.verification import BACK_OR_GONE, BOOTSTRAP
 from quota_ops.report.ping import ping_screen
-from quota_ops.report.remarks import INCOMPLETE
 from quota_ops.report.screen import plain
+from quota_ops.report.sentences import INCOMPLETE
 
 FIRST, SECOND = BrokerFacts(1, "kafka-1:9092", "4.3", "", 3, 8), BrokerFacts(2, "kafka-2:9092")
 FIRST_UNKNOWN = BrokerFacts(1, "kafka-1:9092")
@@ -49,13 +49,13 @@ def test_what_is_not_known_is_said() -> None:
     assert plain(ping_screen("demo", pinged(DESCRIBE, UNSURE, error="timed out after 4 s"))) == (
         "demo (MkU3OEVBNTcwNTJENDM2Qg, as in cluster.yaml; KRaft)      1 of 2 brokers respond\n"
         "\n"
-        "  broker  address       Kafka    answer\n"
+        "  broker  address       Kafka    response\n"
         "  1       kafka-1:9092  4.3      3 ms\n"
         "  2       kafka-2:9092  unknown  timed out after 4 s\n"
         "\n"
-        "  User:svc may\n"
-        "  describe quotas  yes\n"
-        "  alter quotas     unknown: timed out after 4 s\n"
+        "  User:svc is authorized to\n"
+        "  describe quotas            yes\n"
+        "  alter quotas               unknown: timed out after 4 s\n"
         "\n"
         "Broker 2 does not respond at the address that it advertises. If only the bootstrap "
         "address is reachable, for example over a private link, set verify: bootstrap in "
@@ -74,14 +74,14 @@ def test_a_broker_without_clients_is_missed() -> None:
     assert plain(ping_screen("demo", ping)) == (
         "demo (MkU3OEVBNTcwNTJENDM2Qg, as in cluster.yaml; KRaft)      2 of 3 brokers respond\n"
         "\n"
-        "  broker  address       Kafka    answer\n"
+        "  broker  address       Kafka    response\n"
         "  1       kafka-1:9092  4.3      3 ms\n"
         "  2       kafka-2:9092  unknown  4 ms\n"
         "  3       kafka-3:9092  unknown  is fenced\n"
         "  4       unknown       unknown  is missing; retired in cluster.yaml: scaled down\n"
         "\n"
-        "  User:svc may\n"
-        "  describe quotas  yes\n"
+        "  User:svc is authorized to\n"
+        "  describe quotas            yes\n"
         "\n"
         f"Broker 3 could not be queried. {BACK_OR_GONE}\n"
         "\n"
@@ -103,11 +103,11 @@ def test_only_the_bootstrap_address_was_asked() -> None:
     assert plain(ping_screen("demo", ping)) == (
         "demo (id, as in cluster.yaml)      the bootstrap address responds\n"
         "\n"
-        "  broker   address       Kafka    answer\n"
+        "  broker   address       Kafka    response\n"
         "  unknown  link:9092     4.3      3 ms\n"
-        "  1        kafka-1:9092  unknown  not asked\n"
-        "  2        kafka-2:9092  unknown  not asked\n"
+        "  1        kafka-1:9092  unknown  not queried\n"
+        "  2        kafka-2:9092  unknown  not queried\n"
         "\n"
-        "  User:svc may\n"
-        "  describe quotas  yes\n"
+        "  User:svc is authorized to\n"
+        "  describe quotas            yes\n"
     )

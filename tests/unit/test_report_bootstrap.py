@@ -6,12 +6,12 @@ import pytest
 
 from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer, RowVerdict, Verdict
 from quota_ops.report.brokers import broker_words, brokers_words
-from quota_ops.report.cells import answer
+from quota_ops.report.cells import result
 from quota_ops.report.page import as_html
+from quota_ops.report.row_status import report_rows
 from quota_ops.report.screen import plain
 from quota_ops.report.screens import finished_line, verified_line
-from quota_ops.report.standing import report_rows
-from quota_ops.report.summary import summary_sentence
+from quota_ops.report.summary import summarize
 from tests.unit.report_sample import APPLIED
 
 AGREES = BrokerAnswer(2, "link:9092", 3, 0, bootstrap=True)
@@ -54,7 +54,7 @@ def test_a_report_of_one_address() -> None:
     words = "the bootstrap address agrees (broker 2 responded, no other was queried)"
 
     assert f"; {words}; report: here" in plain([finished_line(report, "here")])
-    assert words in summary_sentence(report)
+    assert words in summarize(report).sentence
     assert plain([verified_line(report)]).endswith(" verified at the bootstrap address.\n")
     assert "<td>2, at the bootstrap address</td>" in as_html(report)
     unknown = replace(report, brokers=(replace(AGREES, broker=BOOTSTRAP),))
@@ -67,7 +67,7 @@ def test_an_address_that_is_silent() -> None:
 
     assert (
         "the bootstrap address did not respond, so it is unknown whether demo matches Git"
-        in summary_sentence(report)
+        in summarize(report).sentence
     )
 
 
@@ -76,4 +76,4 @@ def test_what_an_unknown_broker_holds_instead() -> None:
     row = report_rows(APPLIED)[0]
     seen = RowVerdict("user=a", "request_percentage", 2.0, Verdict.DIFFERS, ((BOOTSTRAP, 1.0),))
 
-    assert answer(row._replace(verdict=seen), read_back=True) == "the bootstrap address stores 1 %"
+    assert result(row._replace(verdict=seen), read_back=True) == "the bootstrap address stores 1 %"

@@ -12,15 +12,15 @@ from quota_ops.model.report import Report
 from quota_ops.report.data import as_json
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
-from quota_ops.report.remarks import callback_words
 from quota_ops.report.screen import plain
 from quota_ops.report.screens import plan_screen
+from quota_ops.report.sentences import callback_words
 from quota_ops.report.text import as_text
 from tests.unit.report_sample import PLANNED
 
 WORDS = (
-    "client.quota.callback.class is com.example.Grouped on broker 1, 3: it decides in Kafka's "
-    "place, and may ignore the stored quotas of users and client ids."
+    "client.quota.callback.class is com.example.Grouped on broker 1, 3: it decides instead of "
+    "Kafka, and may ignore the stored quotas of users and client ids."
 )
 
 

@@ -9,7 +9,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.verification import RowVerdict, Verdict
 from quota_ops.report import cells
-from quota_ops.report.standing import ReportRow, Standing
+from quota_ops.report.row_status import ReportRow, RowStatus
 from tests.unit.report_sample import (
     AGREED,
     ALICE_OTHERS,
@@ -24,7 +24,7 @@ from tests.unit.report_sample import (
 
 def row_of(one: Difference, **more: object) -> ReportRow:
     """Return a row without a place."""
-    return ReportRow(one, Standing.PENDING)._replace(**more)  # type: ignore[arg-type]
+    return ReportRow(one, RowStatus.PENDING)._replace(**more)  # type: ignore[arg-type]
 
 
 GONE = difference({"user": "x"}, "k", (Kind.GONE, Action.FORGET), None, None, **AGREED)
@@ -121,7 +121,7 @@ ACCEPTED = Outcome(1, "user=alice", ("k",), Status.ACCEPTED)
         (row_of(ALICE_RAISED), ""),
         (row_of(ALICE_RAISED, validated=ACCEPTED), "would be accepted"),
         (row_of(ALICE_RAISED, validated=REFUSED), "refused: No. (POLICY_VIOLATION)"),
-        (row_of(ALICE_RAISED, validated=ACCEPTED, applied=ACCEPTED), "accepted, read back"),
+        (row_of(ALICE_RAISED, validated=ACCEPTED, applied=ACCEPTED), "accepted, verified"),
         (row_of(ALICE_RAISED, applied=ACCEPTED._replace(status=Status.NOT_SENT)), "not sent"),
         (
             row_of(
@@ -150,4 +150,4 @@ ACCEPTED = Outcome(1, "user=alice", ("k",), Status.ACCEPTED)
 )
 def test_answer(row: ReportRow, words: str) -> None:
     """The last response of a broker to a row is shown."""
-    assert cells.answer(row, read_back=True) == words
+    assert cells.result(row, read_back=True) == words

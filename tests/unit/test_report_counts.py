@@ -15,10 +15,10 @@ from quota_ops.model.report import Report
 from quota_ops.model.verification import RowVerdict, Verdict
 from quota_ops.report.data import as_json
 from quota_ops.report.page_parts import bar
+from quota_ops.report.row_status import RowStatus, Section, count_statuses, report_rows
 from quota_ops.report.screen import plain
 from quota_ops.report.screens import plan_screen
-from quota_ops.report.standing import Section, Standing, report_rows, standings
-from quota_ops.report.summary import answer
+from quota_ops.report.summary import summarize
 from quota_ops.report.text import as_text
 from tests.unit.report_sample import APPLIED, BROKERS, PLAN, PLANNED, difference
 
@@ -120,7 +120,7 @@ def test_the_numbers_of_a_report_add_up(
             if at in wrong and row.action in {*WRITES, Action.RECORD}
         ),
     )
-    rows, count = report_rows(report), standings(report)
+    rows, count = report_rows(report), count_statuses(report)
     text = as_text(report)
     headings = re.findall(
         r"^(?:Needs attention|Changed|Held|Everything else) \(([\d,]+)\)$", text, re.MULTILINE
@@ -128,12 +128,12 @@ def test_the_numbers_of_a_report_add_up(
 
     assert sum(int(one.replace(",", "")) for one in headings) == len(rows)
     assert len(rows) == sum(len([row for row in rows if row.section is one]) for one in Section)
-    in_sync_rows = sum(row.standing is Standing.IN_SYNC for row in rows)
-    assert sum(count.values()) - count[Standing.IN_SYNC] + in_sync_rows == len(rows)
+    in_sync_rows = sum(row.status is RowStatus.IN_SYNC for row in rows)
+    assert sum(count.values()) - count[RowStatus.IN_SYNC] + in_sync_rows == len(rows)
     assert (
-        sum(part.quotas for part in bar(count)) == sum(count.values()) - count[Standing.FORGOTTEN]
+        sum(part.quotas for part in bar(count)) == sum(count.values()) - count[RowStatus.FORGOTTEN]
     )
-    said = re.search(r"([\d,]+) of ([\d,]+) quotas? in sync", answer(report).sentence)
+    said = re.search(r"([\d,]+) of ([\d,]+) quotas? in sync", summarize(report).sentence)
     assert said is not None
     counts = json.loads(as_json(report))["counts"]
     assert [int(one.replace(",", "")) for one in said.groups()] == [
@@ -147,7 +147,7 @@ def test_what_a_run_did_not_look_at_is_not_counted() -> None:
     """Verify compares no more than Git declares, and counts no unmanaged quotas."""
     verified = replace(PLANNED, plan=None, validated=(), brokers=BROKERS, verified=24)
     nothing = replace(PLANNED, plan=None, validated=())
-    unknown = dict.fromkeys((one.name.lower() for one in Standing), None)
+    unknown = dict.fromkeys((one.name.lower() for one in RowStatus), None)
 
     assert json.loads(as_json(verified))["counts"] == unknown | {
         "in_sync": 24,

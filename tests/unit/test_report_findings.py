@@ -103,5 +103,5 @@ def test_many_findings_are_counted(output: Callable[[Report], str], most: int) -
     said = output(many)
 
     assert said.count("never holds") == most
-    assert "… and 12 more findings, in the JSON" in said
+    assert "… and 12 more findings in the JSON output" in said
     assert len(as_markdown(many)) < LIMIT

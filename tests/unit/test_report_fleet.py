@@ -17,7 +17,7 @@ def test_sentence() -> None:
     """One sentence counts the clusters by their status, the worst first."""
     said = [fleet.as_text(one).splitlines()[0] for one in (FLEET, ())]
     assert said == [
-        "5 clusters: 2 needing attention, 2 unknown, 1 in sync.",
+        "5 clusters: 2 need attention, 2 are unknown, 1 is in sync.",
         "0 clusters: nothing to compare.",
     ]
 
@@ -27,25 +27,25 @@ def test_text() -> None:
     lines = fleet.as_text(FLEET).splitlines()
 
     assert lines[2:9] == [
-        "cluster  status           in sync  pending  drifted  held  unsettled  unmanaged  why",
+        "cluster  status           in sync  pending  drifted  held  not confirmed  unmanaged  why",
         (
-            "demo     Needs attention  409      3        1        0     0          2          "
+            "demo     Needs attention  409      3        1        0     0              2          "
             "1 quota on demo was changed outside Git"
         ),
         (
-            "prod-us  Needs attention  409      0        0        0     3          2          "
-            "3 quotas on prod-us are unsettled"
+            "prod-us  Needs attention  409      0        0        0     3              2          "
+            "3 quotas on prod-us are not confirmed"
         ),
         (
-            "lab      Unknown                                                                 "
+            "lab      Unknown                                                                     "
             "describe failed, so the state of lab is unknown"
         ),
         (
-            "staging  Unknown                                                                 "
+            "staging  Unknown                                                                     "
             "no broker responds at kafka-1:9094"
         ),
         (
-            "prod-eu  In sync          409      0        0        0     0          2          "
+            "prod-eu  In sync          409      0        0        0     0              2          "
             "prod-eu matches Git"
         ),
         "",
@@ -59,7 +59,7 @@ def test_text() -> None:
 def test_markdown() -> None:
     """The overview can be pasted: one table, with foreign text in code spans."""
     assert fleet.as_markdown(FLEET).splitlines()[::3] == [
-        "**quota-ops · 5 clusters: 2 needing attention, 2 unknown, 1 in sync.**",
+        "**quota-ops · 5 clusters: 2 need attention, 2 are unknown, 1 is in sync.**",
         "|-|-|-|-|-|-|-|-|-|",
         "| `lab` | Unknown |  |  |  |  |  |  | `describe failed, so the state of lab is unknown` |",
     ]
@@ -70,7 +70,7 @@ def test_page() -> None:
     page = Page(fleet.as_html(FLEET))
 
     assert page.said("h1", "h2") == [
-        "5 clusters: 2 needing attention, 2 unknown, 1 in sync.",
+        "5 clusters: 2 need attention, 2 are unknown, 1 is in sync.",
         "demo",
         "prod-us",
         "lab",

@@ -9,8 +9,8 @@ from quota_ops.model.outcome import Status
 from quota_ops.model.specification import parse_exactly
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
-from quota_ops.report.standing import Standing, standings
-from quota_ops.report.summary import summary_sentence
+from quota_ops.report.row_status import RowStatus, count_statuses
+from quota_ops.report.summary import summarize
 from quota_ops.report.text import as_text
 from tests.unit.report_sample import ALICE_RAISED, MIB, PLAN, PLANNED, answered, difference
 
@@ -28,7 +28,7 @@ HELD = replace(
     ),
 )
 SAID = "held until 2026-11-21 05:12 UTC by anna\\u001b[31m: INC-31 | <b>"
-FROZEN = "demo is frozen until 2026-11-23 07:00 UTC: x. Nothing is written; reports go on."
+FROZEN = "demo is frozen until 2026-11-23 07:00 UTC: x. Nothing is written; reports continue."
 
 
 def test_as_text() -> None:
@@ -66,6 +66,6 @@ def test_the_answer() -> None:
         applied=answered(Status.HELD, ALICE_RAISED, message=HOLD.text),
     )
 
-    assert summary_sentence(HELD).startswith("1 quota on demo is held; 411 of 412 ")
-    assert summary_sentence(since).startswith("1 quota on demo is held; 411 of 412 ")
-    assert [standings(one)[Standing.HELD] for one in (HELD, since)] == [1, 1]
+    assert summarize(HELD).sentence.startswith("1 quota on demo is held; 411 of 412 ")
+    assert summarize(since).sentence.startswith("1 quota on demo is held; 411 of 412 ")
+    assert [count_statuses(one)[RowStatus.HELD] for one in (HELD, since)] == [1, 1]

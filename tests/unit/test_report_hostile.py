@@ -22,8 +22,9 @@ from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.report import Report
 from quota_ops.model.rollback import Rollback, Undone
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
-from quota_ops.report import fleet, question
+from quota_ops.report import approval_form, fleet
 from quota_ops.report.data import as_json
+from quota_ops.report.formats import shown
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
 from quota_ops.report.progress import ProgressText
@@ -31,7 +32,6 @@ from quota_ops.report.screen import Screen, plain
 from quota_ops.report.screens import plan_screen, problems_screen, verify_screen
 from quota_ops.report.terminal import show
 from quota_ops.report.text import as_text, report_screen
-from quota_ops.report.wording import shown
 from tests.unit.report_reader import Page
 from tests.unit.report_sample import (
     ALICE_RAISED,
@@ -174,8 +174,8 @@ def test_question(name: str) -> None:
     def asked(report: Report) -> str:
         plan = report.plan
         assert plan is not None
-        assert question.subject(report, plan).isprintable()
-        return question.body(report, plan, datetime(2026, 11, 21, tzinfo=UTC))
+        assert approval_form.format_subject(report, plan).isprintable()
+        return approval_form.format_body(report, plan, datetime(2026, 11, 21, tzinfo=UTC))
 
     markdown = asked(report_of(name))
     outside = [token.content for token in tokens(markdown) if token.type == "text"]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from quota_ops.model.outcome import Status
+from quota_ops.report.formats import shown
 from quota_ops.report.markdown import LIMIT, as_markdown, cell, code
-from quota_ops.report.wording import shown
 from tests.unit.report_sample import (
     ALICE_RAISED,
     APPLIED,
@@ -44,7 +44,7 @@ commit `a1b2c3d`
 ⚠ Guard `default_touched`: `user=<default> request_percentage would change; a default applies to \
 many clients`; override it with `--allow default_touched --reason TEXT`.
 
-The broker accepts all 4 (validate-only, 1 batch, 31 ms).
+The broker accepts all 4 changes (validate-only, 1 request, 31 ms).
 """
     )
 
@@ -96,7 +96,7 @@ def test_comment_on_a_refused_plan() -> None:
         "",
         "No ledger of this cluster yet: nothing is cleared until a run has been verified.",
         "",
-        "The broker rejects 1 of 4 changes (validate-only, 1 batch, 31 ms).",
+        "The broker rejects 1 of 4 changes (validate-only, 1 request, 31 ms).",
     ]
 
 

@@ -44,7 +44,7 @@ def test_page_of_a_refused_plan() -> None:
 
     assert "refused: Not here. (INVALID_REQUEST) [payments.yaml:12]" in page.said("td")
     assert page.said("p")[-2:] == [
-        "The broker rejects 1 of 4 changes (validate-only, 1 batch, 31 ms).",
+        "The broker rejects 1 of 4 changes (validate-only, 1 request, 31 ms).",
         "No ledger of this cluster yet: nothing is cleared until a run has been verified.",
     ]
 
@@ -68,7 +68,7 @@ def test_rows_of_a_page() -> None:
         "10:00 UTC",
         "platform",
         "platform.yaml:5",
-        "accepted, read back",
+        "accepted, verified",
     ]
 
 

@@ -56,7 +56,7 @@ def test_who_is_protected_is_never_written() -> None:
 def test_what_git_does_not_know_is_not_promised() -> None:
     """A name that Git does not declare is reported."""
     assert words(ALICE, known=False) == [
-        "Git describes no entity of that name: what the cluster stores of it is reported.",
+        "Git declares no entity of that name: quotas that the cluster stores for it are reported.",
         FOLLOW,
     ]
     assert words(ALICE) == [FOLLOW]

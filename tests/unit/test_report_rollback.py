@@ -56,10 +56,10 @@ def test_many_are_counted() -> None:
     unprintable = Entity.of({"user": "a\x1b"})
 
     assert told(*entities, unprintable)[-1] == (
-        f"and {15 + 1 - MOST_HELD} more entities, each by a hold of its own"
+        f"and {15 + 1 - MOST_HELD} more entities, each with its own hold"
     )
     assert len(told(*entities)) == 1 + MOST_HELD + 1
-    assert told(unprintable)[-1] == "and 1 more entity, each by a hold of its own"
+    assert told(unprintable)[-1] == "and 1 more entity, each with its own hold"
 
 
 def test_what_was_somebody_elses_is_asked_about_again() -> None:

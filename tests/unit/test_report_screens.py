@@ -35,7 +35,7 @@ payments.yaml:12  (touches user alice, any other client)
    pending  user=alice                      producer_byte_rate  10 MiB/s  15 MiB/s  +50 %    \
 payments.yaml:8
 
-The broker accepts all 4 (validate-only, 1 batch, 31 ms).
+The broker accepts all 4 changes (validate-only, 1 request, 31 ms).
 default_touched: user=<default> request_percentage would change; a default applies to many clients
 1 guard blocks this plan. Override it with --allow default_touched --reason TEXT \
 (in Airflow, approve the plan).
@@ -195,7 +195,7 @@ def test_report_as_text() -> None:
 
     assert [line for line in lines if not line.startswith((" ", "!"))] == [
         (
-            "3 quotas on demo are unsettled; 1 not read back, 1 refused, 1 unknown; apply was "
+            "3 quotas on demo are not confirmed; 1 differs, 1 refused, 1 unknown; apply was "
             "refused; 1 change made by this run; 410 of 412 quotas in sync; 2 of 4 brokers agree; "
             "2 unmanaged."
         ),

@@ -8,8 +8,8 @@ from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
 from quota_ops.report.data import as_json
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
-from quota_ops.report.standing import Standing, report_rows
-from quota_ops.report.summary import summary_sentence
+from quota_ops.report.row_status import RowStatus, report_rows
+from quota_ops.report.summary import summarize
 from quota_ops.report.text import as_text
 from tests.unit.report_sample import ALICE_RAISED, BROKERS, PLAN, PLANNED, answered, stages
 
@@ -31,10 +31,10 @@ def test_what_nobody_read_back_is_counted_and_does_not_differ() -> None:
     """Rows that were neither changed nor read back are a number, in every output."""
     rows = report_rows(NOBODY_ANSWERED)
 
-    assert [(row.difference, row.standing) for row in rows] == [(ALICE_RAISED, Standing.UNSETTLED)]
+    assert [(row.difference, row.status) for row in rows] == [(ALICE_RAISED, RowStatus.UNSETTLED)]
     said = "411 quotas that this run did not change were not read back: no broker responded."
-    assert summary_sentence(NOBODY_ANSWERED) == (
-        "1 quota on demo is unsettled; 1 unanswered; verify failed; 411 not read back; "
+    assert summarize(NOBODY_ANSWERED).sentence == (
+        "1 change on demo was not read back; verify failed; 411 not read back; "
         "0 of 412 quotas in sync; 0 of 1 broker agrees."
     )
     values = json.loads(as_json(NOBODY_ANSWERED))
@@ -52,7 +52,7 @@ def test_verify_without_a_plan_counts_what_it_left_out() -> None:
     brokers = tuple(replace(one, compared=410, left=2) for one in BROKERS)
     report = replace(PLANNED, plan=None, validated=(), brokers=brokers, verified=410)
 
-    assert summary_sentence(replace(report, stages=stages())) == (
+    assert summarize(replace(report, stages=stages())).sentence == (
         "demo matches Git, as far as it was compared; 410 of 412 quotas in sync; "
         "3 of 3 brokers agree on 410 of 412 keys (2 were skipped)."
     )

@@ -7,8 +7,8 @@ from shutil import get_terminal_size
 from textwrap import wrap
 from time import monotonic
 
+from quota_ops.report.formats import duration
 from quota_ops.report.screen import GAP, Line, Row, Span, Table, Tone, line, plain
-from quota_ops.report.wording import duration
 
 MARGIN = "     "
 WIDEST = 100

@@ -3,10 +3,10 @@
 from quota_ops.lab.demo.by_hand import AT_NIGHT, BEFORE_US, BY_HAND, IN_A_HURRY, by_hand_cells
 from quota_ops.lab.demo.kinds import KINDS, kinds_cells, missing_kinds
 from quota_ops.lab.demo.lab import Lab, expect
+from quota_ops.report.row_status import Section, report_rows
 from quota_ops.report.row_table import plan_table
 from quota_ops.report.screen import Tone
-from quota_ops.report.standing import Section, report_rows
-from quota_ops.report.summary import SyncStatus, answer, summary_sentence
+from quota_ops.report.summary import SyncStatus, summarize
 from quota_ops.report.text import as_text
 
 GUARDS = ("takeover", "conflict", "changed_since", "default_touched")
@@ -83,7 +83,7 @@ def drift(lab: Lab) -> None:
     for said in (overview.read_text(encoding="utf-8"), as_text(report)):
         named = any(IN_A_HURRY.entity in one and IN_A_HURRY.key in one for one in said.splitlines())
         expect(named, f"a drift report does not name {IN_A_HURRY.entity} {IN_A_HURRY.key}")
-    lab.narration.say(f"Its report says: {summary_sentence(report)}", Tone.CHANGE)
+    lab.narration.say(f"Its report says: {summarize(report).sentence}", Tone.CHANGE)
     for table in plan_table([one for one in report_rows(report) if one.section is Section.PERSON]):
         lab.narration.table(table.headings, (row.cells for row in table.rows))
 
@@ -101,8 +101,8 @@ def verify(lab: Lab) -> None:
 
 
 def _say_agreed(lab: Lab) -> None:
-    sentence = summary_sentence(lab.last_run())
-    expect(answer(lab.last_run()).word is SyncStatus.IN_SYNC, sentence)
+    sentence = summarize(lab.last_run()).sentence
+    expect(summarize(lab.last_run()).word is SyncStatus.IN_SYNC, sentence)
     lab.narration.say(sentence, Tone.OK)
 
 

@@ -43,7 +43,7 @@ def _altered(folder: RunFolder, by: str) -> Record:
     cluster, changing = folder.about()["cluster"], folder.read_as(ALTER, altered_keys)
     if folder.has(APPLIED):
         if not changing:
-            stores = f"{cluster} stored all of it before"
+            stores = f"{cluster} already stored these values"
             return Record("Not altered", f"nothing was to change{by}: {stores}")
         outcomes = folder.outcomes(APPLIED)
         keys = count_altered(changing, outcomes)

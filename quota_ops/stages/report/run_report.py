@@ -11,8 +11,8 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.report import STAGES, Record, Report, StageResult, StageStatus, has_not_ended
 from quota_ops.model.rollback import Rollback
-from quota_ops.model.rows import DesiredRow, Key
-from quota_ops.model.tables import BATCHES, DESIRED, DIFFERENCES
+from quota_ops.model.rows import DesiredRow, HoldRow, Key
+from quota_ops.model.tables import BATCHES, DESIRED, DIFFERENCES, HOLDS
 from quota_ops.model.verification import BrokerAnswer, RowVerdict
 from quota_ops.stages.plan import assemble_plan
 from quota_ops.stages.report.command_report import read_record
@@ -98,6 +98,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         findings=parts.read("plan", FINDINGS, folder.findings) or (),
         asked=parts.read("check", DESIRED.file, lambda: _asked(folder, verdicts)) or {},
         origins=parts.read("plan", ORIGINS, lambda: read_origins(folder)) or {},
+        held=() if plan else parts.read("describe", HOLDS.file, lambda: _held(folder)) or (),
         record=parts.record(),
     )
 
@@ -143,6 +144,10 @@ def _asked(folder: RunFolder, verdicts: Sequence[RowVerdict]) -> dict[Key, Desir
     rows = to_rows(folder.read_table(DESIRED)) if wrong else ()
     asked = (DesiredRow._make(row) for row in rows)
     return {row.id: row for row in asked if row.id in wrong}
+
+
+def _held(folder: RunFolder) -> tuple[HoldRow, ...]:
+    return tuple(map(HoldRow._make, to_rows(folder.read_table(HOLDS))))
 
 
 class _Parts:

@@ -11,8 +11,8 @@ from quota_ops.model.outcome import Status
 from quota_ops.model.registration import Absent
 from quota_ops.model.report import Report, StageStatus
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
-from quota_ops.report.standing import Section, Standing, report_rows, standings
-from quota_ops.report.summary import summary_sentence
+from quota_ops.report.row_status import RowStatus, Section, count_statuses, report_rows
+from quota_ops.report.summary import summarize
 from tests.unit.report_sample import (
     ALICE_RAISED,
     APPLIED,
@@ -49,84 +49,87 @@ DIFFERS = (RowVerdict(SET.entity, SET.key, 2.0, Verdict.DIFFERS, ((1, 1.0),)),)
 
 
 @pytest.mark.parametrize(
-    ("report", "standing", "section"),
+    ("report", "status", "section"),
     [
-        (report_of(SET), Standing.PENDING, Section.CHANGE),
-        (report_of(REPAIR), Standing.DRIFTED, Section.PERSON),
-        (report_of(SET, applied=answered(Status.ACCEPTED, SET)), Standing.CHANGED, Section.CHANGE),
+        (report_of(SET), RowStatus.PENDING, Section.CHANGE),
+        (report_of(REPAIR), RowStatus.DRIFTED, Section.PERSON),
+        (report_of(SET, applied=answered(Status.ACCEPTED, SET)), RowStatus.CHANGED, Section.CHANGE),
         (
             report_of(REPAIR, applied=answered(Status.ALREADY, SET)),
-            Standing.FOUND,
+            RowStatus.FOUND,
             Section.REST,
         ),
-        (report_of(SET, applied=answered(Status.STALE, SET)), Standing.UNSETTLED, Section.PERSON),
-        (report_of(SET, applied=answered(Status.UNKNOWN, SET)), Standing.UNSETTLED, Section.PERSON),
-        (report_of(SET, applied=answered(Status.NOT_SENT, SET)), Standing.PENDING, Section.CHANGE),
+        (report_of(SET, applied=answered(Status.STALE, SET)), RowStatus.UNSETTLED, Section.PERSON),
+        (
+            report_of(SET, applied=answered(Status.UNKNOWN, SET)),
+            RowStatus.UNSETTLED,
+            Section.PERSON,
+        ),
+        (report_of(SET, applied=answered(Status.NOT_SENT, SET)), RowStatus.PENDING, Section.CHANGE),
         (
             report_of(SET, validated=answered(Status.REFUSED, SET)),
-            Standing.UNSETTLED,
+            RowStatus.UNSETTLED,
             Section.PERSON,
         ),
         (
             report_of(SET, applied=answered(Status.ACCEPTED, SET), verdicts=DIFFERS),
-            Standing.UNSETTLED,
+            RowStatus.UNSETTLED,
             Section.PERSON,
         ),
         (
             report_of(SET, applied=answered(Status.ACCEPTED, SET), verdicts=UNANSWERED),
-            Standing.UNSETTLED,
+            RowStatus.UNSETTLED,
             Section.PERSON,
         ),
-        (report_of(SET, verdicts=DIFFERS), Standing.PENDING, Section.CHANGE),
+        (report_of(SET, verdicts=DIFFERS), RowStatus.PENDING, Section.CHANGE),
         (
             report_of(one_row(Kind.DRIFTED, Action.REPORT, 1.0, 2.0)),
-            Standing.DRIFTED,
+            RowStatus.DRIFTED,
             Section.PERSON,
         ),
         (
             report_of(one_row(Kind.TAKEOVER, Action.REPORT, 1.0, 2.0)),
-            Standing.PENDING,
+            RowStatus.PENDING,
             Section.CHANGE,
         ),
-        (report_of(one_row(Kind.IN_SYNC, Action.RECORD, 2.0, 2.0)), Standing.IN_SYNC, Section.REST),
-        (report_of(LEGACY), Standing.UNMANAGED, Section.REST),
-        (report_of(GONE), Standing.DRIFTED, Section.PERSON),
-        (report_of(GONE, brokers=BROKERS, writes=True), Standing.FORGOTTEN, Section.REST),
+        (
+            report_of(one_row(Kind.IN_SYNC, Action.RECORD, 2.0, 2.0)),
+            RowStatus.IN_SYNC,
+            Section.REST,
+        ),
+        (report_of(LEGACY), RowStatus.UNMANAGED, Section.REST),
+        (report_of(GONE), RowStatus.DRIFTED, Section.PERSON),
+        (report_of(GONE, brokers=BROKERS, writes=True), RowStatus.FORGOTTEN, Section.REST),
         (
             report_of(one_row(Kind.CLEARED, Action.FORGET, None, None)),
-            Standing.FORGOTTEN,
+            RowStatus.FORGOTTEN,
             Section.REST,
         ),
     ],
 )
-def test_standing(report: Report, standing: Standing, section: Section) -> None:
+def test_row_status(report: Report, status: RowStatus, section: Section) -> None:
     """The last event of a row decides its status."""
     (row,) = report_rows(report)
 
-    assert (row.standing, row.section) == (standing, section)
+    assert (row.status, row.section) == (status, section)
 
 
-def test_a_row_that_only_some_brokers_hold_is_told_though_it_was_no_difference() -> None:
+def test_a_row_that_a_broker_lost_is_reported_though_it_was_in_sync() -> None:
     """A broker that lags on an untouched quota removes it from those in sync."""
     verdict = RowVerdict("user=bob", "request_percentage", 50.0, Verdict.DIFFERS, ((2, None),))
     report = replace(APPLIED, verdicts=(verdict,))
 
     rows = report_rows(report)
 
-    assert (rows[0].difference.entity, rows[0].standing) == ("user=bob", Standing.UNSETTLED)
-    assert standings(report) == {
-        Standing.IN_SYNC: 408,
-        Standing.CHANGED: 4,
-        Standing.FOUND: 0,
-        Standing.UNREAD: 0,
-        Standing.PENDING: 0,
-        Standing.DRIFTED: 0,
-        Standing.RETURNED: 0,
-        Standing.HELD: 0,
-        Standing.UNSETTLED: 1,
-        Standing.UNMANAGED: 2,
-        Standing.FORGOTTEN: 0,
+    assert (rows[0].difference.entity, rows[0].status) == ("user=bob", RowStatus.UNSETTLED)
+    numbers = {one: number for one, number in count_statuses(report).items() if number}
+    assert numbers == {
+        RowStatus.IN_SYNC: 408,
+        RowStatus.CHANGED: 4,
+        RowStatus.UNSETTLED: 1,
+        RowStatus.UNMANAGED: 2,
     }
+    assert count_statuses(report).keys() == set(RowStatus)
 
 
 VERIFY_ONLY = replace(
@@ -142,8 +145,8 @@ SILENT = BrokerAnswer(4, "kafka-4:9094", 6, None, "timed out")
         (
             PLANNED,
             (
-                "1 quota on demo was changed outside Git; 3 pending; 1 guard blocks "
-                "the plan; 409 of 412 quotas in sync; 2 unmanaged."
+                "1 quota on demo was changed outside Git; 3 pending; 1 guard blocks the plan; 409 "
+                "of 412 quotas in sync; 2 unmanaged."
             ),
         ),
         (
@@ -153,44 +156,42 @@ SILENT = BrokerAnswer(4, "kafka-4:9094", 6, None, "timed out")
         (
             APPLIED,
             (
-                "demo matches Git; 4 changes made by this run; 412 of 412 quotas in "
-                "sync; 3 of 3 brokers agree; 2 unmanaged."
+                "demo matches Git; 4 changes made by this run; 412 of 412 quotas in sync; 3 of 3 "
+                "brokers agree; 2 unmanaged."
             ),
         ),
         (
             TROUBLED,
             (
-                "3 quotas on demo are unsettled; 1 not read back, 1 refused, 1 unknown; "
-                "apply was refused; 1 change made by this run; 410 of 412 quotas in sync; "
-                "2 of 4 brokers agree; 2 unmanaged."
+                "3 quotas on demo are not confirmed; 1 differs, 1 refused, 1 unknown; apply was "
+                "refused; 1 change made by this run; 410 of 412 quotas in sync; 2 of 4 brokers "
+                "agree; 2 unmanaged."
             ),
         ),
         (FAILED, "describe failed, so the state of demo is unknown."),
         (
             replace(APPLIED, brokers=(), stages=stages(verify="not run")),
             (
-                "verify did not run, so it is unknown whether demo matches Git; "
-                "4 changes were written and not read back; "
-                "409 of 412 quotas in sync; 2 unmanaged."
+                "verify did not run, so it is unknown whether demo matches Git; 4 changes were "
+                "written and not read back; 409 of 412 quotas in sync; 2 unmanaged."
             ),
         ),
         (
             report_of(SET, applied=WRITTEN, stages=stages(verify="failed")),
             (
-                "verify failed, so it is unknown whether demo matches Git; "
-                "1 change was written and not read back; "
-                "411 of 412 quotas in sync."
+                "verify failed, so it is unknown whether demo matches Git; 1 change was written "
+                "and not read back; 411 of 412 quotas in sync."
             ),
         ),
         (
             report_of(SET, applied=answered(Status.ALREADY, SET), stages=stages(verify="not run")),
-            ("demo matches Git; 1 change was there already; 412 of 412 quotas in sync."),
+            ("demo matches Git; 1 change was already stored; 412 of 412 quotas in sync."),
         ),
         (
             report_of(SET, applied=answered(Status.UNKNOWN, SET), stages=stages(apply="not ended")),
             (
-                "1 quota on demo is unsettled; 1 unknown; apply has not ended; "
-                "411 of 412 quotas in sync."
+                "it is unknown whether 1 quota on demo was written; apply has not ended; 411 of "
+                "412 quotas in sync."
             ),
         ),
         (
@@ -198,8 +199,8 @@ SILENT = BrokerAnswer(4, "kafka-4:9094", 6, None, "timed out")
                 SET, applied=answered(Status.NOT_SENT, SET), stages=stages(apply="not ended")
             ),
             (
-                "apply has not ended, so it is unknown whether demo matches Git; "
-                "1 pending; 411 of 412 quotas in sync."
+                "apply has not ended, so it is unknown whether demo matches Git; 1 pending; 411 of "
+                "412 quotas in sync."
             ),
         ),
         (
@@ -209,39 +210,37 @@ SILENT = BrokerAnswer(4, "kafka-4:9094", 6, None, "timed out")
         (
             replace(VERIFY_ONLY, provenance=Provenance(uncommitted=("team.yaml",))),
             (
-                "demo matches the files, which are not all committed; 412 of 412 "
-                "quotas in sync; 3 of 3 brokers agree."
+                "demo matches the files, which are not all committed; 412 of 412 quotas in sync; 3 "
+                "of 3 brokers agree."
             ),
         ),
         (
             report_of(LEGACY, metadata=Metadata(absent=(Absent(3, None, "is fenced"),))),
             (
-                "broker 3 could not be queried, so it is unknown whether demo matches Git; "
-                "412 of 412 quotas in sync; "
-                "broker 3 is fenced; 1 unmanaged."
+                "broker 3 could not be queried, so it is unknown whether demo matches Git; 412 of "
+                "412 quotas in sync; broker 3 is fenced; 1 unmanaged."
             ),
         ),
         (
             replace(VERIFY_ONLY, brokers=(SILENT,), stages=stages(verify=StageStatus.REFUSED)),
             (
-                "broker 4 did not respond, so it is unknown whether demo matches Git; "
-                "412 of 412 quotas in sync; "
-                "0 of 1 broker agrees."
+                "broker 4 did not respond, so it is unknown whether demo matches Git; 412 of 412 "
+                "quotas in sync; 0 of 1 broker agrees."
             ),
         ),
         (
             report_of(SET, applied=answered(Status.UNKNOWN, SET)),
-            "1 quota on demo is unsettled; 1 unknown; 411 of 412 quotas in sync.",
+            "it is unknown whether 1 quota on demo was written; 411 of 412 quotas in sync.",
         ),
         (
             replace(report_of(LEGACY), stages=stages(validate=StageStatus.FAILED)),
             (
-                "validate failed, so it is unknown whether demo matches Git; "
-                "412 of 412 quotas in sync; 1 unmanaged."
+                "validate failed, so it is unknown whether demo matches Git; 412 of 412 quotas in "
+                "sync; 1 unmanaged."
             ),
         ),
     ],
 )
 def test_summary_sentence(report: Report, sentence: str) -> None:
     """One sentence gives the status, and no failure looks like success."""
-    assert summary_sentence(report) == sentence
+    assert summarize(report).sentence == sentence

@@ -1,4 +1,4 @@
-"""Sentences beside the rows: what the brokers and the guards say of a whole run."""
+"""Sentences about a whole run: its guards, its approval, the validation, and warnings."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -9,71 +9,66 @@ from quota_ops.model.outcome import DONE
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.registration import Absent
-from quota_ops.model.report import Report, StageResult
+from quota_ops.model.report import Report
 from quota_ops.model.text import counted, plural
-from quota_ops.report.standing import Standing, standings
-from quota_ops.report.wording import duration, moment, shown
+from quota_ops.report.formats import duration, moment, shown
+from quota_ops.report.row_status import RowStatus, count_statuses
 
 INCOMPLETE = (
     "The cluster does not name its fenced brokers (Apache Kafka does since 4.0): one that is down "
-    "is missed only if it was there at the last verified run."
+    "is noticed only if it was there at the last verified run."
 )
 NO_LEDGER = "No ledger of this cluster yet: nothing is cleared until a run has been verified."
-MOST_LINES = 8
-
-
-def stage_lines(stage: StageResult) -> list[str]:
-    """Why a stage stopped; of a long list, which the rows tell again, its first and last lines."""
-    lines = [one.strip() for one in (stage.message or "no reason was given").split("\n")]
-    if len(lines) <= MOST_LINES:
-        return lines
-    cut = len(lines) - MOST_LINES + 1
-    return [*lines[: MOST_LINES - 2], f"… {cut:,} more lines", lines[-1]]
 
 
 def standstill_words(plan: Plan) -> str:
-    """Why nothing may be written, as one sentence; empty when it may."""
+    """Return why nothing may be written, as one sentence; empty where it may."""
     if plan.standstill is None:
         return ""
-    return shown(f"{plan.policy.cluster} is {plan.standstill}. Nothing is written; reports go on.")
+    return shown(
+        f"{plan.policy.cluster} is {plan.standstill}. Nothing is written; reports continue."
+    )
 
 
 def altered_at_standstill(cluster: str, why: str) -> str:
-    """That a person's one-off does not wait for the end of a pause or a freeze; Git does."""
+    """Return that alter writes during a pause or a freeze, and reconcile does not."""
     back = "no reconcile reverts it before that ends"
-    return shown(f"{cluster} is {why}. alter writes all the same; {back}.")
+    return shown(f"{cluster} is {why}. alter writes anyway; {back}.")
 
 
-def holds_words(plan: Plan | None) -> list[str]:
-    """Each hold that lasts: `user=alice is held until 2026-11-21 05:12 UTC by anna: a test`."""
-    return [shown(f"{one.who.text} is {one.text}") for one in plan.holds] if plan else []
+def holds_words(report: Report) -> list[str]:
+    """Return the holds in force: `user=alice is held until 2026-11-21 05:12 UTC by anna: test`."""
+    if report.plan is None:
+        return [shown(f"{one.entity} is {one.held}") for one in report.held]
+    return [shown(f"{one.who.text} is {one.text}") for one in report.plan.holds]
 
 
 def validated_words(report: Report) -> str:
-    """What validate-only said, as one sentence: `The broker accepts all 4 (validate-only ...).`.
+    """Return the result of validate: `The broker accepts all 4 changes (validate-only ...).`.
 
-    Empty where the broker was not asked.
+    Empty where nothing was validated.
     """
     if report.plan is None or not report.validated:
         return ""
     batches = report.plan.batches
-    how = f"validate-only, {counted(batches, 'batch')}"
+    how = f"validate-only, {counted(batches, 'request')}"
     seconds = next((one.seconds for one in report.stages if one.stage == "validate"), None)
     how += f", {duration(seconds)}" if seconds is not None else ""
     keys = sum(len(one.keys) for one in report.validated)
     refused = sum(len(one.keys) for one in report.validated if one.status not in DONE)
     if refused:
         return f"The broker rejects {refused:,} of {counted(keys, 'change')} ({how})."
-    return f"The broker accepts {plural(keys, 'it', f'all {keys:,}')} ({how})."
+    changes = "the change" if keys == 1 else f"all {counted(keys, 'change')}"
+    return f"The broker accepts {changes} ({how})."
 
 
 def is_accepted(report: Report) -> bool:
-    """Whether validate-only had nothing against any row."""
+    """Return whether the broker would accept every row."""
     return all(one.status in DONE for one in report.validated)
 
 
 def guards_words(plan: Plan) -> str:
-    """How a person lets the guards pass that nobody let through; empty when there are none."""
+    """Return how to override the guards that block the plan; empty where none does."""
     names = list(dict.fromkeys(guard.guard for guard in plan.refused))
     if not names:
         return ""
@@ -85,14 +80,14 @@ def guards_words(plan: Plan) -> str:
 
 
 def in_airflow(plan: Plan) -> str:
-    """How a person lets guards pass in Airflow."""
+    """Return how to override guards in Airflow."""
     if plan.policy.approval is ApprovalPolicy.NEVER:
         return "in Airflow, the params allow and reason"
     return "in Airflow, approve the plan"
 
 
 def approval_words(report: Report) -> str:
-    """Who approved the plan or overrode guards, when and why; empty when nobody did.
+    """Return who approved the plan or overrode guards, when and why; empty where nobody did.
 
     The last approval, and every override.
     """
@@ -102,7 +97,7 @@ def approval_words(report: Report) -> str:
 
 
 def _decision_words(one: Decision) -> str:
-    who = one.by or one.login or "somebody"
+    who = one.by or one.login or "unknown"
     acted = f" (login {one.login})" if one.by and one.login and one.by != one.login else ""
     overrode = one.said is Said.OVERRIDDEN
     did = f"overrode {', '.join(one.guards)} of" if overrode else "approved"
@@ -111,14 +106,14 @@ def _decision_words(one: Decision) -> str:
 
 
 def allow(*guards: str) -> str:
-    """The options that let guards pass."""
+    """Return the options that override guards."""
     return f"{' '.join(f'--allow {name}' for name in guards)} --reason TEXT"
 
 
 def callback_words(facts: ClusterFacts | None, quoted: Callable[[str], str] = str) -> str:
-    """What a client.quota.callback.class means for what is stored; empty where none is known.
+    """Return what a client.quota.callback.class means for stored quotas; empty where none is known.
 
-    `quoted` is applied to what comes from the broker. Addresses are limited past such a class
+    `quoted` is applied to text from the broker. The class has no effect on limits of addresses
     (KIP-257).
     """
     classes = facts.callback_classes if facts else ()
@@ -128,18 +123,18 @@ def callback_words(facts: ClusterFacts | None, quoted: Callable[[str], str] = st
     where = "every broker" if len(having) == len(facts.brokers) else f"broker {', '.join(having)}"
     return (
         f"client.quota.callback.class is {' and '.join(map(quoted, classes))} on {where}: it "
-        "decides in Kafka's place, and may ignore the stored quotas of users and client ids."
+        "decides instead of Kafka, and may ignore the stored quotas of users and client ids."
     )
 
 
 def metadata_words(metadata: Metadata | None) -> Iterator[str]:
-    """A sentence for each reason not to trust what the brokers describe."""
+    """Yield a sentence for each reason not to trust the quotas that the brokers report."""
     if metadata is None:
         return
     if metadata.led is False:
         yield (
-            "No controller responds: what the brokers describe may be old, and nothing can be "
-            "written until one leads."
+            "No controller responds: the quotas that the brokers report may be outdated, and "
+            "nothing can be written until a controller leads."
         )
     absent = {one.id for one in metadata.absent}
     for node, seconds in metadata.old.items():
@@ -159,17 +154,17 @@ def metadata_words(metadata: Metadata | None) -> Iterator[str]:
 
 
 def names_of(brokers: Sequence[Absent]) -> str:
-    """Their names at the beginning of a sentence: `Broker 3`, `Brokers 3, 4`."""
+    """Return their names for the beginning of a sentence: `Broker 3`, `Brokers 3, 4`."""
     return f"{plural(len(brokers), 'Broker')} {', '.join(str(one.id) for one in brokers)}"
 
 
 def _absent_words(metadata: Metadata) -> Iterator[str]:
     for one in metadata.absent:
-        said = f"B{one.named[1:]} {one.why}"
+        words = f"B{one.named[1:]} {one.why}"
         if one.retired is None:
-            yield f"{said}: no client is sent to it, and it was not queried."
+            yield f"{words}: no client is sent to it, and it was not queried."
         else:
-            yield f"{said}; cluster.yaml calls it retired: {shown(one.retired)}."
+            yield f"{words}; cluster.yaml lists it as retired: {shown(one.retired)}."
     yield from needless_words(metadata.needless)
 
 
@@ -180,13 +175,13 @@ def needless_words(needless: Sequence[tuple[int, str]]) -> Iterator[str]:
 
 
 def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
-    """What makes the brokers' word worth less than it seems; `quoted` as `callback_words` says."""
-    said = callback_words(report.facts, quoted)
+    """Return why stored quotas may not apply or be outdated; `quoted` as in `callback_words`."""
+    callback = callback_words(report.facts, quoted)
     missed = [quoted(report.audit)] if report.audit else []
     failure = report.provenance.failure
     return [
-        *([f"{quoted(failure)}. No plan is applied without it."] if failure else []),
-        *([said] if said else []),
+        *([f"{quoted(failure)}. No plan is applied until this is fixed."] if failure else []),
+        *([callback] if callback else []),
         *metadata_words(report.metadata),
         *([unread] if (unread := _unread_words(report)) else []),
         *missed,
@@ -194,8 +189,8 @@ def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
 
 
 def _unread_words(report: Report) -> str:
-    """How many quotas nobody read back though nothing changed them; empty where none is such."""
-    if not (number := standings(report)[Standing.UNREAD]):
+    """Return how many unchanged quotas were not read back; empty where all were."""
+    if not (number := count_statuses(report)[RowStatus.UNREAD]):
         return ""
     which = " that this run did not change" if report.plan else ""
     were = plural(number, "was", "were")

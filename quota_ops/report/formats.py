@@ -1,4 +1,4 @@
-"""The words that every output uses for numbers, times and text from outside."""
+"""The formats of numbers, times, commits and text from outside, the same in every output."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -15,9 +15,9 @@ _STATED: Mapping[CommitSource | None, str] = {
 
 
 def shown(text: str) -> str:
-    """The text as one harmless line: what is not printable stands as its JSON escape.
+    """Return the text as one line that is safe to print, with JSON escapes where needed.
 
-    That is every control character, terminal escape, line end and direction mark.
+    Every control character, terminal escape, line end and direction mark is escaped.
     """
     if text.isprintable():
         return text
@@ -25,21 +25,21 @@ def shown(text: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """The text, cut to `most` characters and marked where it is longer."""
+    """Return the text, cut to `most` characters and an ellipsis where it is longer."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def file_size(size: int) -> str:
-    """Bytes as people read them: `512 B`, `99 MB`, `1.2 GB`."""
+    """Return a number of bytes as text: `512 B`, `99 MB`, `1.2 GB`."""
     for power, unit in ((9, "GB"), (6, "MB"), (3, "kB")):
-        if size >= 10**power - 10**power // 2000:  # which is rounded to 1,000 of the next unit
+        if size >= 10**power - 10**power // 2000:  # otherwise rounded to 1,000 of the smaller unit
             number = size / 10**power
             return f"{number:,.0f} {unit}" if number >= _TWO_DIGITS else f"{number:.1f} {unit}"
     return f"{size} B"
 
 
 def moment(at: str | None) -> str:
-    """An ISO 8601 time as people read it, in UTC: `2026-11-21 10:15 UTC`."""
+    """Return an ISO 8601 time as text, in UTC: `2026-11-21 10:15 UTC`."""
     if not at:
         return ""
     try:
@@ -52,7 +52,7 @@ def moment(at: str | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A length of time: `31 ms`, `9.8 s`, `2 min 04 s`, `3 h 05 min`; never below 0."""
+    """Return a length of time as text: `31 ms`, `9.8 s`, `2 min 04 s`, `3 h 05 min`; at least 0."""
     seconds = max(0.0, seconds)
     if round(seconds, 3) < 1:
         return f"{seconds * 1000:.0f} ms"
@@ -65,19 +65,19 @@ def duration(seconds: float) -> str:
 
 
 def at_commit(provenance: Provenance) -> str:
-    """Of which commit a run is, as headings say: `at a1b2c3d`, `with uncommitted changes in …`."""
+    """Return the commit of a run for headings: `at a1b2c3d`, `with uncommitted changes in …`."""
     if provenance.uncommitted:
         return f"with {uncommitted_words(provenance)}"
     return f"at {short_commit(provenance.commit)}{stated_words(provenance)}"
 
 
 def stated_words(provenance: Provenance) -> str:
-    """Who states the commit, where nobody compared; empty where it was compared, or is unknown."""
+    """Return the source of a commit that was not compared with the files; empty for others."""
     return _STATED.get(provenance.source, "") if is_git(provenance.commit or "") else ""
 
 
 def uncommitted_words(provenance: Provenance, quoted: Callable[[str], str] = shown) -> str:
-    """`uncommitted changes in team.yaml and 2 more since a1b2c3d`."""
+    """Return `uncommitted changes in team.yaml and 2 more since a1b2c3d`."""
     first, *others = provenance.uncommitted
     least = "at least " if len(provenance.uncommitted) == MOST_UNCOMMITTED else ""
     more = f" and {least}{len(others)} more" if others else ""
@@ -86,5 +86,5 @@ def uncommitted_words(provenance: Provenance, quoted: Callable[[str], str] = sho
 
 
 def short_commit(commit: str | None) -> str:
-    """The first seven characters of a commit, as Git shows it."""
+    """Return the first seven characters of a commit, as Git shows it."""
     return shown(short(commit)) if commit else "unknown commit"

@@ -1,4 +1,4 @@
-"""What a person is asked before a plan is applied: a line, and Markdown that is safe to render."""
+"""The form that asks a person to approve a plan: a title, and Markdown that is safe to render."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -8,22 +8,22 @@ from quota_ops.model.guard import MEANINGS
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.report import Report
 from quota_ops.model.text import counted
-from quota_ops.report.markdown import TABLE, code, commit_part, fitting, table_row
-from quota_ops.report.remarks import NO_LEDGER, validated_words
-from quota_ops.report.standing import report_rows
-from quota_ops.report.wording import shown
+from quota_ops.report.formats import shown
+from quota_ops.report.markdown import code, commit_part, table_lines
+from quota_ops.report.row_status import report_rows
+from quota_ops.report.sentences import NO_LEDGER, validated_words
 
 
-def subject(report: Report, plan: Plan) -> str:
-    """The question in a line: which cluster, which plan, how much."""
+def format_subject(report: Report, plan: Plan) -> str:
+    """Return the title: the cluster, the plan, and how many changes it has."""
     what = f"plan {plan.digest[:SHORT]} ({counted(len(plan.writes), 'change')})"
     return f"{shown(report.cluster)}: apply {what}?"
 
 
-def body(report: Report, plan: Plan, until: datetime) -> str:
-    """The plan that is asked about, what can hurt most first, and what each guard means by asking.
+def format_body(report: Report, plan: Plan, until: datetime) -> str:
+    """Return the plan, its riskiest changes first, and why it needs approval.
 
-    `until` is when the question is withdrawn.
+    `until` is when the request times out.
     """
     rows = [row for row in report_rows(report) if row.difference.action in WRITES]
     commit = commit_part(report.provenance)
@@ -33,15 +33,14 @@ def body(report: Report, plan: Plan, until: datetime) -> str:
         f"\nPlan {code(plan.digest)}",
         f"\n{validated_words(report)}",
     ]
-    tail = ["", *_asking(plan), "", *_answers(until)]
-    told = fitting(map(table_row, rows), len(rows), (*head, *TABLE, *tail)) if rows else []
-    return "\n".join([*head, *(TABLE if rows else ()), *told, *tail]) + "\n"
+    tail = ["", *_format_reasons(plan), "", *_format_choices(until)]
+    return "\n".join([*head, *table_lines(rows, (*head, *tail)), *tail]) + "\n"
 
 
-def _asking(plan: Plan) -> Iterator[str]:
-    """Why a person is asked, an item each."""
+def _format_reasons(plan: Plan) -> Iterator[str]:
+    """Yield why the plan needs approval, an item each."""
     if not plan.refused:
-        yield f"- cluster.yaml says `approval: {plan.policy.approval}`."
+        yield f"- cluster.yaml sets `approval: {plan.policy.approval}`."
     for one in plan.refused:
         yield f"- ⚠ **{one.guard}**: {code(one.message)}. {MEANINGS.get(one.guard, '')}"
     for one in plan.guards:
@@ -51,9 +50,9 @@ def _asking(plan: Plan) -> Iterator[str]:
         yield f"- {NO_LEDGER}"
 
 
-def _answers(until: datetime) -> Iterator[str]:
+def _format_choices(until: datetime) -> Iterator[str]:
     yield (
-        "**Approve** writes exactly these changes; a row that somebody changes meanwhile is left "
-        "alone and reported. "
+        "**Approve** writes exactly these changes; a row that changes in the meantime is "
+        "skipped and reported. "
         f"**Reject**, or no decision until {until:%Y-%m-%d %H:%M} UTC, writes nothing."
     )

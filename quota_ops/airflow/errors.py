@@ -1,0 +1,67 @@
+"""How a task fails: the error in its log without a traceback, and a retry only where one helps."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
+
+from quota_ops.model.errors import (
+    ClusterTrouble,
+    NoResponse,
+    QuotaOpsError,
+    Unreachable,
+    find_limit,
+)
+
+
+class SparkFailed(ClusterTrouble):
+    """The Spark job failed; the Spark cluster may be available again at the next try."""
+
+
+RETRYABLE = (Unreachable, NoResponse, SparkFailed)
+"""Errors that may not occur at the next try; every other QuotaOpsError needs a person."""
+
+
+class TaskFailed(SystemExit):
+    """An error that is already in the log: Airflow prints no traceback of a task that exits."""
+
+    def __init__(self, error: QuotaOpsError) -> None:
+        super().__init__(error.exit_code)
+        self.error = error
+
+    def __str__(self) -> str:
+        return str(self.error)
+
+
+class TaskFailedForNow(TaskFailed):
+    """One of RETRYABLE, or a limit of this machine."""
+
+
+RETRIES: dict[str, Any] = {
+    "retries": 3,
+    "retry_delay": timedelta(seconds=20),
+    "retry_exponential_backoff": 2.0,
+    "max_retry_delay": timedelta(minutes=5),
+    "retry_policy": ExceptionRetryPolicy(
+        [
+            RetryRule(TaskFailedForNow, RetryAction.RETRY, reason="the next try may succeed"),
+            RetryRule(TaskFailed, RetryAction.FAIL, reason="another try would fail too"),
+        ]
+    ),
+}
+"""Arguments of every task: its error decides about a retry, each after a longer wait."""
+
+
+@contextmanager
+def log_errors() -> Iterator[None]:
+    """Log a QuotaOpsError line by line and end the task; also a decorator of a task's function."""
+    try:
+        yield
+    except QuotaOpsError as error:
+        for line in str(error).splitlines():
+            logging.getLogger(__name__).error("%s", line)  # noqa: TRY400 - for people
+        is_retryable = isinstance(error, RETRYABLE) or find_limit(error) is not None
+        raise (TaskFailedForNow if is_retryable else TaskFailed)(error) from None

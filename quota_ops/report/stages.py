@@ -1,0 +1,45 @@
+"""Which stages of a run stopped it or did not run, and why."""
+
+from quota_ops.model.report import STOPPED, Report, StageResult, StageStatus
+
+MOST_LINES = 8
+
+_STOPPED_WORDS = {
+    StageStatus.FAILED: "failed",
+    StageStatus.REFUSED: "was refused",
+    StageStatus.INTERRUPTED: "was interrupted",
+    StageStatus.NOT_ENDED: "has not ended",
+}
+
+
+def stopped_stages(report: Report) -> tuple[StageResult, ...]:
+    """Return the stages that stopped the run, without a plan that guards block."""
+    guarded = {"plan"} if report.plan and report.plan.refused else set()
+    return tuple(one for one in report.stages if _has_stopped(one) and one.stage not in guarded)
+
+
+def stages_not_run(report: Report) -> tuple[str, ...]:
+    """Return the stages that did not run because an earlier one stopped the run."""
+    if not any(map(_has_stopped, report.stages)):
+        return ()
+    return tuple(one.stage for one in report.stages if one.status is StageStatus.NOT_RUN)
+
+
+def _has_stopped(stage: StageResult) -> bool:
+    return stage.status in STOPPED
+
+
+def stop_words(report: Report) -> str | None:
+    """Return the first stage that stopped the run: `apply failed`; None where none did."""
+    for stage in stopped_stages(report):
+        return f"{stage.stage} {_STOPPED_WORDS[stage.status]}"
+    return None
+
+
+def stage_lines(stage: StageResult) -> list[str]:
+    """Return why a stage stopped, a long message without its middle, which the rows repeat."""
+    lines = [one.strip() for one in (stage.message or "no reason was given").split("\n")]
+    if len(lines) <= MOST_LINES:
+        return lines
+    cut = len(lines) - MOST_LINES + 1
+    return [*lines[: MOST_LINES - 2], f"… {cut:,} more lines", lines[-1]]
