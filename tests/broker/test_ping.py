@@ -185,9 +185,9 @@ def test_a_cluster_without_the_quota_calls(broker: RunningBroker, tmp_path: Path
         f"  broker  {'address':{len(lacking.address)}}  Kafka  response\n"
         f"  1       {lacking.address}  4.3    {missing.format('DescribeClientQuotas')}\n\n"
         "  User:ANONYMOUS is authorized to\n"
-        f"  describe quotas     unknown: {missing.format('DescribeClientQuotas')}\n"
-        f"  alter quotas        unknown: {missing.format('AlterClientQuotas')}\n"
-        "  list users          yes\n",
+        f"  describe quotas                  unknown: {missing.format('DescribeClientQuotas')}\n"
+        f"  alter quotas                     unknown: {missing.format('AlterClientQuotas')}\n"
+        "  list users                       yes\n",
         "",
     )
 
@@ -201,7 +201,7 @@ def test_a_cluster_with_zookeeper(tmp_path: Path) -> None:
     assert pinged == Pinged(
         0,
         said(where, address, YES, YES, YES, version="3.9", principal="User:ANONYMOUS")
-        + "\nThe cluster keeps its metadata in ZooKeeper: it takes limits that KRaft refuses, and "
-        f"rounds what it stores. quota-ops was not tried with it.\n\n{INCOMPLETE}\n",
+        + "\nThe cluster keeps its metadata in ZooKeeper: it accepts limits that KRaft rejects, "
+        f"and rounds the values that it stores. quota-ops is not tested with it.\n\n{INCOMPLETE}\n",
         "",
     )

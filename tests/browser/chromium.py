@@ -20,7 +20,7 @@ _ALONE = (
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A browser that calls nobody by itself, as root too."""
+    """Start a browser that sends no requests on its own, also as root."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=EXECUTABLE, args=list(_ALONE))
         yield browser

@@ -1,4 +1,4 @@
-"""One browser for all pages, and what they are heard to do."""
+"""One browser for all pages, and the requests and messages of each."""
 
 from collections.abc import Iterator
 
@@ -17,5 +17,5 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def heard() -> list[str]:
-    """What the page asked of the network and said to the console."""
+    """Return the requests of a page and its console messages."""
     return []

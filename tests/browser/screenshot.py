@@ -17,7 +17,7 @@ PICTURE = Path(__file__).parents[2] / "docs" / "images" / "report.png"
 
 
 def take(browser: Browser, page: Path, picture: Path) -> None:
-    """Photograph a page as it stands on a desk."""
+    """Take a picture of a page at the size of a desktop screen."""
     picture.parent.mkdir(parents=True, exist_ok=True)
     tab = browser.new_page(viewport={"width": 1280, "height": 1190})
     tab.goto(page.as_uri())
@@ -26,7 +26,7 @@ def take(browser: Browser, page: Path, picture: Path) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Photograph the report that is named, or the showcase."""
+    """Take a picture of the named report, or of the showcase."""
     picture = Path(arguments[1]) if arguments[1:] else PICTURE
     with chromium() as browser, TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"

@@ -1,4 +1,4 @@
-"""A report that shows everything a page can show, for looking at."""
+"""A sample report that shows everything a page can show."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ REPAIRED, LEFT = (Kind.DRIFTED, Action.SET), (Kind.UNMANAGED, Action.REPORT)
 
 
 def asked(owner: str, line: int | None, reason: str | None = None) -> dict[str, Any]:
-    """The place in Git that asks for a row."""
+    """Return the source of a row."""
     return {"owner": owner, "file": f"{owner}.yaml", "line": line, "reason": reason, **AGREED}
 
 
@@ -83,4 +83,4 @@ SHOWCASE = replace(
     verified=58,
     versions=(("quota-ops", "0.1.0"), ("python", "3.11.7"), ("kafka-python", "3.0.12")),
 )  # fmt: skip
-"""A run that the broker refused in part."""
+"""A run of which the broker rejected a part."""

@@ -1,4 +1,4 @@
-"""The page in a real browser: by eye, by keyboard, on paper, without script, without network."""
+"""The page in a real browser: keyboard, print, contrast, no script, no network."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,7 +38,7 @@ def page(browser: Browser, page_file: Path, heard: list[str]) -> Iterator[Page]:
 
 
 def listened(context: BrowserContext, heard: list[str]) -> Page:
-    """A new tab whose requests, console messages and errors are kept."""
+    """Yield a new tab whose requests, console messages and errors are recorded."""
 
     def keep(message: ConsoleMessage) -> None:
         heard.append(message.text)
@@ -51,12 +51,12 @@ def listened(context: BrowserContext, heard: list[str]) -> Page:
 
 
 def entities(page: Page) -> Locator:
-    """The entities of the rows that are to be seen."""
+    """Return the entities of the visible rows."""
     return page.locator(f"{ROWS}:visible td:nth-child(2) code")
 
 
 def test_the_page_asks_nobody_and_complains_of_nothing(page: Page, heard: list[str]) -> None:
-    """No request leaves the page, and its own policy stops nothing that it needs."""
+    """The page sends no request, and its content security policy blocks nothing it needs."""
     page.get_by_role("searchbox").fill("alice")
     expect(page.locator("output")).to_have_text("2 of 11 rows")
 
@@ -64,7 +64,7 @@ def test_the_page_asks_nobody_and_complains_of_nothing(page: Page, heard: list[s
 
 
 def test_search(page: Page) -> None:
-    """Words narrow all tables at once; folded rows that match come out, the rest goes."""
+    """A search filters all tables at once and unfolds matching rows."""
     search = page.get_by_role("searchbox")
 
     search.fill("ALICE payments")
@@ -86,7 +86,7 @@ def test_search(page: Page) -> None:
 
 
 def test_filters(page: Page) -> None:
-    """Owner, kind and key narrow the rows, together and with the search."""
+    """Owner, kind and key filter the rows, together and with the search."""
     page.get_by_label("owner").select_option("platform")
     expect(page.locator("output")).to_have_text("2 of 11 rows")
     page.get_by_label("kind").select_option("drifted")
@@ -101,7 +101,7 @@ def test_filters(page: Page) -> None:
 
 
 def test_keyboard(page: Page) -> None:
-    """A slash goes to the search, Escape clears it, Enter opens what is folded."""
+    """A slash focuses the search, Escape clears it, Enter unfolds rows."""
     page.keyboard.press("/")
     page.keyboard.type("mirror")
     expect(page.locator("output")).to_have_text("1 of 11 rows")
@@ -114,7 +114,7 @@ def test_keyboard(page: Page) -> None:
 
 
 def test_without_script(browser: Browser, page_file: Path) -> None:
-    """Everything can be read without script; what would need it is not there."""
+    """Without script everything is readable, and controls that need it are hidden."""
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(page_file.as_uri())
@@ -127,7 +127,7 @@ def test_without_script(browser: Browser, page_file: Path) -> None:
 
 
 def test_on_paper(page: Page) -> None:
-    """Print is dark on light, without controls, and unfolds what is folded."""
+    """Print is dark on light, without controls, and unfolded."""
     page.emulate_media(media="print", color_scheme="dark")
 
     assert page.locator("form").is_visible() is False
@@ -160,7 +160,7 @@ CONTRAST = """() => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_contrast(page: Page, scheme: str) -> None:
-    """Every text can be read, in the light and in the dark: 4.5 to 1, WCAG's AA."""
+    """Every text has a contrast of 4.5 to 1 (WCAG AA), in light and dark mode."""
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
 
     assert page.evaluate(CONTRAST) >= 4.5
@@ -168,7 +168,7 @@ def test_contrast(page: Page, scheme: str) -> None:
 
 @pytest.mark.parametrize("width", [360, 800, 1100, 1600])
 def test_no_width_scrolls_sideways(page: Page, width: int) -> None:
-    """The page fits a phone and a wall."""
+    """The page fits a phone and a large screen."""
     page.set_viewport_size({"width": width, "height": 800})
 
     scrolls = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -176,7 +176,7 @@ def test_no_width_scrolls_sideways(page: Page, width: int) -> None:
 
 
 def test_parts_of_the_bar_are_as_long_as_their_counts(page: Page) -> None:
-    """The bar does not lie, and says in words what it shows."""
+    """The bar is true to scale, and its label has the same numbers."""
     widths = page.locator(".bar i").evaluate_all("all => all.map(one => one.offsetWidth)")
 
     assert [round(10 * width / widths[0]) for width in widths] == [10, 1, 0, 1]
@@ -186,7 +186,7 @@ def test_parts_of_the_bar_are_as_long_as_their_counts(page: Page) -> None:
 
 
 def test_hostile_names_do_nothing(browser: Browser, tmp_path: Path, heard: list[str]) -> None:
-    """A page and an overview full of names that mean harm run nothing and ask nobody."""
+    """Hostile names in a page or an overview run no script and send no request."""
     reports = [(name, report_of(name)) for name in HARM.values()]
     pages = [*(as_html(report) for _, report in reports), fleet.as_html(reports)]
     path, context = tmp_path / "hostile.html", browser.new_context()
@@ -200,7 +200,7 @@ def test_hostile_names_do_nothing(browser: Browser, tmp_path: Path, heard: list[
 
 
 def test_a_page_of_many_rows_is_searched(browser: Browser, tmp_path: Path) -> None:
-    """Thousands of rows are found although they were folded."""
+    """A search finds rows in a folded table of thousands."""
     path = tmp_path / "many.html"
     path.write_text(as_html(many_changes(4 * LONG)), encoding="utf-8")
     context = browser.new_context()
@@ -215,7 +215,7 @@ def test_a_page_of_many_rows_is_searched(browser: Browser, tmp_path: Path) -> No
 
 
 def test_overview_of_clusters(browser: Browser, tmp_path: Path, heard: list[str]) -> None:
-    """The overview's rows are searched over all clusters."""
+    """A search in the overview covers all clusters."""
     path = tmp_path / "fleet.html"
     clusters = (("demo", PLANNED), ("orders-eu", SHOWCASE), ("staging", "no broker responds"))
     path.write_text(fleet.as_html(clusters), encoding="utf-8")
@@ -233,7 +233,7 @@ def test_overview_of_clusters(browser: Browser, tmp_path: Path, heard: list[str]
 def test_the_picture_in_the_readme_can_be_taken(
     browser: Browser, page_file: Path, tmp_path: Path
 ) -> None:
-    """The picture is a small PNG, and a new one is as large as the one that is kept."""
+    """The picture is a small PNG, and a new one has the size of the committed one."""
     take(browser, page_file, tmp_path / "report.png")
 
     taken, kept = (tmp_path / "report.png").read_bytes(), PICTURE.read_bytes()

@@ -37,10 +37,10 @@ def test_an_address_in_other_spellings_and_by_name(tmp_path: Path) -> None:
         "5 connections/s or 6 connections/s on each node, brokers and controllers alike, from "
         "::1.\n"
         "Those are spellings of one address: each broker applies the one that was changed last, "
-        "which cannot be read back. Clear all of them, then set one: after one alone is cleared, "
-        "brokers obey none.\n"
-        "7 connections/s of {ip=localhost} (ip) is stored by a name, which each broker looks up by "
-        "itself; where it finds ::1, that is another spelling of the address.\n"
+        "which cannot be read back. Clear all of them, then set one: after only one is cleared, "
+        "brokers apply none.\n"
+        "7 connections/s of {ip=localhost} (ip) is stored by a host name, which each broker "
+        "resolves itself; if it finds ::1, that is another spelling of the address.\n"
     )
     assert resolve(*asked).splitlines()[1:3] == [
         "  connection_creation_rate=5.0  5 connections/s of {ip=0:0::1} (ip)",

@@ -1,4 +1,4 @@
-"""A person, or nobody, at a run that waits: what Airflow's API and scheduler do then."""
+"""Decisions about a plan that waits, made through Airflow's API or by its scheduler."""
 
 import time
 from collections.abc import Callable
@@ -6,12 +6,12 @@ from threading import get_ident
 from typing import Any
 
 Answer = Callable[[Any], None]
-"""Called with the task instance that waits."""
+"""A function that is called with the waiting task instance."""
 _SLEEP = time.sleep
 
 
 def napping(answer: Answer | None) -> Callable[[float], None]:
-    """A time.sleep for dag.test, which sleeps a second when tasks are skipped or wait.
+    """Return a short time.sleep for dag.test, which sleeps a second while a task waits.
 
     Only the thread that made it answers: threads of others, such as py4j's, sleep as well.
     """
@@ -41,12 +41,12 @@ def _waiting() -> list[Any]:
 
 
 def approve(reason: object = "agreed in PLAT-12", by: str = "olga") -> Answer:
-    """Approve, as the API does it; None as reason leaves the param out."""
+    """Approve as the API does; None as the reason omits the param."""
     return _respond("Approve", reason, by)
 
 
 def reject(reason: object = "not on a Friday", by: str = "olga") -> Answer:
-    """Reject, as the API does it."""
+    """Reject as the API does."""
     return _respond("Reject", reason, by)
 
 
@@ -73,7 +73,7 @@ def _respond(option: str, reason: object, by: str) -> Answer:
 
 
 def lost(answer: Answer) -> Answer:
-    """An answer that overtakes the process that asked: the scheduler takes the task for killed."""
+    """Decide before the task's process has ended: the scheduler takes the task for killed."""
 
     def overtake(waiting: Any) -> None:
         from airflow.models import TaskInstance
@@ -94,7 +94,7 @@ def lost(answer: Answer) -> Answer:
 
 
 def nobody(_waiting: Any) -> None:
-    """Let the scheduler look whether the time for an answer is over."""
+    """Let the scheduler check whether the request has timed out."""
     from airflow.jobs.job import Job
     from airflow.jobs.scheduler_job_runner import SchedulerJobRunner
 
@@ -103,7 +103,7 @@ def nobody(_waiting: Any) -> None:
 
 
 def question(waiting: Any) -> tuple[str, str]:
-    """The subject and the body that a person is shown."""
+    """Return the title and the text of the form."""
     from airflow.models.hitl import HITLDetail
     from airflow.utils.session import create_session
 

@@ -1,4 +1,4 @@
-"""Fixtures of the DAG suite: Airflow's database, a broker's quotas, repositories."""
+"""Fixtures of the DAG tests: Airflow's database, a broker's quotas, repositories."""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def repository(airflow: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def quotas(broker: RunningBroker) -> Iterator[Quotas]:
-    """The quotas of the shared broker: none now, none afterwards."""
+    """Yield the quotas of the shared broker, which has none before and after the test."""
     quotas = Quotas(broker)
     yield quotas
     quotas.clear()
@@ -42,7 +42,7 @@ def demo(
     quotas: Quotas,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Repository:
-    """A repository that asks one quota of the shared broker, an Airflow connection its name."""
+    """A repository with one quota for the shared broker, and the Airflow connection to it."""
     del quotas
     host, port = broker.bootstrap().split(":")
     conn = json.dumps({"conn_type": "kafka", "host": host, "port": int(port)})
@@ -53,5 +53,5 @@ def demo(
 
 @pytest.fixture
 def embedded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The diff by DuckDB, where a test is about what comes before or after it."""
+    """Run the diff on DuckDB, in tests about other tasks."""
     compare_embedded(monkeypatch)

@@ -1,4 +1,4 @@
-"""The diff by DuckDB, where a DAG run is about what comes before or after it."""
+"""The diff on DuckDB, for DAG runs that test other tasks."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ OPERATOR = "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOpe
 
 
 def compare_embedded(patch: pytest.MonkeyPatch) -> None:
-    """Let the task diff start no Spark."""
+    """Run the task diff without Spark."""
 
     def execute(self: Any, _context: Any) -> None:
         diff_runs(EmbeddedEngine(), [open_place(folder) for folder in self.application_args])

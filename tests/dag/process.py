@@ -1,4 +1,4 @@
-"""One run of the reconcile DAG in an Airflow of its own: what a process of its own runs."""
+"""A program that runs the reconcile DAG once, with a separate Airflow."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.dag.repository import Repository
 
 
 def main() -> None:
-    """Say that all is ready, wait for a line, run, and say how the run ended."""
+    """Print that all is ready, wait for a line, run, and print how the run ended."""
     from airflow.utils.db import initdb
 
     initdb()

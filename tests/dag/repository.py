@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from airflow.sdk import DAG
 
 HOME = Path(mkdtemp(prefix="quota-ops-airflow-"))
-"""Airflow reads its settings when it is first imported, so they stand before any fixture."""
+"""Airflow reads its settings when it is first imported, so they are set before any fixture."""
 atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 DAGS = HOME / "dags"
 DAGS.mkdir()
@@ -50,7 +50,7 @@ ALICE = "{owner: payments, quotas: [{user: alice, limits: {producer_byte_rate: 1
 
 @dataclass(frozen=True)
 class DagRun:
-    """How a DAG run ended, and each of its tasks: state, tries, and its name if it is mapped."""
+    """The result of a DAG run and of each task: state, tries, and name if it is mapped."""
 
     state: str
     tasks: Mapping[str, str]
@@ -59,7 +59,7 @@ class DagRun:
     store: Path
 
     def folder(self, cluster: str = "demo") -> RunFolder:
-        """The run folder of a cluster, the only one in the store."""
+        """Return the only run folder of a cluster in the store."""
         (path,) = (self.store / "runs" / cluster).iterdir()
         return RunFolder(open_place(path))
 
@@ -73,7 +73,7 @@ class Repository:
 
     @property
     def store(self) -> Path:
-        """Where its runs and ledgers are."""
+        """Return the folder of its runs and ledgers."""
         return self.root / "store"
 
     def cluster(self, name: str, *, cluster_id: str, **teams: str) -> None:
@@ -88,7 +88,7 @@ class Repository:
 
     @property
     def told(self) -> Path:
-        """What the DAGs' notifiers wrote; no file while there was nothing."""
+        """Return the file that the DAGs' notifiers write; it does not exist without news."""
         return self.root / "told.txt"
 
     def add_policy(self, name: str, line: str) -> None:
@@ -97,7 +97,7 @@ class Repository:
             file.write(line + "\n")
 
     def dags(self) -> dict[str, "DAG"]:
-        """The DAGs of its DAG file."""
+        """Return the DAGs of its DAG file."""
         from airflow.dag_processing.dagbag import DagBag
 
         # Written again in the same second and at the same length, it would be taken from its cache.
@@ -115,7 +115,7 @@ class Repository:
         at: datetime | None = None,
         **params: Any,
     ) -> DagRun:
-        """Run a DAG to its end in this process, every task at its real broker.
+        """Run a DAG to its end in this process, with a real broker.
 
         `answer` is called, with the task that waits, whenever the run waits for a person. A run
         of the logical date `at` that there is already is cleared.
@@ -141,7 +141,7 @@ class Repository:
 
 
 def close_pipes(patch: pytest.MonkeyPatch) -> None:
-    """Let Airflow's Spark hook close the pipe that it reads spark-submit's log from.
+    """Make Airflow's Spark hook close the pipe from which it reads the log of spark-submit.
 
     The hook leaves it to the garbage collector, which warns of it in whatever test is run then: of
     the raw file, because the hook and its pipe are part of a cycle.
@@ -161,7 +161,7 @@ def close_pipes(patch: pytest.MonkeyPatch) -> None:
 
 
 class Quotas:
-    """What a broker holds, by "ENTITY KEY", written and read outside Git."""
+    """The quotas that a broker stores, by "ENTITY KEY", written and read outside Git."""
 
     def __init__(self, broker: RunningBroker) -> None:
         self.cluster_id = broker.config.cluster_id
@@ -181,6 +181,6 @@ class Quotas:
             empty(cluster)
 
     def stored(self) -> dict[str, float]:
-        """Everything that the broker holds."""
+        """Return all quotas that the broker stores."""
         with open_cluster(self._connection, cluster_id=None) as cluster:
             return {f"{one.entity} {one.key}": one.value for one in cluster.describe()}

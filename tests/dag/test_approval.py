@@ -1,4 +1,4 @@
-"""Each answer to a plan that waits for a person: the run's end, what was written and kept."""
+"""Each decision about a waiting plan: how the run ends, what is written and recorded."""
 
 from dataclasses import replace
 from getpass import getuser
@@ -23,19 +23,19 @@ RECONCILE = "reconcile_demo"
 
 @pytest.fixture
 def taken(demo: Repository, quotas: Quotas) -> Repository:
-    """A repository whose plan the guard takeover asks a person about."""
+    """A repository whose plan is blocked by the guard takeover."""
     quotas.set(TAKEN_OVER)
     return demo
 
 
 def decision(run: DagRun) -> Decision:
-    """The only decision about a run's plan; who decided did it in this test."""
+    """Return the only decision about a run's plan, without its time."""
     (kept,) = run.folder().decisions()
     return replace(kept, at="", digest=kept.digest[:8])
 
 
 def test_approved(taken: Repository, quotas: Quotas) -> None:
-    """Nothing is written before; then it goes on, and who, why and what is kept in two places."""
+    """Nothing is written before the approval; the record and the run have who, why and what."""
     shown: list[str] = []
 
     def answer(waiting: Any) -> None:
@@ -60,7 +60,7 @@ def test_approved(taken: Repository, quotas: Quotas) -> None:
 
 
 def test_an_answer_that_airflow_lost(taken: Repository, quotas: Quotas) -> None:
-    """The next try of the task asks again, and a robot answers again."""
+    """The next try of the task waits again, and a script approves again."""
     answers = iter((lost(approve("I am a robot")), approve("I am a robot")))
 
     def answer(waiting: Any) -> None:
@@ -73,7 +73,7 @@ def test_an_answer_that_airflow_lost(taken: Repository, quotas: Quotas) -> None:
 
 
 def test_rejected(taken: Repository, quotas: Quotas) -> None:
-    """The run ends red at once, with the words of who rejected it; nothing was written."""
+    """The run fails at once with the reason of the rejection, and nothing is written."""
     run = taken.run(RECONCILE, reject("not on a Friday", by="olga"))
     assert (run.state, run.tasks, run.tries["approve"]) == ("failed", NOT_APPROVED, 1)
     assert f"olga rejected plan {decision(run).digest}: not on a Friday" in said(run, "apply")
@@ -85,7 +85,7 @@ def test_rejected(taken: Repository, quotas: Quotas) -> None:
 
 
 def test_nobody_answers(taken: Repository, quotas: Quotas) -> None:
-    """When the time is over, Airflow's scheduler rejects in nobody's name."""
+    """After the timeout, Airflow's scheduler rejects the plan without a name."""
     run = replace(taken, approval_seconds=0.001).run(RECONCILE, nobody)
     assert (run.state, run.tasks, run.tries["approve"]) == ("failed", NOT_APPROVED, 1)
     assert f"nobody approved plan {decision(run).digest[:8]} in time" in said(run, "apply")
@@ -95,7 +95,7 @@ def test_nobody_answers(taken: Repository, quotas: Quotas) -> None:
 
 @pytest.mark.parametrize("reason", [None, " \n", 7, {"because": "I can"}])
 def test_approved_without_a_reason(taken: Repository, quotas: Quotas, reason: object) -> None:
-    """Airflow's API takes any reason or none; without a text nothing is written."""
+    """Airflow's API accepts any reason or none; without a text nothing is written."""
     run = taken.run(RECONCILE, approve(reason, by="a robot"))
     assert (run.state, run.tasks) == ("failed", NOT_APPROVED)
     assert "a robot approved plan" in said(run, "apply")
@@ -105,7 +105,7 @@ def test_approved_without_a_reason(taken: Repository, quotas: Quotas, reason: ob
 
 
 def test_approved_after_the_cluster_moved(taken: Repository, quotas: Quotas) -> None:
-    """A row that changed while the plan waited is left alone and named; the others are written."""
+    """A row that changed while the plan waited is skipped and reported; the others are written."""
     bob = ALICE.replace("alice", "bob")
     (taken.root / "desired_state" / "demo" / "search.yaml").write_text(bob)
 
@@ -122,7 +122,7 @@ def test_approved_after_the_cluster_moved(taken: Repository, quotas: Quotas) -> 
 def test_approved_after_another_commit(
     taken: Repository, quotas: Quotas, broker: RunningBroker
 ) -> None:
-    """A plan is refused that another commit overtook while it waited: it would undo that one."""
+    """A plan is not applied if another commit was applied while it waited: it would undo that."""
     folder = taken.store / "ledger" / broker.config.cluster_id
 
     def answer(waiting: Any) -> None:
@@ -156,7 +156,7 @@ def test_always(demo: Repository, quotas: Quotas) -> None:
 
 
 def test_another_run_while_one_waits(taken: Repository, quotas: Quotas) -> None:
-    """A cluster that waits does not keep its own drift from being reported."""
+    """A cluster whose plan waits is still in the drift report."""
 
     def answer(waiting: Any) -> None:
         assert taken.run("drift").state == "success"

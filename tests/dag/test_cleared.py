@@ -1,4 +1,4 @@
-"""A DAG run that ended long ago, and that somebody clears by hand."""
+"""An old DAG run that a person clears."""
 
 import subprocess
 from datetime import UTC, datetime
@@ -15,19 +15,19 @@ from tests.dag.answering import reject
 from tests.dag.repository import Quotas, Repository
 
 OLD, OLDER = (datetime(2026, 11, day, tzinfo=UTC) for day in (14, 13))
-"""A moment for each test: a second run of one moment would make Airflow delete the first."""
+"""A date for each test: Airflow deletes a run if another has the same date."""
 RUN = "reconcile_demo__manual__{}"
 
 
 def git(repository: Repository, command: str) -> str:
-    """Run Git where the desired state is; what it said."""
+    """Run Git in the desired state and return its output."""
     call = ["git", "-c", "user.name=test", "-c", "user.email=test@localhost", *command.split()]
     folder = repository.root / "desired_state"
     return subprocess.run(call, cwd=folder, capture_output=True, text=True, check=True).stdout
 
 
 def committed(repository: Repository) -> str:
-    """The commit of what the repository asks for."""
+    """Commit the desired state and return the commit."""
     git(repository, "init -q")
     git(repository, "add .")
     git(repository, "commit -q -m quotas")
@@ -36,7 +36,7 @@ def committed(repository: Repository) -> str:
 
 @pytest.mark.usefixtures("embedded")
 def test_an_old_run_that_finds_a_newer_commit(demo: Repository, broker: RunningBroker) -> None:
-    """It is a run of the commit whose YAML it reads, whatever it was when it ran before."""
+    """The run gets the commit whose YAML it reads now, not the one of its first try."""
     store = RunStore(open_place(demo.store))
     RunFolder.start(
         store.new_run("demo", RUN.format(OLD.isoformat())), cluster="demo", commit="old"
@@ -55,7 +55,7 @@ def test_an_old_run_that_finds_a_newer_commit(demo: Repository, broker: RunningB
 def test_a_run_that_failed_and_was_overtaken(
     demo: Repository, quotas: Quotas, broker: RunningBroker
 ) -> None:
-    """Its own commit was never applied, a later one was: cleared, it asks a person."""
+    """A later commit was applied instead of its own: the cleared run needs approval."""
     store, mine = RunStore(open_place(demo.store)), committed(demo)
     failed = RunFolder.start(
         store.new_run("demo", RUN.format(OLDER.isoformat())), cluster="demo", commit=mine

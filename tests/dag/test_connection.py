@@ -1,4 +1,4 @@
-"""Airflow connections: how they become a connection to a cluster, and that no secret leaves one."""
+"""Airflow connections become connections to clusters, and leak no secret."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ LOGIN = {
 
 
 def test_the_fields_of_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Host, login and password are librdkafka's properties; extra holds any other."""
+    """Host, login and password become librdkafka's properties; extra has all others."""
     from quota_ops.airflow.connection import find_connection
 
     monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_DEMO", json.dumps(LOGIN))
@@ -47,7 +47,7 @@ MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule re
 def test_the_fields_of_an_oauth_client(
     extra: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With OAUTHBEARER login and password are the client's id and secret, in either's names."""
+    """With OAUTHBEARER, login and password are the client's id and secret."""
     from quota_ops.airflow.connection import find_connection
 
     conn = LOGIN | {"extra": TOKENS | ENDPOINT | extra}
@@ -64,7 +64,7 @@ def test_the_fields_of_an_oauth_client(
 
 
 def test_javas_names_in_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Extra may be what a properties file of Kafka's Java clients holds, the login in it too."""
+    """Extra may have the properties of Kafka's Java clients, the login included."""
     from quota_ops.airflow.connection import find_connection
 
     login = 'a.ScramLoginModule required username="svc-quota" password="k\\"3y";'
@@ -91,7 +91,7 @@ def test_javas_names_in_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("host", ["::1", "[::1]"])
 def test_an_ipv6_address_keeps_its_port(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Airflow takes the brackets off an address that is given as an URI; they are put back."""
+    """Airflow removes the brackets of an IPv6 address in a URI; quota-ops restores them."""
     from quota_ops.airflow.connection import find_connection
 
     conn = {"conn_type": "kafka", "host": host, "port": 9094}
@@ -100,7 +100,7 @@ def test_an_ipv6_address_keeps_its_port(host: str, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_host_that_names_its_protocol_and_port(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As consoles of services print it: two colons make no IPv6 address."""
+    """A host with protocol and port, as service consoles print it, is no IPv6 address."""
     from quota_ops.airflow.connection import find_connection
 
     host = "SASL_PLAINTEXT://pkc-1.example.com:9092"
@@ -110,7 +110,7 @@ def test_a_host_that_names_its_protocol_and_port(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_mistake_in_a_connection_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error says which Airflow connection it is, and not what is secret in it."""
+    """The error names the Airflow connection and shows none of its secrets."""
     from quota_ops.airflow.connection import find_connection
 
     conn = LOGIN | {"extra": {"sasl.mechanism": "PLAIN", "sasl.password": "k3y", "typo": 1}}
@@ -121,7 +121,7 @@ def test_a_mistake_in_a_connection_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_without_one_the_files_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where Airflow has no connection of the name, it is found as on the command line."""
+    """Without an Airflow connection of that name, the one of the command line is used."""
     from quota_ops.airflow.connection import find_connection
 
     file = tmp_path / "demo.properties"
@@ -133,7 +133,7 @@ def test_without_one_the_files_count(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_without_any_the_places_of_a_task_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The Airflow connection is the first of them; a task has no --connection."""
+    """The error lists the Airflow connection first; a task has no --connection."""
     from quota_ops.airflow.connection import find_connection
 
     monkeypatch.setenv("QUOTA_OPS_CONNECTIONS", str(tmp_path))
@@ -157,7 +157,7 @@ def test_no_secret_is_left(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """After a run the password is in no artefact, no log and not in Airflow's database."""
+    """After a run the password is in no artefact, no log, and not in Airflow's database."""
     host, port = secured_broker.bootstrap("SASL").split(":")
     password = secured_broker.config.users["admin"]
     conn = LOGIN | {"host": host, "port": int(port), "login": "admin", "password": password}

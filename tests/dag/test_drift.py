@@ -1,4 +1,4 @@
-"""The drift DAG on real brokers: every cluster is reported, and none is written to."""
+"""The drift DAG on real brokers reports every cluster and writes to none."""
 
 import json
 
@@ -18,7 +18,7 @@ KEY = "producer_byte_rate"
 
 
 def overview(run: DagRun) -> str:
-    """The text of the overview of all clusters, after a look that the pages are there too."""
+    """Return the text of the overview of all clusters; check that its pages exist."""
     (folder,) = (run.store / "fleet").iterdir()
     assert sorted(one.name for one in folder.iterdir()) == [
         "report.html",
@@ -43,7 +43,7 @@ def test_some_clusters_cannot_be_looked_at(
     secured_broker: RunningBroker,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One Spark job compares all that answered; who did not is reported, and the run is red."""
+    """One Spark job compares all reachable clusters; the others are reported, and the run fails."""
     quotas.set({"user=alice producer_byte_rate": 7, "user=mallory producer_byte_rate": 9})
     host, port = secured_broker.bootstrap().split(":")
     connect(monkeypatch, "second", host, int(port))
@@ -81,7 +81,7 @@ def test_some_clusters_cannot_be_looked_at(
 
 @pytest.mark.usefixtures("embedded")
 def test_drift_alone_leaves_the_run_green(demo: Repository, quotas: Quotas) -> None:
-    """What differs is told, with the guard that a reconcile would meet; the DAG run succeeds."""
+    """The report has the drift and the guard that would block a reconcile; the run succeeds."""
     quotas.set({"user=alice producer_byte_rate": 7})
     run = demo.run("drift")
     assert run.state == "success"
@@ -93,7 +93,7 @@ def test_drift_alone_leaves_the_run_green(demo: Repository, quotas: Quotas) -> N
 
 
 def test_no_cluster_answers(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a cluster to compare there is no Spark job; the overview says why, and is red."""
+    """Without a cluster to compare, Spark is skipped; the overview shows why, and fails."""
     connect(monkeypatch, "gone", "127.0.0.1", 1)
     repository.cluster("gone", cluster_id="AAAAAAAAAAAAAAAAAAAAAA", payments=ALICE)
     run = repository.run("drift")
@@ -111,7 +111,7 @@ def test_no_cluster_answers(repository: Repository, monkeypatch: pytest.MonkeyPa
 def test_who_may_only_describe_reports_drift(
     repository: Repository, secured_broker: RunningBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DescribeConfigs on the cluster is enough; what it does not tell is left out in silence."""
+    """DescribeConfigs on the cluster is enough; facts that need more are left out."""
     host, port = secured_broker.bootstrap("SASL").split(":")
     password = secured_broker.config.users["reader"]
     login = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN"}

@@ -1,4 +1,4 @@
-"""Who is told of what: a notifier that writes to a file, called by whole DAG runs."""
+"""Notifications of whole DAG runs, by a notifier that writes to a file."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +16,7 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
 def lines(repository: Repository, run: DagRun) -> list[str]:
-    """What was told, with words for the paths of the run and the address of the question."""
+    """Return the notifications, with RUN for the path of the run."""
     text = repository.told.read_text() if repository.told.exists() else ""
     for path in (run.store / "runs" / "demo").iterdir():
         text = text.replace(str(path), "RUN")
@@ -24,13 +24,13 @@ def lines(repository: Repository, run: DagRun) -> list[str]:
 
 
 def test_nothing_is_told_of_a_run_that_did_its_work(demo: Repository) -> None:
-    """A green run without drift is no news."""
+    """A run that succeeds without drift sends no notification."""
     run = demo.run(RECONCILE)
     assert (run.state, lines(demo, run)) == ("success", [])
 
 
 def test_a_plan_that_waits_and_is_rejected(demo: Repository, quotas: Quotas) -> None:
-    """Told when a person is asked, and when the run ended red."""
+    """One notification when the plan needs approval, one when the run has failed."""
     quotas.set({"user=alice producer_byte_rate": 900})
     run = demo.run(RECONCILE, reject("not on a Friday"))
     digest = run.folder().read_json("plan.json")["digest"][:8]
@@ -41,7 +41,7 @@ def test_a_plan_that_waits_and_is_rejected(demo: Repository, quotas: Quotas) -> 
 
 
 def test_a_run_that_failed(demo: Repository) -> None:
-    """What nobody refused has failed."""
+    """A run that was not refused has failed."""
     (demo.root / "desired_state" / "demo" / "payments.yaml").write_text("owner: payments\n")
     run = demo.run(RECONCILE)
     assert lines(demo, run) == [
@@ -52,7 +52,7 @@ def test_a_run_that_failed(demo: Repository) -> None:
 def test_a_run_that_failed_though_its_cluster_is_as_agreed(
     demo: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No failure is told as a yes: what did not succeed is said before what was seen."""
+    """A failure never looks like success: the failed task comes before the state of the cluster."""
 
     def refuse(_page: Path) -> None:
         raise QuotaOpsError("the run did not succeed: verify failed", "This task did.")
@@ -69,7 +69,7 @@ def test_a_run_that_failed_though_its_cluster_is_as_agreed(
 
 
 def test_drift(demo: Repository, quotas: Quotas) -> None:
-    """The drift DAG tells of a cluster that somebody changed, though its run is green."""
+    """The drift DAG reports a change outside Git, although its run succeeds."""
     assert demo.run(RECONCILE).state == "success"
     quotas.set({"user=alice producer_byte_rate": 7})
     run = demo.run("drift")
@@ -80,7 +80,7 @@ def test_drift(demo: Repository, quotas: Quotas) -> None:
 def test_a_notifier_that_fails(
     demo: Repository, quotas: Quotas, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where nobody could be told, the run goes on all the same, and its log says so."""
+    """If a notifier fails, the run continues, and its log has the error."""
 
     def unreachable(_notifier: Any, _context: Any) -> None:
         raise ConnectionError("chat is down")
@@ -91,7 +91,7 @@ def test_a_notifier_that_fails(
 
 
 def test_late(tmp_path: Path) -> None:
-    """Every DAG has the deadline, which Airflow watches."""
+    """Every DAG has the deadline `late`."""
     from airflow.sdk.definitions.callback import SyncCallback
     from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
@@ -112,7 +112,7 @@ def test_late(tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_documentation(tmp_path: Path) -> None:
-    """The DAG file that readers may copy gives the DAGs of its repository, with what it says."""
+    """The DAG file of the documentation creates the DAGs, with deadline and notifiers."""
     from airflow.dag_processing.dagbag import DagBag
 
     Repository(tmp_path).cluster("demo", cluster_id="AAAAAAAAAAAAAAAAAAAAAA")
@@ -129,7 +129,7 @@ def test_the_example_of_the_documentation(tmp_path: Path) -> None:
 
 
 def test_what_does_not_happen(tmp_path: Path) -> None:
-    """A misspelt event is an error of the DAG file, not a message that never comes."""
+    """A misspelt event is an error of the DAG file."""
     from quota_ops.airflow import build_dags
 
     notify: Any = {"faild": []}

@@ -1,4 +1,4 @@
-"""What Airflow finds in a DAG file, without a database: ids, order, rules, schedules, params."""
+"""What Airflow parses from a DAG file: ids, order, rules, schedules, params."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ print(len(dags), *heavy)
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
-    """A repository of four clusters: two do not parse, one has lost its cluster.yaml."""
+    """A repository of four clusters: two are invalid, one has no cluster.yaml."""
     repository = Repository(tmp_path)
     repository.cluster("demo", cluster_id="AAAAAAAAAAAAAAAAAAAAAA", payments=ALICE)
     with (tmp_path / "desired_state" / "demo" / "cluster.yaml").open("a") as file:
@@ -39,7 +39,7 @@ def repository(tmp_path: Path) -> Repository:
 
 
 def shape(dag: Any) -> dict[str, tuple[str, list[str]]]:
-    """Each task's trigger rule, and what comes after it."""
+    """Return the trigger rule and the next tasks of each task."""
     return {
         task.task_id: (task.trigger_rule.value, sorted(task.downstream_task_ids))
         for task in dag.tasks
@@ -47,7 +47,7 @@ def shape(dag: Any) -> dict[str, tuple[str, list[str]]]:
 
 
 def test_the_dags_of_a_repository(repository: Repository) -> None:
-    """A reconcile DAG per cluster, also for those that do not parse, and one drift DAG."""
+    """Each cluster has a reconcile DAG, also an invalid one; all share one drift DAG."""
     dags = repository.dags()
     schedules: dict[str, Any] = {name: dag.schedule for name, dag in dags.items()}
     assert schedules == {
@@ -62,7 +62,7 @@ def test_the_dags_of_a_repository(repository: Repository) -> None:
 
 
 def test_the_order_of_reconcile(repository: Repository) -> None:
-    """The eight stages in a row; a person's word stands before the first that writes."""
+    """The eight stages run in order, with the approval before the first that writes."""
     assert shape(repository.dags()["reconcile_demo"]) == {
         "check": ("all_success", ["describe"]),
         "describe": ("all_success", ["diff"]),
@@ -77,7 +77,7 @@ def test_the_order_of_reconcile(repository: Repository) -> None:
 
 
 def test_the_order_of_drift(repository: Repository) -> None:
-    """Every cluster described and reported, one diff for all; nothing there writes."""
+    """Every cluster is described and reported, with one diff for all, and no task writes."""
     assert shape(repository.dags()["drift"]) == {
         "describe": ("all_success", ["diff"]),
         "diff": ("all_done", ["report"]),
@@ -87,7 +87,7 @@ def test_the_order_of_drift(repository: Repository) -> None:
 
 
 def test_every_task_ends_some_time_and_uses_no_pool(repository: Repository) -> None:
-    """A task in a pool that nobody made would wait for ever, and say nothing."""
+    """Every task has a timeout; a task in a pool that does not exist would wait forever."""
     tasks = [task for dag in repository.dags().values() for task in dag.tasks]
     assert {task.pool for task in tasks} == {"default_pool"}
     assert all(task.execution_timeout for task in tasks)
@@ -95,19 +95,19 @@ def test_every_task_ends_some_time_and_uses_no_pool(repository: Repository) -> N
 
 @pytest.mark.parametrize("allow", [["takeover"], [guard.value for guard in Guard], [], None])
 def test_guards_that_may_be_allowed(repository: Repository, allow: list[str]) -> None:
-    """The param takes every guard there is."""
+    """The param accepts every guard."""
     Draft202012Validator(_schema(repository)).validate(allow)
 
 
 @pytest.mark.parametrize("allow", [["everything"], "takeover", [1]])
 def test_no_guard(repository: Repository, allow: object) -> None:
-    """Anything else is refused by Airflow before a run begins."""
+    """Airflow rejects anything else before a run begins."""
     with pytest.raises(ValidationError):
         Draft202012Validator(_schema(repository)).validate(allow)
 
 
 def test_the_form_asks_for_nothing(repository: Repository) -> None:
-    """Airflow's form has to be filled in where null is not allowed, even if there is a default."""
+    """Every param allows null: Airflow's form requires a value of all others."""
     params = repository.dags()["reconcile_demo"].params
     assert {name: params[name] for name in params} == {"allow": None, "reason": None}
     assert all("null" in params.get_param(name).schema["type"] for name in params)
@@ -118,7 +118,7 @@ def _schema(repository: Repository) -> dict[str, Any]:
 
 
 def test_an_empty_repository_has_no_dags(tmp_path: Path) -> None:
-    """Where no cluster is, there is nothing to run and no error."""
+    """A repository without clusters has no DAGs, and that is no error."""
     (tmp_path / "desired_state").mkdir()
     assert Repository(tmp_path).dags() == {}
 
@@ -134,7 +134,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 def test_no_link_is_followed_when_a_dag_file_is_parsed(
     repository: Repository, tmp_path: Path
 ) -> None:
-    """A link in place of a cluster has a DAG that names it; one of the desired state has none."""
+    """A link in place of a cluster is named by its DAG; one for desired_state is an error."""
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "cluster.yaml").write_text("correct-horse\n")
@@ -157,7 +157,7 @@ def test_no_link_is_followed_when_a_dag_file_is_parsed(
 def test_no_link_inside_a_bundle_is_followed(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Airflow removes a bundle's `.git`; from its folder down a commit can have made any link."""
+    """No link in the folder of a bundle is followed, because a commit may have made it."""
     from quota_ops.airflow import build_dags
 
     monkeypatch.setenv("AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH", str(tmp_path / "bundles"))
@@ -172,7 +172,7 @@ def test_no_link_inside_a_bundle_is_followed(
 
 
 def test_a_dag_file_is_parsed_without_its_quotas(tmp_path: Path) -> None:
-    """Airflow parses it again and again: no quota file is read, and nothing heavy imported."""
+    """Parsing a DAG file reads no quotas and imports no heavy library."""
     repository = Repository(tmp_path)
     for number in range(20):
         repository.cluster(f"c{number}", cluster_id=f"{number:022}", payments="not read: here")
@@ -186,7 +186,7 @@ def test_a_dag_file_is_parsed_without_its_quotas(tmp_path: Path) -> None:
 
 
 def test_our_own_dags() -> None:
-    """The DAG file of this repository gives the DAGs of its desired state."""
+    """The DAG file of this repository creates the DAGs of its desired state."""
     from airflow.dag_processing.dagbag import DagBag
 
     bag = DagBag(dag_folder=Path(__file__).parents[2] / "dags")

@@ -1,4 +1,4 @@
-"""The Python that is promised to users is there, and changes on purpose alone."""
+"""The public Python API exists, and changes only on purpose."""
 
 from importlib import import_module
 
@@ -36,11 +36,11 @@ def test_the_signatures_are_those_that_users_call() -> None:
 
 
 PASSED_ON = {"quota_ops.kafka.client.kafka_python"}
-"""The module that passes on names of a library: its `__all__` lists theirs, none of ours."""
+"""The module that re-exports names of a library: its `__all__` has none of quota-ops."""
 
 
 def test_no_other_module_promises_anything() -> None:
-    """`__all__` is for the public interface, so that nobody takes another module for public."""
+    """Only public modules have `__all__`."""
     places = [*(ROOT / "quota_ops").rglob("*.py"), *(ROOT / "spark_jobs").glob("*.py")]
     public = {
         path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")

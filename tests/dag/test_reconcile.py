@@ -1,4 +1,4 @@
-"""Each ending of the reconcile DAG, on a real broker: every task's state, and what was written."""
+"""Each result of the reconcile DAG on a real broker: the state of every task, and the writes."""
 
 import json
 from dataclasses import replace
@@ -22,12 +22,12 @@ ALICE_HAS_1000 = {"user=alice producer_byte_rate": 1000.0}
 
 
 def said(run: DagRun, stage: str) -> str:
-    """What a stage of the run said when it did not succeed."""
+    """Return the message of a stage that did not succeed."""
     return str(run.folder().stage_result(stage).message)
 
 
 def test_done(demo: Repository, quotas: Quotas) -> None:
-    """A run brings the broker to what Git says, its diff a real spark-submit."""
+    """A run makes the broker match Git, with a diff by a real spark-submit."""
     run = demo.run("reconcile_demo")
     assert (run.state, run.tasks) == ("success", DONE)
     assert quotas.stored() == ALICE_HAS_1000
@@ -36,7 +36,7 @@ def test_done(demo: Repository, quotas: Quotas) -> None:
 
 @pytest.mark.usefixtures("embedded")
 def test_nothing_to_do(demo: Repository, quotas: Quotas, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that finds nothing to write still verifies and reports; each stage tells its end once.
+    """A run without changes still verifies and reports; each stage records its end once.
 
     Told before it has ended, a worker that is killed then would leave a stage that was not done.
     Only apply, which sends, notes before that it has not ended.
@@ -66,7 +66,7 @@ def test_refused_by_a_guard(
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """With `approval: never` the run ends, and a person's word lets the next one pass."""
+    """With `approval: never` a guard ends the run; the next one overrides it by params."""
     demo.add_policy("demo", "approval: never")
     quotas.set({"user=alice producer_byte_rate": 900})
     run = demo.run("reconcile_demo")
@@ -85,7 +85,7 @@ def test_refused_by_a_guard(
 
 @pytest.mark.usefixtures("embedded")
 def test_a_guard_without_a_reason(demo: Repository) -> None:
-    """Letting a guard pass without saying why is refused."""
+    """Overriding a guard without a reason fails."""
     run = demo.run("reconcile_demo", allow=["takeover"])
     assert (run.state, run.tasks) == ("failed", DONE | {"plan": "failed"} | STOPPED | NOT_APPLIED)
     assert "reason is empty" in said(run, "plan")
@@ -95,7 +95,7 @@ def test_a_guard_without_a_reason(demo: Repository) -> None:
 def test_refused_by_the_broker(
     demo: Repository, quotas: Quotas, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A refusal at validate ends the run before its first write; it is not tried again."""
+    """A rejection at validate ends the run before its first write, without a retry."""
 
     def read_less_strictly(folder: Path, _: object) -> Desired:
         desired = read_cluster(folder)
@@ -115,7 +115,7 @@ def test_refused_by_the_broker(
 
 @pytest.mark.usefixtures("embedded")
 def test_stale_row(demo: Repository, quotas: Quotas, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row that changed after the plan is left alone, the others are written and verified."""
+    """A row that changed after the plan is skipped; the others are written and verified."""
     bob = ALICE.replace("alice", "bob")
     (demo.root / "desired_state" / "demo" / "search.yaml").write_text(bob)
     validate = Cluster.validate
@@ -135,7 +135,7 @@ def test_stale_row(demo: Repository, quotas: Quotas, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.usefixtures("embedded")
 def test_broker_gone(demo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cluster that does not answer is asked again, three times; the report says so."""
+    """An unreachable cluster is retried three times, and the report shows it."""
     gone = json.dumps({"conn_type": "kafka", "host": "127.0.0.1", "port": 1})
     monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_DEMO", gone)
     run = demo.run("reconcile_demo")
@@ -148,7 +148,7 @@ def test_broker_gone(demo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("embedded")
 def test_broker_gone_before_apply(demo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nothing can have been written there is nothing to read back."""
+    """Verify is skipped if nothing can have been written."""
     validate = Cluster.validate
 
     def then_gone(cluster: Cluster, alterations: Any) -> Any:
@@ -164,7 +164,7 @@ def test_broker_gone_before_apply(demo: Repository, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.usefixtures("embedded")
 def test_invalid_yaml(demo: Repository) -> None:
-    """A problem in the YAML ends the run at check, with file and line; one try is enough."""
+    """A problem in the YAML ends the run at check, with file and line, without a retry."""
     (demo.root / "desired_state" / "demo" / "payments.yaml").write_text("owner: payments\n")
     run = demo.run("reconcile_demo")
     assert run.state == "failed"
@@ -174,7 +174,7 @@ def test_invalid_yaml(demo: Repository) -> None:
 
 
 def test_a_cluster_file_that_does_not_parse(demo: Repository) -> None:
-    """Its DAG is there, without a schedule, and its check says what is wrong."""
+    """Its DAG exists without a schedule, and its check shows the problem."""
     (demo.root / "desired_state" / "demo" / "cluster.yaml").write_text("cluster_id: [\n")
     assert demo.dags()["reconcile_demo"].schedule is None
     run = demo.run("reconcile_demo")
@@ -183,7 +183,7 @@ def test_a_cluster_file_that_does_not_parse(demo: Repository) -> None:
 
 
 def test_two_folders_of_one_cluster(demo: Repository, broker: RunningBroker) -> None:
-    """Neither is reconciled: each would undo what the other asks for."""
+    """Neither is reconciled, because each would undo the other."""
     demo.cluster("twin", cluster_id=broker.config.cluster_id)
     run = demo.run("reconcile_demo")
     assert (run.state, run.tasks["check"]) == ("failed", "failed")
@@ -193,7 +193,7 @@ def test_two_folders_of_one_cluster(demo: Repository, broker: RunningBroker) -> 
 def test_no_run_store(
     demo: Repository, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A ledger in a worker's home would be lost: without a place for it, nothing is done."""
+    """Without a run store a run fails at once: a ledger in a worker's home would be lost."""
     monkeypatch.delenv("QUOTA_OPS_RUN_STORE")
     run = demo.run("reconcile_demo")
     assert (run.state, run.tasks["check"]) == ("failed", "failed")
@@ -201,7 +201,7 @@ def test_no_run_store(
 
 
 def test_git_does_not_tell_the_commit(demo: Repository, quotas: Quotas) -> None:
-    """An old commit would not be known as one, so the run ends before anything is asked."""
+    """Without a known commit, an old one could not be detected, so the run ends at check."""
     (demo.root / "desired_state" / ".git").mkdir()
     run = demo.run("reconcile_demo")
     assert (run.state, run.tasks["check"]) == ("failed", "failed")

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.timeout(600)  # an Airflow of its own, and three runs w
 
 @dataclass(frozen=True)
 class Company:
-    """A company that has the wheel, a Git repository with quotas and a DAG file, and an Airflow."""
+    """A company with the wheel, a Git repository with quotas and a DAG file, and an Airflow."""
 
     repository: Path
     installed: Path
@@ -40,14 +40,14 @@ class Company:
 
 
 def git(repository: Path, *arguments: str) -> str:
-    """Run Git in a repository; what it said."""
+    """Run Git in a repository and return its output."""
     who = ("-c", "user.name=test", "-c", "user.email=test@localhost")
     command = ["git", "-C", str(repository), *who, *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def install(folder: Path) -> Path:
-    """Build the wheel and unpack it, which is what installing a pure wheel does."""
+    """Build the wheel and unpack it, as an installation of a pure wheel does."""
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(build, cwd=ROOT, capture_output=True, check=True)
     (wheel,) = folder.glob("*.whl")
@@ -57,7 +57,7 @@ def install(folder: Path) -> Path:
 
 
 def write_repository(folder: Path, cluster_id: str) -> Path:
-    """A repository of one cluster, committed."""
+    """Write and commit a repository of one cluster."""
     cluster = folder / "desired_state" / "demo"
     cluster.mkdir(parents=True)
     (cluster / "cluster.yaml").write_text(
@@ -74,7 +74,7 @@ def write_repository(folder: Path, cluster_id: str) -> Path:
 
 @pytest.fixture(scope="module")
 def company(broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    """One Airflow for this module."""
+    """Yield one Airflow for this module."""
     folder = tmp_path_factory.mktemp("company")
     repository = write_repository(folder / "repository", broker.config.cluster_id)
     installed = install(folder / "wheel")
@@ -101,7 +101,7 @@ def api(company: Company) -> AirflowApi:
 
 
 def answered(api: AirflowApi, run_id: str, option: str) -> str:
-    """How a run ends whose plan waits, once it is answered; again where Airflow lost the answer."""
+    """Decide about a waiting plan, again if Airflow lost the decision; return the run's state."""
     while (state := api.read_state(RECONCILE, run_id)) not in {"success", "failed"}:
         if run_id in api.list_waiting_runs(RECONCILE):
             time.sleep(1)
@@ -138,6 +138,6 @@ def test_what_goes_on_while_a_plan_waits(company: Company, api: AirflowApi, quot
 
 
 def test_a_param_that_is_no_guard(api: AirflowApi) -> None:
-    """Airflow itself refuses it, before a run begins."""
+    """Airflow rejects it before a run begins."""
     with pytest.raises(InvalidInput, match="everything"):
         api.trigger(RECONCILE, allow=["everything"])

@@ -1,4 +1,4 @@
-"""What stops writes stops them in Airflow too, and drift reports go on."""
+"""Pauses and freezes stop writes in Airflow too, and drift reports continue."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("embedded")
     ],
 )
 def test_nothing_is_written(line: str, why: str, demo: Repository, quotas: Quotas) -> None:
-    """The plan is made and validated, apply is refused with the reason; the drift DAG is green."""
+    """The plan is made and validated, apply fails with the reason, and the drift DAG succeeds."""
     with (demo.root / "desired_state" / "demo" / "cluster.yaml").open("a") as file:
         file.write(f"{line}\n")
 
@@ -41,7 +41,7 @@ def test_nothing_is_written(line: str, why: str, demo: Repository, quotas: Quota
 
 
 def test_what_is_held_is_left(demo: Repository, quotas: Quotas, broker: RunningBroker) -> None:
-    """The run succeeds without it, and its report says until when, who and why."""
+    """The run succeeds without the held quota, and its report shows until when, who and why."""
     now = datetime.now(UTC)
     who = parse_exactly(["user=alice"], [], [])
     hold = Hold(who, now + timedelta(hours=1), "anna", "a load test", now)

@@ -9,7 +9,7 @@ from quota_ops.airflow.notify import Notify
 
 
 class FileNotifier(BaseNotifier):
-    """Adds a line to a file, which is a template as Slack's or a mail's text is."""
+    """Append a line to a file; its text is a template, as in Slack's notifier."""
 
     template_fields = ("text",)
 
@@ -26,6 +26,6 @@ class FileNotifier(BaseNotifier):
 
 
 def told(path: str) -> Notify:
-    """Write down all that happens, but for what is late."""
+    """Return the notifiers of all events except `late`."""
     notifier = FileNotifier(Path(path))
     return {"drift": notifier, "waiting": [notifier], "refused": notifier, "failed": notifier}

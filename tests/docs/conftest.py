@@ -1,4 +1,4 @@
-"""Where the pages of the documentation are tried out."""
+"""Fixtures that run the pages of the documentation."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ from tests.docs.shell import Shell
 from tests.writing import empty
 
 DEMO, SECURED = "127.0.0.1:9092", "kafka-1:9094"
-"""The brokers as pages write them: one for whoever comes, one that asks who you are."""
+"""The brokers as pages write them: one without authentication, one with."""
 
 LOGIN = """\
 bootstrap.servers={servers}
@@ -35,7 +35,7 @@ sasl.password={user}-secret
 def shell(
     tmp_path: Path, broker: RunningBroker, request: pytest.FixtureRequest
 ) -> Iterator[Callable[[str], Shell]]:
-    """Makes the shell of a page, with a connection to each broker that the page names."""
+    """Return a function that makes the shell of a page, with connections to its brokers."""
     used = [broker]
     home = tmp_path / "you"
     told = {DEMO: broker.bootstrap(), "/etc/kafka/ca.pem": str(home / "ca.pem")}
@@ -61,14 +61,14 @@ def shell(
 
 
 def clear(broker: RunningBroker) -> None:
-    """Take every quota off a broker."""
+    """Clear every quota of a broker."""
     text = f"bootstrap.servers={broker.bootstrap()}"
     with open_cluster(Connection.parse(text, name="docs", source=""), cluster_id=None) as cluster:
         empty(cluster)
 
 
 def revoke(broker: RunningBroker) -> None:
-    """Take back every permission on the cluster that a page granted."""
+    """Revoke every permission on the cluster that a page granted."""
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap())
     cluster = ResourcePattern(ResourceType.CLUSTER, "kafka-cluster")
     every = ACLFilter(None, None, ACLOperation.ANY, ACLPermissionType.ANY, cluster)

@@ -18,12 +18,12 @@ _HEADING = re.compile(r"^(\d+)/(\d+)  (.*)$", re.MULTILINE)
 
 
 def headings(text: str) -> dict[str, tuple[str, str]]:
-    """Each step's title in a transcript of the demo, its number and how many steps there are."""
+    """Return the title of each step in a transcript of the demo, its number and the total."""
     return {match[3]: (match[1], match[2]) for match in _HEADING.finditer(text)}
 
 
 def shown_block() -> Block:
-    """The block of the DEMO that is written here: the first that has such headings."""
+    """Return the first block of the page that has headings of steps."""
     return next(block for block in DEMO.blocks() if _HEADING.search(block.text))
 
 

@@ -1,4 +1,4 @@
-"""The sections of the documentation that follow from the program, each by its name."""
+"""The generated sections of the documentation, by name."""
 
 import ast
 import inspect
@@ -41,7 +41,7 @@ from tests.faults.weather import sentence
 
 
 def docstrings(enum: type[StrEnum]) -> dict[str, str]:
-    """The values of an enumeration and the docstring under each."""
+    """Return the values of an enumeration and the docstring under each."""
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(enum))).body
     assert isinstance(definition, ast.ClassDef)
     body, found = definition.body, {}
@@ -102,7 +102,7 @@ def _keys() -> str:
 def commands(
     command: click.Command = main, name: str = "quota-ops", parent: click.Context | None = None
 ) -> Iterator[tuple[str, str]]:
-    """The full name and the help of a command and of those under it."""
+    """Yield the full name and the help of a command and of its subcommands."""
     wide: dict[str, Any] = {**command.context_settings, "terminal_width": 96}
     wide["max_content_width"] = 96
     context = click.Context(command, info_name=name, parent=parent, **wide)
@@ -115,7 +115,7 @@ def commands(
 
 
 def _md(text: str) -> str:
-    """A text of our own, where Markdown would take the default for HTML."""
+    """Escape a text in which Markdown would take `<default>` for HTML."""
     return text.replace("<default>", "`<default>`")
 
 
@@ -167,7 +167,7 @@ def _packages() -> str:
 
 
 def _package(path: Path) -> tuple[str, str]:
-    """The name of a package or module as people write it, and the first line of its docstring."""
+    """Return the display name of a package or module, and the first line of its docstring."""
     source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     name = f"{path.name}/" if path.is_dir() else source.name
     docstring = str(ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))))

@@ -1,4 +1,4 @@
-"""kafka-acls.sh as far as the documentation uses it: Kafka's own is in no jar that we fetch.
+"""kafka-acls.sh as far as the documentation uses it: Kafka's is in no jar of the tests.
 
 The options are that tool's; what it grants is granted on the real broker.
 """

@@ -1,4 +1,4 @@
-"""A page of the documentation, as the tests see it: its blocks, links and generated sections."""
+"""A page of the documentation: its blocks, links and generated sections."""
 
 import re
 from collections.abc import Iterator
@@ -28,13 +28,13 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Page:
-    """A Markdown file, read anew each time that it is asked for something."""
+    """A Markdown file; every property reads it again."""
 
     path: Path
 
     @property
     def name(self) -> str:
-        """The path as a person would write it."""
+        """Return the path relative to the repository."""
         return self.path.relative_to(ROOT).as_posix()
 
     @property
@@ -47,11 +47,11 @@ class Page:
         return list(_blocks(MarkdownIt().parse(self.text)))
 
     def comments(self) -> list[str]:
-        """What readers are not shown, less the marks around generated sections."""
+        """Return the comments of the page, without the marks of generated sections."""
         return _COMMENT.findall(self.text)
 
     def links(self) -> list[str]:
-        """What links and pictures point to."""
+        """Return the targets of links and pictures."""
         return [
             str(child.attrs["href" if child.type == "link_open" else "src"])
             for child in self._inline()
@@ -63,7 +63,7 @@ class Page:
         return [child.content for child in self._inline() if child.type == "code_inline"]
 
     def anchors(self) -> set[str]:
-        """The names that links may give to this page's headings, as GitHub makes them."""
+        """Return the anchors of the page's headings, as GitHub makes them."""
         tokens = MarkdownIt().parse(self.text)
         headings = (
             tokens[number + 1].content
@@ -73,18 +73,18 @@ class Page:
         return {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
 
     def replace_blocks(self, texts: dict[Block, str]) -> None:
-        """Write other texts into blocks."""
+        """Replace the texts of blocks."""
         lines = self.text.splitlines(keepends=True)
         for block in sorted(texts, key=lambda one: one.first, reverse=True):
             lines[block.first : block.last] = [texts[block]]
         self.path.write_text("".join(lines), encoding="utf-8")
 
     def sections(self) -> dict[str, str]:
-        """The generated sections by name, as they stand."""
+        """Return the generated sections by name."""
         return {match[2]: match[0] for match in _GENERATED.finditer(self.text)}
 
     def replace_section(self, name: str, content: str) -> str:
-        """The page with another content of a generated section."""
+        """Return the page with another content of a generated section."""
 
         def section(match: re.Match[str]) -> str:
             return match[1] + content + match[3] if match[2] == name else match[0]

@@ -1,4 +1,4 @@
-"""The Python that is promised to users, read from its source: nothing of Airflow is imported."""
+"""The public Python API, read from its source without importing Airflow."""
 
 import ast
 import inspect

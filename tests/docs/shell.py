@@ -1,4 +1,4 @@
-"""A newcomer's shell: an empty home, this repository's desired state in Git, and a real broker."""
+"""The shell of a newcomer: an empty home, this repository's desired state, a real broker."""
 
 import os
 import re
@@ -20,7 +20,7 @@ _ENDED = re.compile(rf"\n?{_END}(\d+)\n")
 
 
 class Said(NamedTuple):
-    """What a command wrote, standard error among it, and its exit code."""
+    """The output of a command, with standard error, and its exit code."""
 
     output: str
     code: int
@@ -39,7 +39,7 @@ class Shell:
 
     @property
     def place(self) -> Path:
-        """The folder in which a page's first command runs: a checkout with our desired state."""
+        """Return the folder of a page's first command: a checkout with the desired state."""
         return self.home / "quota-ops"
 
     def prepare(self) -> None:
@@ -60,7 +60,7 @@ class Shell:
         file.write_text(text)
 
     def run(self, commands: Sequence[str]) -> list[Said]:
-        """What each command says, one after the other in one shell."""
+        """Return the output of each command, run in order in one shell."""
         script = self.home / "page.sh"
         ends = (f"{self._here(command)}\nprintf '{_END}%d\\n' $?\n" for command in commands)
         script.write_text("".join([_BEFORE, *ends]), encoding="utf-8")
@@ -127,7 +127,7 @@ _VOLATILE = (
 
 
 def without_moment(text: str) -> str:
-    """A text without what differs from one run to the next: times, durations, commits, sizes."""
+    """Return a text without times, durations, commits and sizes, which differ between runs."""
     for pattern, word in _VOLATILE:
         text = re.sub(pattern, word, text)
     return text

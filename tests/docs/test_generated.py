@@ -1,4 +1,4 @@
-"""What the documentation takes from the program is what the program says now."""
+"""The generated sections of the documentation are current."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ WITH_SECTIONS = [path for path in PAGES if Page(path).sections()]
 
 @pytest.mark.parametrize("path", WITH_SECTIONS, ids=lambda path: Page(path).name)
 def test_generated_sections_are_fresh(path: Path) -> None:
-    """A section between `generated` and `end` holds what follows from the code."""
+    """A section between `generated` and `end` has the current content."""
     page = Page(path)
     for name in page.sections():
         fresh = page.replace_section(name, SECTIONS[name]())
@@ -27,7 +27,7 @@ def test_generated_sections_are_fresh(path: Path) -> None:
 
 
 def test_every_section_is_somewhere() -> None:
-    """Whatever is generated stands on exactly one page."""
+    """Each generated section is on exactly one page."""
     names = [name for path in PAGES for name in Page(path).sections()]
     assert sorted(names) == sorted(SECTIONS)
 
@@ -40,7 +40,7 @@ def test_the_readme_names_each_kafka() -> None:
 
 @pytest.mark.parametrize("command", [name for name, _ in commands()])
 def test_every_command_is_told_about(command: str) -> None:
-    """Each command is used on a page that a person wrote, not in the reference alone."""
+    """Each command is used on a written page, not only in the reference."""
     pages = [Page(path).text for path in PAGES if path.name not in {"cli.md", "CHANGELOG.md"}]
     makes = {"demo", "up", "down"}
     called = {command} | {f"make {one}" for one in makes if command == f"quota-ops {one}"}
@@ -48,7 +48,7 @@ def test_every_command_is_told_about(command: str) -> None:
 
 
 def test_every_exit_code_is_explained() -> None:
-    """The table of exit codes has each that a command may end with, and no other."""
+    """The table has exactly the exit codes of the commands."""
     page = Page(ROOT / "docs" / "reference" / "exit-codes.md").text
     told = {int(code) for code in re.findall(r"^\| (\d) \|", page, re.MULTILINE)}
     assert told == {0, DIFFERENCES_EXIST} | set(exit_codes(QuotaOpsError))

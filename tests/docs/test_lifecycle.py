@@ -1,4 +1,4 @@
-"""The life of a quota: what that page promises besides its commands."""
+"""The promises of the page on the life of a quota, besides its commands."""
 
 from quota_ops.model.report import STAGES
 from tests.docs.markdown import ROOT, Page

@@ -1,4 +1,4 @@
-"""What the documentation shows is what happens: every command of every page, on a real broker.
+"""Every command of every page prints what the page shows, on a real broker.
 
 `UPDATE_DOCS=1 python -m pytest tests/docs` writes into the pages what is so now.
 """
@@ -19,7 +19,7 @@ WITH_COMMANDS = [path for path in PAGES if steps(Page(path))]
 
 @pytest.mark.parametrize("path", WITH_COMMANDS, ids=lambda path: Page(path).name)
 def test_a_page_shows_what_happens(path: Path, shell: Callable[[str], Shell]) -> None:
-    """Commands end well, and say what the page says that they say."""
+    """The commands of a page succeed and print what the page shows."""
     page = Page(path)
     shown = steps(page)
     went = list(zip(shown, shell(page.text).run([step.command for step in shown]), strict=True))
@@ -36,7 +36,7 @@ def test_a_page_shows_what_happens(path: Path, shell: Callable[[str], Shell]) ->
     "around", ["demo (id) at {}, plan", "was of commit {}). Until", "a  {}  Yes"]
 )
 def test_a_commit_may_have_digits_alone(around: str) -> None:
-    """It is no other text than a commit with letters; another number is."""
+    """A commit of digits alone counts as a commit; another number does not."""
     words = [without_moment(around.format(commit)) for commit in ("8237843", "049b715")]
     assert words[0] == words[1] != without_moment(around.format("1 MiB/s"))
     assert without_moment("producer_byte_rate: 1048576") == "producer_byte_rate: 1048576"
@@ -44,12 +44,12 @@ def test_a_commit_may_have_digits_alone(around: str) -> None:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: Page(path).name)
 def test_a_page_hides_no_step(path: Path) -> None:
-    """A reader can do what the test does: no comment of a page holds a command or a text."""
+    """No comment of a page has a command or a text that readers do not see."""
     assert Page(path).comments() == []
 
 
 def test_what_is_not_run_is_still_shown() -> None:
-    """Each command that no page's test runs is on a page, and says why it is not run."""
+    """Each block that the tests do not run is on a page and has a reason."""
     shown = {first_line(block) for path in PAGES for block in Page(path).blocks()}
     assert set(NOT_RUN) - shown == set()
     assert all(NOT_RUN.values())

@@ -1,4 +1,4 @@
-"""The script for pull requests, on more clusters than the page about it has."""
+"""The script for pull requests, with more clusters than on its page."""
 
 import os
 import re
@@ -20,7 +20,7 @@ exit "$(cat "desired_state/$3/code")"
 
 
 def test_a_fleet_is_one_comment(tmp_path: Path) -> None:
-    """It stays below what GitHub takes, names every cluster, and ends with the highest code."""
+    """The comment fits GitHub's limit and names every cluster; the exit code is the highest."""
     text = "**quota-ops · {}**\n\n" + "· a row\n" * 7_000
     reports = {
         "a": (1, text.format("a")),
@@ -78,11 +78,11 @@ PROMISES = {
     "An owner or a reason": (BOUNDS, "what_is_longer_than_anybody_needs_is_refused"),
     "If you keep a link": (LINKS, "the_folder_that_a_link_leads_to_may_be_named"),
 }
-"""What the page promises of links, by how it begins, and the test that holds it."""
+"""The promises of the page about links, by their beginning, and the test of each."""
 
 
 def test_every_promise_about_links_has_a_test() -> None:
-    """No sentence of the section is there without a test that holds it."""
+    """Every sentence of the section has a test."""
     page = (ROOT / "docs" / "how-to" / "pull-requests.md").read_text(encoding="utf-8")
     section = page.partition("## What a pull request cannot read\n")[2]
     _, *lines = re.split(r"\n(?=- |\n\w)", section)

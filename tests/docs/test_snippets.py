@@ -1,4 +1,4 @@
-"""What the documentation says besides commands: files, links, YAML and connections."""
+"""The documentation besides commands: files, links, YAML and connections."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ FILE = re.compile(r"[a-z_.][a-z_0-9.*/-]*(?:/|\.(?:json|lock|md|py|sh|sql|toml|y
 
 
 def blocks(*languages: str, titled: bool = False) -> list[Any]:
-    """The blocks of these languages, as parameters of a test."""
+    """Return the blocks of these languages as parameters of a test."""
     return [
         pytest.param(page, block, id=f"{page.name}:{block.first}")
         for page in EVERY
@@ -32,7 +32,7 @@ def blocks(*languages: str, titled: bool = False) -> list[Any]:
 
 @pytest.mark.parametrize("page", EVERY, ids=lambda page: page.name)
 def test_every_block_is_of_a_kind_that_is_tested(page: Page) -> None:
-    """A block says its language, and it is one that some test here looks at."""
+    """Each block has a language that a test checks."""
     assert {block.language for block in page.blocks()} <= LANGUAGES
 
 
@@ -47,7 +47,7 @@ def test_a_file_is_shown_as_it_is(page: Page, block: Block) -> None:
 
 
 def excerpt(text: str, stale: str) -> str:
-    """What a file says now where a stale excerpt began; all of it for an empty excerpt."""
+    """Return the current text of a file where a stale excerpt began; all of it for an empty one."""
     lines = text.splitlines(keepends=True)
     old = stale.splitlines(keepends=True)
     first = lines.index(old[0]) if old else 0
@@ -56,7 +56,7 @@ def excerpt(text: str, stale: str) -> str:
 
 @pytest.mark.parametrize(("page", "block"), blocks("yaml"))
 def test_yaml_passes_check(page: Page, block: Block, tmp_path: Path) -> None:
-    """YAML that readers may copy is right: a cluster.yaml, or a file of quotas."""
+    """YAML that readers may copy is valid: a cluster.yaml, or a file of quotas."""
     del page
     names = {"cluster_id": "cluster.yaml", "owner": "team.yaml"}
     found = [file for field, file in names.items() if field in yaml.safe_load(block.text)]
@@ -71,7 +71,7 @@ def test_yaml_passes_check(page: Page, block: Block, tmp_path: Path) -> None:
 def test_connections_parse(
     page: Page, block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A connection file that readers may copy has settings that we know."""
+    """A connection file that readers may copy has only known settings."""
     del page
     for name in ("ca.pem", "client.pem", "client.key"):
         (tmp_path / name).touch()
@@ -83,13 +83,13 @@ def test_connections_parse(
 
 
 def test_every_setting_is_told() -> None:
-    """The page on connections names each setting that there is."""
+    """The page on connections lists every setting."""
     text = (ROOT / "docs/reference/connections.md").read_text()
     assert [name for name in SETTINGS if name not in text] == []
 
 
 def test_the_workflow_parses() -> None:
-    """The example of a workflow is YAML, and the script that it calls is there."""
+    """The example of a workflow is valid YAML, and the script that it calls exists."""
     text = (ROOT / "docs/examples/pull-request.yml").read_text()
     jobs = yaml.safe_load(text)["jobs"]
     runs = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
@@ -114,14 +114,14 @@ def test_links_lead_somewhere(page: Page) -> None:
 
 @pytest.mark.parametrize("page", EVERY, ids=lambda page: page.name)
 def test_files_are_where_they_are_said_to_be(page: Page) -> None:
-    """What looks like a file of this repository is one."""
+    """A path of this repository in a text exists."""
     named = [code for code in page.code() if "/" in code and FILE.fullmatch(code)]
     lost = [name for name in named if not any(any(ROOT.glob(place + name)) for place in PLACES)]
     assert lost == []
 
 
 def test_every_page_can_be_found() -> None:
-    """From the README a reader comes to every page."""
+    """Every page is reachable from the README by links."""
     found, new = set[Path](), {ROOT / "README.md"}
     while new:
         found |= new

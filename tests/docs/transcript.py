@@ -1,4 +1,4 @@
-"""The commands of a page: as it shows them, and as they went."""
+"""The commands of a page, with the output on the page and the real one."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -10,33 +10,33 @@ from tests.docs.markdown import ROOT, Block, Page
 from tests.docs.shell import Said, without_moment
 
 UPDATE = os.environ.get("UPDATE_DOCS") == "1"
-"""Whether pages are written anew rather than compared."""
+"""Whether pages are rewritten rather than compared."""
 
 NOT_RUN: dict[str, str] = yaml.safe_load((ROOT / "tests/cases/docs/not_run.yaml").read_text())
-"""Why a block of commands is not run here, by its first line."""
+"""The reason why a block of commands is not run, by its first line."""
 
 
 class Step(NamedTuple):
-    """A command, and what the page says that it says; None where the page only gives it."""
+    """A command and its output on the page; None where the page shows none."""
 
     block: Block
     command: str
     said: str | None
 
     def went_as_shown(self, said: Said) -> bool:
-        """Whether the command ended well, or just as the page shows."""
+        """Return whether the command succeeded, or ended as the page shows."""
         if self.said is None:
             return said.code == 0
         return without_moment(self.said) == without_moment(str(said))
 
 
 def steps(page: Page) -> list[Step]:
-    """The commands of a page in order, less the blocks in NOT_RUN."""
+    """Return the commands of a page in order, without the blocks in NOT_RUN."""
     return [step for block in page.blocks() for step in _steps(block)]
 
 
 def first_line(block: Block) -> str:
-    """By what a block of commands is known."""
+    """Return the name of a block of commands."""
     return block.text.partition("\n")[0]
 
 
@@ -56,7 +56,7 @@ def _steps(block: Block) -> Iterator[Step]:
 
 
 def as_it_went(page: Page, went: Sequence[tuple[Step, Said]]) -> None:
-    """Write into a page what its commands said; not where only times would change.
+    """Write the output of its commands into a page, unless only times would change.
 
     A failure is written only where the page says `[exit code ...]` already, and no traceback ever.
     """
