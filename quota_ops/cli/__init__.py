@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from quota_ops.cli.interrupt import exit_code, heard, interrupted_words
+from quota_ops.cli.interrupt import exit_code, format_interrupt, raise_on_signals
 from quota_ops.model.errors import (
     InvalidDesiredState,
     InvalidInput,
@@ -128,10 +128,10 @@ class Commands(click.Group):
             if isinstance(stream, TextIOWrapper):  # a name may have what a terminal cannot show
                 stream.reconfigure(errors="backslashreplace")
         try:
-            with heard(), _showing_usage_errors():
+            with raise_on_signals(), _showing_usage_errors():
                 return super().invoke(ctx)
         except KeyboardInterrupt as error:
-            click.echo(interrupted_words(error), err=True)
+            click.echo(format_interrupt(error), err=True)
             ctx.exit(exit_code(error))
         except (click.ClickException, click.Abort, click.exceptions.Exit):
             raise

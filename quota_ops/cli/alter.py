@@ -85,7 +85,7 @@ def alter(
     """
     from quota_ops.cli.run_end import keep_verb, keep_verb_if_stopped
     from quota_ops.cli.session import Session
-    from quota_ops.desired.standstill import standstill
+    from quota_ops.desired.pauses import find_pause
     from quota_ops.model.alteration import Alteration, altered_keys, parse_changes
     from quota_ops.model.approval import find_login
     from quota_ops.model.outcome import Status
@@ -140,7 +140,7 @@ def alter(
                 done.guards,
                 run.read_as(ALTER, altered_keys) if sent else frozenset(),
                 _compare_git(session, desired),
-                standstill(session.policy, datetime.now(UTC)),
+                find_pause(session.policy, datetime.now(UTC)),
                 sent,
             ),
             output,
@@ -200,11 +200,11 @@ def _read_desired(
 def _compare_git(session: "Session", desired: "Desired | None") -> "OneOff | None":
     """What becomes of the change by Git and holds; None when one of them has problems."""
     from quota_ops.desired.export.one_off import OneOff
-    from quota_ops.desired.standstill import standstill
+    from quota_ops.desired.pauses import find_pause
     from quota_ops.store.holds import holds_now
 
     try:
-        stopped = None if desired is None else standstill(desired.policy, datetime.now(UTC))
+        stopped = None if desired is None else find_pause(desired.policy, datetime.now(UTC))
         return None if desired is None else OneOff(desired, holds_now(session.holds), stopped)
     except InvalidInput:
         return None

@@ -113,14 +113,16 @@ def check_run(
 def _show_all(checked: Sequence[dict[str, Any]], output: str, *, strict: bool) -> None:
     if output != TEXT:
         click.echo(json.dumps({"clusters": checked}, indent=1))
-    is_spoken = any(finding["silenced"] is None for one in checked for finding in one["findings"])
-    if any(one["problems"] for one in checked) or (strict and is_spoken):
+    has_unsilenced = any(
+        finding["silenced"] is None for one in checked for finding in one["findings"]
+    )
+    if any(one["problems"] for one in checked) or (strict and has_unsilenced):
         raise click.exceptions.Exit(InvalidDesiredState.exit_code)
 
 
 def _check_cluster(folder: Path, read: "Callable[[], Desired]", output: str) -> dict[str, Any]:
     from quota_ops.desired.files import cluster_name
-    from quota_ops.findings.silences import spoken
+    from quota_ops.findings.silences import list_unsilenced
     from quota_ops.report.findings import finding_lines, findings_json
     from quota_ops.report.screen import Tone, line
     from quota_ops.report.screens import problems_screen
@@ -141,7 +143,7 @@ def _check_cluster(folder: Path, read: "Callable[[], Desired]", output: str) -> 
             "findings": findings,
         }
     if output == TEXT:
-        unsilenced = spoken(desired.findings)
+        unsilenced = list_unsilenced(desired.findings)
         read_in = f"{counted(len(desired.rows), 'quota')} in {counted(desired.files, 'file')}"
         found = f", {counted(len(unsilenced), 'finding')}" if unsilenced else ""
         last = line(f"{name}: {read_in}, no problems{found}", Tone.CHANGE if found else Tone.OK)

@@ -16,7 +16,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C; what `kill`, a cancelled CI job and Kubernetes send; a closed terminal."""
 
 _AGAIN = 0.02
-"""Seconds until an interrupt that nobody heard is raised again."""
+"""Seconds until an interrupt that nobody raise_on_signals is raised again."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -28,7 +28,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextmanager
-def heard() -> Iterator[None]:
+def raise_on_signals() -> Iterator[None]:
     """Raise Interrupted from a signal that ends commands until it has left the block.
 
     The event loop of kafka-python takes an interrupt for the failure of one task and goes on, or
@@ -72,13 +72,13 @@ def heard() -> Iterator[None]:
 
 
 @contextmanager
-def naming(run: Place, keep_end: Callable[[], object]) -> Iterator[None]:
+def report_run_if_stopped(run: Place, keep_end: Callable[[], object]) -> Iterator[None]:
     """Where a signal ends the block, name its run, keep how that ended, and exit."""
     try:
-        with heard():
+        with raise_on_signals():
             yield
     except KeyboardInterrupt as error:
-        click.echo(f"{interrupted_words(error)}; the run is in {run}", err=True)
+        click.echo(f"{format_interrupt(error)}; the run is in {run}", err=True)
         keep_end()
         raise click.exceptions.Exit(exit_code(error)) from None
 
@@ -88,7 +88,7 @@ def exit_code(error: KeyboardInterrupt) -> int:
     return 128 + (error.number if isinstance(error, Interrupted) else signal.SIGINT)
 
 
-def interrupted_words(error: KeyboardInterrupt) -> str:
+def format_interrupt(error: KeyboardInterrupt) -> str:
     """Return `interrupted`, and by which signal where it was not Ctrl-C."""
     by_signal = isinstance(error, Interrupted) and error.number != signal.SIGINT
     return str(error) if by_signal else "interrupted"

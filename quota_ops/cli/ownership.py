@@ -12,8 +12,8 @@ from quota_ops.cli.console import TEXT, show_screen
 from quota_ops.cli.run_end import keep_verb
 from quota_ops.cli.session import Session
 from quota_ops.desired.git.commit import read_with_commit
+from quota_ops.desired.pauses import find_pause
 from quota_ops.desired.read import Desired
-from quota_ops.desired.standstill import standstill
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.progress import ConcurrentWrite
@@ -48,7 +48,7 @@ class OwnershipRun:
     @property
     def standstill(self) -> str | None:
         """The cluster and why nothing may be written to it now: `demo is paused: a move`."""
-        why = standstill(self.desired.policy, datetime.now(UTC))
+        why = find_pause(self.desired.policy, datetime.now(UTC))
         return why and f"{self.desired.policy.cluster} is {why}"
 
     def show_rows(

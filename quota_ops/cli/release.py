@@ -65,7 +65,7 @@ def release(
     """
     from quota_ops.cli.ownership import OwnershipRun, parse_wanted
     from quota_ops.cli.session import Session
-    from quota_ops.desired.standstill import standstill
+    from quota_ops.desired.pauses import find_pause
     from quota_ops.model.approval import find_login
     from quota_ops.model.hold import in_force
     from quota_ops.report.holds import release_screen
@@ -91,7 +91,7 @@ def release(
         made,
         in_force(holds.read(session.holds), made.at),
         is_described=session.is_described(who),
-        standstill=standstill(session.policy, made.at),
+        standstill=find_pause(session.policy, made.at),
     )
     show_screen(screen)
 

@@ -6,7 +6,7 @@ from functools import partial
 import click
 
 from quota_ops.cli.console import TEXT, show_screen
-from quota_ops.cli.interrupt import naming
+from quota_ops.cli.interrupt import report_run_if_stopped
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.approval import approve_command, needs_person
 from quota_ops.model.report import Report
@@ -97,7 +97,7 @@ def keep_verb_if_stopped(folder: RunFolder, verb: Verb, left: str) -> AbstractCo
         if folder.has(left):
             keep_verb(folder, verb)
 
-    return naming(folder.place, keep)
+    return report_run_if_stopped(folder.place, keep)
 
 
 def _warn_missed(missed: str | None) -> None:

@@ -12,7 +12,7 @@ import click
 from quota_ops.cli import options
 from quota_ops.cli.approval import Permission, find_approver
 from quota_ops.cli.console import TEXT, show_progress, warn_idle, warn_unnamed
-from quota_ops.cli.interrupt import naming
+from quota_ops.cli.interrupt import report_run_if_stopped
 from quota_ops.cli.run_end import keep_run, load_report, show_run
 from quota_ops.cli.session import find_cluster
 from quota_ops.desired.files import cluster_name
@@ -131,7 +131,7 @@ def _run(begun: _Begun, typed: StageOptions, permission: Permission) -> None:
     judged_now = typed.run_folder is None or bool(permission.allow)
     find = partial(find_connection, file=typed.connection_file)
     with (
-        naming(folder.place, partial(_keep_end, stages, folder, reported=False)),
+        report_run_if_stopped(folder.place, partial(_keep_end, stages, folder, reported=False)),
         connect_once(folder.policy, find) as connect,
         show_progress(typed.output) as progress,
     ):

@@ -187,8 +187,8 @@ def list_quotas_files(folder: Folder, problems: Problems) -> tuple[str, ...]:
             if _is_left_alone(entry, parent):
                 continue
             if entry.kind is Kind.FOLDER:
-                below += _listed(folder, name, problems)
-            elif (wrong := _what_is_wrong(entry)) is not None:
+                below += _list_folder(folder, name, problems)
+            elif (wrong := _refuse_entry(entry)) is not None:
                 problems.add(unread(_shown(folder.path / name), *wrong))
             elif not name.endswith(_MARKDOWN):
                 found.append(name)
@@ -212,7 +212,7 @@ def _is_left_alone(entry: Entry, parent: str) -> bool:
     )
 
 
-def _listed(folder: Folder, name: str, problems: Problems) -> list[tuple[str, list[Entry]]]:
+def _list_folder(folder: Folder, name: str, problems: Problems) -> list[tuple[str, list[Entry]]]:
     path = _shown(folder.path / name)
     if name.count("/") >= MAX_FOLDERS:
         message = f"The folder is nested more than {MAX_FOLDERS} levels deep."
@@ -225,7 +225,7 @@ def _listed(folder: Folder, name: str, problems: Problems) -> list[tuple[str, li
         return []
 
 
-def _what_is_wrong(entry: Entry) -> tuple[str, str] | None:
+def _refuse_entry(entry: Entry) -> tuple[str, str] | None:
     """Why a file is no part of a desired state, and what to do; None when it may be one."""
     if entry.kind is Kind.LINK:
         return LINK

@@ -7,7 +7,7 @@ from quota_ops.desired.entries import place_of
 from quota_ops.desired.quotas_file import Limit, Quota
 from quota_ops.desired.yaml.shapes import DEFAULT
 from quota_ops.findings.codes import CODES, MIXED_UNITS
-from quota_ops.findings.entity_rules import TELLING, limit_findings, name_findings
+from quota_ops.findings.entity_rules import SUSPICIOUS_TEXTS, check_limit, check_names
 from quota_ops.model.entity import Entity
 from quota_ops.model.finding import Finding
 from quota_ops.model.quota import STARVING_BYTES
@@ -18,20 +18,20 @@ _ESCAPE = "\\"
 _BYTES, _DECIMAL, _BINARY = "B", ("kB", "MB", "GB"), ("KiB", "MiB", "GiB")
 
 
-def find(by_file: Sequence[Sequence[Quota]]) -> Iterator[Finding]:
+def check_quotas(by_file: Sequence[Sequence[Quota]]) -> Iterator[Finding]:
     """What the quotas of a whole cluster give rise to, before anything is silenced.
 
     Ten thousand of them mostly give rise to nothing, which the texts of their files tell at once.
     """
     quotas = list(chain.from_iterable(by_file))
-    for quota in _in_files_that_hold(by_file, *TELLING, _ESCAPE, beyond_ascii=True):
-        for finding in name_findings(quota.entity):
+    for quota in _in_files_that_hold(by_file, *SUSPICIOUS_TEXTS, _ESCAPE, beyond_ascii=True):
+        for finding in check_names(quota.entity):
             yield finding._replace(place=place_of(quota.source, quota.span))
     small = [
         (quota, limit) for quota in quotas for limit in quota.limits if limit.value < STARVING_BYTES
     ]
     for quota, limit in small:
-        for finding in limit_findings(quota.entity, limit.key, limit.value):
+        for finding in check_limit(quota.entity, limit.key, limit.value):
             yield _at(finding, quota, limit)
     if with_units := _in_files_that_hold(by_file, _BYTES):
         yield from _mixed_units(with_units)
@@ -76,7 +76,7 @@ def _mixed_units(quotas: Sequence[Quota]) -> Iterator[Finding]:
 
 
 def _shadowed(quotas: Iterable[Quota], defaults: Iterable[Quota]) -> Iterator[Finding]:
-    from quota_ops.findings.shadowing import Hiding, shadow_finding  # noqa: PLC0415 - needs defaults
+    from quota_ops.findings.shadowing import Hiding, report_shadow  # noqa: PLC0415 - needs defaults
 
     stored: dict[str, dict[Entity, Quota]] = {}
     for quota in defaults:
@@ -93,7 +93,7 @@ def _shadowed(quotas: Iterable[Quota], defaults: Iterable[Quota]) -> Iterator[Fi
                 by = stored[limit.key][shadow.by]
                 place = place_of(by.source, by.span)
                 where = f"{place.file}:{place.line}"
-                yield _at(shadow_finding(shadow, limit.key, where), quota, limit)
+                yield _at(report_shadow(shadow, limit.key, where), quota, limit)
 
 
 def _at(finding: Finding, quota: Quota, limit: Limit) -> Finding:

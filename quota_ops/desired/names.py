@@ -4,7 +4,14 @@ from ipaddress import IPv6Address, ip_address, ip_network
 
 import yaml
 
-from quota_ops.desired.yaml.scalars import Misread, is_plain, is_text, read_text, says_nothing, show
+from quota_ops.desired.yaml.scalars import (
+    Misread,
+    is_empty_scalar,
+    is_plain,
+    is_text,
+    read_text,
+    show,
+)
 from quota_ops.desired.yaml.shapes import ANY, DEFAULT
 from quota_ops.model.entity import DEFAULT_TEXT, IP, MAX_NAME_BYTES
 from quota_ops.model.filter import FilterPart, Match
@@ -20,7 +27,7 @@ def read_part(kind: str, node: yaml.Node) -> tuple[str, str | None]:
     try:
         name = _read_text(kind, node)
     except Misread:
-        if kind == IP and is_plain(node) and not (is_text(node.value) or says_nothing(node)):
+        if kind == IP and is_plain(node) and not (is_text(node.value) or is_empty_scalar(node)):
             require_canonical(node.value)  # in quotes it would be refused again
         raise
     if kind == IP:
@@ -50,7 +57,7 @@ def _read_text(kind: str, node: yaml.Node) -> str:
     try:
         name = read_text(kind, node)
     except Misread as wrong:
-        if not says_nothing(node):
+        if not is_empty_scalar(node):
             raise
         quote = f"{wrong.remedy} " if wrong.remedy else ""
         raise Misread(wrong.message, f"{quote}For the default, write {kind}: {_DEFAULT}.") from None

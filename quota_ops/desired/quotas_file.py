@@ -8,7 +8,7 @@ import yaml
 from quota_ops.desired.entries import read_silences
 from quota_ops.desired.names import read_part
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_name, read_value
-from quota_ops.desired.yaml.scalars import Misread, read_note, says_nothing, show
+from quota_ops.desired.yaml.scalars import Misread, is_empty_scalar, read_note, show
 from quota_ops.desired.yaml.shapes import LIMITS, QUOTA, QUOTAS_FILE
 from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.findings.entity_rules import CURLY
@@ -140,7 +140,7 @@ def _refuse_key(source: Source, limit: FieldNodes, types: list[str]) -> None:
 def _read_limit(key: str, node: yaml.Node) -> float:
     if not isinstance(node, yaml.ScalarNode):
         raise Misread(f"{key} must be one number.")
-    if says_nothing(node):
+    if is_empty_scalar(node):
         raise Misread(f"{key} is empty.", "To set no limit, remove the key.")
     if len(node.value) > _LONGEST_NUMBER:
         raise Misread(f"{key} must be one number, not {show(node.value)}.")

@@ -21,7 +21,7 @@ from quota_ops.desired.files import (
     open_cluster,
     stray_files,
 )
-from quota_ops.desired.findings import find
+from quota_ops.desired.findings import check_quotas
 from quota_ops.desired.quotas_file import Quota, quota_rows
 from quota_ops.desired.remembered import Remembered, read_files
 from quota_ops.desired.yaml.checkout import Folder
@@ -32,7 +32,7 @@ from quota_ops.desired.yaml.nodes import (
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import not_opened, unread
 from quota_ops.findings.codes import CODES, DecidedBy
-from quota_ops.findings.silences import idle_silences, silenced
+from quota_ops.findings.silences import find_idle_silences, silenced
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.filter import Borders
@@ -100,7 +100,7 @@ def _read_cluster(folder: Folder, remembered: Remembered | None) -> Desired:
         raise problems.as_error(files=read, quotas=limits, findings=findings)
     rows = tuple(quota_rows(quotas, cluster.policy.cluster_id))
     findings, silences = _findings(by_file, cluster)
-    findings += tuple(idle_silences(findings, silences, _BY_FILES))
+    findings += tuple(find_idle_silences(findings, silences, _BY_FILES))
     sources = (cluster.source, *(file.source for file in files))
     contents = {source.name: source.content for source in sources}
     return Desired(cluster.policy, rows, len(names) + 1, findings, silences, contents)
@@ -218,4 +218,4 @@ def _findings(
 ) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
     own = (one for quotas in by_file for quota in quotas for one in quota.silences)
     silences = (*cluster.silences, *own)
-    return tuple(silenced(find(by_file), silences)), silences
+    return tuple(silenced(check_quotas(by_file), silences)), silences

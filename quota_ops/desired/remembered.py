@@ -61,7 +61,9 @@ class Remembered:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             found = folder.lstat()
-            return cls(folder, _hash_code()) if S_ISDIR(found.st_mode) and _is_ours(found) else None
+            return (
+                cls(folder, _hash_code()) if S_ISDIR(found.st_mode) and _is_private(found) else None
+            )
         except OSError:
             return None
 
@@ -147,7 +149,7 @@ def _read_whole(path: Path) -> bytes:
     with os.fdopen(os.open(path, _READ), "rb") as file:
         found = os.fstat(file.fileno())
         digest, content = file.read(_DIGEST), file.read()
-    if not (S_ISREG(found.st_mode) and _is_ours(found)):
+    if not (S_ISREG(found.st_mode) and _is_private(found)):
         raise ValueError("another user may have written it")
     if _seal(path, content) != digest:
         raise ValueError("it is damaged, or of another file")
@@ -169,7 +171,7 @@ def _seal(path: Path, content: bytes) -> bytes:
     return sha256(path.name.encode() + content).digest()
 
 
-def _is_ours(found: os.stat_result) -> bool:
+def _is_private(found: os.stat_result) -> bool:
     return found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_MAY_WRITE
 
 

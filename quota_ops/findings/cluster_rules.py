@@ -6,12 +6,12 @@ from quota_ops.findings.codes import (
     BEYOND_THREADS,
     CODES,
     NAMELESS_ONLY,
-    OURSELVES,
+    OWN_LIMIT,
     OWN_PERCENTAGE,
     SHADOWED,
     UNKNOWN_USER,
 )
-from quota_ops.findings.shadowing import Hiding, shadow_finding
+from quota_ops.findings.shadowing import Hiding, report_shadow
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.entity import CLIENT_ID, DEFAULT_TEXT, USER, Entity
 from quota_ops.model.finding import Finding
@@ -26,31 +26,31 @@ _PERCENTAGE = "request_percentage"
 _PREFIX = "User:"
 
 
-def cluster_findings(asked: Rows, others: Rows, facts: ClusterFacts | None) -> Iterator[Finding]:
+def check_cluster(asked: Rows, others: Rows, facts: ClusterFacts | None) -> Iterator[Finding]:
     """What Git's rows give rise to beside those that stay on the cluster without Git.
 
     Without facts, what takes them is left out; `decided` says what it is.
     """
-    yield from _hidden(asked, others)
+    yield from _find_hidden(asked, others)
     if facts is not None:
-        yield from _beyond_threads(asked, facts)
-        yield from _unknown_users(asked, facts)
-        yield from _ourselves(asked, others, facts)
+        yield from _find_beyond_threads(asked, facts)
+        yield from _find_unknown_users(asked, facts)
+        yield from _find_own_throttle(asked, others, facts)
 
 
 def decided(facts: ClusterFacts | None) -> frozenset[str]:
-    """The codes whose findings `cluster_findings` has all."""
+    """The codes whose findings `check_cluster` has all."""
     known = {
         BEYOND_THREADS: facts is not None and _capacity(facts) is not None,
-        UNKNOWN_USER: facts is not None and bool(_users(facts)),
-        OURSELVES: facts is not None and _own_name(facts) is not None,
+        UNKNOWN_USER: facts is not None and bool(_known_users(facts)),
+        OWN_LIMIT: facts is not None and _own_name(facts) is not None,
     }
     return frozenset(
         {SHADOWED, NAMELESS_ONLY, *(code for code, is_known in known.items() if is_known)}
     )
 
 
-def _hidden(asked: Rows, others: Rows) -> Iterator[Finding]:
+def _find_hidden(asked: Rows, others: Rows) -> Iterator[Finding]:
     stored: dict[str, set[Entity]] = {}
     for text, key in others:
         if DEFAULT_TEXT in text:
@@ -62,7 +62,7 @@ def _hidden(asked: Rows, others: Rows) -> Iterator[Finding]:
         if single and key in hiding and text.partition("=")[0] in types:
             shadow = hiding[key].shadow(Entity.parse(text))
             if shadow is not None:
-                yield shadow_finding(shadow, key, "on the cluster, not in Git")
+                yield report_shadow(shadow, key, "on the cluster, not in Git")
 
 
 def _capacity(facts: ClusterFacts) -> float | None:
@@ -75,7 +75,7 @@ def _capacity(facts: ClusterFacts) -> float | None:
     return 100.0 * max(threads) if threads and len(threads) == len(facts.brokers) else None
 
 
-def _beyond_threads(asked: Rows, facts: ClusterFacts) -> Iterator[Finding]:
+def _find_beyond_threads(asked: Rows, facts: ClusterFacts) -> Iterator[Finding]:
     capacity, unlimited = _capacity(facts), QUOTA_KEYS[_PERCENTAGE].unlimited
     if capacity is None:
         return
@@ -87,7 +87,7 @@ def _beyond_threads(asked: Rows, facts: ClusterFacts) -> Iterator[Finding]:
             yield Finding(BEYOND_THREADS, text, key, message, CODES[BEYOND_THREADS].remedy)
 
 
-def _users(facts: ClusterFacts) -> frozenset[str]:
+def _known_users(facts: ClusterFacts) -> frozenset[str]:
     """The users that the cluster knows; none where that says nothing of the others.
 
     A cluster without SCRAM users or without ACLs lets people in otherwise. An ACL of everybody
@@ -100,8 +100,8 @@ def _users(facts: ClusterFacts) -> frozenset[str]:
     return scram | (named - {"*"}) | {ANONYMOUS}
 
 
-def _unknown_users(asked: Rows, facts: ClusterFacts) -> Iterator[Finding]:
-    known = _users(facts)
+def _find_unknown_users(asked: Rows, facts: ClusterFacts) -> Iterator[Finding]:
+    known = _known_users(facts)
     for text in dict.fromkeys(text for text, _ in asked) if known else ():
         name = _user(text)
         if name is not None and name not in known:
@@ -125,7 +125,7 @@ def _own_name(facts: ClusterFacts) -> str | None:
     return None if name.startswith("<") else name
 
 
-def _ourselves(asked: Rows, others: Rows, facts: ClusterFacts) -> Iterator[Finding]:
+def _find_own_throttle(asked: Rows, others: Rows, facts: ClusterFacts) -> Iterator[Finding]:
     name = _own_name(facts)
     if name is None:
         return
@@ -144,4 +144,4 @@ def _ourselves(asked: Rows, others: Rows, facts: ClusterFacts) -> Iterator[Findi
         limit, text = format_limit(_PERCENTAGE, held.value), held.entity.text
         message = f"{text} limits quota-ops itself to {_PERCENTAGE} {limit}: its user is {name},"
         message += f" its client id is {facts.client_id}."
-        yield Finding(OURSELVES, text, _PERCENTAGE, message, CODES[OURSELVES].remedy)
+        yield Finding(OWN_LIMIT, text, _PERCENTAGE, message, CODES[OWN_LIMIT].remedy)

@@ -24,8 +24,8 @@ _STAR = "*"
 _WORD = "default"
 CURLY = "\u2018\u2019\u201a\u201c\u201d\u201e"
 _AROUND = f" {CURLY}"
-_TELLING = (_PREFIX, DEFAULT_TEXT, _STAR, _WORD)
-TELLING = (
+_SUSPICIOUS_STARTS = (_PREFIX, DEFAULT_TEXT, _STAR, _WORD)
+SUSPICIOUS_TEXTS = (
     *(_PREFIX, DEFAULT_TEXT, f'"{_STAR}"', f"'{_STAR}'", IP),
     *(f": {_WORD}", f'"{_WORD}"', f"'{_WORD}'", '" ', "' ", ' "', " '"),
 )
@@ -37,13 +37,13 @@ STARVING_BELOW = {
 }
 
 
-def name_findings(entity: Entity) -> Iterator[Finding]:
+def check_names(entity: Entity) -> Iterator[Finding]:
     """What the names of an entity give rise to."""
     for kind, name in entity.parts:
         is_usual = name is None or (
             kind != IP
             and name.isascii()
-            and not name.startswith(_TELLING)
+            and not name.startswith(_SUSPICIOUS_STARTS)
             and name == name.strip(" ")
         )
         if name is None or is_usual:
@@ -85,7 +85,7 @@ def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, s
         yield NOWHERE, message, CODES[NOWHERE].remedy
 
 
-def limit_findings(entity: Entity, key: str, value: float) -> Iterator[Finding]:
+def check_limit(entity: Entity, key: str, value: float) -> Iterator[Finding]:
     """What a limit gives rise to that is small for its key."""
     if value < STARVING_BELOW.get(key, 0):
         yield _starving_finding(entity, key, value)

@@ -68,7 +68,7 @@ class Hiding:
         return None
 
 
-def shadow_finding(shadow: Shadow, key: str, place: str) -> Finding:
+def report_shadow(shadow: Shadow, key: str, place: str) -> Finding:
     """What a hidden limit gives rise to; `place` says where that which hides it stands."""
     entity, by = shadow.entity, shadow.by
     if shadow.nameless:

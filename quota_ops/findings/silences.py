@@ -14,7 +14,7 @@ def silenced(findings: Iterable[Finding], silences: Iterable[Silence]) -> Iterat
         yield finding._replace(silenced=reasons.get((finding.code, finding.entity), wide))
 
 
-def idle_silences(
+def find_idle_silences(
     findings: Iterable[Finding], silences: Iterable[Silence], decided: Collection[str]
 ) -> Iterator[Finding]:
     """A finding for each silence that covers none, of those whose codes are decided."""
@@ -27,7 +27,7 @@ def idle_silences(
             yield Finding(IDLE_SILENCE, silence.entity, None, message, remedy, silence.place)
 
 
-def spoken(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def list_unsilenced(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings that nobody silenced, by place, those in no file last."""
     heard = (one for one in findings if one.silenced is None)
     return tuple(sorted(heard, key=lambda one: (one.place is None, _order(one.place), one.code)))

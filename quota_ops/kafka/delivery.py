@@ -13,7 +13,7 @@ from quota_ops.kafka.outcomes import (
     build_outcomes,
     match_outcomes,
 )
-from quota_ops.model.alteration import Alteration, alterations
+from quota_ops.model.alteration import Alteration, group_alterations
 from quota_ops.model.errors import ClusterTrouble, NoResponse, QuotaOpsError, WrongCluster
 from quota_ops.model.outcome import EntityResponse, Outcome, Status
 from quota_ops.model.rows import BatchRow
@@ -42,7 +42,7 @@ def send_rows(
     each half `validate` checks that a controller leads again. Raises what the first request
     raises; a later error ends the sending, and the outcomes of the remaining rows name it.
     """
-    outcomes = match_outcomes(batch, rows, send(alterations(rows)))
+    outcomes = match_outcomes(batch, rows, send(group_alterations(rows)))
     if not _has_failed_whole(outcomes):
         return outcomes
     known: list[Outcome] = []
@@ -54,8 +54,8 @@ def send_rows(
             known += build_outcomes(batch, part, Status.NOT_SENT, trouble)
             continue
         try:
-            validate(alterations(part)[:1])
-            outcomes = match_outcomes(batch, part, send(alterations(part)))
+            validate(group_alterations(part)[:1])
+            outcomes = match_outcomes(batch, part, send(group_alterations(part)))
         except NoResponse as error:
             trouble = error.message
             outcomes = build_outcomes(batch, part, Status.UNKNOWN, trouble)

@@ -28,7 +28,7 @@ class Alteration:
     changes: tuple[tuple[str, float | None], ...]
 
 
-def alterations(rows: Iterable[BatchRow]) -> tuple[Alteration, ...]:
+def group_alterations(rows: Iterable[BatchRow]) -> tuple[Alteration, ...]:
     """The rows of one batch, sorted by entity as BATCHES is, as one alteration per entity."""
     return tuple(
         Alteration(Entity.parse(entity), tuple((row.key, row.after) for row in group))
@@ -104,13 +104,13 @@ def parse_value(key: str, text: str) -> float:
     """
     known = QUOTA_KEYS.get(key)
     if _NUMBER.fullmatch(text.strip()):
-        return checked(key, float(text))
+        return check_value(key, float(text))
     if known is None:
         raise ValueError(f"must be a number, not {text!r}")
     return parse_limit(known, text)
 
 
-def checked(key: str, value: float) -> float:
+def check_value(key: str, value: float) -> float:
     """The value, or ValueError where a broker would store what it then takes for another.
 
     Kafka before 4.4 stores NaN and Infinity, and all versions a trace of a byte; above 2^53 a
@@ -165,10 +165,10 @@ def _change(said: Mapping[str, Any]) -> tuple[Entity, str, float | None]:
     if value is None:
         return entity, key, None
     try:
-        return entity, key, _said(key, value)
+        return entity, key, _read_number(key, value)
     except ValueError as error:
         raise ValueError(f"{key} {error}.") from None
 
 
-def _said(key: str, value: Any) -> float:
-    return parse_value(key, value) if isinstance(value, str) else checked(key, float(value))
+def _read_number(key: str, value: Any) -> float:
+    return parse_value(key, value) if isinstance(value, str) else check_value(key, float(value))

@@ -34,7 +34,7 @@ class Adoption(NamedTuple):
         return self.refusal is None and not self.ours
 
 
-def adoptions(
+def find_adoptions(
     stored: Iterable[StoredQuota],
     desired: Iterable[DesiredRow],
     policy: Policy,

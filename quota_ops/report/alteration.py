@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from quota_ops.desired.export.one_off import OneOff
-from quota_ops.findings.entity_rules import limit_findings, name_findings
+from quota_ops.findings.entity_rules import check_limit, check_names
 from quota_ops.model.alteration import count_altered
 from quota_ops.model.entity import Entity
 from quota_ops.model.finding import Finding
@@ -118,12 +118,12 @@ def _find(rows: Sequence[BatchRow]) -> list[Finding]:
     """Return the findings that `check` would have about the names and values that are set."""
     names = dict.fromkeys(row.entity for row in rows if row.after is not None)
     return [
-        *(finding for name in names for finding in name_findings(Entity.parse(name))),
+        *(finding for name in names for finding in check_names(Entity.parse(name))),
         *(
             finding
             for row in rows
             if row.after is not None
-            for finding in limit_findings(Entity.parse(row.entity), row.key, row.after)
+            for finding in check_limit(Entity.parse(row.entity), row.key, row.after)
         ),
     ]
 

@@ -7,7 +7,7 @@ markup or HTML.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from quota_ops.findings.silences import spoken
+from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.commit import Provenance, short
 from quota_ops.model.entity import Entity
 from quota_ops.model.plan import SHORT
@@ -163,7 +163,7 @@ def _approval(report: Report) -> Iterator[str]:
 
 
 def _findings(report: Report) -> Iterator[str]:
-    found = spoken(report.findings)
+    found = list_unsilenced(report.findings)
     if found:
         yield f"\n**{counted(len(found), 'finding')}** ({code(EXPLAINED)})\n"
     for one in found[:FEW]:

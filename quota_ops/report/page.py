@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from quota_ops.findings.codes import CODES, Severity
-from quota_ops.findings.silences import spoken
+from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.commit import Provenance
 from quota_ops.model.report import Report
 from quota_ops.report.brokers import broker_answer, broker_id, broker_words
@@ -80,7 +80,7 @@ def as_html(report: Report) -> str:
         broker_id=broker_id,
         broker_answer=broker_answer,
         findings=list(_findings(report)),
-        findings_found=len(spoken(report.findings)),
+        findings_found=len(list_unsilenced(report.findings)),
         explained=EXPLAINED,
         folds=folds,
         long=LONG,
@@ -124,7 +124,7 @@ def _sentences(report: Report) -> Iterator[str]:
 
 
 def _findings(report: Report) -> Iterator[Note]:
-    found = spoken(report.findings)
+    found = list_unsilenced(report.findings)
     for one in found[:MOST]:
         severity = CODES[one.code].severity
         tone = RowStatus.PENDING if severity is Severity.WARNING else RowStatus.UNMANAGED

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from quota_ops.findings.silences import spoken
+from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.guard import GuardFinding
@@ -40,7 +40,7 @@ def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
     for problem in error.problems:
         text = problem.message if problem.remedy is None else f"{problem.message} {problem.remedy}"
         lines += [(Span(problem.place, Tone.STRONG), Span(f"  {text}")), *excerpt(problem)]
-    findings = spoken(error.findings) if under else ()
+    findings = list_unsilenced(error.findings) if under else ()
     lines += finding_lines(findings, under)
     if error.unlisted:
         lines.append(line(f"… and {counted(error.unlisted, 'more problem')}", Tone.CONTEXT))
@@ -76,7 +76,7 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
         *([line(validated, Tone.OK if is_accepted(report) else Tone.REFUSAL)] if validated else []),
         *warning_lines(report),
         *guard_lines(report),
-        *finding_lines(spoken(report.findings), most=FEW),
+        *finding_lines(list_unsilenced(report.findings), most=FEW),
     )
 
 

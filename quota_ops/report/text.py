@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from quota_ops.findings.silences import spoken
+from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.plan import SHORT
 from quota_ops.model.report import Report
 from quota_ops.report.findings import finding_lines
@@ -64,7 +64,7 @@ def _stopped(report: Report) -> Iterator[Line]:
 
 
 def _findings(report: Report) -> Screen:
-    found = spoken(report.findings)
+    found = list_unsilenced(report.findings)
     heading = (line(), line(f"Findings ({len(found):,})", Tone.STRONG))
     return (*heading, *finding_lines(found)) if found else ()
 

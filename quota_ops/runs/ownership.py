@@ -10,7 +10,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.memory import LedgerKey, ledger_key
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.ownership import Adoption, adoptions
+from quota_ops.model.ownership import Adoption, find_adoptions
 from quota_ops.model.quota import json_number
 from quota_ops.model.rows import LedgerRow
 from quota_ops.store import ledger
@@ -37,10 +37,10 @@ def adopt_quotas(
 ) -> tuple[Adoption, ...]:
     """Note what the cluster holds as ours, and leave adopted.json; the rows that were looked at.
 
-    `wanted` as `adoptions` takes it. Notes of writes that a run is about to send stay.
+    `wanted` as `find_adoptions` takes it. Notes of writes that a run is about to send stay.
     """
     with folder.stage("adopt"):
-        rows = adoptions(cluster.describe(), desired.rows, desired.policy, wanted)
+        rows = find_adoptions(cluster.describe(), desired.rows, desired.policy, wanted)
         found = tuple(sorted(rows, key=lambda one: one.id))
         wished = [_noted(folder, cluster.cluster_id, one) for one in found if not one.refusal]
         adopted: list[LedgerRow] = []

@@ -170,7 +170,7 @@ def _refuse_unknown_commit(folder: RunFolder) -> None:
 
 
 def _approved(run: Run) -> str:
-    """The digest that the approver names; of a plan that needs a person, once one has spoken."""
+    """The digest that the approver names; of a plan that needs a person, once one has decided."""
     made = read_plan(run.folder)
     if needs_person(made):
         decision = find_approval(run.folder, run.approvals, made)

@@ -8,7 +8,7 @@ import pytest
 
 from quota_ops.kafka import delivery
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.alteration import Alteration, alterations
+from quota_ops.model.alteration import Alteration, group_alterations
 from quota_ops.model.outcome import EntityResponse, Outcome, Status
 from quota_ops.model.rows import BatchRow
 from quota_ops.runs import alter
@@ -46,7 +46,7 @@ def cleared(lab: Lab, written: Sequence[BatchRow], at_once: int) -> Iterator[Cou
     yield Counted(lab.cluster)
     for start in range(0, len(written), at_once):
         gone = [row._replace(after=None) for row in written[start : start + at_once]]
-        assert {one.code for one in lab.cluster.apply(alterations(gone))} == {0}
+        assert {one.code for one in lab.cluster.apply(group_alterations(gone))} == {0}
     lab.wait_for({})
 
 

@@ -11,7 +11,7 @@ from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.preflight import preflight
 from quota_ops.lab.kafka.node import RunningNode
-from quota_ops.model.alteration import alterations
+from quota_ops.model.alteration import group_alterations
 from quota_ops.model.errors import Refused, Unreachable
 from quota_ops.model.ledger_edits import INTENDED
 from quota_ops.model.outcome import Outcome
@@ -168,7 +168,7 @@ def test_a_silent_broker_does_not_use_up_the_time_of_the_others(
     with open_cluster(connection, cluster_id=None) as cluster:
         cluster.describe()  # connected before a broker is silent
         rows = folder.batches()[1]
-        later = Timer(0.5, lambda: cluster.apply(alterations(rows)))
+        later = Timer(0.5, lambda: cluster.apply(group_alterations(rows)))
         with frozen(follower):
             later.start()
             error = error_of(lab.resume(folder), ("verify",))

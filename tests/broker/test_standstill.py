@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.desired import standstill
+from quota_ops.desired import pauses
 from quota_ops.model.errors import Refused
 from quota_ops.model.outcome import Status
 from quota_ops.runs.chain import RESUMED, run_stages
@@ -84,7 +84,7 @@ def test_a_plan_that_waited_into_a_freeze(lab: Lab, monkeypatch: pytest.MonkeyPa
     run = lab.planned()
 
     with monkeypatch.context() as patch:
-        patch.setattr(standstill, "datetime", Later)
+        patch.setattr(pauses, "datetime", Later)
         assert error_of(run, RESUMED).message.startswith("demo is frozen until ")
     assert lab.stored() == {}
 
@@ -99,7 +99,7 @@ def test_a_freeze_that_begins_between_two_batches(
     """What was sent is read back as managed, the rest is not sent; the next run continues."""
     lab.desire(TEN, freeze=[NOW | {"cron": IN_AN_HOUR}])
     with monkeypatch.context() as patch:
-        progress = After(2, lambda: patch.setattr(standstill, "datetime", Later))
+        progress = After(2, lambda: patch.setattr(pauses, "datetime", Later))
         run = lab.planned(progress=progress)
         error = error_of(run, RESUMED)
 

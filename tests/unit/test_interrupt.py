@@ -10,7 +10,13 @@ from contextlib import suppress
 import duckdb
 import pytest
 
-from quota_ops.cli.interrupt import SIGNALS, Interrupted, exit_code, heard, interrupted_words
+from quota_ops.cli.interrupt import (
+    SIGNALS,
+    Interrupted,
+    exit_code,
+    format_interrupt,
+    raise_on_signals,
+)
 from quota_ops.sql import embedded
 from tests.signals import signals_taken
 
@@ -69,7 +75,7 @@ WORKS = [interrupt, swallowed, said_otherwise, taken_for_another, in_a_finalizer
 def test_it_is_heard(work: Callable[[], None], capfd: pytest.CaptureFixture[str]) -> None:
     """The block ends at once, with an interrupt and nothing else."""
     began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt), heard():
+    with pytest.raises(KeyboardInterrupt), raise_on_signals():
         work()
     assert time.monotonic() - began < 2
     assert capfd.readouterr() == ("", "")
@@ -84,7 +90,7 @@ def test_a_signal_is_named_though_others_say_it_otherwise() -> None:
         except KeyboardInterrupt:
             raise KeyboardInterrupt from None
 
-    with pytest.raises(Interrupted) as error, heard():
+    with pytest.raises(Interrupted) as error, raise_on_signals():
         terminated()
     assert error.value.number == signal.SIGTERM
 
@@ -99,7 +105,7 @@ def test_the_engine_is_interrupted() -> None:
             threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start()
             db.sql(query).to_arrow_table()
 
-    with pytest.raises(Interrupted) as error, heard():
+    with pytest.raises(Interrupted) as error, raise_on_signals():
         run_query()
     assert error.value.number == signal.SIGTERM
     assert isinstance(error.value.__cause__, KeyboardInterrupt)
@@ -119,7 +125,7 @@ def test_cleaning_up_is_left_in_peace() -> None:
                 time.sleep(0.1)
                 done.append("closed")
 
-    with pytest.raises(KeyboardInterrupt), heard():
+    with pytest.raises(KeyboardInterrupt), raise_on_signals():
         work()
     assert done == ["closed"]
 
@@ -128,7 +134,7 @@ def test_nothing_is_left_behind() -> None:
     """After the block the signals have their earlier meaning, and no further one arrives."""
     signals = (*SIGNALS, signal.SIGALRM)
     before = [signal.getsignal(one) for one in signals]
-    with suppress(KeyboardInterrupt), heard():
+    with suppress(KeyboardInterrupt), raise_on_signals():
         interrupt()
     time.sleep(0.1)
     assert [signal.getsignal(one) for one in signals] == before
@@ -138,18 +144,18 @@ def test_nothing_is_left_behind() -> None:
 @pytest.mark.parametrize("number", SIGNALS)
 def test_which_signal(number: int) -> None:
     """Each signal ends the block once, and the exit code is 128 plus its number."""
-    with pytest.raises(Interrupted) as caught, heard(), heard():
+    with pytest.raises(Interrupted) as caught, raise_on_signals(), raise_on_signals():
         interrupt(number)
     assert exit_code(caught.value) == 128 + number
     words = {signal.SIGTERM: "interrupted by SIGTERM", signal.SIGHUP: "interrupted by SIGHUP"}
-    assert interrupted_words(caught.value) == words.get(signal.Signals(number), "interrupted")
+    assert format_interrupt(caught.value) == words.get(signal.Signals(number), "interrupted")
 
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_what_the_signal_means_already(number: int) -> None:
     """A signal that is ignored, as in the background of a shell or under nohup, stays ignored."""
     before = signal.signal(number, signal.SIG_IGN)
-    with heard():
+    with raise_on_signals():
         assert signal.getsignal(number) is signal.SIG_IGN
     signal.signal(number, before)
 
@@ -157,7 +163,7 @@ def test_what_the_signal_means_already(number: int) -> None:
 def test_a_program_that_wants_the_default() -> None:
     """A SIGINT handler that was reset to the default stays as it is."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    with heard():
+    with raise_on_signals():
         assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
 
 
@@ -166,7 +172,7 @@ def test_another_thread() -> None:
     ran: list[bool] = []
 
     def work() -> None:
-        with heard():
+        with raise_on_signals():
             ran.append(True)
 
     thread = threading.Thread(target=work)

@@ -8,7 +8,7 @@ import yaml
 
 from quota_ops.desired.read import read_cluster
 from quota_ops.findings.codes import CODES, DecidedBy
-from quota_ops.findings.silences import spoken
+from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.finding import Finding
 
 CASES = tuple(
@@ -38,7 +38,7 @@ def test_files_give_rise_to_findings(case: Any, tmp_path: Path) -> None:
     findings = found(tmp_path, case["files"])
 
     assert sorted(map(told, findings)) == case["findings"]
-    assert sorted(map(told, spoken(findings))) == [
+    assert sorted(map(told, list_unsilenced(findings))) == [
         one for one in case["findings"] if "[silenced: " not in one
     ]
 

@@ -4,7 +4,7 @@ import pytest
 
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
-from quota_ops.model.ownership import adoptions
+from quota_ops.model.ownership import find_adoptions
 from quota_ops.model.policy import EVERYTHING, Policy
 from quota_ops.model.rows import DesiredRow, StoredQuota
 
@@ -45,13 +45,13 @@ def test_what_may_be_adopted(
     wanted: EntityFilter | None, expected: dict[tuple[str, str], tuple[DesiredRow | None, str]]
 ) -> None:
     """Without names, the rows that Git declares; with names, every row that a plan could write."""
-    found = adoptions(STORED, [BOB, CAROL], POLICY, wanted)
+    found = find_adoptions(STORED, [BOB, CAROL], POLICY, wanted)
 
     assert {(one.entity, one.key): (one.asked, one.refusal) for one in found} == expected
 
 
 def test_what_was_ours_is_not_adopted_again() -> None:
     """A row is adopted once; after that it is managed."""
-    (found,) = adoptions(STORED, [BOB], POLICY, None)
+    (found,) = find_adoptions(STORED, [BOB], POLICY, None)
 
     assert (found.adopted, found._replace(ours=True).adopted) == (True, False)

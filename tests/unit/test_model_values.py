@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quota_ops.model import errors
-from quota_ops.model.alteration import Alteration, alterations
+from quota_ops.model.alteration import Alteration, group_alterations
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, QuotaOpsError, Refused
@@ -72,11 +72,11 @@ def test_rows_of_a_batch_become_one_alteration_per_entity() -> None:
         BatchRow("id", 1, "user=a", "b", None, 2.0),
     ]
 
-    assert alterations(rows) == (
+    assert group_alterations(rows) == (
         Alteration(Entity.of({"client-id": None}), (("a", 1.0),)),
         Alteration(Entity.of({"user": "a"}), (("a", None), ("b", 2.0))),
     )
-    assert alterations([]) == ()
+    assert group_alterations([]) == ()
 
 
 TABLES = """

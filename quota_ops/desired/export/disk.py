@@ -16,7 +16,7 @@ _OWN = 2
 
 def list_names(folder: Path) -> tuple[str, ...]:
     """The names in a cluster's folder, in order; none where there is no such folder."""
-    with _told(folder):
+    with _report_system_errors(folder):
         try:
             with open_cluster(folder) as opened:
                 return tuple(one.name for one in opened.entries())
@@ -26,7 +26,7 @@ def list_names(folder: Path) -> tuple[str, ...]:
 
 def read_text(folder: Path, name: str) -> str | None:
     """The text of a file in a cluster's folder, its lines ended as Unix does; None without it."""
-    with _told(folder):
+    with _report_system_errors(folder):
         try:
             with open_cluster(folder) as opened:
                 data = opened.read(name, MAX_FILE_BYTES)
@@ -43,7 +43,7 @@ def write_files(
     `replace` names the one that may be there already; InvalidInput for any other, and for a link
     in the place of a folder, as `open_folder` refuses it with `own`.
     """
-    with _told(folder), _made(folder, own) as opened:
+    with _report_system_errors(folder), _open_or_create(folder, own) as opened:
         for name, text in files.items():
             try:
                 opened.write(name, text.encode(), replace=name == replace)
@@ -54,7 +54,7 @@ def write_files(
 
 
 @contextmanager
-def _made(path: Path, own: int) -> Iterator[Folder]:
+def _open_or_create(path: Path, own: int) -> Iterator[Folder]:
     """Open a folder as `open_folder` does, and make it where it is missing."""
     whole = path.absolute()
     missing = [one for one in (whole, *whole.parents) if not os.path.lexists(one)]
@@ -65,7 +65,7 @@ def _made(path: Path, own: int) -> Iterator[Folder]:
 
 
 @contextmanager
-def _told(folder: Path) -> Iterator[None]:
+def _report_system_errors(folder: Path) -> Iterator[None]:
     """Turn what the system refuses into an error for people."""
     try:
         yield

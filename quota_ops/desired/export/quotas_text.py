@@ -30,7 +30,7 @@ def protect_lines(left_out: Iterable[LeftOut]) -> Iterator[str]:
     """Entries of `protect`, each after its reason; what needs no entry is a comment alone."""
     seen: set[Entity] = set()
     for one in left_out:
-        yield f"  # {_said(one)}\n"
+        yield f"  # {_format_left_out(one)}\n"
         if one.protect and one.entity not in seen:
             seen.add(one.entity)
             yield f"  - {spell_filter(one.entity)}\n"
@@ -38,8 +38,8 @@ def protect_lines(left_out: Iterable[LeftOut]) -> Iterator[str]:
 
 def left_out_comments(left_out: Iterable[LeftOut]) -> str:
     """What a quotas file leaves out, as comments at its end."""
-    return "".join(f"# left out: {_said(one)}\n" for one in left_out)
+    return "".join(f"# left out: {_format_left_out(one)}\n" for one in left_out)
 
 
-def _said(one: LeftOut) -> str:
+def _format_left_out(one: LeftOut) -> str:
     return spell_comment(f"{one.entity.text}  {one.reason}")

@@ -17,7 +17,7 @@ _SETTINGS = ("GIT_CONFIG_", "GIT_EXEC_PATH")
 
 The others could name another repository, index or set of objects than the checkout's.
 """
-_OURS = {
+_OVERRIDES = {
     "GIT_ALLOW_PROTOCOL": "none",  # before Git 2.44 nothing else keeps a partial clone from a fetch
     "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",
     "GIT_NO_LAZY_FETCH": "1",
@@ -136,7 +136,7 @@ def _environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith("GIT_") or name.startswith(_SETTINGS)
     }
-    return kept | _OURS
+    return kept | _OVERRIDES
 
 
 def _records(listed: bytes) -> Iterator[bytes]:

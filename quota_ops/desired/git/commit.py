@@ -83,13 +83,13 @@ def read_whole_checkout(folder: Path, remembered: Remembered | None = None) -> D
     try:
         desired = read_cluster(folder, remembered)
     except InvalidDesiredState as invalid:
-        raise invalid.adding(_left_out(folder)) from None
-    if problems := _left_out(folder):
+        raise invalid.adding(_find_left_out(folder)) from None
+    if problems := _find_left_out(folder):
         raise InvalidDesiredState(problems, files=desired.files, quotas=len(desired.rows))
     return desired
 
 
-def _left_out(folder: Path) -> list[Problem]:
+def _find_left_out(folder: Path) -> list[Problem]:
     """Find the files that a checkout leaves out; none where Git does not reply, or of a link."""
     try:
         with open_cluster(folder):
@@ -98,7 +98,7 @@ def _left_out(folder: Path) -> list[Problem]:
     except (GitFailed, OSError):
         return []
     absent = (one for one in skipped if is_read(one) and not os.path.lexists(folder / one))
-    return list(_missing(folder, {}, absent))
+    return list(_report_missing(folder, {}, absent))
 
 
 def _find_commit(
@@ -107,19 +107,21 @@ def _find_commit(
     if (checkout := Repository.of_checkout(folder)) is not None:
         commit = checkout.head()
         entries = {} if commit is None else checkout.entries(commit)
-        lost = _lost(entries, contents)
+        lost = _find_unread(entries, contents)
         skipped = checkout.skipped() if lost else frozenset()
         lacking = [path for path in lost if path in skipped]
     elif bundle is not None and bundle.bare is not None:
         checkout = Repository.of_export(folder, bundle.bare, bundle.root)
         commit = checkout.resolve(bundle.name)
         entries = checkout.entries(commit)
-        lacking = lost = _lost(entries, contents)  # as by sparse_dirs: nobody deletes one here
+        lacking = lost = _find_unread(
+            entries, contents
+        )  # as by sparse_dirs: nobody deletes one here
     elif bundle is not None:
         return Provenance(bundle.name, CommitSource.AIRFLOW)
     else:
         return Provenance()
-    if problems := list(_missing(folder, entries, lacking)):
+    if problems := list(_report_missing(folder, entries, lacking)):
         raise InvalidDesiredState(problems, files=len(contents), quotas=0)
     changed = (
         path
@@ -131,7 +133,7 @@ def _find_commit(
     return Provenance(commit, CommitSource.COMPARED)
 
 
-def _lost(entries: Mapping[str, Entry], contents: Mapping[str, bytes]) -> list[str]:
+def _find_unread(entries: Mapping[str, Entry], contents: Mapping[str, bytes]) -> list[str]:
     """The paths of a commit that would have been read, and were not there."""
     return [path for path in entries if path not in contents and is_read(path)]
 
@@ -147,7 +149,7 @@ def _is_committed(path: str, content: bytes, entry: Entry | None, repository: Re
     return same or entry.object_id == repository.blob_id(path, content)
 
 
-def _missing(
+def _report_missing(
     folder: Path, entries: Mapping[str, Entry], lacking: Iterable[str]
 ) -> Iterator[Problem]:
     for path in sorted(lacking):

@@ -52,7 +52,7 @@ def is_text(text: str) -> bool:
     return _NOT_TEXT.fullmatch(text) is None
 
 
-def says_nothing(node: yaml.Node) -> bool:
+def is_empty_scalar(node: yaml.Node) -> bool:
     """Whether this is a scalar that is left empty, or one of YAML's words for that."""
     return isinstance(node, yaml.ScalarNode) and node.value.lower() in _NOTHING
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import NamedTuple
 
-from quota_ops.desired.standstill import refuse_at_standstill
+from quota_ops.desired.pauses import refuse_while_paused
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.delivery import Send, write_rows
 from quota_ops.kafka.outcomes import Stored, build_outcomes, format_lines
@@ -65,7 +65,7 @@ def apply_plan(
     plan, batches = load_approved_plan(folder, approved, approvals)
     refuse_if_overtaken(folder, ledger_folder)
     if plan.writes:
-        refuse_at_standstill(plan.policy)
+        refuse_while_paused(plan.policy)
     described = _describe(cluster)
     spend(folder, approvals, plan)
     claim(folder, ledger_folder)
@@ -141,7 +141,7 @@ def _send_all(
             gone = checks.find_released()
             if monotonic() > described.stale_at:
                 described = _describe(cluster)
-            refuse_at_standstill(checks.policy)
+            refuse_while_paused(checks.policy)
             stored = described.stored
             free, on_hold = without_held(number, rows, stored, checks.holds_folder)
             seen = _look(number, free, stored, gone)

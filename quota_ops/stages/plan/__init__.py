@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from quota_ops.desired.standstill import standstill
+from quota_ops.desired.pauses import find_pause
 from quota_ops.model.approval import Author, Said, find_login, overridden
 from quota_ops.model.errors import GuardsRefused, InvalidInput
 from quota_ops.model.guard import Guard, GuardFinding, unknown_guards
@@ -34,7 +34,7 @@ def plan_changes(
     """
     _check_names(allow or {})
     plan, past = assemble_plan(folder), read_past(folder)
-    stopped = standstill(plan.policy, datetime.now(UTC))
+    stopped = find_pause(plan.policy, datetime.now(UTC))
     plan = replace(plan, standstill=stopped, applied=past.policy)
     plan = plan.judged(judge_plan(folder, plan, past))
     if plan.guards:

@@ -1,7 +1,7 @@
 """What plan leaves of findings: those of the files, and those that take the cluster to tell."""
 
-from quota_ops.findings.cluster_rules import Rows, cluster_findings, decided
-from quota_ops.findings.silences import idle_silences, silenced
+from quota_ops.findings.cluster_rules import Rows, check_cluster, decided
+from quota_ops.findings.silences import find_idle_silences, silenced
 from quota_ops.model.difference import Action
 from quota_ops.model.finding import Finding, Location
 from quota_ops.model.plan import Plan
@@ -25,9 +25,9 @@ def leave_findings(folder: RunFolder, plan: Plan) -> None:
     facts = folder.facts()
     asked, others = _asked(folder), _others(plan)
     known = {one[:3] for one in of_files}
-    more = [one for one in cluster_findings(asked, others, facts) if one[:3] not in known]
+    more = [one for one in check_cluster(asked, others, facts) if one[:3] not in known]
     found = (*of_files, *silenced(_placed(folder, more), silences))
-    found += tuple(idle_silences(found, silences, decided(facts)))
+    found += tuple(find_idle_silences(found, silences, decided(facts)))
     folder.write_json(FINDINGS, {"findings": [finding_json(one) for one in found]})
 
 

@@ -6,7 +6,7 @@ from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.policy import Policy
 
 
-def standstill(policy: Policy, now: datetime) -> str | None:
+def find_pause(policy: Policy, now: datetime) -> str | None:
     """Why nothing may be written at a moment, in words that follow "is"; None when it may.
 
     Raises InvalidInput for a window that check has not let through.
@@ -28,9 +28,9 @@ def standstill(policy: Policy, now: datetime) -> str | None:
     return f"frozen until {end:%Y-%m-%d %H:%M} UTC: {reason}" if end > now else None
 
 
-def refuse_at_standstill(policy: Policy) -> None:
+def refuse_while_paused(policy: Policy) -> None:
     """Raise Refused, by the clock of this moment, when nothing may be written."""
-    why = standstill(policy, datetime.now(UTC))
+    why = find_pause(policy, datetime.now(UTC))
     if why is not None:
         raise Refused(
             f"{policy.cluster} is {why}",

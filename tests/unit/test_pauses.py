@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from quota_ops.desired.standstill import standstill
+from quota_ops.desired.pauses import find_pause
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plan import digest
 from quota_ops.model.policy import Freeze, Policy
@@ -40,7 +40,7 @@ def policy(*freeze: Freeze, paused: str | None = None) -> Policy:
 )
 def test_a_window(freeze: Freeze, now: str, until: str | None) -> None:
     """It opens by the clocks of its zone, summer and winter, and lasts so many real hours."""
-    why = standstill(policy(freeze), datetime.fromisoformat(now))
+    why = find_pause(policy(freeze), datetime.fromisoformat(now))
 
     assert why == (until and f"frozen until {until} UTC: {freeze.reason}")
 
@@ -98,7 +98,7 @@ def test_a_window_while_the_clocks_change(
             continue
         end = start + 2 * AN_HOUR if start else now
         expected[now] = f"frozen until {end:%Y-%m-%d %H:%M} UTC: why" if end > now else None
-        found[now] = standstill(policy(freeze), now)
+        found[now] = find_pause(policy(freeze), now)
 
     assert found == expected
 
@@ -108,9 +108,9 @@ def test_of_several_the_last_to_close_counts() -> None:
     now = datetime(2026, 11, 21, 5, tzinfo=UTC)
 
     why = "frozen until 2026-11-23 07:00 UTC: the weekend"
-    assert standstill(policy(NIGHT, WEEKEND), now) == standstill(policy(WEEKEND, NIGHT), now) == why
-    assert standstill(policy(WEEKEND, paused="moving"), now) == "paused: moving"
-    assert standstill(policy(), now) is None
+    assert find_pause(policy(NIGHT, WEEKEND), now) == find_pause(policy(WEEKEND, NIGHT), now) == why
+    assert find_pause(policy(WEEKEND, paused="moving"), now) == "paused: moving"
+    assert find_pause(policy(), now) is None
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_of_several_the_last_to_close_counts() -> None:
 def test_a_window_that_somebody_wrote_into_a_run_folder(wrong: dict[str, Any]) -> None:
     """It is an error, not a closed window."""
     with pytest.raises(InvalidInput, match=r"^a freeze of demo cannot be read: "):
-        standstill(policy(replace(NIGHT, **wrong)), datetime(2026, 11, 21, 5, tzinfo=UTC))
+        find_pause(policy(replace(NIGHT, **wrong)), datetime(2026, 11, 21, 5, tzinfo=UTC))
 
 
 def test_when_is_no_part_of_what() -> None:

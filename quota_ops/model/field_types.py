@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 Row = TypeVar("Row")
 
 
-def conforming(rows: Sequence[Row]) -> tuple[Row, ...]:
+def require_field_types(rows: Sequence[Row]) -> tuple[Row, ...]:
     """The rows, all of one class; TypeError when a field has a value of a type that it cannot have.
 
     Of a tuple or a set what is in it is looked at too. It goes field by field, because there may
