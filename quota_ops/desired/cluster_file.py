@@ -1,4 +1,4 @@
-"""cluster.yaml: a cluster's policy, and the places of what it protects."""
+"""cluster.yaml: a cluster's policy, and where it declares protected entities."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -48,7 +48,7 @@ from quota_ops.model.quota import QUOTA_KEYS, parse_limit
 
 CLUSTER_YAML = "cluster.yaml"
 CLUSTER_YML = "cluster.yml"
-"""A name that nobody gives to a file of quotas, and many to the cluster's."""
+"""A likely misspelling of cluster.yaml, and an unlikely name of a quotas file."""
 _EXAMPLES = ", ".join(f"{one}: {CLUSTER_FILE.fields[one].example}" for one in CLUSTER_FILE.required)
 _LEAST = f"Create it with at least {{{_EXAMPLES}}}."
 _RENAME = f"Rename {CLUSTER_YML} to {CLUSTER_YAML}."
@@ -61,9 +61,9 @@ Named = TypeVar("Named", bound=StrEnum)
 
 
 class ClusterFile(NamedTuple):
-    """A cluster's policy, the node of its id, and where each filter of `protect` stands.
+    """A cluster's policy, the node of its id, and the place of each filter in `protect`.
 
-    `silences` are no part of the policy: they change what people are told, never what is written.
+    `silences` are not part of the policy: they affect reports, never writes.
     """
 
     policy: Policy
@@ -74,7 +74,7 @@ class ClusterFile(NamedTuple):
 
 
 def find_cluster_yaml(folder: Folder, problems: Problems) -> bool:
-    """Whether a folder has its cluster.yaml; a problem where not, or where cluster.yml is too."""
+    """Whether a folder has a cluster.yaml. Adds a problem if not, or if cluster.yml exists too."""
     is_there, misnamed = folder.has(CLUSTER_YAML), folder.has(CLUSTER_YML)
     if not is_there:
         remedy = _RENAME if misnamed else _LEAST
@@ -85,7 +85,7 @@ def find_cluster_yaml(folder: Folder, problems: Problems) -> bool:
 
 
 def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterFile | None:
-    """The policy of the folder `cluster`; None, and problems, where it is not clear."""
+    """Read the policy of the folder `cluster`; None, after adding problems, if it is invalid."""
     before = len(source.problems)
     fields = read_fields(source, root, CLUSTER_FILE) or {}
     values: dict[str, Any] = {
@@ -128,7 +128,7 @@ def _read_cluster_id(field: str, node: yaml.Node) -> str:
 
 
 def refuse_placeholder(cluster: ClusterFile) -> None:
-    """Refuse the id that `init` writes where it is not told one."""
+    """Refuse the placeholder that `init` writes if it is called without a cluster id."""
     if cluster.policy.cluster_id == PLACEHOLDER:
         cluster.source.refuse(
             cluster.id_node,
@@ -138,7 +138,7 @@ def refuse_placeholder(cluster: ClusterFile) -> None:
 
 
 def is_cluster_id(text: str) -> bool:
-    """Whether a text can be a cluster's id: one word that can be shown."""
+    """Whether a text can be a cluster id: one printable word."""
     return text != "" and text.isprintable() and " " not in text
 
 
@@ -153,10 +153,10 @@ def _read_connection(field: str, node: yaml.Node) -> str:
 
 
 def _one_of(policies: type[Named]) -> Callable[[str, yaml.Node], Named]:
-    """What reads one of the words that a field takes."""
+    """Return a reader for a field that takes one of a few words."""
 
     def read(field: str, node: yaml.Node) -> Named:
-        # In quotes, what YAML takes for something else would be no policy either.
+        # Quotes would not help: no policy is a word that YAML reads as another type.
         scalar = isinstance(node, yaml.ScalarNode) and node.value
         text = scalar or read_text(field, node)
         if text not in list(policies):
@@ -190,7 +190,7 @@ _READERS = {
 
 
 def _read_byte_rate(field: str, node: yaml.Node) -> float:
-    """A rate as limits write it, `16 KiB`, or 0."""
+    """Read a byte rate, written as in limits (`16 KiB`), or 0."""
     text = node.value if isinstance(node, yaml.ScalarNode) else ""
     if text == "0":
         return 0.0
@@ -219,7 +219,7 @@ def _read_guards(source: Source, field: FieldNodes) -> GuardLimits:
 
 
 def _read_filters(source: Source, field: FieldNodes) -> dict[EntityFilter, str]:
-    """Each filter of a list, and its place."""
+    """Read the filters of a list, each with its place."""
     filters: dict[EntityFilter, str] = {}
     for item in read_items(source, field):
         fields = read_fields(source, item, FILTER)

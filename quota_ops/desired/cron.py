@@ -1,4 +1,4 @@
-"""Times as cron writes them: their shape and range, and when they come."""
+"""Cron expressions: their syntax and ranges, and the times that they name."""
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -23,9 +23,9 @@ _PLAIN = re.compile(r"\*(/[1-9][0-9]*)?|[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*")
 
 
 def read_schedule(field: str, node: yaml.Node) -> str:
-    """Five cron fields that come at some time, or a preset; Misread for anything else.
+    """Read five cron fields that occur at some time, or a preset; Misread for anything else.
 
-    Airflow reads them by the same croniter; a DAG file with others gives it no DAG at all.
+    Airflow parses them with the same croniter; an invalid schedule breaks the whole DAG file.
     """
     text = read_text(field, node)
     if text not in PRESETS:
@@ -34,17 +34,17 @@ def read_schedule(field: str, node: yaml.Node) -> str:
 
 
 def read_cron(field: str, node: yaml.Node) -> str:
-    """Five cron fields that come at some time; Misread for anything else."""
+    """Read five cron fields that occur at some time; Misread for anything else."""
     text = read_text(field, node)
     _check(text, f"{field} must be five cron fields.", field)
     return text
 
 
 def last_start(cron: str, zone: str, now: datetime) -> datetime:
-    """The last moment up to `now` that five cron fields name on the clocks of a zone, in UTC.
+    """Return the last time up to `now` that five cron fields name in a time zone, in UTC.
 
-    A local time that the clocks show twice counts once, the first time; one that they skip counts
-    when they skip it. ValueError when there is none, such as on the 31st of February.
+    A local time that occurs twice counts the first time; one that the clocks skip counts when
+    they skip it. ValueError if there is none, for example on the 31st of February.
     """
     from croniter import croniter  # noqa: PLC0415 - half as long as all of check; rarely needed
 
@@ -61,7 +61,7 @@ def last_start(cron: str, zone: str, now: datetime) -> datetime:
 
 
 def _first_moment(local: datetime, clocks: tzinfo) -> datetime:
-    """When a zone's clocks first show a whole minute, or skip it, in UTC."""
+    """Return when the clocks of a zone first show a whole minute, or skip it, in UTC."""
     while True:
         moment = local.replace(tzinfo=clocks).astimezone(UTC)
         if moment.astimezone(clocks).replace(tzinfo=None) == local:
@@ -79,7 +79,7 @@ def _check(text: str, message: str, field: str) -> None:
                 raise Misread(f"The {name} must be between {low} and {high}, not {number}.")
     minute, hour, day, month, weekday = parts
     if day == month == "*" and all(map(_PLAIN.fullmatch, (minute, hour, weekday))):
-        return  # these come, and need no croniter
+        return  # these always occur, and croniter is slow to import
     try:
         last_start(text, "UTC", datetime.now(UTC))
     except ValueError as error:

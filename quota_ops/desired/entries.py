@@ -19,11 +19,11 @@ from quota_ops.model.moment import find_zone, parse_duration
 from quota_ops.model.policy import Freeze, RetiredBroker
 
 MOST_FREEZES = 100
-"""Windows of a cluster; each is looked at before every write."""
+"""The most windows of a cluster; each is checked before every write."""
 
 
 def read_freezes(source: Source, field: FieldNodes) -> tuple[Freeze, ...]:
-    """The windows of a `freeze` field; problems for those that are not clear."""
+    """Read the windows of a `freeze` field; adds problems for invalid ones."""
     freezes = []
     items = read_items(source, field)
     if len(items) > MOST_FREEZES:
@@ -40,7 +40,7 @@ def read_freezes(source: Source, field: FieldNodes) -> tuple[Freeze, ...]:
 def _read_entry(
     source: Source, item: yaml.Node, shape: Shape, readers: Mapping[str, Callable[..., Any]]
 ) -> dict[str, Any] | None:
-    """The values of an entry by their fields; None, and a problem, where one is not clear."""
+    """Read the values of an entry by field; None, after adding a problem, if one is invalid."""
     fields = read_fields(source, item, shape) or {}
     values = {name: read_value(source, fields.get(name), read) for name, read in readers.items()}
     return None if None in values.values() else values
@@ -56,7 +56,7 @@ def _read_zone(field: str, node: yaml.Node) -> str:
 
 
 def read_duration(field: str, node: yaml.Node) -> int:
-    """Return the seconds of a length of time such as 62h; raises Misread when it is none."""
+    """Read a duration, for example 62h, in seconds; Misread for anything else."""
     text = read_text(field, node)
     try:
         return int(parse_duration(text).total_seconds())
@@ -73,7 +73,7 @@ _FREEZE_READERS = {
 
 
 def read_retired_brokers(source: Source, field: FieldNodes) -> tuple[RetiredBroker, ...]:
-    """The brokers of a `retired_brokers` field; problems for entries that are not clear."""
+    """Read the brokers of a `retired_brokers` field; adds problems for invalid entries."""
     found: dict[int, RetiredBroker] = {}
     for item in read_items(source, field):
         values = _read_entry(source, item, RETIRED_BROKER, _RETIRED_READERS)
@@ -93,7 +93,7 @@ _LISTED = "List the codes with quota-ops findings."
 
 
 def read_silences(source: Source, field: FieldNodes, entity: Entity | None) -> tuple[Silence, ...]:
-    """The entries of a `silence` field, for an entity or for the whole cluster (None)."""
+    """Read the entries of a `silence` field, for an entity or the whole cluster (None)."""
     silences = []
     whom = None if entity is None else entity.text
     for item in read_items(source, field):

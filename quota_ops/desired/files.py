@@ -1,4 +1,4 @@
-"""Which folders are clusters, and the files of each: YAML is read, Markdown left alone."""
+"""The folders that are clusters, and the files in them: YAML is read, Markdown is ignored."""
 
 import os
 import re
@@ -14,9 +14,9 @@ from quota_ops.model.errors import InvalidDesiredState, InvalidInput, find_limit
 from quota_ops.model.text import counted
 
 MAX_FOLDERS = 20
-"""How deep folders may be nested in a cluster's; teams need one or two."""
+"""How deep folders may be nested; teams need one or two levels."""
 MAX_LISTED = 20_000
-"""How many files and folders a cluster's may hold."""
+"""How many files and folders a cluster's folder may contain."""
 
 _YAML = (".yaml", ".yml")
 _MARKDOWN = ".md"
@@ -31,13 +31,13 @@ _GITS_FILES = frozenset(
         ".mailmap",
     }
 )
-"""Git's own, which say nothing about quotas."""
+"""Files of Git, which contain no quotas."""
 NESTED = (
     "This is a separate Git repository or a submodule: no commit of the outer one has its files.",
     "Keep all files of a cluster in one repository.",
 )
 _FORGES = frozenset({".github", ".gitlab"})
-"""Folders that GitHub and GitLab read, at a repository's root alone: a cluster's may be one."""
+"""Folders of GitHub and GitLab at the root of a repository, which may be a cluster's folder."""
 
 
 def open_cluster(folder: Path) -> AbstractContextManager[Folder]:
@@ -46,7 +46,7 @@ def open_cluster(folder: Path) -> AbstractContextManager[Folder]:
 
 
 def is_folder_or_link(path: Path) -> bool:
-    """Whether a cluster's folder is there, or a link in its place or above it."""
+    """Whether a path is a cluster's folder, or a link is in its place or above it."""
     try:
         with open_cluster(path):
             return True
@@ -59,12 +59,12 @@ def is_folder_or_link(path: Path) -> bool:
 
 
 def cluster_folders(desired_state: Path, top: Path | None = None) -> tuple[Path, ...]:
-    """The clusters' folders in order of their names: those with YAML in them, at any depth.
+    """List the clusters' folders by name: those that contain YAML at any depth.
 
-    One without its cluster.yaml, one that cannot be read and a link, unless it is named as a file,
-    count too: skipped, their quotas would be forgotten in silence. A hidden one is a folder with
-    a cluster.yaml. From a `top` down no component is a link, also without `.git`. InvalidInput when
-    there is no desired state there.
+    A folder without cluster.yaml, an unreadable folder and a link (unless it is named like a file)
+    count too: to skip them would silently drop their quotas. A hidden folder counts if it has a
+    cluster.yaml. No component below `top` may be a link, even without `.git`. InvalidInput if the
+    desired state does not exist.
     """
     with _open_desired_state(desired_state, top) as folder:
         found = tuple(one.name for one in folder.entries() if _is_cluster(folder, one))
@@ -72,10 +72,9 @@ def cluster_folders(desired_state: Path, top: Path | None = None) -> tuple[Path,
 
 
 def clusters_beside(folder: Path) -> tuple[Path, ...]:
-    """The cluster's folder and those beside it that have a cluster.yaml, in order of their names.
+    """List the folders with a cluster.yaml in the same parent folder, this one included, by name.
 
-    None is walked: a folder that a person names may stand beside anything. Links are left to
-    their own check.
+    They are not searched: the parent of a folder that a person names may contain anything.
     """
     desired_state = (folder if folder.name else Path.cwd()).parent
     try:
@@ -92,17 +91,17 @@ def clusters_beside(folder: Path) -> tuple[Path, ...]:
 
 
 def cluster_name(folder: Path) -> str:
-    """The name of a cluster's folder, also where it was typed as `.`."""
+    """Return the name of a cluster's folder, even if it was typed as `.`."""
     return Path(os.path.abspath(folder)).name  # noqa: PTH100 - Path.resolve follows links
 
 
 def dag_id(folder: Path) -> str:
-    """The id of a cluster's reconcile DAG, which takes fewer characters than a folder's name."""
+    """Return the id of a cluster's reconcile DAG, with only characters that Airflow allows."""
     return "reconcile_" + re.sub(r"[^A-Za-z0-9_.-]", "_", folder.name)
 
 
 def stray_files(desired_state: Path) -> tuple[Path, ...]:
-    """What is named as YAML beside the clusters' folders, which no cluster would read."""
+    """List the YAML files outside the clusters' folders, which no cluster reads."""
     with _open_desired_state(desired_state) as folder:
         return tuple(
             desired_state / one.name
@@ -143,7 +142,7 @@ def _has_cluster_yaml(folder: Folder, name: str) -> bool:
 
 
 def _has_yaml(folder: Folder, name: str) -> bool:
-    """Whether YAML is anywhere below; what is nested too deep for a search counts as YAML."""
+    """Whether a folder contains YAML at any depth; one that is nested too deep counts as YAML."""
     below = [name]
     while below:
         name = below.pop()
@@ -165,10 +164,10 @@ def _has_yaml(folder: Folder, name: str) -> bool:
 
 
 def list_quotas_files(folder: Folder, problems: Problems) -> tuple[str, ...]:
-    """The names of the quotas files below a cluster's folder, in order, without cluster.yaml.
+    """List the quotas files below a cluster's folder by name, without cluster.yaml.
 
-    What is neither YAML nor Markdown is a problem, because a quota in a misnamed file would read
-    as removed. OSError when the cluster's own folder cannot be listed.
+    A file that is neither YAML nor Markdown is a problem, because the quotas of a misnamed file
+    would look removed. OSError if the cluster's folder cannot be listed.
     """
     found: list[str] = []
     below = [("", folder.entries())]
@@ -196,13 +195,13 @@ def list_quotas_files(folder: Folder, problems: Problems) -> tuple[str, ...]:
 
 
 def is_read(name: str) -> bool:
-    """Whether a file is read, by its path below a cluster's folder; what is not says no quotas."""
+    """Whether quota-ops reads a file, by its path below a cluster's folder."""
     *above, last = name.split("/")
     return not (last.endswith(_MARKDOWN) or last in _GITS_FILES or {*above[:1]} & _FORGES)
 
 
 def _is_left_alone(entry: Entry, parent: str) -> bool:
-    """Git's and the forges' own, and the cluster's file, which has a reader of its own."""
+    """Whether an entry belongs to Git, GitHub or GitLab, or is the cluster's own file."""
     if entry.name == _GIT or (entry.name in _GITS_FILES and entry.kind is Kind.FILE):
         return True
     at_top = parent == ""
@@ -226,7 +225,7 @@ def _list_folder(folder: Folder, name: str, problems: Problems) -> list[tuple[st
 
 
 def _refuse_entry(entry: Entry) -> tuple[str, str] | None:
-    """Why a file is no part of a desired state, and what to do; None when it may be one."""
+    """Return why a file does not belong to a desired state, and the remedy; None if it may."""
     if entry.kind is Kind.LINK:
         return LINK
     if entry.kind is not Kind.FILE:

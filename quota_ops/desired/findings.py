@@ -1,4 +1,4 @@
-"""The findings of a cluster's files, each at its place."""
+"""The findings of a cluster's files, each with its place."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -14,14 +14,14 @@ from quota_ops.model.quota import STARVING_BYTES
 from quota_ops.model.text import plural
 
 _ESCAPE = "\\"
-"""Where one stands, a name may hold what the file's text does not."""
+"""With an escape, a name may contain characters that the text of the file does not."""
 _BYTES, _DECIMAL, _BINARY = "B", ("kB", "MB", "GB"), ("KiB", "MiB", "GiB")
 
 
 def check_quotas(by_file: Sequence[Sequence[Quota]]) -> Iterator[Finding]:
-    """What the quotas of a whole cluster give rise to, before anything is silenced.
+    """Yield the findings of all quotas of a cluster, before silences apply.
 
-    Ten thousand of them mostly give rise to nothing, which the texts of their files tell at once.
+    Most files have no finding, and a search of their text shows that quickly.
     """
     quotas = list(chain.from_iterable(by_file))
     for quota in _in_files_that_hold(by_file, *SUSPICIOUS_TEXTS, _ESCAPE, beyond_ascii=True):
@@ -46,7 +46,7 @@ def check_quotas(by_file: Sequence[Sequence[Quota]]) -> Iterator[Finding]:
 def _in_files_that_hold(
     by_file: Sequence[Sequence[Quota]], *texts: str, beyond_ascii: bool = False
 ) -> list[Quota]:
-    """The quotas of files that hold one of the texts."""
+    """Return the quotas of the files that contain one of the texts."""
     found: list[Quota] = []
     for quotas in by_file:
         text = quotas[0].source.text if quotas else ""
@@ -56,7 +56,7 @@ def _in_files_that_hold(
 
 
 def _mixed_units(quotas: Sequence[Quota]) -> Iterator[Finding]:
-    """The limits in that family of units that fewer of them are in."""
+    """Yield a finding for each limit in the less common family of units."""
     with_units = [
         (quota, limit, limit.text.strip("0123456789. ").removesuffix("/s"))
         for quota in quotas

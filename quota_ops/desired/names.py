@@ -1,4 +1,4 @@
-"""The names of entities: any text that the protocol carries, an address in its one spelling."""
+"""The names of entities: any text that the protocol allows, and addresses in canonical form."""
 
 from ipaddress import IPv6Address, ip_address, ip_network
 
@@ -20,7 +20,7 @@ _DEFAULT = f"{{{DEFAULT}: true}}"
 
 
 def read_part(kind: str, node: yaml.Node) -> tuple[str, str | None]:
-    """A part of an entity, its name None for the default; Misread when it is neither."""
+    """Read a part of an entity, with None as the default's name; Misread if it is invalid."""
     if isinstance(node, yaml.MappingNode):
         _read_default(kind, node)
         return kind, None
@@ -36,7 +36,7 @@ def read_part(kind: str, node: yaml.Node) -> tuple[str, str | None]:
 
 
 def read_filter_part(kind: str, node: yaml.Node) -> FilterPart:
-    """A part of a filter; an address may be spelled as the cluster spells it."""
+    """Read a part of a filter; an address may have the spelling that the cluster stores."""
     if isinstance(node, yaml.MappingNode):
         _read_default(kind, node)
         return FilterPart(kind, Match.DEFAULT)
@@ -91,7 +91,7 @@ def _require_length(kind: str, name: str) -> None:
 
 
 def require_canonical(name: str) -> None:
-    """Refuse (Misread) what Kafka would resolve, or store beside the address as another entity.
+    """Raise Misread for a name that Kafka would resolve or store as a second entity of an address.
 
     Source: ClientQuotaControlManager.validateEntity calls InetAddress.getByName and stores the
     name as it came, so `::1` and `0:0:0:0:0:0:0:1` are two entities that overwrite each other.

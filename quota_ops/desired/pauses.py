@@ -1,4 +1,4 @@
-"""Whether anything may be written: not while cluster.yaml says `paused`, not within a `freeze`."""
+"""When runs may not write: while cluster.yaml has `paused`, and within the windows of `freeze`."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -7,9 +7,9 @@ from quota_ops.model.policy import Policy
 
 
 def find_pause(policy: Policy, now: datetime) -> str | None:
-    """Why nothing may be written at a moment, in words that follow "is"; None when it may.
+    """Return why runs may not write at a time, in words that follow "is"; None if they may.
 
-    Raises InvalidInput for a window that check has not let through.
+    Raises InvalidInput for a window that check rejects.
     """
     if policy.paused is not None:
         return f"paused: {policy.paused}"
@@ -29,7 +29,7 @@ def find_pause(policy: Policy, now: datetime) -> str | None:
 
 
 def refuse_while_paused(policy: Policy) -> None:
-    """Raise Refused, by the clock of this moment, when nothing may be written."""
+    """Raise Refused if runs may not write now."""
     why = find_pause(policy, datetime.now(UTC))
     if why is not None:
         raise Refused(

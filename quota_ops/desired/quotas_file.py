@@ -1,4 +1,4 @@
-"""A quotas file: its owner, and for whom it asks which limits."""
+"""A quotas file: its owner, and the limits of each entity."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -18,11 +18,11 @@ from quota_ops.model.quota import QUOTA_KEYS, parse_limit
 from quota_ops.model.rows import DesiredRow
 
 _LONGEST_NUMBER = 40
-"""More digits than a double holds; longer texts are not worth a long message."""
+"""More digits than a double has; the message for a longer text is short."""
 
 
 class Limit(NamedTuple):
-    """A limit of one key, in the key's unit; how it is written, and where its key is."""
+    """A limit of one key, in the key's unit, with its text and the place of its key."""
 
     key: str
     value: float
@@ -31,7 +31,7 @@ class Limit(NamedTuple):
 
 
 class Quota(NamedTuple):
-    """What a file sets for one entity; `span` is the place to point at."""
+    """The quota of one entity; `span` is the place that problems point at."""
 
     source: Source
     span: Span
@@ -48,14 +48,14 @@ class Quota(NamedTuple):
 
 
 class QuotasFile(NamedTuple):
-    """A file and what it sets."""
+    """A file and its quotas."""
 
     source: Source
     quotas: tuple[Quota, ...]
 
 
 def read_quotas(source: Source, root: yaml.Node) -> Iterator[Quota]:
-    """The quotas of a file, without those whose entity has a problem."""
+    """Yield the quotas of a file, without those whose entity has a problem."""
     fields = read_fields(source, root, QUOTAS_FILE)
     if fields is None:
         return
@@ -132,7 +132,7 @@ def _read_limits(source: Source, field: FieldNodes, types: list[str]) -> tuple[L
 
 def _refuse_key(source: Source, limit: FieldNodes, types: list[str]) -> None:
     fitting = [key.name for key in QUOTA_KEYS.values() if key.types.issuperset(types)]
-    if fitting:  # else the types do not go together, which is said at the entity
+    if fitting:  # otherwise the types cannot be combined, which is a problem of the entity
         message = f"{limit.name.value} does not apply to {' and '.join(types)}."
         source.refuse(limit.name, message, f"Use one of {', '.join(fitting)}.")
 

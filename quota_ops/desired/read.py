@@ -41,17 +41,17 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.rows import DesiredRow
 
 _FEW = 10
-"""The entries of a scope that a problem names."""
+"""How many entries of a scope a problem names."""
 
 _BY_FILES = frozenset(one.code for one in CODES.values() if one.decided_by is DecidedBy.FILES)
 
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """What a cluster's folder says: the policy, the rows of DESIRED, and how many files it has.
+    """The content of a cluster's folder: its policy, the rows of DESIRED, and its number of files.
 
-    Beside them what was probably not meant, silenced or not, and every silence; and the bytes of
-    each file as they were read, by its path below the folder.
+    `findings` includes silenced ones. `contents` has the bytes of each file as they were read, by
+    its path below the folder.
     """
 
     policy: Policy
@@ -63,11 +63,11 @@ class Desired:
 
 
 def read_cluster(folder: Path, remembered: Remembered | None = None) -> Desired:
-    """Read a cluster's folder whole; files that are `remembered` are not parsed again.
+    """Read all files of a cluster's folder; files that are `remembered` are not parsed again.
 
     Raises InvalidDesiredState with every problem of every file: one unreadable file stops the
-    cluster, because a vanished file must not read as "remove that team's quotas". InvalidInput
-    when there is no such folder.
+    cluster, because a missing file must not look like removed quotas. InvalidInput if the folder
+    does not exist.
     """
     try:
         with open_cluster(folder) as opened:
@@ -116,11 +116,11 @@ def read_policy(folder: Path) -> Policy:
 
 
 def find_clusters(desired_state: Path) -> tuple[Path, ...]:
-    """The clusters' folders, in order of their names.
+    """List the clusters' folders by name.
 
-    Raises InvalidDesiredState when two of them are one cluster, or would have one DAG; what is
-    wrong inside a folder is left for its own check to say. InvalidInput when there is no such
-    folder.
+    Raises InvalidDesiredState if two folders declare the same cluster or would have the same DAG;
+    other problems of a folder are left to its own check. InvalidInput if the desired state does
+    not exist.
     """
     folders = cluster_folders(desired_state)
     _refuse_twins(folders)
@@ -128,7 +128,7 @@ def find_clusters(desired_state: Path) -> tuple[Path, ...]:
 
 
 def refuse_twins(folder: Path) -> None:
-    """Raise InvalidDesiredState when two of a cluster's folder and those beside it are one."""
+    """Raise InvalidDesiredState if two folders next to each other declare the same cluster."""
     _refuse_twins(clusters_beside(folder))
 
 
@@ -163,7 +163,7 @@ def _one_dag(folders: Iterable[Path]) -> Iterator[Problem]:
 
 
 def refuse_strays(desired_state: Path) -> None:
-    """Raise InvalidDesiredState with the YAML files that are in no cluster's folder."""
+    """Raise InvalidDesiredState for the YAML files that are not in a cluster's folder."""
     remedy = "Move it into one, or out of this folder."
     problems = Problems()
     for path in stray_files(desired_state):

@@ -1,8 +1,8 @@
-"""Remember checked files: one that has not changed is not parsed again.
+"""The cache of checked files: a file that has not changed is not parsed again.
 
-An entry is found by the file's path below the cluster's folder, its bytes and the code that read
-it, so nothing has to be invalidated. Only what YAML sets in that one file is remembered; whatever
-compares files or needs cluster.yaml is checked in every run.
+The key of an entry is the file's path below the cluster's folder, its bytes and the code that read
+it, so no entry has to be invalidated. An entry has only what that one file sets; checks that
+compare files or need cluster.yaml run every time.
 """
 
 import os
@@ -29,7 +29,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.finding import Silence
 
 MOST_BYTES = 256 * 2**20
-"""Of all entries, about two million quotas; beyond, all are removed."""
+"""The size of all entries, about two million quotas; beyond it, all are removed."""
 
 _DIGEST = sha256().digest_size
 _OTHERS_MAY_WRITE = 0o022
@@ -49,14 +49,14 @@ _ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(_Entry)
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A private folder of entries; whatever is wrong with one, it is as if it were not there."""
+    """A private folder of entries; an entry with any defect is ignored."""
 
     folder: Path
     code: bytes
 
     @classmethod
     def of_user(cls) -> Self | None:
-        """Return the user's own; None where it cannot be private to the user."""
+        """Return the folder of the user; None if it cannot be private to the user."""
         folder = cls.folder_of_user()
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -69,20 +69,20 @@ class Remembered:
 
     @staticmethod
     def folder_of_user() -> Path:
-        """Where the user's entries are; the folder need not be there."""
+        """Return the path of the user's folder, which need not exist."""
         from platformdirs import user_cache_path  # noqa: PLC0415 - not for those that parse all
 
         return user_cache_path("quota-ops") / "checked"
 
     def find(self, source: Source, most_values: int) -> tuple[QuotasFile, int] | None:
-        """Return what a file sets, and its number of values, where both are known and allowed."""
+        """Return the quotas of a file and its number of values; None if unknown or too many."""
         path = self._path(source)
         try:
             entry = _DECODER.decode(_read_whole(path))
         except (OSError, ValueError):  # of which msgspec's errors are
             return None
         if entry.values > most_values:
-            return None  # parsing it again says so
+            return None  # parsing it again reports the problem
         quotas = (
             Quota(source, span, entity, limits, entry.owner, reason, silences)
             for span, entity, limits, reason, silences in entry.quotas
@@ -100,7 +100,7 @@ class Remembered:
             _write_whole(self._path(file.source), content)
 
     def trim(self, most_bytes: int = MOST_BYTES) -> None:
-        """Remove all entries where they are too large together."""
+        """Remove all entries if they are too large together."""
         with suppress(OSError), os.scandir(self.folder) as found:
             entries = list(found)
             if sum(one.stat(follow_symlinks=False).st_size for one in entries) > most_bytes:
@@ -115,7 +115,7 @@ class Remembered:
 def read_files(
     folder: Folder, names: Iterable[str], problems: Problems, remembered: Remembered | None
 ) -> Iterator[QuotasFile]:
-    """Read the quotas files, up to the one with which a cluster's files contain too much."""
+    """Read the quotas files, up to the one that exceeds what a cluster's files may contain."""
     room = Room()
     for name in names:
         source = read_bounded(folder, name, problems, room)
@@ -145,7 +145,7 @@ def _read_file(source: Source, room: Room, remembered: Remembered | None) -> Quo
 
 
 def _read_whole(path: Path) -> bytes:
-    """The content of an entry; OSError and ValueError where it is not whole, or not ours."""
+    """Read an entry; OSError or ValueError if it is damaged or not private."""
     with os.fdopen(os.open(path, _READ), "rb") as file:
         found = os.fstat(file.fileno())
         digest, content = file.read(_DIGEST), file.read()
@@ -157,7 +157,7 @@ def _read_whole(path: Path) -> bytes:
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    opened, name = mkstemp(dir=path.parent)  # which nobody else may read
+    opened, name = mkstemp(dir=path.parent)  # which no other user may read
     try:
         with os.fdopen(opened, "wb") as file:
             file.write(_seal(path, content) + content)
@@ -176,7 +176,7 @@ def _is_private(found: os.stat_result) -> bool:
 
 
 def _hash_code() -> bytes:
-    """A hash of all code that turns YAML into quotas, and of what it is run by."""
+    """Hash all code that turns YAML into quotas, and the versions of Python and the libraries."""
     by = f"{python_version()} {yaml.__version__} {yaml.__with_libyaml__} {msgspec.__version__}"
     hashed = sha256(by.encode())
     for path in _sources():

@@ -1,7 +1,7 @@
 """JSON Schemas (2020-12) of both files, for editors and for programs that write desired state.
 
-They come from the tables that the reader works from and agree with it as far as a schema can
-see: it knows nothing of other files, of lines, or of how a scalar was written.
+They come from the same tables as the reader and agree with it as far as a schema can: a schema
+does not see other files, line breaks or how a scalar was written.
 """
 
 from typing import Any
@@ -52,7 +52,7 @@ _ADDRESS = {"anyOf": [{"type": "string", "pattern": r"^[0-9a-f]*[.:][0-9a-f.:]+$
 
 
 def quotas_schema() -> Schema:
-    """The JSON Schema of a quotas file."""
+    """Return the JSON Schema of a quotas file."""
     return {
         "$schema": _DRAFT,
         "title": "Kafka client quotas of one team",
@@ -61,7 +61,7 @@ def quotas_schema() -> Schema:
 
 
 def cluster_schema() -> Schema:
-    """The JSON Schema of cluster.yaml."""
+    """Return the JSON Schema of cluster.yaml."""
     entity_filter = _object(FILTER, dict.fromkeys(FILTER.fields, _NAME)) | {
         "minProperties": 1,
         "if": {"required": [IP]},

@@ -1,4 +1,4 @@
-"""What a desired state gives rise to once it is known what the cluster holds and is."""
+"""Findings that depend on the quotas and brokers of the cluster."""
 
 from collections.abc import Iterator, Mapping
 
@@ -27,9 +27,9 @@ _PREFIX = "User:"
 
 
 def check_cluster(asked: Rows, others: Rows, facts: ClusterFacts | None) -> Iterator[Finding]:
-    """What Git's rows give rise to beside those that stay on the cluster without Git.
+    """Yield the findings of Git's rows together with the rows that stay on the cluster.
 
-    Without facts, what takes them is left out; `decided` says what it is.
+    Findings that need facts are left out without them; see `decided`.
     """
     yield from _find_hidden(asked, others)
     if facts is not None:
@@ -39,7 +39,7 @@ def check_cluster(asked: Rows, others: Rows, facts: ClusterFacts | None) -> Iter
 
 
 def decided(facts: ClusterFacts | None) -> frozenset[str]:
-    """The codes whose findings `check_cluster` has all."""
+    """Return the codes for which `check_cluster` can find everything."""
     known = {
         BEYOND_THREADS: facts is not None and _capacity(facts) is not None,
         UNKNOWN_USER: facts is not None and bool(_known_users(facts)),
@@ -66,7 +66,7 @@ def _find_hidden(asked: Rows, others: Rows) -> Iterator[Finding]:
 
 
 def _capacity(facts: ClusterFacts) -> float | None:
-    """Percent that the threads of the largest broker give; None unless all brokers told."""
+    """Return the percentage that the largest broker provides; None unless all brokers report it."""
     threads = [
         one.network_threads + one.io_threads
         for one in facts.brokers
@@ -88,10 +88,10 @@ def _find_beyond_threads(asked: Rows, facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _known_users(facts: ClusterFacts) -> frozenset[str]:
-    """The users that the cluster knows; none where that says nothing of the others.
+    """Return the users that the cluster knows; none if it may have others.
 
-    A cluster without SCRAM users or without ACLs lets people in otherwise. An ACL of everybody
-    names nobody.
+    A cluster without SCRAM users or ACLs authenticates users in another way. An ACL for everyone
+    names no user.
     """
     scram, principals = facts.scram_users, facts.acl_principals
     if not scram or not principals:
@@ -112,7 +112,7 @@ def _find_unknown_users(asked: Rows, facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _user(text: str) -> str | None:
-    """The name of an entity's user; as a rule without the cost of parsing its text."""
+    """Return the user of an entity, usually without parsing its whole text."""
     if '"' in text:
         return Entity.parse(text).as_dict().get(USER)
     _, of_user, name = text.rpartition(f"{USER}=")
@@ -120,7 +120,7 @@ def _user(text: str) -> str | None:
 
 
 def _own_name(facts: ClusterFacts) -> str | None:
-    """The name of our user; None where only the brokers know what they make of a certificate."""
+    """Return the user of quota-ops; None if only the brokers can map its certificate to a name."""
     name = facts.principal.removeprefix(_PREFIX)
     return None if name.startswith("<") else name
 

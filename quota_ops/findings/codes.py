@@ -1,4 +1,4 @@
-"""Every finding that there is: its code, and all that people are told about it.
+"""The table of all findings: their codes and everything that is shown about them.
 
 The command, the documentation and the JSON Schemas are made from this table.
 """
@@ -8,16 +8,16 @@ from typing import NamedTuple
 
 
 class Severity(StrEnum):
-    """How sure it is that somebody meant something else."""
+    """How serious a finding is."""
 
     WARNING = "warning"
-    """A limit does not do what its reader thinks."""
+    """A limit does not do what its reader expects."""
     NOTICE = "notice"
-    """It works, and misleads."""
+    """A limit works, but misleads."""
 
 
 class DecidedBy(StrEnum):
-    """What must be known to tell whether there is a finding."""
+    """The input that a finding depends on."""
 
     FILES = "the files"
     QUOTAS = "the files, and in a plan also the other quotas on the cluster"
@@ -25,7 +25,7 @@ class DecidedBy(StrEnum):
 
 
 class Code(NamedTuple):
-    """A finding: a title, what it means, why it hurts, files that give rise to it, a remedy."""
+    """A finding: its title, meaning and consequence, a file that triggers it, and a remedy."""
 
     code: str
     severity: Severity
@@ -43,7 +43,7 @@ class Code(NamedTuple):
 
 
 OWN_PERCENTAGE = 10.0
-"""Percent of a thread that describing and altering some thousand quotas takes in a window."""
+"""The percentage of a thread that describing and altering thousands of quotas takes."""
 
 IDLE_SILENCE, PREFIXED_USER, DEFAULT_AS_TEXT, NOT_NFC = "QO100", "QO101", "QO102", "QO103"
 MIXED_UNITS, SHADOWED, NAMELESS_ONLY, STARVING = "QO104", "QO105", "QO106", "QO107"

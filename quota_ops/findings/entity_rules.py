@@ -1,4 +1,4 @@
-"""What one entity or one limit gives rise to, in words; places are added elsewhere."""
+"""Findings about a single entity or limit; their places are added elsewhere."""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ SUSPICIOUS_TEXTS = (
     *(_PREFIX, DEFAULT_TEXT, f'"{_STAR}"', f"'{_STAR}'", IP),
     *(f": {_WORD}", f'"{_WORD}"', f"'{_WORD}'", '" ', "' ", ' "', " '"),
 )
-"""Files whose names give rise to a finding hold one of these texts, or what is not ASCII."""
+"""A file whose names have findings contains one of these texts, or is not ASCII."""
 STARVING_BELOW = {
     "producer_byte_rate": STARVING_BYTES,
     "consumer_byte_rate": STARVING_BYTES,
@@ -38,7 +38,7 @@ STARVING_BELOW = {
 
 
 def check_names(entity: Entity) -> Iterator[Finding]:
-    """What the names of an entity give rise to."""
+    """Yield the findings about the names of an entity."""
     for kind, name in entity.parts:
         is_usual = name is None or (
             kind != IP
@@ -86,7 +86,7 @@ def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, s
 
 
 def check_limit(entity: Entity, key: str, value: float) -> Iterator[Finding]:
-    """What a limit gives rise to that is small for its key."""
+    """Yield a finding if a limit is small for its key."""
     if value < STARVING_BELOW.get(key, 0):
         yield _starving_finding(entity, key, value)
     elif key == "request_percentage" and value < 1:

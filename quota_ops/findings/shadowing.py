@@ -1,4 +1,4 @@
-"""Limits that no client can meet, because a level before them has one for each that could."""
+"""Limits that apply to no client, because an earlier level has a limit for each of them."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -10,9 +10,9 @@ from quota_ops.precedence.resolution import LEVELS, Level, level_of
 
 
 class Shadow(NamedTuple):
-    """An entity's limit, and the entity whose limit is found before it.
+    """An entity's limit, and the entity whose limit comes first.
 
-    `nameless`: clients without a client id, whom no limit for client ids holds, still meet it.
+    `nameless`: the limit still applies to clients without a client id.
     """
 
     entity: Entity
@@ -21,10 +21,10 @@ class Shadow(NamedTuple):
 
 
 def _can_cover(upper: Level, lower: Level) -> bool:
-    """Whether a level that is looked at earlier can have every client of one that comes later.
+    """Whether a limit at an earlier level can cover every client of one at a later level.
 
-    Each name that the upper bears must stand in the lower: of the clients of all users, or of all
-    client ids, no limits of single ones leave none.
+    Each type that the upper level names must be named by the lower one too: limits of single users
+    or client ids never cover all of them.
     """
     before = (upper.rank or 0) < (lower.rank or 0)
     return before and {one for one in upper.own if one[1]} <= set(lower.own)
@@ -33,13 +33,13 @@ def _can_cover(upper: Level, lower: Level) -> bool:
 _COVERING = {
     lower.own: tuple(upper for upper in LEVELS if _can_cover(upper, lower)) for lower in LEVELS
 }
-"""For each level, as it names its types, the levels before it that can hide all of a limit."""
+"""For each level, by the types that it names, the earlier levels that can cover its limits."""
 
 
 class Hiding:
-    """What hides limits of one key, of the entities that a cluster holds for it.
+    """Finds the limits of one key that other stored entities cover.
 
-    Only an entity that bears a default hides others: no more need be given.
+    Only an entity with a default covers others, so no other entities need to be given.
     """
 
     def __init__(self, stored: Collection[Entity]) -> None:
@@ -53,13 +53,13 @@ class Hiding:
 
     @property
     def types(self) -> frozenset[str]:
-        """The types of which an entity may be hidden here."""
+        """The types of the entities that may be covered."""
         return frozenset(kind for ((kind, _),) in self._covering)
 
     def shadow(self, entity: Entity) -> Shadow | None:
-        """What hides the limit of an entity; None when some client with a client id meets it."""
+        """Return what covers an entity's limit; None if it applies to a client with a client id."""
         if len(entity.parts) > 1:
-            return None  # of a pair's clients no level before it has all
+            return None  # no earlier level covers all clients of a pair
         ((kind, name),) = entity.parts
         for level in self._covering.get(((kind, name is not None),), ()):
             upper = level.entity({} if name is None else {kind: name})
@@ -69,7 +69,7 @@ class Hiding:
 
 
 def report_shadow(shadow: Shadow, key: str, place: str) -> Finding:
-    """What a hidden limit gives rise to; `place` says where that which hides it stands."""
+    """Return the finding about a covered limit; `place` is the place of the covering limit."""
     entity, by = shadow.entity, shadow.by
     if shadow.nameless:
         message = f"{key} of {entity} applies only to clients without a client id:"

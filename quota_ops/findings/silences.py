@@ -1,4 +1,4 @@
-"""What silences do: findings bear their reasons, and a silence without a finding is one itself."""
+"""Silences: they mark findings with a reason, and one that matches none is a finding itself."""
 
 from collections.abc import Collection, Iterable, Iterator
 
@@ -7,7 +7,7 @@ from quota_ops.model.finding import Finding, Location, Silence
 
 
 def silenced(findings: Iterable[Finding], silences: Iterable[Silence]) -> Iterator[Finding]:
-    """The findings; those that a silence covers bear its reason, an entity's own before others."""
+    """Mark the findings that a silence covers with its reason; an entity's own silence wins."""
     reasons = {(one.code, one.entity): one.reason for one in silences}
     for finding in findings:
         wide = reasons.get((finding.code, None))
@@ -17,7 +17,7 @@ def silenced(findings: Iterable[Finding], silences: Iterable[Silence]) -> Iterat
 def find_idle_silences(
     findings: Iterable[Finding], silences: Iterable[Silence], decided: Collection[str]
 ) -> Iterator[Finding]:
-    """A finding for each silence that covers none, of those whose codes are decided."""
+    """Yield a finding for each silence that matches none, if its code is in `decided`."""
     found = {(one.code, entity) for one in findings for entity in (one.entity, None)}
     for silence in silences:
         if silence.code in decided and (silence.code, silence.entity) not in found:
@@ -28,9 +28,9 @@ def find_idle_silences(
 
 
 def list_unsilenced(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings that nobody silenced, by place, those in no file last."""
-    heard = (one for one in findings if one.silenced is None)
-    return tuple(sorted(heard, key=lambda one: (one.place is None, _order(one.place), one.code)))
+    """Return the findings that are not silenced, sorted by place; those without a file last."""
+    left = (one for one in findings if one.silenced is None)
+    return tuple(sorted(left, key=lambda one: (one.place is None, _order(one.place), one.code)))
 
 
 def _order(place: Location | None) -> tuple[str, int, int]:

@@ -29,7 +29,7 @@ class Alteration:
 
 
 def group_alterations(rows: Iterable[BatchRow]) -> tuple[Alteration, ...]:
-    """The rows of one batch, sorted by entity as BATCHES is, as one alteration per entity."""
+    """Group the rows of a batch, which are sorted by entity, into one alteration per entity."""
     return tuple(
         Alteration(Entity.parse(entity), tuple((row.key, row.after) for row in group))
         for entity, group in groupby(rows, key=lambda row: row.entity)
@@ -37,9 +37,9 @@ def group_alterations(rows: Iterable[BatchRow]) -> tuple[Alteration, ...]:
 
 
 def altered_keys(values: Mapping[str, Any]) -> frozenset[Key]:
-    """Return the entity and key of each change of alter.json that makes a value another one.
+    """Return the entity and key of each change in alter.json that changes a value.
 
-    To clear a key that is not there, or to set the value that is there, changes nothing.
+    Clearing a missing key or setting the stored value changes nothing.
     """
     return frozenset(
         Key(row["entity"], row["key"])
@@ -64,11 +64,11 @@ Changes = tuple[tuple[str, float | None], ...]
 
 
 def parse_changes(add: Sequence[str], delete: Sequence[str]) -> Changes:
-    """Keys and values of `--add consumer_byte_rate=20 MB` and `--delete producer_byte_rate`.
+    """Parse `--add consumer_byte_rate=20 MB` and `--delete producer_byte_rate`.
 
-    Each flag may be given several times, and may hold several of its kind, between commas. A
-    deleted key has the value None. Raises InvalidInput for nothing, for a key that stands twice,
-    and for what `parse_value` refuses.
+    Each option may be given several times, with several changes separated by commas. A deleted key
+    has the value None. Raises InvalidInput without any change, for a key that is given twice, and
+    for a value that `parse_value` rejects.
     """
     for option, given in (("--add", add), ("--delete", delete)):
         for text in given:
@@ -97,10 +97,10 @@ def _value(key: str, text: str) -> float:
 
 
 def parse_value(key: str, text: str) -> float:
-    """A value as it is sent: a number, or for a key that we know a limit such as `10 MiB`.
+    """Parse the value to send: a number or, for a known key, a limit (`10 MiB`).
 
-    ValueError for what brokers take although it cannot be meant; what they refuse themselves
-    (0, an unknown key) they may say in their own words.
+    ValueError for values that brokers accept by mistake. Values that brokers reject themselves (0,
+    an unknown key) are left to their own message.
     """
     known = QUOTA_KEYS.get(key)
     if _NUMBER.fullmatch(text.strip()):
@@ -111,7 +111,7 @@ def parse_value(key: str, text: str) -> float:
 
 
 def check_value(key: str, value: float) -> float:
-    """The value, or ValueError where a broker would store what it then takes for another.
+    """Return the value, or raise ValueError if a broker would store it and read it as another.
 
     Kafka before 4.4 stores NaN and Infinity, and all versions a trace of a byte; above 2^53 a
     double skips whole numbers. Source: ClientQuotaControlManager.validateQuotaKeyValue.
@@ -131,9 +131,9 @@ def check_value(key: str, value: float) -> float:
 
 
 def read_changes(lines: Iterable[str], place: str) -> tuple[Alteration, ...]:
-    """The alterations of a file with a change a line, as in a snapshot; a null value deletes.
+    """Read a file with one change per line, as in a snapshot; a null value clears the key.
 
-    A value may be a limit in quotes, `"10 MiB"`. The header of a snapshot is no change. Raises
+    A value may be a limit in quotes, `"10 MiB"`. The header of a snapshot is skipped. Raises
     InvalidInput with `place` and the line.
     """
     found: dict[Entity, dict[str, float | None]] = {}
@@ -154,8 +154,8 @@ def read_changes(lines: Iterable[str], place: str) -> tuple[Alteration, ...]:
     return tuple(Alteration(entity, tuple(keys.items())) for entity, keys in found.items())
 
 
-def _change(said: Mapping[str, Any]) -> tuple[Entity, str, float | None]:
-    names, key, value = said["entity"], said["key"], said["value"]
+def _change(row: Mapping[str, Any]) -> tuple[Entity, str, float | None]:
+    names, key, value = row["entity"], row["key"], row["value"]
     texts = [key, *names, *(name for name in names.values() if name is not None)]
     if not names or isinstance(value, bool) or not all(isinstance(one, str) for one in texts):
         raise TypeError

@@ -1,4 +1,4 @@
-"""What brokers say of themselves besides quotas: what findings and warnings are judged by."""
+"""What brokers report about themselves besides quotas; findings and warnings depend on it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -9,7 +9,7 @@ from quota_ops.model.field_types import require_field_types
 
 @dataclass(frozen=True, slots=True)
 class BrokerFacts:
-    """One broker; None is what could not be read.
+    """One broker; a value that could not be read is None.
 
     `version` is a release line of Apache Kafka, `4.3`. `callback_class` is the value of
     client.quota.callback.class, "" when none is set: Kafka's own quotas are enforced then.
@@ -25,12 +25,11 @@ class BrokerFacts:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """The brokers in order of id, who asked them, and whom the cluster knows.
+    """The brokers in order of id, the identity of quota-ops, and the users of the cluster.
 
-    `principal` is ours as far as it can be known from here: `User:alice`; `client_id` is what we
-    call ourselves. `scram_users` have a
-    SCRAM credential, `acl_principals` an ACL; None when the cluster did not tell, because it does
-    not offer it, or not to us, or not in time.
+    `principal` is the user of quota-ops, as far as the client can know it: `User:alice`;
+    `client_id` is its client id. `scram_users` have a SCRAM credential, `acl_principals` an ACL;
+    both are None if the cluster does not support, authorize or answer the query in time.
     """
 
     brokers: tuple[BrokerFacts, ...]
@@ -43,7 +42,7 @@ class ClusterFacts:
     def callback_classes(self) -> tuple[str, ...]:
         """Every client.quota.callback.class that a broker has, sorted.
 
-        Such a class decides on limits in Kafka's place, and may ignore stored ones (KIP-257).
+        The class decides on limits instead of Kafka, and may ignore stored ones (KIP-257).
         """
         return tuple(sorted({one.callback_class for one in self.brokers if one.callback_class}))
 

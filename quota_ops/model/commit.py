@@ -1,11 +1,11 @@
-"""Which commit the files of a run are of, how that is known, and how screens name it."""
+"""The commit of a run's files: which one, how it is known, and how screens name it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
 MOST_UNCOMMITTED = 20
-"""Uncommitted files that are looked for: Git is asked about the bytes of each."""
+"""The most uncommitted files to list, because Git hashes each of them."""
 
 _ROLLBACK = "rollback of "
 
@@ -14,7 +14,7 @@ class CommitSource(StrEnum):
     """How a run knows its commit."""
 
     COMPARED = "compared"
-    """Every byte that was read is the commit's."""
+    """Every byte that was read is in the commit."""
     GIVEN = "given"
     """A person or a job passed it; nothing was compared."""
     AIRFLOW = "airflow"
@@ -23,10 +23,10 @@ class CommitSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """The commit of what a run read, or why there is none.
+    """The commit of the files that a run read, or why it is unknown.
 
-    `uncommitted` are the first files, up to MOST_UNCOMMITTED, that differ from the commit `base`,
-    which is checked out; `failure` is why Git did not tell. All are empty outside Git.
+    `uncommitted` are the first files, up to MOST_UNCOMMITTED, that differ from the checked-out
+    commit `base`; `failure` is the error of Git. All are empty outside Git.
     """
 
     commit: str | None = None
@@ -37,17 +37,17 @@ class Provenance:
 
     @classmethod
     def given(cls, commit: str | None) -> Self:
-        """That of a commit that was passed; without one nothing is known."""
+        """Return the provenance of a commit that was passed, or an empty one without a commit."""
         return cls(commit, None if commit is None else CommitSource.GIVEN)
 
 
 def rollback_of(run: str) -> str:
-    """What stands in a commit's place for a run that rolls back another."""
+    """Return the text that replaces a commit for a run that rolls back another."""
     return f"{_ROLLBACK}{run}"
 
 
 def is_git(commit: str) -> bool:
-    """Whether it is a commit, and no rollback in its place."""
+    """Whether the text is a commit rather than a rollback."""
     return not commit.startswith(_ROLLBACK)
 
 

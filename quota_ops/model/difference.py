@@ -8,32 +8,32 @@ from quota_ops.model.rows import Key
 
 
 class Kind(StrEnum):
-    """Why a row differs; the words of sql/diff.sql."""
+    """Why a row differs; the values are those of sql/diff.sql."""
 
     IN_SYNC = "in_sync"
-    """Git and the cluster agree, the ledger does not know it yet."""
+    """Git and the cluster agree, but the ledger does not have the row yet."""
     PENDING = "pending"
-    """Git moved; the cluster still holds what we put there, or nothing."""
+    """Git changed; the cluster still has the value of the last run, or none."""
     DRIFTED = "drifted"
-    """The cluster moved; Git still says what we put there."""
+    """The cluster changed; Git still declares the value of the last run."""
     TAKEOVER = "takeover"
-    """The cluster has another value, and by the ledger no run of ours put it there."""
+    """The cluster has another value, which no run wrote according to the ledger."""
     CONFLICT = "conflict"
-    """Git and the cluster both moved."""
+    """Git and the cluster both changed."""
     REMOVED = "removed"
-    """Gone from Git, still on the cluster as we put it there."""
+    """Removed from Git; the cluster still has the value of the last run."""
     CHANGED_SINCE = "changed_since"
-    """Gone from Git, and changed on the cluster since we put it there."""
+    """Removed from Git, and changed on the cluster since a run wrote it."""
     LATE_WRITE = "late_write"
-    """The cluster has the value of an earlier run's write that another run had replaced."""
+    """The cluster has a value that an earlier run wrote and another run replaced."""
     RETURNED = "returned"
-    """Not in Git, and on the cluster with a value that a run of ours cleared, or wrote late."""
+    """Not in Git, and on the cluster with a value that a run cleared or wrote late."""
     UNMANAGED = "unmanaged"
-    """On the cluster, and never ours."""
+    """On the cluster, and never managed."""
     GONE = "gone"
-    """Ours by the ledger, but neither in Git nor on the cluster."""
+    """Managed according to the ledger, but neither in Git nor on the cluster."""
     CLEARED = "cleared"
-    """On neither side, and noted by a run of ours that never came to verify."""
+    """On neither side, but recorded by a run that did not reach verify."""
 
 
 class Action(StrEnum):
@@ -46,24 +46,24 @@ class Action(StrEnum):
     FORGET = "forget"
     """Nothing on the cluster; verify takes the row out of the ledger."""
     REPORT = "report"
-    """Nothing anywhere; people are told."""
+    """Nothing is written; reports show it."""
     HELD = "held"
-    """Nothing anywhere while a person's hold lasts; people are told until when, by whom and why."""
+    """Nothing is written while the hold lasts; reports show until when, by whom and why."""
 
 
 DRIFT_KINDS = frozenset({Kind.DRIFTED, Kind.CONFLICT, Kind.CHANGED_SINCE, Kind.GONE})
-"""The kinds that mean that somebody else moved the cluster."""
+"""The kinds that mean that the cluster was changed outside Git."""
 
 FOREIGN_KINDS = frozenset(
     {Kind.TAKEOVER, Kind.UNMANAGED, Kind.CONFLICT, Kind.CHANGED_SINCE, Kind.RETURNED}
 )
-"""The kinds that a write of ours ends though somebody else may have put there what it replaces."""
+"""The kinds where a write may replace a value that somebody else set."""
 
 UNKNOWN_KINDS = frozenset({Kind.TAKEOVER, Kind.UNMANAGED})
-"""The kinds that mean that the ledger does not know the value on the cluster."""
+"""The kinds that mean that the ledger does not have the value on the cluster."""
 
 EARLIER_KINDS = frozenset({Kind.LATE_WRITE, Kind.RETURNED})
-"""The kinds that mean that the cluster has an earlier value of ours again."""
+"""The kinds that mean that the cluster has an earlier managed value again."""
 
 WRITES = frozenset({Action.SET, Action.CLEAR})
 
@@ -97,20 +97,20 @@ class Difference(NamedTuple):
 
     @property
     def target(self) -> float | None:
-        """The value that the cluster is to hold; None when the key is cleared."""
+        """The value to set on the cluster; None if the key is cleared."""
         return self.after if self.action is Action.SET else None
 
     @property
     def has_default(self) -> bool:
-        """Whether its entity is a default, so that many clients share it."""
+        """Whether its entity has a default, so that it applies to many clients."""
         return DEFAULT_TEXT in self.entity and Entity.parse(self.entity).has_default
 
     @property
     def is_drift(self) -> bool:
-        """Whether somebody else moved this row on the cluster."""
+        """Whether this row was changed outside Git."""
         return self.kind in DRIFT_KINDS
 
     @property
     def source(self) -> str | None:
-        """The place in Git that asks for the row, `payments.yaml:8`."""
+        """The place in Git that declares the row: `payments.yaml:8`."""
         return None if self.file is None else f"{self.file}:{self.line}" if self.line else self.file

@@ -6,7 +6,7 @@ QuotaOpsError
 │   └── GuardsRefused  1  guards block the plan, and nobody overrode them
 ├── InvalidInput       2  a file, an option or the environment is not as it must be
 │   ├── InvalidDesiredState 2  the YAML has problems; carries them all
-│   ├── GitFailed      2  Git does not tell of which commit the YAML is
+│   ├── GitFailed      2  Git cannot determine the commit of the YAML
 │   └── MissingTool    2  a program that this command needs is not installed
 └── ClusterTrouble     3  the cluster could not do what was asked
     ├── Unreachable    3  no broker responded in time: worth another try
@@ -51,7 +51,7 @@ class GuardsRefused(Refused):
 
 
 class InvalidInput(QuotaOpsError):
-    """A file, an option or the environment is not as it must be."""
+    """A file, an option or the environment is invalid."""
 
     exit_code = 2
 
@@ -61,11 +61,11 @@ class MissingTool(InvalidInput):
 
 
 class GitFailed(InvalidInput):
-    """Git refuses, is not installed or takes too long, so no commit is known."""
+    """Git fails, is not installed or takes too long, so the commit is unknown."""
 
 
 class ClusterTrouble(QuotaOpsError):
-    """The cluster could not do what was asked."""
+    """A request to the cluster failed."""
 
     exit_code = 3
 
@@ -79,7 +79,7 @@ class LoginFailed(ClusterTrouble):
 
 
 class NotAuthorized(ClusterTrouble):
-    """The login holds, but a permission that the call needs is missing."""
+    """Authentication succeeded, but a permission that the call needs is missing."""
 
 
 class WrongCluster(ClusterTrouble):
@@ -108,19 +108,19 @@ _LIMITS = {
     "failed to map segment": _MEMORY,
     "can't start new thread": _THREADS,
 }
-"""By what the system, DuckDB, the loader of libraries and Python say of them."""
+"""The limits of a machine, by the words of the system, DuckDB, the library loader and Python."""
 
 
 def _limit_words(error: BaseException) -> tuple[str, str] | None:
     """Return which limit of this machine an error is about, and the remedy; None of any other."""
     if isinstance(error, MemoryError):
         return _MEMORY
-    if isinstance(error, QuotaOpsError):  # whose words may quote a person
+    if isinstance(error, QuotaOpsError):  # its text may quote input
         return None
-    said = str(error)
+    text = str(error)
     if isinstance(error, OSError) and error.errno is not None:
-        said += os.strerror(error.errno)
-    return next((limit for words, limit in _LIMITS.items() if words in said), None)
+        text += os.strerror(error.errno)
+    return next((limit for words, limit in _LIMITS.items() if words in text), None)
 
 
 def find_limit(error: BaseException) -> BaseException | None:
@@ -137,7 +137,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 class Unexpected(QuotaOpsError):
-    """An error that nobody foresaw: a defect of quota-ops, or a limit of this machine."""
+    """An unexpected error: a defect of quota-ops, or a limit of this machine."""
 
     exit_code = 5
 
@@ -159,8 +159,8 @@ class Unexpected(QuotaOpsError):
 class InvalidDesiredState(InvalidInput):
     """The desired state of a cluster has problems.
 
-    All of them are in `problems`, but for as many as `unlisted` says; `files_with_problems` counts
-    the files of both. `findings` are those of what could be read.
+    `problems` lists them, except for `unlisted` ones; `files_with_problems` counts the files of
+    both. `findings` are those of the readable files.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Values that came from a file, held against the types that their class gives its fields."""
+"""Checks that values read from a file have the types that their class declares."""
 
 from collections.abc import Sequence
 from operator import attrgetter
@@ -9,10 +9,10 @@ Row = TypeVar("Row")
 
 
 def require_field_types(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """The rows, all of one class; TypeError when a field has a value of a type that it cannot have.
+    """Return the rows, all of one class; TypeError if a value does not have its field's type.
 
-    Of a tuple or a set what is in it is looked at too. It goes field by field, because there may
-    be many rows and few fields.
+    The items of tuples and sets are checked too. The check goes field by field, because there are
+    many rows and few fields.
     """
     kind: type = type(rows[0]) if rows else object
     for name, (types, inside) in _types(kind).items():
@@ -27,7 +27,7 @@ def require_field_types(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def _types(row: type) -> dict[str, tuple[frozenset[Any], frozenset[Any]]]:
-    """The types of each field, and of what is in it where it is a tuple or a set."""
+    """Return the types of each field, and the types of the items of a tuple or a set."""
     return {name: _of_hint(hint) for name, hint in get_type_hints(row).items()}
 
 

@@ -1,4 +1,4 @@
-"""Which entities are meant: KIP-546's filter, kept and answered on our side."""
+"""Entity filters as in KIP-546, evaluated by quota-ops itself."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class FilterPart:
 
 @dataclass(frozen=True, slots=True)
 class EntityFilter:
-    """Parts that must all fit; strict shuts out entities that carry further types."""
+    """Parts that must all match; `strict` excludes entities with other types."""
 
     parts: tuple[FilterPart, ...]
     strict: bool = True
@@ -86,7 +86,7 @@ def any_accepts(filters: Iterable[EntityFilter], entity: Entity) -> bool:
 
 
 class Borders:
-    """Filters, found by the entity or the types that they fit: a policy may protect thousands."""
+    """Filters indexed by entity and types, because a policy may protect thousands."""
 
     def __init__(self, filters: Iterable[EntityFilter]) -> None:
         self._single: dict[Entity, EntityFilter] = {}
@@ -104,7 +104,7 @@ class Borders:
                 self._partly[types, named.type, named.name] = one
 
     def meets(self, entity: Entity) -> EntityFilter | None:
-        """A filter that the entity fits, or None."""
+        """Return a filter that the entity matches, or None."""
         if self._single and (found := self._single.get(entity)):
             return found
         if self._whole and (found := self._whole.get(entity.types)):

@@ -1,1 +1,1 @@
-"""Desired state written from a cluster, as a person would write it."""
+"""Export: YAML files written from the quotas that a cluster stores."""

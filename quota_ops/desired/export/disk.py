@@ -1,4 +1,4 @@
-"""Files of desired state that a command writes: no link is followed, and nothing overwritten."""
+"""Files that a command writes or reads: no link is followed, and no file is overwritten."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -11,11 +11,11 @@ from quota_ops.desired.yaml.source import MAX_FILE_BYTES, not_opened
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 
 _OWN = 2
-"""The desired state's folder and the cluster's."""
+"""How many trailing folders of a path may not be links: the desired state's and the cluster's."""
 
 
 def list_names(folder: Path) -> tuple[str, ...]:
-    """The names in a cluster's folder, in order; none where there is no such folder."""
+    """List the names in a cluster's folder, in order; none if the folder does not exist."""
     with _report_system_errors(folder):
         try:
             with open_cluster(folder) as opened:
@@ -25,7 +25,7 @@ def list_names(folder: Path) -> tuple[str, ...]:
 
 
 def read_text(folder: Path, name: str) -> str | None:
-    """The text of a file in a cluster's folder, its lines ended as Unix does; None without it."""
+    """Read a file of a cluster's folder, with Unix line ends; None if it does not exist."""
     with _report_system_errors(folder):
         try:
             with open_cluster(folder) as opened:
@@ -38,10 +38,10 @@ def read_text(folder: Path, name: str) -> str | None:
 def write_files(
     folder: Path, files: Mapping[str, str], *, replace: str | None = None, own: int = _OWN
 ) -> None:
-    """Write files into a folder, which is made where it is missing.
+    """Write files into a folder, which is created if it is missing.
 
-    `replace` names the one that may be there already; InvalidInput for any other, and for a link
-    in the place of a folder, as `open_folder` refuses it with `own`.
+    Only the file named `replace` may exist already; InvalidInput for any other. Links are refused
+    as by `open_folder` with `own`.
     """
     with _report_system_errors(folder), _open_or_create(folder, own) as opened:
         for name, text in files.items():
@@ -55,7 +55,7 @@ def write_files(
 
 @contextmanager
 def _open_or_create(path: Path, own: int) -> Iterator[Folder]:
-    """Open a folder as `open_folder` does, and make it where it is missing."""
+    """Open a folder as `open_folder` does, and create it if it is missing."""
     whole = path.absolute()
     missing = [one for one in (whole, *whole.parents) if not os.path.lexists(one)]
     with open_folder(whole.parents[len(missing) - 1] if missing else path, own - len(missing)):
@@ -66,7 +66,7 @@ def _open_or_create(path: Path, own: int) -> Iterator[Folder]:
 
 @contextmanager
 def _report_system_errors(folder: Path) -> Iterator[None]:
-    """Turn what the system refuses into an error for people."""
+    """Turn an error of the system into one with a place and a remedy."""
     try:
         yield
     except OSError as error:

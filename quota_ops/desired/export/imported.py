@@ -1,4 +1,4 @@
-"""Desired state made from what a cluster holds."""
+"""Import: the files that declare exactly the quotas that a cluster stores."""
 
 import re
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ class GroupBy(StrEnum):
     """What the quotas of a file have in common."""
 
     TYPE = "type"
-    """The types of their entities; all defaults are together, because they touch everybody."""
+    """The types of their entities; all defaults are together, because they affect everyone."""
     USER = "user"
     """Their user; those without one are grouped by type."""
     PREFIX = "prefix"
@@ -44,7 +44,7 @@ class GroupBy(StrEnum):
 
 
 def group_of(entity: Entity, by: GroupBy) -> str:
-    """The name of the group; it is the name of a file too."""
+    """Return the name of an entity's group, which is also the name of its file."""
     names = entity.as_dict()
     name = names.get(USER) if by is GroupBy.USER else names.get(USER) or names.get(CLIENT_ID)
     if by is GroupBy.ONE:
@@ -60,17 +60,17 @@ def _file_name(name: str) -> str:
 
 
 def owner_of(group: str, by: GroupBy) -> str:
-    """Who owns a group until somebody says otherwise."""
+    """Return the owner that is written for a group."""
     return group if by in {GroupBy.USER, GroupBy.PREFIX} else UNASSIGNED
 
 
 def new_cluster_file(cluster_id: str, connection: str) -> str:
-    """The least that a cluster.yaml says."""
+    """Return the text of a minimal cluster.yaml."""
     return f"cluster_id: {cluster_id}\nconnection: {connection}\n"
 
 
 def with_protected(text: str, left_out: Iterable[LeftOut]) -> str:
-    """The text of a cluster.yaml that has no problems, with what is left out under `protect`."""
+    """Add the entities that were left out to `protect` in the text of a valid cluster.yaml."""
     lines = "".join(protect_lines(left_out))
     if not lines:
         return text
@@ -92,7 +92,7 @@ def with_protected(text: str, left_out: Iterable[LeftOut]) -> str:
 
 
 def _after_last(text: str, node: yaml.SequenceNode, lines: str) -> str:
-    """The text with lines below the last item of a block, indented as it is."""
+    """Insert lines below the last item of a block, with its indentation."""
     source = text.splitlines(keepends=True)
     item = node.value[-1]
     indent = " " * node.start_mark.column
@@ -103,7 +103,7 @@ def _after_last(text: str, node: yaml.SequenceNode, lines: str) -> str:
 
 
 def _last_line(node: yaml.Node) -> int:
-    """The line on which a node ends; a block's own mark is where the next thing starts."""
+    """Return the last line of a node; the end mark of a block is the start of the next node."""
     if isinstance(node, yaml.MappingNode) and not node.flow_style:
         return _last_line(node.value[-1][1])
     return int(node.end_mark.line)
@@ -117,12 +117,12 @@ def _protect(text: str) -> yaml.SequenceNode | None:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The files by their names, what they leave out, and how many entities are not ours to say."""
+    """The files by name, what they leave out, and how many entities are not managed here."""
 
     files: dict[str, str]
     left_out: tuple[LeftOut, ...]
     elsewhere: int
-    """Entities that cluster.yaml protects or keeps out of its scope already."""
+    """Entities that cluster.yaml already protects or leaves out of scope."""
 
 
 def import_quotas(
@@ -133,10 +133,10 @@ def import_quotas(
     by: GroupBy,
     owner: str | None,
 ) -> Imported:
-    """The files that ask for exactly what is stored: a plan of them has nothing to write.
+    """Write the files that declare exactly the stored quotas: their plan writes nothing.
 
-    `cluster_file` is the text of cluster.yaml, `policy` what it says. What a quotas file cannot
-    hold is added to its `protect`, each with the reason.
+    `cluster_file` is the text of cluster.yaml, `policy` its content. Quotas that a file cannot
+    declare are added to its `protect`, each with the reason.
     """
     scope, protect = Borders(policy.scope), Borders(policy.protect)
     writable, left_out = sort_out(stored)

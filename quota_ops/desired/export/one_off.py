@@ -1,4 +1,4 @@
-"""What desired state declares about a change that is made without it."""
+"""One-off changes compared with Git: whether a run reverts them, and the YAML to keep them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -22,7 +22,7 @@ _SET_BACK = {
 
 
 class OneOff:
-    """Changes seen from Git: whether a run reverts them, and what would keep them."""
+    """Compares one-off changes with the desired state, the holds and the pause of a cluster."""
 
     def __init__(
         self, desired: Desired, holds: Sequence[Hold] = (), standstill: str | None = None
@@ -31,7 +31,7 @@ class OneOff:
         self._rows = {row.id: row for row in desired.rows}
 
     def remark(self, row: BatchRow) -> str:
-        """What becomes of a changed row when Git is applied next, and who keeps it from that."""
+        """Describe what the next reconcile does to a changed row, and what prevents it."""
         asked = self._rows.get(row.id)
         if asked is not None:
             return self._described(row, asked)
@@ -68,7 +68,7 @@ class OneOff:
         return f" (schedule {self._policy.schedule})" if self._policy.schedule else ""
 
     def to_keep(self, rows: Iterable[BatchRow]) -> Iterator[str]:
-        """The lines of YAML that would keep the changes; none when Git declares the same."""
+        """Yield the lines of YAML that keep the changes; none if Git declares the same."""
         ordered = sorted(rows, key=lambda row: row.entity)
         for entity, group in groupby(ordered, key=lambda row: row.entity):
             changes = {row.key: row.after for row in group}

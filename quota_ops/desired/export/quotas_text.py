@@ -1,4 +1,4 @@
-"""Desired state written as a person would: a quotas file, and what a policy is to protect."""
+"""The text of quotas files and of entries of `protect`, formatted as people write them."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,7 +7,7 @@ from quota_ops.desired.export.writable import LeftOut, Writable
 from quota_ops.model.entity import Entity
 
 UNASSIGNED = "unassigned"
-"""The owner until a team says that quotas are theirs."""
+"""The owner until a team takes over the quotas."""
 
 
 def quotas_file(quotas: Iterable[Writable], owner: str = UNASSIGNED) -> str:
@@ -18,7 +18,7 @@ def quotas_file(quotas: Iterable[Writable], owner: str = UNASSIGNED) -> str:
 
 
 def quota_entry(quota: Writable, reason: str | None = None) -> str:
-    """One entry of `quotas`, a limit a line, and why."""
+    """Format one entry of `quotas`: one limit per line, and the reason."""
     first, *others = (f"{kind}: {spell_name(name)}\n" for kind, name in quota.entity.user_first)
     parts = f"  - {first}{''.join(f'    {part}' for part in others)}"
     limits = "".join(f"      {key}: {limit}\n" for key, limit in quota.limits)
@@ -27,7 +27,7 @@ def quota_entry(quota: Writable, reason: str | None = None) -> str:
 
 
 def protect_lines(left_out: Iterable[LeftOut]) -> Iterator[str]:
-    """Entries of `protect`, each after its reason; what needs no entry is a comment alone."""
+    """Yield entries of `protect`, each after its reason; other quotas are only a comment."""
     seen: set[Entity] = set()
     for one in left_out:
         yield f"  # {_format_left_out(one)}\n"
@@ -37,7 +37,7 @@ def protect_lines(left_out: Iterable[LeftOut]) -> Iterator[str]:
 
 
 def left_out_comments(left_out: Iterable[LeftOut]) -> str:
-    """What a quotas file leaves out, as comments at its end."""
+    """Format the quotas that a file leaves out, as comments at its end."""
     return "".join(f"# left out: {_format_left_out(one)}\n" for one in left_out)
 
 

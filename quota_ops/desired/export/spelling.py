@@ -1,4 +1,4 @@
-"""Names and limits as the reader takes them back: the reverse of scalars.py and names.py."""
+"""Names and limits as YAML text: the reverse of scalars.py and names.py."""
 
 import re
 from decimal import Decimal
@@ -13,7 +13,7 @@ _TWO_DIGITS, _FOUR_DIGITS = 0x100, 0x10000
 
 
 def spell_text(text: str) -> str:
-    """A text as a YAML scalar, in quotes where some YAML reader would need them; one line."""
+    """Format a text as a YAML scalar on one line, in quotes if any YAML parser needs them."""
     if _PLAIN.fullmatch(text) and is_text(text):
         return text
     return f'"{"".join(map(_escaped, text))}"'
@@ -31,22 +31,22 @@ def _escaped(char: str) -> str:
 
 
 def spell_comment(text: str) -> str:
-    """A text of unknown content after a `#`: one line."""
+    """Format any text as a comment on one line."""
     return "".join(char if char.isprintable() else _escaped(char) for char in text)
 
 
 def spell_name(name: str | None) -> str:
-    """The name of a part of an entity; None is the default."""
+    """Format the name of an entity part; None is the default."""
     return "{default: true}" if name is None else spell_text(name)
 
 
 def spell_filter(entity: Entity) -> str:
-    """An entity as an entry of `scope` or `protect`: `{user: alice}`."""
+    """Format an entity as an entry of `scope` or `protect`: `{user: alice}`."""
     return f"{{{', '.join(f'{kind}: {spell_name(name)}' for kind, name in entity.user_first)}}}"
 
 
 def spell_limit(key: QuotaKey, value: float) -> str | None:
-    """A value as a limit, with the unit that says it shortest; None where no text says it."""
+    """Format a value as a limit in the shortest unit; None if no limit has this value."""
     if value == key.unlimited:
         return UNLIMITED
     for text in _spellings(key, value):

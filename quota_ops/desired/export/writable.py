@@ -1,4 +1,4 @@
-"""Which stored quotas a quotas file can hold, and why the others can not."""
+"""Which stored quotas a quotas file can declare, and why it cannot declare the others."""
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby
@@ -15,14 +15,14 @@ from quota_ops.precedence.resolution import address
 
 
 class Writable(NamedTuple):
-    """What a file can say of an entity: keys, and their limits as YAML."""
+    """What a file can declare for an entity: keys, and their limits as YAML."""
 
     entity: Entity
     limits: tuple[tuple[str, str], ...]
 
 
 class LeftOut(NamedTuple):
-    """What a file cannot say, and why; `protect` says that the whole entity is to be left alone."""
+    """A quota that a file cannot declare, and why; `protect` covers the whole entity."""
 
     entity: Entity
     reason: str
@@ -32,10 +32,10 @@ class LeftOut(NamedTuple):
 def sort_out(
     stored: Iterable[StoredQuota],
 ) -> tuple[tuple[Writable, ...], tuple[LeftOut, ...]]:
-    """Stored quotas in order of their entities: those that a file can hold, and those left out.
+    """Split stored quotas, sorted by entity, into those that a file can declare and the others.
 
-    Of an entity with a value that YAML refuses nothing is written; a row that brokers let nobody
-    alter (an unknown type or key) is left out by itself.
+    An entity with a value that YAML cannot declare is left out whole; a row that brokers do not
+    accept changes to (an unknown type or key) is left out by itself.
     """
     rows = sorted(stored, key=lambda row: (row.entity.text, row.key))
     twins = _spellings(row.entity for row in rows)
@@ -96,7 +96,7 @@ def _wrong_address(entity: Entity, twins: Mapping[str, list[str]]) -> str | None
 
 
 def _spellings(entities: Iterable[Entity]) -> dict[str, list[str]]:
-    """The names of addresses by what they mean."""
+    """Group the spellings of each address."""
     spelled: dict[str, dict[str, None]] = {}
     for entity in entities:
         name = entity.as_dict().get(IP)

@@ -1,4 +1,4 @@
-"""Git, run so that neither the environment nor a fetch changes what it replies."""
+"""Git commands, isolated from the environment and from fetches that could change their result."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ _SAFE_DIRECTORY = "safe.directory"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a commit has at a path: its mode in octal digits, and the id of its object."""
+    """An entry of a commit at a path: its mode in octal digits, and the id of its object."""
 
     mode: str
     object_id: str
@@ -58,40 +58,40 @@ class Repository:
 
     @classmethod
     def of_checkout(cls, folder: Path) -> Self | None:
-        """The repository whose checkout a folder is in; None when it is in none."""
+        """Find the repository in whose checkout a folder is; None outside any checkout."""
         place = folder.resolve()
         above = (place, *place.parents)
         return cls(place) if any(os.path.lexists(one / ".git") for one in above) else None
 
     @classmethod
     def of_export(cls, folder: Path, bare: Path, root: Path) -> Self:
-        """A bare repository, for a folder below `root`, where the files of a commit were put."""
+        """Return a bare repository for a folder below `root` that has the files of a commit."""
         return cls(folder.resolve(), (f"--git-dir={bare}", f"--work-tree={root}"))
 
     def head(self) -> str | None:
-        """The id of the commit that is checked out; None before the first one."""
+        """Return the id of the checked-out commit; None before the first commit."""
         return self._run("rev-parse", "--revs-only", "HEAD").decode().strip() or None
 
     def resolve(self, revision: str) -> str:
-        """The id of a revision's commit."""
+        """Return the commit id of a revision."""
         return self._run("rev-parse", "--verify", f"{revision}^{{commit}}").decode().strip()
 
     def entries(self, commit: str) -> dict[str, Entry]:
-        """Everything that a commit has below the folder, links and submodules included."""
+        """List the entries of a commit below the folder, links and submodules included."""
         listed = self._run("ls-tree", "-r", "-z", commit)
         return dict(map(_entry, _records(listed)))
 
     def skipped(self) -> frozenset[str]:
-        """The paths that Git leaves out of the checkout: sparse ones, and skip-worktree."""
+        """List the paths that Git leaves out of the checkout: sparse and skip-worktree files."""
         listed = self._run("ls-files", "-t", "-z")
         return frozenset(os.fsdecode(one[2:]) for one in _records(listed) if one[:1] == b"S")
 
     def blob_id(self, path: str, content: bytes) -> str:
-        """The id that these bytes would have in a commit at a path, by attributes and filters."""
+        """Return the id of these bytes in a commit at a path, after attributes and filters."""
         return self._run("hash-object", "--stdin", "--path", path, content=content).decode().strip()
 
     def is_locked(self) -> bool:
-        """Whether some Git is changing the checkout now."""
+        """Whether another Git process is changing the checkout now."""
         lock = self._run("rev-parse", "--git-path", "index.lock")
         return (self.folder / os.fsdecode(lock.removesuffix(b"\n"))).exists()
 
@@ -118,8 +118,8 @@ class Repository:
         except OSError as error:
             raise self._failure(f"git cannot be run: {error.strerror}") from error
         if process.returncode:
-            said = complaint.decode(errors="replace")
-            raise self._failure(_first_line(said), _remedy(said))
+            message = complaint.decode(errors="replace")
+            raise self._failure(_first_line(message), _remedy(message))
         return output
 
     def _failure(self, why: str, remedy: str | None = None) -> GitFailed:
@@ -149,12 +149,12 @@ def _entry(record: bytes) -> tuple[str, Entry]:
     return os.fsdecode(path), Entry(mode, object_id)
 
 
-def _first_line(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def _first_line(message: str) -> str:
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
     return lines[0].removeprefix("fatal: ") if lines else "it gave no reason"
 
 
-def _remedy(said: str) -> str | None:
-    """What Git itself advises, where another user owns the checkout."""
-    advice = (line.strip() for line in said.splitlines() if _SAFE_DIRECTORY in line)
+def _remedy(message: str) -> str | None:
+    """Return the command that Git recommends if another user owns the checkout."""
+    advice = (line.strip() for line in message.splitlines() if _SAFE_DIRECTORY in line)
     return next((one for one in advice if one.startswith("git ")), None)

@@ -51,9 +51,9 @@ def read_with_commit(
 ) -> tuple[Desired, Provenance]:
     """Read a cluster's folder as `read_cluster` does, and find the commit with exactly these bytes.
 
-    A commit that is `given` counts unless it is the one found. Raises what `read_cluster` does,
-    InvalidDesiredState also when the checkout lacks a file that nobody deleted; InvalidInput when
-    it changes all the time; GitFailed when Git does not tell, `must_know` and none is given.
+    A commit that is `given` takes precedence. Raises what `read_cluster` does, InvalidDesiredState
+    also if the checkout lacks a file of its commit; InvalidInput if the files keep changing;
+    GitFailed if Git fails, `must_know` is set and no commit is given.
     """
     until = monotonic() + _SETTLED_AFTER
     while True:
@@ -78,7 +78,7 @@ def read_with_commit(
 def read_whole_checkout(folder: Path, remembered: Remembered | None = None) -> Desired:
     """Read a cluster's folder; InvalidDesiredState also for files that its checkout leaves out.
 
-    Nothing else is compared with Git, which need not be there.
+    Nothing else is compared with Git, which need not be installed.
     """
     try:
         desired = read_cluster(folder, remembered)
@@ -90,7 +90,7 @@ def read_whole_checkout(folder: Path, remembered: Remembered | None = None) -> D
 
 
 def _find_left_out(folder: Path) -> list[Problem]:
-    """Find the files that a checkout leaves out; none where Git does not reply, or of a link."""
+    """Find the files that a checkout leaves out; none if Git fails or the folder is a link."""
     try:
         with open_cluster(folder):
             checkout = Repository.of_checkout(folder)
@@ -116,7 +116,7 @@ def _find_commit(
         entries = checkout.entries(commit)
         lacking = lost = _find_unread(
             entries, contents
-        )  # as by sparse_dirs: nobody deletes one here
+        )  # as by sparse_dirs: no file is deleted here
     elif bundle is not None:
         return Provenance(bundle.name, CommitSource.AIRFLOW)
     else:
@@ -134,12 +134,12 @@ def _find_commit(
 
 
 def _find_unread(entries: Mapping[str, Entry], contents: Mapping[str, bytes]) -> list[str]:
-    """The paths of a commit that would have been read, and were not there."""
+    """List the paths of a commit that quota-ops reads, but that were not in the folder."""
     return [path for path in entries if path not in contents and is_read(path)]
 
 
 def _is_committed(path: str, content: bytes, entry: Entry | None, repository: Repository) -> bool:
-    """Whether a commit has these bytes, or Git would make its own of them (line ends, LFS)."""
+    """Whether a commit has these bytes, directly or after Git's filters (line ends, LFS)."""
     if entry is None or not entry.is_file:
         return False
     algorithm = sha1 if len(entry.object_id) == _SHA_1 else sha256
@@ -160,9 +160,9 @@ def _report_missing(
 
 
 def _is_settled(folder: Path, contents: Mapping[str, bytes]) -> bool:
-    """Whether nobody is changing the files: what was read stands there still, and no Git works.
+    """Whether the files are still as they were read, and no Git process is changing them.
 
-    Git's lock is looked at first: what a Git left half done that has ended since reads otherwise.
+    The lock is checked first, so that a Git process that ends in between is noticed by its files.
     """
     checkout = Repository.of_checkout(folder)
     if checkout is not None and checkout.is_locked():

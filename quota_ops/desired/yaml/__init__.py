@@ -1,1 +1,1 @@
-"""YAML as text with positions: files, nodes, scalars and mappings, and their problems."""
+"""YAML as text with positions: files, nodes, scalars, mappings and their problems."""

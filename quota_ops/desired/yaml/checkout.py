@@ -32,7 +32,7 @@ _WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
 
 class Kind(Enum):
-    """What a name in a folder is, without following it."""
+    """The kind of an entry of a folder; links are not followed."""
 
     FILE = auto()
     FOLDER = auto()
@@ -41,7 +41,7 @@ class Kind(Enum):
 
 
 class Entry(NamedTuple):
-    """A name in a folder, and what it is."""
+    """A name in a folder, and its kind."""
 
     name: str
     kind: Kind
@@ -51,16 +51,16 @@ class Entry(NamedTuple):
 class Folder:
     """An open folder of desired state; `path` is as a person typed it.
 
-    A name is a path below it, with slashes; every component is opened from the one before, so
-    that what becomes a link meanwhile is refused too. All methods raise OSError: LinkError for a
-    link, NotAFileError for what is no plain file.
+    Names are paths below it, with slashes. Each component is opened from the one before, so that
+    one that becomes a link meanwhile is refused too. All methods raise OSError: LinkError for a
+    link, NotAFileError for anything else that is not a regular file.
     """
 
     path: Path
     descriptor: int
 
     def entries(self, name: str = "") -> list[Entry]:
-        """What a folder holds, in order of the names."""
+        """List the entries of a folder by name."""
         with self._enter(PurePosixPath(name).parts) as descriptor:
             listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=descriptor)
             try:
@@ -73,7 +73,7 @@ class Folder:
                 os.close(listed)
 
     def has(self, name: str) -> bool:
-        """Whether anything has this name, be it a link that leads nowhere."""
+        """Whether anything has this name, even a broken link."""
         *folders, last = PurePosixPath(name).parts
         try:
             with self._enter(folders) as descriptor:
@@ -83,7 +83,7 @@ class Folder:
         return True
 
     def read(self, name: str, most: int) -> bytes:
-        """The bytes of a plain file; TooLargeError, before any is read, for more than `most`."""
+        """Read a regular file; TooLargeError, before reading, for more than `most` bytes."""
         *folders, last = PurePosixPath(name).parts
         path = self.path / name
         with self._enter(folders) as descriptor:
@@ -101,7 +101,7 @@ class Folder:
             return file.read(most)
 
     def write(self, name: str, data: bytes, *, replace: bool = False) -> None:
-        """Write a file that is not there yet, or `replace` one; FileExistsError as well."""
+        """Create a file, or `replace` an existing one; FileExistsError if it exists already."""
         flags = os.O_TRUNC if replace else os.O_CREAT | os.O_EXCL
         opened = os.open(name, _WRITE | flags, 0o666, dir_fd=self.descriptor)
         with os.fdopen(opened, "wb") as file:
@@ -121,12 +121,12 @@ class Folder:
 
 @contextmanager
 def open_folder(path: Path, own: int) -> Iterator[Folder]:
-    """Open a folder of desired state, of which no commit can have led elsewhere.
+    """Open a folder of desired state that no commit can redirect.
 
-    Below the top of a Git checkout no component may be a link; above it they may, as those that
-    git-sync makes. Where no `.git` tells the top, the last `own` components may not, and none below
-    the current folder of a path that is relative to it. `..` is taken out of the path before it is
-    followed. Raises OSError, LinkError for a link.
+    Below the top of a Git checkout no component may be a link; above it components may be links,
+    for example those of git-sync. Outside a checkout, the last `own` components may not be links,
+    nor any component of a relative path. `..` is resolved before the path is opened. Raises
+    OSError, LinkError for a link.
     """
     root, *names = Path(os.path.abspath(path)).parts  # noqa: PTH100 - Path.absolute keeps ".."
     typed = () if path.is_absolute() else Path(os.path.normpath(path)).parts
@@ -163,9 +163,9 @@ def _refuse_unless_above(link: Path | None, repository: os.stat_result | None) -
 def _pass_below_top(
     descriptor: int, name: str, path: Path, repository: os.stat_result | None
 ) -> int:
-    """Enter a folder that a commit may control; a link only to a worktree of the same repository.
+    """Enter a folder that a commit may control; follow only links to a worktree of the repository.
 
-    Of that kind is git-sync's: its root is a repository, and no commit made the link.
+    git-sync creates such links: its root is a repository, and the link is not part of a commit.
     """
     try:
         return _pass_into(descriptor, name, path)
@@ -187,7 +187,7 @@ def _pass_into(descriptor: int, name: str, path: Path) -> int:
 
 
 def _repository(descriptor: int) -> os.stat_result | None:
-    """The `.git` of a folder, which is then the top of a checkout; None where it has none."""
+    """Return the `.git` of a folder, which marks the top of a checkout; None if it has none."""
     try:
         return os.stat(_GIT, dir_fd=descriptor)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A mapping's fields: each once, each known, none missing."""
+"""The fields of a mapping: each known, each set once, and none missing."""
 
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -14,14 +14,14 @@ T = TypeVar("T")
 
 
 class FieldNodes(NamedTuple):
-    """Where a field's name and its value stand."""
+    """The nodes of a field's name and value."""
 
     name: yaml.ScalarNode
     value: yaml.Node
 
     @property
     def place(self) -> yaml.Node:
-        """The node to point at: the value, or the name where nothing follows it."""
+        """The node that problems point at: the value, or the name if the value is empty."""
         nothing = self.value.start_mark.index == self.value.end_mark.index
         return self.name if nothing else self.value
 
@@ -29,9 +29,9 @@ class FieldNodes(NamedTuple):
 def read_fields(
     source: Source, node: yaml.Node, shape: Shape, of: FieldNodes | None = None
 ) -> dict[str, FieldNodes] | None:
-    """The known fields of a mapping by name; problems for the others and for missing ones.
+    """Read the known fields of a mapping by name; adds problems for unknown and missing fields.
 
-    None, and a problem, when the node, which is the value `of` a field, is no mapping.
+    None, after adding a problem, if the node, which is the value `of` a field, is not a mapping.
     """
     if not isinstance(node, yaml.MappingNode):
         remedy = _missing_blank(getattr(node, "value", None), shape) or shape.takes
@@ -58,7 +58,7 @@ def read_fields(
 
 
 def _refuse_unknown(source: Source, name: yaml.ScalarNode, shape: Shape) -> str | None:
-    """Add the problem of an unknown field; the field that was probably meant, if any."""
+    """Add a problem for an unknown field; return the field that was probably meant, if any."""
     text = name.value
     if text in shape.reserved:
         source.refuse(name, f"{text} is reserved for a later version.", "Remove it for now.")
@@ -77,7 +77,7 @@ def _refuse_unknown(source: Source, name: yaml.ScalarNode, shape: Shape) -> str 
 
 
 def _missing_blank(text: object, shape: Shape) -> str | None:
-    """What to write in place of `user:zoe`; None where no field has its colon without a space."""
+    """Return the remedy for `user:zoe`; None unless a known field lacks its space."""
     if not isinstance(text, str):
         return None
     field, colon, value = text.partition(":")
@@ -86,7 +86,7 @@ def _missing_blank(text: object, shape: Shape) -> str | None:
 
 
 def read_items(source: Source, field: FieldNodes) -> list[yaml.Node]:
-    """The items of a field that is a list; none, and a problem, when it is no list."""
+    """Return the items of a list; none, after adding a problem, if the field is not a list."""
     if isinstance(field.value, yaml.SequenceNode):
         return list(field.value.value)
     name = field.name.value
@@ -98,9 +98,9 @@ def read_items(source: Source, field: FieldNodes) -> list[yaml.Node]:
 def read_value(
     source: Source, field: FieldNodes | None, read: Callable[[str, yaml.Node], T]
 ) -> T | None:
-    """What `read` makes of a field's name and value; None, and a problem, where it misreads.
+    """Read a field's value with `read`; None, after adding a problem, if it raises Misread.
 
-    None as well, without a problem, for a field that is not there.
+    None without a problem for a missing field.
     """
     if field is None:
         return None
@@ -114,9 +114,9 @@ def read_value(
 def read_name(
     source: Source, field: FieldNodes | None, read: Callable[[str, yaml.Node], T]
 ) -> T | None:
-    """As `read_value`; what nobody sees is a problem here too, unless it is an escape."""
+    """Read a name as `read_value` does; adds a problem for an unescaped invisible character."""
     value = None if field is None else field.value
-    # of a default nothing is looked at: its mapping ends only after the comments that follow
+    # a default is not searched: its mapping ends only after the comments that follow
     if source.has_unseen and isinstance(value, yaml.ScalarNode) and source.refuse_unseen(value):
         return None
     return read_value(source, field, read)

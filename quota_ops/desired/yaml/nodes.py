@@ -1,4 +1,4 @@
-"""YAML text to PyYAML's nodes: scalars as written, places kept, nothing expanded, nothing run."""
+"""YAML text as PyYAML nodes: scalars as written, with places; no alias or tag is resolved."""
 
 import re
 from collections.abc import Sequence
@@ -13,22 +13,22 @@ from quota_ops.desired.yaml.scalars import show
 from quota_ops.desired.yaml.source import Source, read_source
 
 MAX_DEPTH = 20
-"""Our files nest five deep; PyYAML composes by recursion and would overflow the C stack."""
+"""Desired state needs five levels; PyYAML recurses, and deep nesting overflows the C stack."""
 
 MAX_VALUES = 2_000_000
-"""In all files of a cluster; each becomes a node. A quota of three limits has eleven."""
+"""The most values in all files of a cluster. A quota with three limits has eleven."""
 
 MAX_CHARACTERS = 64 * 2**20
-"""In all files of a cluster, comments included."""
+"""The most characters in all files of a cluster, comments included."""
 
 MOST_HIDDEN = 5
-"""The aliases and tags of a file that are named one by one."""
+"""How many aliases and tags of a file are listed one by one."""
 
 
 class _Flat:
-    """What a loader does for each node, cut down to counting them, and how deep they are.
+    """A resolver that only counts nodes and their depth.
 
-    No tag is resolved: a scalar is its text, whatever YAML would make of it.
+    It resolves no tags: a scalar is its text, whatever type YAML gives it.
     """
 
     depth = values = 0
@@ -83,7 +83,7 @@ _COMPLAINTS = {
     "expected ',' or": ("A comma or a closing bracket is missing.", "Check the brackets."),
     "duplicate anchor": ("An anchor with this name is defined above.", "Do not use anchors."),
 }
-"""YAML's commonest complaints, by words that both loaders use, as we say them."""
+"""The message and remedy of the most common YAML errors, by words of both loaders."""
 
 
 class Document(NamedTuple):
@@ -95,26 +95,26 @@ class Document(NamedTuple):
 
 @dataclass
 class Room:
-    """How much the files of a cluster may still hold; below zero they hold too much."""
+    """How much the files of a cluster may still contain; negative if they contain too much."""
 
     values: int = MAX_VALUES
     characters: int = MAX_CHARACTERS
 
     @property
     def is_spent(self) -> bool:
-        """Whether no further file is read, so that time and memory have a bound."""
+        """Whether reading stops, which bounds time and memory."""
         return self.values < 0 or self.characters < 0
 
 
 def read_document(folder: Folder, name: str, problems: Problems, room: Room) -> Document | None:
-    """Read and compose a file; None, and problems, when that cannot be done whole."""
+    """Read and compose a file; None, after adding problems, if any part is invalid."""
     source = read_bounded(folder, name, problems, room)
     root = None if source is None else compose(source, room)
     return None if source is None or root is None else Document(source, root)
 
 
 def read_bounded(folder: Folder, name: str, problems: Problems, room: Room) -> Source | None:
-    """Read a file's text; None, and a problem, when it cannot be read or there is no room left."""
+    """Read the text of a file; None, after adding a problem, if it is unreadable or too large."""
     source = read_source(folder, name, problems)
     if source is None:
         return None
@@ -128,7 +128,7 @@ def read_bounded(folder: Folder, name: str, problems: Problems, room: Room) -> S
 
 
 def compose(source: Source, room: Room) -> yaml.Node | None:
-    """The root node of the one document in a file; None, and problems, when there is none."""
+    """Compose the one document of a file; None, after adding problems, if that fails."""
     loader = LOADER(source.text)
     loader.most = room.values
     try:
@@ -150,7 +150,7 @@ def _refuse_syntax(source: Source, error: yaml.MarkedYAMLError) -> None:
     mark: Any = error.problem_mark
     end = len(source.text.rstrip())
     if error.context_mark is not None and (mark.index >= end or "scanning an alias" in complaint):
-        mark = error.context_mark  # where it starts tells more than where it went wrong
+        mark = error.context_mark  # the start of the construct is more useful than the end
     char = source.text[mark.index : mark.index + 1]
     if char == "\t":
         message, remedy = "YAML does not allow a tab here.", "Indent with spaces."
@@ -158,7 +158,7 @@ def _refuse_syntax(source: Source, error: yaml.MarkedYAMLError) -> None:
         message, remedy = _QUOTE
     else:
         message, remedy = next(
-            (said for words, said in _COMPLAINTS.items() if words in complaint),
+            (texts for words, texts in _COMPLAINTS.items() if words in complaint),
             (
                 f"This is not valid YAML: {complaint}.",
                 "Check the quotes, brackets and indentation here and on the line before.",
@@ -176,17 +176,17 @@ _TIGHT = re.compile(r"\s*(?:- +)?[a-z_-]+(:)(?=[^\s:/])")
 
 
 def _tight_colon(lines: Sequence[str]) -> tuple[int, int] | None:
-    """The line and column of a colon without a space, on the last line that is not blank."""
+    """Find a colon without a space on the last line that is not blank: its line and column."""
     last = next((at for at in reversed(range(len(lines))) if lines[at].strip()), None)
     found = None if last is None else _TIGHT.match(lines[last])
     return (last, found.start(1)) if last is not None and found else None
 
 
 def _refuse_hidden(source: Source) -> bool:
-    """Refuse what makes a line mean more than it says; true when there was any.
+    """Add problems for aliases and tags, and return whether there were any.
 
-    An alias is refused even where it would not explode: a change at its anchor would change
-    quotas on lines that a review does not show.
+    Every alias is refused, because a change at its anchor changes quotas on lines that a review
+    does not show.
     """
     if "&" not in source.text and "!" not in source.text:
         return False

@@ -1,4 +1,4 @@
-"""Problems of a cluster's files: the list, which has an end, and files that are not opened."""
+"""The problems of a cluster's files, a limited list, and the errors of files not opened."""
 
 import errno
 import os
@@ -13,13 +13,13 @@ from quota_ops.model.text import counted
 
 MOST_OF_A_FILE = 100
 MOST = 1_000
-"""How many problems are listed of one file, and of a cluster; the others are counted."""
+"""The most problems that are listed for one file and for a cluster; others are counted."""
 _LONGEST_MESSAGE = 1_000
 
 
 @dataclass
 class Problems:
-    """The problems that are listed, in order of their finding, and how many others there are."""
+    """The listed problems, in the order in which they were found, and the number of others."""
 
     listed: list[Problem] = field(default_factory=list)
     unlisted: int = 0
@@ -31,11 +31,11 @@ class Problems:
         return len(self.listed) + self.unlisted
 
     def has_room(self, file: str) -> bool:
-        """Whether another problem of a file would be listed: else it need not be put in words."""
+        """Whether another problem of a file would be listed; if not, its text is not needed."""
         return len(self.listed) < MOST and self._by_file[file] < MOST_OF_A_FILE
 
     def add(self, problem: Problem) -> None:
-        """List a problem, or count it where there is no room."""
+        """List a problem, or only count it if the list is full."""
         if not self.has_room(problem.file):
             self.count_unlisted(problem.file)
             return
@@ -53,7 +53,7 @@ class Problems:
     def as_error(
         self, *, files: int, quotas: int, findings: Sequence[Finding] = ()
     ) -> InvalidDesiredState:
-        """The error that shows them."""
+        """Return the error that lists the problems."""
         return InvalidDesiredState(
             self.listed,
             unlisted=self.unlisted,
@@ -65,7 +65,7 @@ class Problems:
 
 
 class LinkError(OSError):
-    """A link where none is followed; `is_above` tells a parent folder of what was to be read."""
+    """A link that is not followed; `is_above` if it is a parent folder of the path."""
 
     def __init__(self, path: Path, *, is_above: bool = False) -> None:
         super().__init__(errno.ELOOP, "It is a link", str(path))
@@ -80,14 +80,14 @@ class NotAFileError(OSError):
 
 
 class TooManyError(OSError):
-    """A folder of more entries than anybody reads."""
+    """A folder with too many entries."""
 
     def __init__(self, path: Path, most: int) -> None:
         super().__init__(errno.EFBIG, f"It contains more than {counted(most, 'file')}", str(path))
 
 
 class TooLargeError(OSError):
-    """A file of more bytes than its reader takes; `size` is how many."""
+    """A file with too many bytes; `size` is their number."""
 
     def __init__(self, path: Path, size: int) -> None:
         super().__init__(errno.EFBIG, os.strerror(errno.EFBIG), str(path))

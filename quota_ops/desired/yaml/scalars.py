@@ -1,4 +1,4 @@
-"""Scalars as they are written: text that every YAML reader takes for text, flags, numbers."""
+"""Scalars as written: flags, numbers, and text that every YAML parser reads as text."""
 
 import json
 import re
@@ -9,11 +9,11 @@ from quota_ops.model.text import is_visible
 
 _LONGEST_SHOWN = 60
 LONGEST_NOTE = 1_000
-"""Characters of an owner or a reason."""
+"""The most characters of an owner or a reason."""
 
 
 class Misread(ValueError):
-    """A value that cannot be read, what is wrong with it, and how to mend it."""
+    """A value that cannot be read, with a message and a remedy."""
 
     def __init__(self, message: str, remedy: str | None = None) -> None:
         super().__init__(message)
@@ -43,22 +43,22 @@ _FLAGS = {"true": True, "false": False}
 
 
 def is_plain(node: yaml.Node) -> bool:
-    """Whether this is a scalar without quotes; PyYAML's two loaders say so by None and ''."""
+    """Whether this is a scalar without quotes, whose style is None or '' in PyYAML."""
     return isinstance(node, yaml.ScalarNode) and not node.style
 
 
 def is_text(text: str) -> bool:
-    """Whether every YAML reader takes this plain scalar for a text."""
+    """Whether every YAML parser reads this plain scalar as text."""
     return _NOT_TEXT.fullmatch(text) is None
 
 
 def is_empty_scalar(node: yaml.Node) -> bool:
-    """Whether this is a scalar that is left empty, or one of YAML's words for that."""
+    """Whether this scalar is empty, or one of YAML's words for null."""
     return isinstance(node, yaml.ScalarNode) and node.value.lower() in _NOTHING
 
 
 def read_text(field: str, node: yaml.Node) -> str:
-    """A text that is not empty; Misread when some YAML reader would take it for something else."""
+    """Read a text that is not empty; Misread if some YAML parser gives it another type."""
     if not isinstance(node, yaml.ScalarNode):
         raise Misread(f"{field} must be text, not a list or a mapping.")
     text: str = node.value
@@ -73,9 +73,9 @@ def read_text(field: str, node: yaml.Node) -> str:
 
 
 def read_note(field: str, node: yaml.Node) -> str:
-    """A text for people, without the space around it; Misread as well when it is all space.
+    """Read a text for people, without surrounding space; Misread if it is blank or too long.
 
-    Reports repeat it at each row, so that a long one would make them endless.
+    Reports repeat it in every row.
     """
     text = read_text(field, node).strip()
     if not text:
@@ -87,19 +87,19 @@ def read_note(field: str, node: yaml.Node) -> str:
 
 
 def read_flag(field: str, node: yaml.Node) -> bool:
-    """`true` or `false`, without quotes; Misread for anything else."""
+    """Read `true` or `false`, without quotes; Misread for anything else."""
     if is_plain(node) and node.value in _FLAGS:
         return _FLAGS[node.value]
     raise Misread(f"{field} must be true or false.", "Write it in lower case, without quotes.")
 
 
 def read_whole(field: str, node: yaml.Node) -> int:
-    """A whole number from 0, in plain digits without quotes; Misread for anything else."""
+    """Read a whole number from 0, in digits without quotes; Misread for anything else."""
     return int(_digits(field, node, _WHOLE, "a whole number of one to nine digits"))
 
 
 def read_percent(field: str, node: yaml.Node) -> float:
-    """A number from 0 to 100, in plain digits without quotes or sign; Misread for others."""
+    """Read a number from 0 to 100, in digits without quotes or sign; Misread for others."""
     value = float(_digits(field, node, _DECIMAL, "a percentage in plain digits"))
     if value > 100:  # noqa: PLR2004 - a percentage
         raise Misread(f"{field} must not be above 100.")
@@ -107,7 +107,7 @@ def read_percent(field: str, node: yaml.Node) -> float:
 
 
 def read_factor(field: str, node: yaml.Node) -> float:
-    """A number from 1, in plain digits without quotes or sign; Misread for others."""
+    """Read a number from 1, in digits without quotes or sign; Misread for others."""
     value = float(_digits(field, node, _DECIMAL, "a number in plain digits"))
     if value < 1:
         raise Misread(f"{field} must not be below 1.")
@@ -121,6 +121,6 @@ def _digits(field: str, node: yaml.Node, pattern: re.Pattern[str], what: str) ->
 
 
 def show(text: str) -> str:
-    """A text of unknown content on one harmless line, as it is where that is possible."""
+    """Format any text on one harmless line: unchanged if possible, otherwise escaped."""
     short = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
     return short if is_visible(short) and short.strip() == short else json.dumps(short)

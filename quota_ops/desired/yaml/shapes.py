@@ -1,6 +1,6 @@
-"""The mappings that people write: their fields, what those mean, and an example of each.
+"""The mappings of the YAML files: their fields, with a description and an example of each.
 
-The reader and the JSON Schemas both work from these tables.
+The reader and the JSON Schemas use the same tables.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ ANY = "any"
 
 
 class Field(NamedTuple):
-    """A field: what it means, and an example of its value as YAML."""
+    """A field: its description, and an example of its value as YAML."""
 
     description: str
     example: str
@@ -25,7 +25,7 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True)
 class Shape:
-    """A mapping: what it and its names are called, its fields, and which must be there."""
+    """A mapping: what messages call it and its fields, the fields, and which are required."""
 
     title: str
     noun: str
@@ -35,7 +35,7 @@ class Shape:
 
     @property
     def takes(self) -> str:
-        """The fields, as a sentence that follows what is wrong."""
+        """The sentence that lists the fields, for a remedy."""
         return f"Valid fields: {', '.join(self.fields)}."
 
 

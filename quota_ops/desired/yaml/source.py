@@ -1,4 +1,4 @@
-"""A YAML file as text: read whole or refused, and the place where its problems are pointed at."""
+"""The text of a YAML file, read whole or refused, and the places of its problems."""
 
 import re
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ _FIVE_DIGITS = 0x10000
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _LINE_BREAK = re.compile(r"\r\n|\n|\r")
-# Besides what YAML forbids: line breaks that only YAML 1.1 knows, which would make our line
-# numbers differ from an editor's, and the signs that reverse text, which make a review lie.
+# In addition to YAML's own: line breaks of YAML 1.1 only, which would make line numbers differ
+# from an editor's, and characters that reverse text, which mislead a review.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
 )
@@ -61,16 +61,16 @@ class Source:
 
     @cached_property
     def has_unseen(self) -> bool:
-        """Whether anything stands here that nobody sees."""
+        """Whether the text contains an invisible character."""
         return not self.text.isascii() and UNSEEN.search(self.text) is not None
 
     @property
     def lists_more(self) -> bool:
-        """Whether a further problem would be listed; what finds its remedy may be left out."""
+        """Whether another problem would be listed; if not, its remedy is not needed."""
         return self.problems.has_room(self.file)
 
     def place(self, node: yaml.Node) -> str:
-        """The place of a node, `desired_state/demo/payments.yaml:8`."""
+        """Return the place of a node: `desired_state/demo/payments.yaml:8`."""
         return f"{self.file}:{node.start_mark.line + 1}"
 
     def refuse(self, node: yaml.Node, message: str, remedy: str | None = None) -> None:
@@ -79,7 +79,7 @@ class Source:
         self.refuse_at(span.line, span.column, message, remedy, length=span.length)
 
     def find_span(self, node: yaml.Node) -> Span:
-        """Return what is underlined of a node: all of it, up to the end of its first line."""
+        """Return the part of a node that is underlined: up to the end of its first line."""
         start, end = node.start_mark, node.end_mark
         last = end.column if end.line == start.line else len(self.lines[start.line])
         return Span(start.line, start.column, last - start.column)
@@ -99,20 +99,20 @@ class Source:
         )
 
     def refuse_unseen(self, node: yaml.Node) -> bool:
-        """Add a problem where a node holds what nobody sees, unless it is written as an escape.
+        """Add a problem for an unescaped invisible character in a node; whether there is one.
 
-        True when there is one. A name that reads as another and is none would pass a review.
+        A review would not notice a name that only looks like another.
         """
         start = node.start_mark
         found = UNSEEN.search(self.text, start.index, node.end_mark.index)
         return self._refuse_char(found, start.line, start.column)
 
     def refuse_invisible(self) -> bool:
-        """Add a problem at the first character that no text may hold; true when there is one."""
+        """Add a problem at the first forbidden character; return whether there is one."""
         return self._refuse_char(_INVISIBLE.search(self.text))
 
     def _refuse_char(self, found: re.Match[str] | None, line: int = 0, column: int = 0) -> bool:
-        """Add a problem where a character was found, in a search that began at this place."""
+        """Add a problem for a character that was found by a search from this place."""
         if found is None:
             return False
         *lines, last = _LINE_BREAK.split(self.text[found.pos : found.start()])
@@ -128,7 +128,7 @@ class Source:
 
 
 def read_source(folder: Folder, name: str, problems: Problems) -> Source | None:
-    """Read a file whole; None, and a problem, when it cannot be read or is not UTF-8 text."""
+    """Read a file; None, after adding a problem, if it is unreadable or not UTF-8 text."""
     file = str(folder.path / name)
     try:
         data = folder.read(name, MAX_FILE_BYTES)
@@ -152,14 +152,14 @@ def read_source(folder: Folder, name: str, problems: Problems) -> Source | None:
 
 
 def unread(file: str, message: str, remedy: str | None = None) -> Problem:
-    """The problem of a file as a whole, at its first character."""
+    """Return a problem of a whole file, at its first character."""
     return Problem(file, 1, 1, message, remedy)
 
 
 def not_opened(error: OSError, file: str, what: str = "file") -> Problem:
-    """The problem of a file or folder that was not opened; a link is named, never its target.
+    """Return the problem of a file or folder that was not opened; names a link, never its target.
 
-    Raises the error itself where it is a limit of this machine, and says nothing of the file.
+    Raises the error itself if it is a limit of this machine rather than a fault of the file.
     """
     if find_limit(error):
         raise error
@@ -182,7 +182,7 @@ def _refuse_byte(source: Source, error: UnicodeDecodeError) -> None:
 
 
 def _excerpt(line: str, column: int) -> str | None:
-    """The line as a terminal may show it: one harmless character for each, and not too many."""
+    """Return the line as a terminal may show it: printable, and not too long."""
     if column >= _MAX_EXCERPT:
         return None
     shown = "".join(char if char.isprintable() else " " for char in line[:_MAX_EXCERPT])
