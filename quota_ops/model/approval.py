@@ -8,7 +8,7 @@ from enum import StrEnum
 from shlex import quote
 from typing import Any, NamedTuple, Self
 
-from quota_ops.model.field_types import require_field_types
+from quota_ops.model.field_types import check_types
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import ApprovalPolicy
@@ -85,9 +85,9 @@ class Decision:
         if not all(isinstance(one, str) for one in (*texts.values(), *guards, by or "")):
             raise TypeError(f"{dict(values)!r} is not a decision")
         found = values.get("shown", [{"guard": one, "message": ""} for one in guards])
-        shown = require_field_types([GuardFinding(**one) for one in found])
+        shown = check_types([GuardFinding(**one) for one in found])
         decision = cls(Said(values["said"]), shown=shown, by=by, login=login, **texts)
-        return require_field_types([decision])[0]
+        return check_types([decision])[0]
 
 
 def in_force(

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from quota_ops.model.field_types import require_field_types
+from quota_ops.model.field_types import check_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,13 @@ class ClusterFacts:
     def from_json(cls, values: dict[str, Any]) -> Self:
         """The facts that `as_json` wrote; KeyError or TypeError when it wrote nothing like that."""
         facts = cls(
-            brokers=require_field_types([BrokerFacts(**one) for one in values["brokers"]]),
+            brokers=check_types([BrokerFacts(**one) for one in values["brokers"]]),
             principal=values["principal"],
             client_id=values["client_id"],
             scram_users=_names(values["scram_users"]),
             acl_principals=_names(values["acl_principals"]),
         )
-        return require_field_types([facts])[0]
+        return check_types([facts])[0]
 
 
 def _sorted(names: frozenset[str] | None) -> list[str] | None:

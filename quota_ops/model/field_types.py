@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 Row = TypeVar("Row")
 
 
-def require_field_types(rows: Sequence[Row]) -> tuple[Row, ...]:
+def check_types(rows: Sequence[Row]) -> tuple[Row, ...]:
     """Return the rows, all of one class; TypeError if a value does not have its field's type.
 
     The items of tuples and sets are checked too. The check goes field by field, because there are

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from quota_ops.model.field_types import require_field_types
+from quota_ops.model.field_types import check_types
 from quota_ops.model.registration import Absent
 
 OLD = 5.0
@@ -75,7 +75,7 @@ class Metadata:
             observers=tuple(int(node) for node in values["observers"]),
             answered=tuple(int(node) for node in values["answered"]),
             disagree=tuple((int(node), int(rows)) for node, rows in values["disagree"]),
-            absent=require_field_types([Absent(**one) for one in values["absent"]]),
+            absent=check_types([Absent(**one) for one in values["absent"]]),
             complete=values["complete"],
             needless=tuple((int(one), str(why)) for one, why in values["needless"]),
         )

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from quota_ops.model.entity import CLIENT_ID, IP, USER
-from quota_ops.model.field_types import require_field_types
+from quota_ops.model.field_types import check_types
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
 from quota_ops.model.quota import STARVING_BYTES, STARVING_PERCENTAGE
 
@@ -198,14 +198,14 @@ class Policy:
                 "protect": tuple(filter_from_json(one) for one in values["protect"]),
                 "drift": DriftPolicy(values["drift"]),
                 "approval": ApprovalPolicy(values["approval"]),
-                "guards": require_field_types([GuardLimits(**values["guards"])])[0],
+                "guards": check_types([GuardLimits(**values["guards"])])[0],
                 "freeze": tuple(Freeze(**one) for one in values["freeze"]),
                 "verify": VerifyPolicy(values["verify"]),
-                "memory": require_field_types([Memory(**values["memory"])])[0],
+                "memory": check_types([Memory(**values["memory"])])[0],
                 "retired_brokers": tuple(RetiredBroker(**one) for one in values["retired_brokers"]),
             }
         )
-        return require_field_types([policy])[0]
+        return check_types([policy])[0]
 
 
 def filter_json(entity_filter: EntityFilter) -> dict[str, Any]:
@@ -222,4 +222,4 @@ def filter_from_json(values: dict[str, Any]) -> EntityFilter:
         FilterPart(kind, Match[part["match"].upper()], part["name"])
         for kind, part in values.items()
     ]
-    return EntityFilter(require_field_types(parts))
+    return EntityFilter(check_types(parts))

@@ -8,7 +8,7 @@ from typing import Any
 from quota_ops.findings.codes import CODES
 from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.difference import Action, Difference, Kind
-from quota_ops.model.field_types import require_field_types
+from quota_ops.model.field_types import check_types
 from quota_ops.model.finding import Finding, Location, Silence
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.hold import Hold
@@ -111,10 +111,10 @@ def plan_from_json(values: Mapping[str, Any]) -> tuple[Plan, str]:
     plan = Plan(
         policy=policy,
         commit=typed(values["commit"], str | None),
-        differences=require_field_types(
+        differences=check_types(
             [_difference(row, policy.cluster_id) for row in values["differences"]]
         ),
-        guards=require_field_types([GuardFinding(**one) for one in values["guards"]]),
+        guards=check_types([GuardFinding(**one) for one in values["guards"]]),
         desired=typed(values["desired"], int),
         actual=typed(values["actual"], int),
         batches=typed(values["batches"], int),
@@ -148,7 +148,7 @@ def _outcome_json(one: Outcome) -> Json:
 
 def outcomes_from_json(values: Mapping[str, Any]) -> tuple[Outcome, ...]:
     """Return the outcomes that `outcomes_json` wrote."""
-    return require_field_types(
+    return check_types(
         [
             Outcome(
                 **one
@@ -207,11 +207,7 @@ def verification_from_json(
         )
         for row in values["verdicts"]
     ]
-    return (
-        require_field_types(brokers),
-        require_field_types(verdicts),
-        typed(values["verified"], int),
-    )
+    return check_types(brokers), check_types(verdicts), typed(values["verified"], int)
 
 
 def finding_json(finding: Finding) -> Json:

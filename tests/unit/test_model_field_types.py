@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
-from quota_ops.model.field_types import require_field_types
+from quota_ops.model.field_types import check_types
 from quota_ops.model.outcome import Outcome, Status
 
 
@@ -20,12 +20,12 @@ OUTCOME = Outcome(1, "user=a", ("k",), Status.ACCEPTED)
 
 def test_what_conforms_comes_back() -> None:
     """Rows of any class with typed fields are accepted, even without rows."""
-    assert require_field_types([OUTCOME]) == (OUTCOME,)
-    assert require_field_types([Names("a"), Names("b", frozenset("c"))]) == (
+    assert check_types([OUTCOME]) == (OUTCOME,)
+    assert check_types([Names("a"), Names("b", frozenset("c"))]) == (
         Names("a"),
         Names("b", frozenset("c")),
     )
-    assert require_field_types([]) == ()
+    assert check_types([]) == ()
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_what_conforms_comes_back() -> None:
 def test_what_does_not_is_named(wrong: Outcome, message: str) -> None:
     """The field, and the type that it cannot have."""
     with pytest.raises(TypeError, match=message):
-        require_field_types([OUTCOME, wrong])
+        check_types([OUTCOME, wrong])
