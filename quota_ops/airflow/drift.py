@@ -69,7 +69,7 @@ def build_drift_dag(
 @log_errors()
 def describe(cluster_folder: str, run_store: str | None) -> str:
     """Read the cluster's YAML and all quotas that it stores, and return the run folder."""
-    with open_run(cluster_folder, run_store, anew=True) as run:
+    with open_run(cluster_folder, run_store, reads_files=True) as run:
         run_stage("check", run)
         run_stage("describe", run)
         return str(run.folder.place)

@@ -45,15 +45,17 @@ def find_run_place(context: "Context", cluster_folder: str, run_store: str | Non
     return find_store(run_store).new_run(Path(cluster_folder).name, name_run(context))
 
 
-def start_folder(cluster_folder: str, run_store: str | None, *, anew: bool = False) -> "RunFolder":
+def start_folder(
+    cluster_folder: str, run_store: str | None, *, reads_files: bool = False
+) -> "RunFolder":
     """Return the folder of this DAG run for a cluster; the first task makes it.
 
-    `anew` for a task that reads the YAML: a cleared run may find it at another commit.
+    `reads_files` for a task that reads the YAML: a cleared run may find it at another commit.
     """
     from quota_ops.store.run_folder import RunFolder
 
     place = find_run_place(get_current_context(), cluster_folder, run_store)
-    return RunFolder.start(place, cluster=Path(cluster_folder).name, commit=None, anew=anew)
+    return RunFolder.start(place, cluster=Path(cluster_folder).name, commit=None, anew=reads_files)
 
 
 @contextmanager
@@ -63,14 +65,14 @@ def open_run(
     allow: Mapping[str, str] | None = None,
     approve: str | None = None,
     *,
-    anew: bool = False,
+    reads_files: bool = False,
     must_know_commit: bool = False,
 ) -> Iterator["Run"]:
     """Yield this DAG run as the stages take it; the first stage that needs the cluster connects."""
     from quota_ops.airflow.connection import find_connection
     from quota_ops.runs.run import Run, connect_once
 
-    folder = start_folder(cluster_folder, run_store, anew=anew)
+    folder = start_folder(cluster_folder, run_store, reads_files=reads_files)
     with connect_once(folder.policy, find_connection) as connect:
         yield Run(
             folder=folder,
@@ -81,7 +83,7 @@ def open_run(
             allow=allow or {},
             author=_find_author() if allow else None,
             approve=approve,
-            bundle=_find_bundle_version(Path(cluster_folder)) if anew else None,
+            bundle=_find_bundle_version(Path(cluster_folder)) if reads_files else None,
             must_know_commit=must_know_commit,
         )
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @log_errors()
 def check(cluster_folder: str, run_store: str | None) -> str:
     """Read the cluster's YAML, list every problem, and return the run folder."""
-    with open_run(cluster_folder, run_store, anew=True, must_know_commit=True) as run:
+    with open_run(cluster_folder, run_store, reads_files=True, must_know_commit=True) as run:
         run_stage("check", run)
         return str(run.folder.place)
 

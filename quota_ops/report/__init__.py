@@ -1,1 +1,1 @@
-"""What people see: pure functions from values to text; nothing here reads or writes a file."""
+"""Screens, reports and pages: pure functions from values to text, without any file access."""

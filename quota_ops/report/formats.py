@@ -32,7 +32,7 @@ def shortened(text: str, most: int) -> str:
 def file_size(size: int) -> str:
     """Return a number of bytes as text: `512 B`, `99 MB`, `1.2 GB`."""
     for power, unit in ((9, "GB"), (6, "MB"), (3, "kB")):
-        if size >= 10**power - 10**power // 2000:  # otherwise rounded to 1,000 of the smaller unit
+        if size >= 10**power - 10**power // 2000:  # 999.6 kB is 1.0 MB, not 1,000 kB
             number = size / 10**power
             return f"{number:,.0f} {unit}" if number >= _TWO_DIGITS else f"{number:.1f} {unit}"
     return f"{size} B"

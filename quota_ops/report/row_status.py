@@ -115,9 +115,8 @@ def not_read_back(report: Report) -> tuple[ReportRow, ...]:
     return tuple(row for row in report_rows(report) if row.was_written)
 
 
-@lru_cache(
-    maxsize=1
-)  # every output needs them; computing them takes a third of a reconcile if all rows differ
+# Every output needs them; if all rows differ, computing them takes a third of a reconcile.
+@lru_cache(maxsize=1)
 def report_rows(report: Report) -> tuple[ReportRow, ...]:
     """Return every row that differs, from Git or on a broker, the riskiest first."""
     verdicts = {one.id: one for one in report.verdicts}

@@ -81,7 +81,7 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
 
 
 def warning_lines(report: Report) -> Screen:
-    """What makes the brokers' word worth less than it seems."""
+    """Return a line for each warning about the cluster."""
     return tuple(line(words, Tone.CHANGE) for words in warnings(report))
 
 

@@ -119,7 +119,7 @@ _ALSO = {
     RowStatus.PENDING: "pending",
     RowStatus.HELD: "held",
 }
-"""What the details count; the first of them that occurs is the reason, and not counted again.
+"""The statuses that the details count; the first that occurs is the reason and not repeated.
 
 Pending changes are no reason while the run has not ended.
 """
