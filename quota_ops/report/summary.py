@@ -63,7 +63,7 @@ def summarize(report: Report, named: str | None = None) -> Summary:
     unseen = not_read_back(report)
     details = tuple(_list_details(report, rows, count, unseen))
     more = (stop, *details) if stop else details
-    if troubles := Counter(trouble_word(row) for row in rows if _is_unsettled(row)):
+    if troubles := Counter(trouble_word(row) for row in rows if _is_unconfirmed(row)):
         status = SyncStatus.UNKNOWN if troubles.keys() <= _UNKNOWN else SyncStatus.ATTENTION
         reason, *parts = _trouble_words(cluster, troubles)
         return Summary(status, reason, (*parts, *more))
@@ -211,7 +211,7 @@ def _trouble_words(cluster: str, troubles: Counter[str]) -> Iterator[str]:
         yield ", ".join(f"{count:,} {trouble}" for trouble, count in sorted(troubles.items()))
 
 
-def _is_unsettled(row: ReportRow) -> bool:
+def _is_unconfirmed(row: ReportRow) -> bool:
     return row.status is RowStatus.UNSETTLED
 
 

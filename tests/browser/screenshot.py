@@ -1,4 +1,4 @@
-"""Takes the README's picture of a report.
+"""Take the picture of a report for the README.
 
 python -m tests.browser.screenshot [REPORT.html [PICTURE.png]]
 """

@@ -185,7 +185,7 @@ def test_a_dag_file_is_parsed_without_its_quotas(tmp_path: Path) -> None:
     assert parsed.stdout.split() == ["21"]
 
 
-def test_our_own_dags() -> None:
+def test_the_dags_of_this_repository() -> None:
     """The DAG file of this repository creates the DAGs of its desired state."""
     from airflow.dag_processing.dagbag import DagBag
 
