@@ -151,3 +151,9 @@ ACCEPTED = Outcome(1, "user=alice", ("k",), Status.ACCEPTED)
 def test_answer(row: ReportRow, words: str) -> None:
     """The last response of a broker to a row is shown."""
     assert cells.result(row, read_back=True) == words
+
+
+def test_a_row_without_a_plan() -> None:
+    """A verify without a plan shows no kind and no earlier value: both are unknown."""
+    row = row_of(ALICE_RAISED, planned=False)
+    assert (cells.kind(row), cells.current(row), cells.desired(row)) == ("", "", "15 MiB/s")
