@@ -58,7 +58,7 @@ def hold(
     from quota_ops.model.moment import parse_until
     from quota_ops.model.specification import parse_exactly
     from quota_ops.report.holds import hold_screen
-    from quota_ops.store.holds import add
+    from quota_ops.store.holds import add, holds_now
 
     who = parse_exactly(names, defaults, anyone)
     session = Session.start(cluster, desired_state, run_store)
@@ -70,7 +70,8 @@ def hold(
     add(session.holds, made)
     if output == TEXT:
         is_known = session.is_described(who) or session.is_managed(who)
-        show_screen(hold_screen(session.policy, made, is_known=is_known))
+        lasting = holds_now(session.holds)
+        show_screen(hold_screen(session.policy, made, lasting, is_known=is_known))
     else:
         click.echo(json.dumps(made.as_json(), ensure_ascii=False, indent=1))
     warn_of_writes(session.find_writes(who.accepts))

@@ -11,6 +11,7 @@ from quota_ops.cli.console import show_screen
 from quota_ops.model.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from quota_ops.model.report import Report
     from quota_ops.report.screen import Line, Screen, Table
     from quota_ops.store.run_folder import RunFolder
 
@@ -56,20 +57,27 @@ def show(run: str, run_store: str | None, output: str) -> None:
     elif output == "markdown":
         click.echo(as_markdown(report), nl=False)
     else:
-        show_screen((*report_screen(report), *_records(folder), *_place(folder)))
+        show_screen((*report_screen(report), *_records(folder, report), *_place(folder)))
 
 
-def _records(folder: "RunFolder") -> "Screen":
-    """What an alter, adopt or release left: those runs have no plan."""
+def _records(folder: "RunFolder", report: "Report") -> "Screen":
+    """Return what an alter, adopt or release recorded: those runs have no plan."""
+    from quota_ops.report.alteration import result_words
     from quota_ops.report.history import record_screen
     from quota_ops.report.screen import Tone, line
     from quota_ops.store.run_folder import ADOPTED, ALTER, RELEASED
 
+    sent = bool(report.applied)
+    results = {
+        one.entity: result_words(one, sent=sent) for one in report.applied or report.validated
+    }
+    altered = "Altered" if any(one.was_written for one in report.applied) else "Requested changes"
     blocks: list[Line | Table] = []
-    for name, heading in ((ALTER, "Altered"), (ADOPTED, "Adopted"), (RELEASED, "Released")):
+    for name, heading in ((ALTER, altered), (ADOPTED, "Adopted"), (RELEASED, "Released")):
         if folder.has(name):
+            show = partial(record_screen, heading, results=results if name == ALTER else None)
             try:
-                blocks += folder.read_as(name, partial(record_screen, heading))
+                blocks += folder.read_as(name, show)
             except InvalidInput as error:
                 blocks.append(line(error.message, Tone.REFUSAL))
     return blocks

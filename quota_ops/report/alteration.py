@@ -128,9 +128,16 @@ def _find(rows: Sequence[BatchRow]) -> list[Finding]:
     ]
 
 
+def result_words(outcome: Outcome, *, sent: bool) -> str:
+    """Return the result of a change that was sent, or only validated."""
+    if outcome.status is Status.ACCEPTED and not sent:
+        return "would be accepted"
+    return outcome_words(outcome)
+
+
 def _row(report: AlterReport, row: BatchRow, outcome: Outcome) -> Row:
     accepted = outcome.status is Status.ACCEPTED
-    words = "would be accepted" if accepted and not report.sent else outcome_words(outcome)
+    words = result_words(outcome, sent=report.sent)
     if accepted and same(row.before, row.after):
         words += ", no change"
     if outcome.code:

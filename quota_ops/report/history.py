@@ -57,11 +57,18 @@ def _decision_words(decision: Decision) -> str:
     return who if decision.said is Said.APPROVED else f"rejected by {who}"
 
 
-def record_screen(name: str, values: Mapping[str, Any]) -> Screen:
-    """Return what `alter`, `adopt` or `release` recorded: who, why, and each row."""
+def record_screen(
+    name: str, values: Mapping[str, Any], results: Mapping[str, str] | None = None
+) -> Screen:
+    """Return what `alter`, `adopt` or `release` recorded: who, why, and each row.
+
+    `results` has the result of each entity that was validated or written.
+    """
     rows = values.get("changes", values.get("rows", ()))
     columns = ("before", "after") if "changes" in values else ("value",)
-    table = tuple(Row(tuple(map(Span, _cells(row, columns)))) for row in rows)
+    if results:
+        columns = (*columns, "result")
+    table = tuple(Row(tuple(map(Span, _cells(row, columns, results or {})))) for row in rows)
     return (
         line(),
         line(name, Tone.STRONG),
@@ -74,9 +81,14 @@ def record_screen(name: str, values: Mapping[str, Any]) -> Screen:
     )
 
 
-def _cells(row: Mapping[str, Any], columns: Sequence[str]) -> Iterator[str]:
+def _cells(
+    row: Mapping[str, Any], columns: Sequence[str], results: Mapping[str, str]
+) -> Iterator[str]:
     yield shown(row["entity"])
     yield shown(row["key"])
     for column in columns:
+        if column == "result":
+            yield results.get(row["entity"], "")
+            continue
         value = row[column]
         yield format_limit(row["key"], None if value is None else float(value))

@@ -6,7 +6,7 @@ from datetime import datetime
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.hold import Hold
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.policy import Policy
+from quota_ops.model.policy import DriftPolicy, Policy
 from quota_ops.report.formats import moment
 from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
 
@@ -21,10 +21,19 @@ def holds_screen(words: Sequence[Hold], now: datetime) -> Screen:
     return (Table(HEADINGS, tuple(_row(one, now) for one in words)),)
 
 
-def hold_screen(policy: Policy, hold: Hold, *, is_known: bool) -> Screen:
-    """Return what a new hold means; `is_known` is whether such an entity exists."""
-    more = "Until then, runs leave it unchanged and report it; after that, they follow Git again."
-    return _kept(policy, hold, f"is {hold.text}", [more, *([] if is_known else [_UNKNOWN])])
+def hold_screen(policy: Policy, hold: Hold, lasting: Sequence[Hold], *, is_known: bool) -> Screen:
+    """Return what a new hold means, `lasting` all holds; `is_known`: such an entity exists."""
+    longer = who_holds(hold.who, [one for one in lasting if one.until > hold.until])
+    if never := _never_written(policy, hold.who):
+        more = [*never, "It is reported, held or not."]
+    elif longer is not None:
+        more = [f"Runs leave it unchanged and report it, and {longer.who.text} is {longer.text}."]
+    else:
+        more = [
+            "Until then, runs leave it unchanged and report it.",
+            _next(policy, "After that, runs"),
+        ]
+    return _kept(policy, hold, f"is {hold.text}", [*more, *([] if is_known else [_UNKNOWN])])
 
 
 def release_screen(
@@ -68,15 +77,16 @@ def released_words(
     nothing may be written now.
     """
     lasting = tuple(lasting)
+    if never := _never_written(policy, who):
+        yield from never
+        return
     if (held := who_holds(who, lasting)) is not None:
         until = moment(iso_utc(held.until))
         yield f"No run writes it before {until}, unless {held.who.text} is released too."
         return
-    protected = [one for one in policy.protect if one.overlaps(who)]
-    for entities in protected:
-        yield f"cluster.yaml protects {entities.text}: no run ever writes it."
-    if any(one.covers(who) for one in protected):
-        return
+    for entities in policy.protect:
+        if entities.overlaps(who):
+            yield f"cluster.yaml protects {entities.text}: no run ever writes it."
     for one in lasting:
         if one.who.overlaps(who):
             yield f"{one.who.text} is still {one.text}."
@@ -87,7 +97,29 @@ def released_words(
         )
     if standstill is not None:
         yield f"{policy.cluster} is {standstill}: nothing is written before that ends."
-    yield f"Runs follow Git again: quota-ops plan {policy.cluster} shows what the next one changes."
+        yield _next(policy, "After that, runs")
+        return
+    yield _next(policy, "Runs")
+
+
+def _never_written(policy: Policy, who: EntityFilter) -> list[str]:
+    """Return why no run ever writes any of these entities; empty if runs may write some."""
+    return [
+        f"cluster.yaml protects {entities.text}: no run ever writes it."
+        for entities in policy.protect
+        if entities.covers(who)
+    ][:1]
+
+
+def _next(policy: Policy, runs: str) -> str:
+    """Return what runs do with an entity that no hold covers; `runs` begins the sentence."""
+    plan = f"quota-ops plan {policy.cluster}"
+    if policy.drift is DriftPolicy.REPORT:
+        return (
+            f"{runs} apply changes in Git, and only report values that were changed outside Git, "
+            f"because of drift: report. {plan} shows both."
+        )
+    return f"{runs} follow Git again. {plan} shows what the next one changes."
 
 
 def _row(one: Hold, now: datetime) -> Row:

@@ -171,6 +171,8 @@ def test_what_was_only_asked_is_not_kept(cluster: Cluster) -> None:
     assert only_asked.partition("\n")[0].endswith(
         ": the broker would accept all of it, and was only validated."
     )
+    assert re.search(r"Requested changes(.|\n)* would be accepted", only_asked)
+    assert re.search(r"\nAltered\n(.|\n)* accepted", altered)
     assert altered.startswith("Altered: 1 of 1 change on demo was written, by ")
     assert settled(cluster, {("user=alice", P, 3 * 2.0**20)}) == stored(cluster)
 

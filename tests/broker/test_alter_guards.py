@@ -100,6 +100,10 @@ def test_what_the_broker_refuses_has_an_end() -> None:
     assert refused.exit_code == 1
     assert end["stages"][-1]["message"] == "1 of 1 entity would be refused\n  Nothing was written."
     assert "apply refused" in CliRunner().invoke(main, ["runs"]).stdout
+    shown = CliRunner().invoke(main, ["show", "last"]).stdout
+    assert "\nRequested changes\n" in shown
+    assert "INVALID_REQUEST" in shown
+    assert "Altered\n" not in shown
 
 
 def test_what_changes_nothing_is_no_change(cluster: Cluster) -> None:

@@ -59,7 +59,7 @@ def test_a_night_on_call(lab: Lab) -> None:
     released = lab.call("release", *WHO, "--by", "bert")
     assert released.stdout.splitlines() == [
         f"demo ({lab.cluster.cluster_id}): user=alice is no longer held",
-        "Runs follow Git again: quota-ops plan demo shows what the next one changes.",
+        "Runs follow Git again. quota-ops plan demo shows what the next one changes.",
     ]
     assert lab.call("holds", "demo").stdout == "Nothing is held.\n"
     history = json.loads(lab.call("holds", "demo", "--all", "--format", "json").stdout)["holds"]

@@ -1,20 +1,21 @@
 """`release` promises only what will happen, given other holds, `protect` and Git."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from quota_ops.model.filter import EntityFilter, FilterPart, Match
 from quota_ops.model.hold import Hold
 from quota_ops.model.ownership import Adoption
-from quota_ops.model.policy import Policy
+from quota_ops.model.policy import DriftPolicy, Policy
 from quota_ops.model.rows import DesiredRow, LedgerRow
-from quota_ops.report.holds import released_words
+from quota_ops.report.holds import hold_screen, released_words
 from quota_ops.report.ownership import adopted_fate, released_fate
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
 ALICE = EntityFilter((FilterPart("user", Match.EXACT, "alice"),))
 ANY_USER = EntityFilter((FilterPart("user", Match.ANY),))
 ANY_CLIENT = EntityFilter((FilterPart("client-id", Match.ANY),))
-FOLLOW = "Runs follow Git again: quota-ops plan demo shows what the next one changes."
+FOLLOW = "Runs follow Git again. quota-ops plan demo shows what the next one changes."
 
 
 def hold(who: EntityFilter, hours: int = 1) -> Hold:
@@ -46,11 +47,37 @@ def test_a_hold_on_some_of_them_is_named() -> None:
     ]
 
 
+PROTECTED = "cluster.yaml protects user=<any>: no run ever writes it."
+
+
 def test_who_is_protected_is_never_written() -> None:
-    """A release of a protected user promises no write."""
-    assert words(ALICE, protect=(ANY_USER,)) == [
-        "cluster.yaml protects user=<any>: no run ever writes it."
+    """A release of a protected user promises no write, under a wider hold too."""
+    assert words(ALICE, protect=(ANY_USER,)) == [PROTECTED]
+    assert words(ALICE, hold(ANY_USER), protect=(ANY_USER,)) == [PROTECTED]
+
+
+def test_a_hold_promises_only_what_follows() -> None:
+    """After a hold a protected row is still not written, and a longer hold still applies."""
+    made, longer = hold(ALICE), hold(ANY_USER, 3)
+
+    def after(*lasting: Hold, **fields: Any) -> list[str]:
+        screen = hold_screen(Policy("demo", "id", "demo", **fields), made, lasting, is_known=True)
+        return [
+            "".join(span.text for span in part) for part in screen[1:] if isinstance(part, tuple)
+        ]
+
+    assert after(made) == [
+        "Until then, runs leave it unchanged and report it.",
+        f"After that, r{FOLLOW[1:]}",
     ]
+    assert after(made, longer) == [
+        f"Runs leave it unchanged and report it, and user=<any> is {longer.text}."
+    ]
+    assert after(made, longer, protect=(ANY_USER,)) == [PROTECTED, "It is reported, held or not."]
+    assert after(made, drift=DriftPolicy.REPORT)[-1] == (
+        "After that, runs apply changes in Git, and only report values that were changed outside "
+        "Git, because of drift: report. quota-ops plan demo shows both."
+    )
 
 
 def test_what_git_does_not_know_is_not_promised() -> None:
@@ -120,4 +147,7 @@ def test_no_reconcile_is_promised_while_nothing_may_be_written() -> None:
     assert fate == f"{ours}, but not while {PAUSED}"
     policy = Policy("demo", "id", "demo", paused="a move")
     told = released_words(policy, ALICE, (), known=True, standstill="paused: a move")
-    assert list(told) == ["demo is paused: a move: nothing is written before that ends.", FOLLOW]
+    assert list(told) == [
+        "demo is paused: a move: nothing is written before that ends.",
+        f"After that, r{FOLLOW[1:]}",
+    ]
