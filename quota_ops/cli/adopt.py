@@ -1,4 +1,4 @@
-"""The command that takes rows into the ledger."""
+"""The command `adopt`: take over existing quotas."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

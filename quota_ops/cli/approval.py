@@ -1,4 +1,4 @@
-"""Who says whether a plan may be applied: the options, or the person at the terminal."""
+"""Approval of a plan, by options or at the terminal."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -41,10 +41,10 @@ class Permission:
 def find_approver(
     folder: RunFolder, permission: Permission, output: str, *, judged_now: bool
 ) -> Callable[[Plan], Decision] | None:
-    """Find who decides on a run's plan: the options, or a person; None where nobody can.
+    """Find who decides about a run's plan: the options, or a person; None if neither can.
 
-    Options approve what somebody has seen: a plan made this moment may have the digest that was
-    shown and other guards, so those have to be named by --allow.
+    Options approve a plan that was reviewed. A new plan may have the reviewed digest but other
+    guards, so --allow has to name those.
     """
     author, approve, reason = permission.author, permission.approve, permission.reason
 

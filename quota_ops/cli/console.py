@@ -1,4 +1,4 @@
-"""What a command shows: screens, progress, and what it warns of."""
+"""The output of commands: screens, progress and warnings."""
 
 import logging
 import sys
@@ -47,7 +47,7 @@ class _OnStderr(logging.Handler):
 
 @contextmanager
 def log_to_stderr() -> Iterator[None]:
-    """Show meanwhile, for --verbose, what quota-ops logs: no library of others, no secret."""
+    """Show the log of quota-ops on stderr, for --verbose: no other library's log, and no secret."""
     log, handler = logging.getLogger("quota_ops"), _OnStderr()
     level = log.level
     log.addHandler(handler)

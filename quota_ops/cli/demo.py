@@ -1,4 +1,4 @@
-"""The command that shows all of it at work on this machine."""
+"""The command `demo`: a tour on this machine."""
 
 from pathlib import Path
 

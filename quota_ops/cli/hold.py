@@ -1,4 +1,4 @@
-"""The command that holds entities."""
+"""The command `hold`: pause changes to some entities."""
 
 import json
 from datetime import UTC, datetime

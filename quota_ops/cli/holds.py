@@ -1,4 +1,4 @@
-"""The command that lists who is held."""
+"""The command `holds`: list the holds."""
 
 import json
 from datetime import UTC, datetime

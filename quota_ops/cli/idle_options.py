@@ -1,4 +1,4 @@
-"""Options that would have no effect beside others are refused, before a command does anything.
+"""Refuses options that have no effect together with others, before a command does anything.
 
 Each command lists its rules; tests/cases/cli/options.yaml lists what they come to for every option
 and every pair.

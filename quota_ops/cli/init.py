@@ -1,4 +1,4 @@
-"""The command that writes a repository of one's own."""
+"""The command `init`: create a repository for quotas."""
 
 from importlib.resources import files
 from os.path import lexists

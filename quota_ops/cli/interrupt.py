@@ -31,10 +31,10 @@ class Interrupted(KeyboardInterrupt):
 def raise_on_signals() -> Iterator[None]:
     """Raise Interrupted from a signal that ends commands until it has left the block.
 
-    The event loop of kafka-python takes an interrupt for the failure of one task and goes on, or
-    waits for that task; DuckDB says it as an error of its own. So it is raised again and again,
-    but not while one is being handled: cleaning up is left in peace. A signal that is ignored,
-    SIGINT in the background of a shell or SIGHUP under nohup, stays so.
+    The event loop of kafka-python treats an interrupt as the failure of one task and continues, or
+    waits for that task; DuckDB turns it into its own error. So it is raised repeatedly, except
+    while one is being handled, so that cleanup can finish. An ignored signal (SIGINT in the
+    background of a shell, SIGHUP under nohup) stays ignored.
     """
     before = {one: signal.getsignal(one) for one in SIGNALS if _ends_command(one)}
     if not before or threading.current_thread() is not threading.main_thread():
@@ -73,7 +73,7 @@ def raise_on_signals() -> Iterator[None]:
 
 @contextmanager
 def report_run_if_stopped(run: Place, keep_end: Callable[[], object]) -> Iterator[None]:
-    """Where a signal ends the block, name its run, keep how that ended, and exit."""
+    """If a signal ends the block, report its run, record how the run ended, and exit."""
     try:
         with raise_on_signals():
             yield
@@ -110,6 +110,6 @@ def _is_handled() -> bool:
 
 
 def _unless_interrupt(tell: Callable[[Any], object], lost: Any) -> None:
-    """Tell what was lost in a finalizer or a callback; an interrupt is not, it comes again."""
+    """Report an error in a finalizer or callback; an interrupt is raised again instead."""
     if not issubclass(lost.exc_type, KeyboardInterrupt):
         tell(lost)

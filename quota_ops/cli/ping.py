@@ -1,4 +1,4 @@
-"""The command that asks whether quota-ops could do its work on a cluster."""
+"""The command `ping`: test the connection and the permissions."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The command that removes what a run store need not keep."""
+"""The command `prune`: remove old runs."""
 
 import click
 

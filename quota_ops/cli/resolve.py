@@ -1,4 +1,4 @@
-"""The command that says which limit holds for a client, and why."""
+"""The command `resolve`: show which limit applies to a client, and why."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What is shown and kept when a run is over."""
+"""The end of a run: what is shown and what is recorded."""
 
 from contextlib import AbstractContextManager
 from functools import partial
@@ -31,7 +31,7 @@ def load_report(folder: RunFolder) -> Report:
 
 
 def show_run(command: str, folder: RunFolder, output: str) -> Report:
-    """Show what a run came to, and give it back."""
+    """Show the result of a run, and return its report."""
     report = load_report(folder)
     if output != TEXT:
         from quota_ops.report.data import as_json
@@ -68,7 +68,7 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
 
 
 def _next_command(command: str, folder: RunFolder, report: Report) -> Screen:
-    """What writes exactly the plan that was shown, when the broker has nothing against it."""
+    """Return the line with the command that writes the shown plan, if the broker accepts it."""
     plan = report.plan
     if command not in {"plan", "validate", "rollback"} or plan is None or not plan.writes:
         return ()

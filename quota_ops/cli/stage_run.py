@@ -1,4 +1,4 @@
-"""One run from the command line: its folder, its connection, its stages, and what it came to."""
+"""A run from the command line: its folder, connection and stages, and its result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The standard streams: that nobody can read what is printed keeps no command from its work."""
+"""The standard streams: output that cannot be written does not stop a command."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The command that leaves the parts of the demo running to click through."""
+"""The command `up`: keep the sandbox broker and Airflow running in the background."""
 
 from functools import partial
 

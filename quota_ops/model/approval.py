@@ -1,4 +1,4 @@
-"""What people decide about a plan, which plans need it, and for how long a decision counts."""
+"""Decisions about a plan: which plans need one, and how long a decision is valid."""
 
 import getpass
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,20 +14,20 @@ from quota_ops.model.plan import Plan
 from quota_ops.model.policy import ApprovalPolicy
 
 LARGE = 100
-"""From so many changes on a person types the cluster's name to approve a plan."""
+"""From this many changes on, approving a plan takes typing the cluster's name."""
 
 
 class Said(StrEnum):
-    """What came of asking a person."""
+    """The outcome of a request for approval."""
 
     APPROVED = "approved"
     REJECTED = "rejected"
     NOTHING = "nothing"
-    """Nobody answered in time."""
+    """No decision was made in time."""
     OVERRIDDEN = "overridden"
-    """Somebody overrode guards of a run's plan by name, with `--allow`."""
+    """A person overrode guards of a run's plan by name, with `--allow`."""
     APPLIED = "applied"
-    """The run began to write the plan: earlier decisions count for that run alone."""
+    """The run began to write the plan: earlier decisions are valid for that run only."""
 
 
 class Author(NamedTuple):
@@ -93,12 +93,12 @@ class Decision:
 def in_force(
     record: Iterable[Decision], run: str, now: datetime, policy: ApprovalPolicy, seconds: int
 ) -> tuple[Decision, ...]:
-    """Of everything that was decided about one digest, in order, what counts for a run now.
+    """Return the decisions about one digest, in order, that are valid for a run now.
 
-    A rejection takes back what was decided before it. What a run began to apply is spent for every
-    other run: a cluster that came back to where it was is decided about again. An override counts
-    for the run that it was given to, an approval for any; none where nobody may approve. Each
-    counts for so many seconds.
+    A rejection revokes earlier decisions. Once a run began to apply the plan, earlier decisions are
+    used up for other runs: a cluster that returns to an earlier state needs a new decision. An
+    override is valid for its own run, an approval for any run, unless the policy is `never`. Each
+    is valid for `seconds`.
     """
     standing: list[Decision] = []
     for one in record:
@@ -115,7 +115,7 @@ def in_force(
 def overridden(
     findings: Iterable[GuardFinding], decisions: Sequence[Decision]
 ) -> tuple[GuardFinding, ...]:
-    """The findings, each with the reason of the last decision that it was shown for."""
+    """Mark each finding with the reason of the last decision that was shown it."""
     reasons = [
         next((by.reason for by in reversed(decisions) if one.is_no_worse(by.shown)), None)
         for one in findings
@@ -126,9 +126,9 @@ def overridden(
 
 
 def needs_person(plan: Plan) -> bool:
-    """Whether a person approves this plan before it is applied.
+    """Whether this plan needs approval before it is applied.
 
-    By the stricter of the last applied policy and the plan's own.
+    Decided by the stricter of the last applied policy and the plan's own.
     """
     policy = plan.judged_by.approval
     if policy is ApprovalPolicy.NEVER:
@@ -137,23 +137,23 @@ def needs_person(plan: Plan) -> bool:
 
 
 def needs_name(plan: Plan) -> bool:
-    """Whether a person at a terminal types the cluster's name: a guard blocks, or it is large."""
+    """Whether approval takes typing the cluster's name: a guard blocks, or the plan is large."""
     return bool(plan.guards) or len(plan.writes) >= LARGE
 
 
 def approve_command(run: str, plan: Plan) -> str:
-    """The command that approves and applies the plan of a run's folder, with its whole digest."""
+    """Return the command that approves and applies the plan in a run folder, by its digest."""
     reason = " --reason TEXT" if needs_person(plan) else ""
     return f"{resume_command(run, plan)}{reason}"
 
 
 def resume_command(run: str, plan: Plan) -> str:
-    """The command that resumes the run in a folder, whose plan was approved before."""
+    """Return the command that resumes the run in a folder, whose plan was approved before."""
     return f"quota-ops reconcile --run {quote(run)} --approve {plan.digest}"
 
 
 def approval_source(plan: Plan) -> str:
-    """Which policy says that a person approves a plan: its own, or the last applied one."""
+    """Return which policy requires approval of a plan: its own, or the last applied one."""
     new, strict = plan.policy.approval, plan.judged_by.approval
     if new is strict:
         return f"cluster.yaml sets approval: {new}"

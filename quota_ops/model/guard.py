@@ -1,4 +1,4 @@
-"""The guards by name, what each blocks, and what one found."""
+"""The guards: their names, what each blocks, and their findings."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Guard(StrEnum):
-    """The guards' names, as `--allow` takes them; `meaning` says when each asks a person."""
+    """The names of the guards, as in `--allow`; `meaning` is when each blocks."""
 
     meaning: str
 
@@ -74,26 +74,26 @@ MEANINGS: Mapping[str, str] = {guard.value: guard.meaning for guard in Guard}
 
 
 def unknown_guards(names: Iterable[str]) -> tuple[str, ...]:
-    """The names that are no guard's."""
+    """Return the names that are not guards."""
     return tuple(name for name in names if name not in set(Guard))
 
 
 @dataclass(frozen=True, slots=True)
 class GuardFinding:
-    """A guard that blocks a plan: its name, what it saw, and the reason of who overrode it."""
+    """A guard that blocks a plan: its name, its message, and the reason of an override."""
 
     guard: str
     message: str
     allowed: str | None = None
     rows: int = 0
-    """How many rows it is about; 0 where it judges the whole plan."""
+    """How many rows it is about; 0 if it judges the whole plan."""
     share: float | None = None
-    """Which share of the managed rows those are, in percent, where that is what it judges."""
+    """The share of the managed rows in percent, if the guard judges it."""
     subject: str = ""
-    """A fingerprint of the rows, or of what else it is about: who else has it, means the same."""
+    """A fingerprint of the rows or fields; findings with the same one are about the same thing."""
 
     def is_no_worse(self, shown: Iterable["GuardFinding"]) -> bool:
-        """Whether a person who was shown those findings has seen this one.
+        """Whether a person who saw those findings has seen this one.
 
         The same guard about the very same rows, commit or fields, at no larger share. The values
         of the rows, and so the depth of a cut, are in the plan's digest.
@@ -115,7 +115,7 @@ def found(
     *,
     what: object = None,
 ) -> GuardFinding:
-    """A finding about rows, or about `what`, a JSON value."""
+    """Make a finding about rows, or about `what`, a JSON value."""
     names = sorted([row.entity, row.key] for row in rows)
     text = json.dumps([names, what], sort_keys=True, separators=(",", ":"))
     subject = hashlib.sha256(text.encode()).hexdigest()[:32]

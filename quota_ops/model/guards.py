@@ -1,4 +1,4 @@
-"""Guards: what a plan must not do without a person's word. Pure; each says why in one line."""
+"""Guards: the changes of a plan that need an override or approval. Pure functions."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,21 +15,21 @@ from quota_ops.model.stricter import Limits, left_alone_before
 from quota_ops.model.text import counted
 
 SHARE_COUNTS_FROM = 5
-"""Below so many removals their share says nothing: one of four rows is 25 percent."""
+"""Below this number of removals the share means little: one of four rows is 25 percent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What the ledger knows: rows of ours per owner, the last applied policy, applied commits."""
+    """The history of a cluster: managed rows per owner, last applied policy, applied commits."""
 
     owned: int
     owners: Mapping[str | None, int]
     policy: Policy | None
     commits: tuple[str, ...]
     overtaken_by: str | None = None
-    """The commit that was applied after this run first began at its own."""
+    """The commit that was applied after this run began."""
     old_ledger: str | None = None
-    """That the ledger is an older copy, or may be one, in words."""
+    """The words that the ledger is, or may be, an older copy."""
 
 
 def judge(
@@ -40,9 +40,9 @@ def judge(
     desired: int,
     past: Past,
 ) -> tuple[GuardFinding, ...]:
-    """What the guards say of a plan's writes, by the stricter of its policy and the last applied.
+    """Return the guards that block a plan, by the stricter of its policy and the last applied one.
 
-    A guard that blocks by the last applied policy alone says so.
+    The message of a guard that blocks only by the last applied policy mentions it.
     """
     limits = Limits(policy, past.policy)
     clears = [row for row in writes if row.action is Action.CLEAR]
@@ -93,7 +93,7 @@ def _owners(clears: Sequence[Difference], past: Past) -> Findings:
 
 
 def judge_values(writes: Sequence[Difference], limits: Limits) -> Findings:
-    """What the guards say that look at one value before and after."""
+    """Yield the findings of the guards that compare a value before and after."""
     share, factor = limits.of("cut_share"), limits.of("raise_factor")
     cuts = [row for row in writes if is_cut(row, beyond=share.value)]
     if cuts:
@@ -185,7 +185,7 @@ def _old_ledger(clears: Sequence[Difference], past: Past) -> Findings:
 
 
 def _rows(rows: Sequence[Difference]) -> str:
-    """The first row by name and how many more there are."""
+    """Format the first row, and the number of the others."""
     first = f"{rows[0].entity} {rows[0].key}"
     return first if len(rows) == 1 else f"{first} and {len(rows) - 1:,} more"
 
@@ -201,7 +201,7 @@ _CONCERNED: Mapping[str, Callable[[Difference, Policy], bool]] = {
 
 
 def concerns(guard: str, row: Difference, policy: Policy) -> bool:
-    """Whether a row is one of those that make a guard speak; some guards judge the whole plan.
+    """Whether a guard blocks because of this row; some guards judge the whole plan.
 
     `policy` is the one that the guards judged by.
     """

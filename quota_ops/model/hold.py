@@ -1,4 +1,4 @@
-"""A hold: entities that no run writes for a while, because a person said so."""
+"""Holds: entities that no run writes until a given time."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from quota_ops.model.policy import filter_from_json, filter_json
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """One word of a person on some entities: hold them `until`; a release is a word until now."""
+    """A hold of some entities until a given time; a release is a hold that has ended."""
 
     who: EntityFilter
     until: datetime
@@ -34,7 +34,7 @@ class Hold:
         return f"held until {self.until:%Y-%m-%d %H:%M} UTC by {self.by}: {self.reason}"
 
     def as_json(self) -> dict[str, Any]:
-        """The word as JSON values; moments in UTC, to the second."""
+        """Return the hold as JSON values; times are in UTC, to the second."""
         return {
             "who": filter_json(self.who),
             "until": iso_utc(self.until),
@@ -46,7 +46,7 @@ class Hold:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """The word that `as_json` wrote; KeyError, TypeError or ValueError when it is none."""
+        """Read what `as_json` wrote; KeyError, TypeError or ValueError for anything else."""
         by, reason, login = values["by"], values["reason"], values.get("login")
         if not (isinstance(by, str) and isinstance(reason, str) and isinstance(login or "", str)):
             raise TypeError(f"by is {by!r}, reason is {reason!r}, login is {login!r}")
@@ -56,13 +56,13 @@ class Hold:
         return cls(filter_from_json(values["who"]), until, by, reason, at, login)
 
 
-def in_force(words: Iterable[Hold], now: datetime) -> tuple[Hold, ...]:
-    """The holds that last, of all words in order; of the same entities the last word counts."""
-    last = {one.who: one for one in words}
+def in_force(holds: Iterable[Hold], now: datetime) -> tuple[Hold, ...]:
+    """Return the holds that have not ended; of holds on the same entities the last one counts."""
+    last = {one.who: one for one in holds}
     return tuple(one for one in last.values() if one.until > now)
 
 
 def hold_on(holds: Sequence[Hold], entity: Entity) -> Hold | None:
-    """The hold on an entity, of several the one that lasts longest; None when nobody holds it."""
+    """Return the hold on an entity, of several the one that lasts longest; None without one."""
     found = (one for one in holds if one.who.accepts(entity))
     return max(found, key=lambda one: one.until, default=None)

@@ -1,4 +1,4 @@
-"""Edits of the rows of a ledger: what is about to be sent, what was read back, what is ours.
+"""Edits of ledger rows: intended, withdrawn, verified and adopted writes.
 
 Each changes a dictionary of rows by `ledger_key`.
 """

@@ -15,9 +15,9 @@ from quota_ops.model.quota import same
 from quota_ops.model.rows import Key, LedgerRow
 
 SUPERSEDED = "superseded"
-"""A write that may still arrive although another write, or a read-back, replaced it."""
+"""A write that may still arrive although another write or a verification replaced it."""
 CLEARED = "cleared"
-"""A value that a run of ours cleared."""
+"""A value that a run cleared."""
 REMEMBERED = frozenset({SUPERSEDED, CLEARED})
 
 LedgerKey = tuple[str, ...]
@@ -38,21 +38,21 @@ def remember(rows: dict[LedgerKey, LedgerRow], remembered: Iterable[LedgerRow], 
 
 
 def forget(rows: dict[LedgerKey, LedgerRow], places: Iterable[Key]) -> None:
-    """End the memory of rows by (entity, key): what is there from now on is a person's decision."""
+    """Forget rows by (entity, key), because a person decided about them."""
     ended = set(places)
     for one in [one for one, row in rows.items() if row.state in REMEMBERED and one[:2] in ended]:
         del rows[one]
 
 
 def forget_answered(rows: dict[LedgerKey, LedgerRow], run: str, answered: Collection[Key]) -> None:
-    """End the memory of a run's writes that were answered: none of them can still arrive."""
+    """Forget the writes of a run that got a response: none of them can still arrive."""
     for one, row in list(rows.items()):
         if (row.state, row.run) == (SUPERSEDED, run) and one[:2] in answered:
             del rows[one]
 
 
 def forget_values(rows: dict[LedgerKey, LedgerRow], values: Mapping[Key, float | None]) -> None:
-    """End the memory of single values: a person has just set them."""
+    """Forget single values that a person has just set."""
     for one, row in list(rows.items()):
         place = row.id
         if row.state in REMEMBERED and place in values and same(row.value, values[place]):
@@ -68,7 +68,7 @@ def remembered_from(memory: Memory, now: datetime) -> dict[str, str]:
 def drop_expired(
     rows: dict[LedgerKey, LedgerRow], policy: Mapping[str, Any] | None, now: datetime
 ) -> None:
-    """Drop what is remembered no longer by a policy's periods, as `Policy.as_json` writes them."""
+    """Drop the rows whose period in a policy, as `Policy.as_json` writes it, is over."""
     remembered = [one for one, row in rows.items() if row.state in REMEMBERED]
     if remembered:
         first = remembered_from(Memory(**(YOUNGER | dict(policy or {}))["memory"]), now)

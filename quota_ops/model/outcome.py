@@ -1,4 +1,4 @@
-"""What became of each entity of a batch: the broker's answer, kept whole."""
+"""The outcome of each entity of a batch, with the complete response of the broker."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -35,7 +35,7 @@ class Status(StrEnum):
 
 
 class Outcome(NamedTuple):
-    """What became of the rows of one entity in one batch; `keys` are those it is about.
+    """The outcome of one entity in one batch; `keys` are its rows.
 
     `earlier` is what an earlier attempt of the run did to rows that this one did not write:
     ACCEPTED, or UNKNOWN. Null where no attempt sent them before.
@@ -57,11 +57,11 @@ class Outcome(NamedTuple):
 
     @property
     def may_be_written(self) -> bool:
-        """Whether nobody knows if the broker accepted these rows from the run."""
+        """Whether it is unknown if the broker accepted these rows from the run."""
         return not self.was_written and Status.UNKNOWN in {self.status, self.earlier}
 
 
 DONE = frozenset({Status.ACCEPTED, Status.ALREADY})
-"""The cluster holds what was planned."""
+"""The cluster stores the planned value."""
 MEANT = DONE | {Status.HELD}
-"""Nothing went wrong: written, or left alone because a person said so."""
+"""No failure: written, or skipped because of a hold."""

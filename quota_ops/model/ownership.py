@@ -1,4 +1,4 @@
-"""Which rows of a cluster may be adopted: become ours although no run of ours put them there."""
+"""Adoption: which stored rows may become managed although no run wrote them."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -11,9 +11,9 @@ from quota_ops.model.rows import DesiredRow, Key, StoredQuota
 
 
 class Adoption(NamedTuple):
-    """A stored row that is asked for, the line of Git that describes it, and why it stays out.
+    """A selected stored row, its declaration in Git, and why it cannot be adopted.
 
-    `ours` is whether the ledger knew it as it stands there already.
+    `ours` is whether it was already managed with this value.
     """
 
     entity: str
@@ -30,7 +30,7 @@ class Adoption(NamedTuple):
 
     @property
     def adopted(self) -> bool:
-        """Whether it became ours now."""
+        """Whether it was adopted now."""
         return self.refusal is None and not self.ours
 
 
@@ -40,9 +40,9 @@ def find_adoptions(
     policy: Policy,
     wanted: EntityFilter | None,
 ) -> Iterator[Adoption]:
-    """The rows of the entities that fit; without a filter every row that Git describes.
+    """Yield the rows of the entities that match, or without a filter every row that Git declares.
 
-    A row that Git does not describe is cleared once it is ours, so it has to be named.
+    The next run clears a managed row that Git does not declare, so the filter must name it.
     """
     asked = {row.id: row for row in desired}
     scope, protect = Borders(policy.scope), Borders(policy.protect)
@@ -54,7 +54,7 @@ def find_adoptions(
 
 
 def why_unwritable(entity: Entity, key: str, scope: Borders, protect: Borders) -> str | None:
-    """Why no plan could write the row, so that it cannot be ours; None when one could."""
+    """Return why no plan can write the row, so that it cannot be managed; None if one can."""
     if protect.meets(entity) is not None:
         return "protected"
     if scope.meets(entity) is None:

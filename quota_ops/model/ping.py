@@ -1,4 +1,4 @@
-"""What a cluster answers when it is only asked whether quota-ops could do its work there."""
+"""The result of a ping: brokers, their responses, and the operations that are authorized."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -26,12 +26,12 @@ _LEAST = nextafter(-100.0, 0.0)
 
 @dataclass(frozen=True)
 class Plan:
-    """Differences judged: what would be written, what guards say, and the digest of it all."""
+    """The differences of a run with the guards that block it, and a digest of the writes."""
 
     policy: Policy
     commit: str | None
     differences: tuple[Difference, ...]
-    """What can hurt most first, as `by_risk` sorts them."""
+    """The riskiest first, as `by_risk` sorts them."""
     guards: tuple[GuardFinding, ...]
     desired: int
     actual: int
@@ -39,14 +39,14 @@ class Plan:
     ledger: str | None
     """The ledger file that the plan was made from, or None when there was no ledger."""
     holds: tuple[Hold, ...] = ()
-    """The holds that lasted when the cluster was described."""
+    """The holds that were in force when the cluster was described."""
     standstill: str | None = None
-    """Why nothing could be written at the moment when the plan was made; None when it could."""
+    """Why runs could not write when the plan was made; None if they could."""
     applied: Policy | None = None
     """The policy that was last applied, which guards judge by too."""
 
     def judged(self, guards: tuple[GuardFinding, ...]) -> "Plan":
-        """The same plan with what the guards say of it."""
+        """Return the plan with these guards."""
         return self if guards == self.guards else replace(self, guards=guards)
 
     @property
@@ -61,21 +61,21 @@ class Plan:
 
     @property
     def differs(self) -> bool:
-        """Whether the cluster is not what Git says, or holds rows of ours that Git dropped."""
+        """Whether the cluster differs from Git, or stores managed rows that Git dropped."""
         return any(
             row.action in WRITES or row.is_drift or row.kind in _ASKED for row in self.differences
         )
 
     @property
     def in_sync(self) -> int:
-        """How many rows of Git the cluster holds as they are."""
+        """How many rows of Git the cluster stores with the same value."""
         asked = sum(1 for row in self.differences if row.after is not None)
         known = sum(1 for row in self.differences if row.kind is Kind.IN_SYNC)
         return self.desired - asked + known
 
     @property
     def refused(self) -> tuple[GuardFinding, ...]:
-        """The guards that nobody let pass."""
+        """The guards that are not overridden."""
         return tuple(one for one in self.guards if one.allowed is None)
 
     @cached_property
@@ -106,13 +106,13 @@ def exact(value: float | None) -> str:
 
 
 def approves(approved: str, wanted: str) -> bool:
-    """Whether what a person typed names the digest: all of it, or at least its first 32."""
+    """Whether a typed text names the digest: all of it, or at least its first 32 characters."""
     typed = approved.strip().lower()
     return len(typed) >= NAMED and wanted.startswith(typed)
 
 
 def by_risk(row: Difference) -> tuple[int, float, str, str]:
-    """Sort key that puts first what can hurt most: defaults, removals, cuts, raises, new."""
+    """Return a sort key, the riskiest rows first: defaults, removals, cuts, raises, new."""
     if row.action not in WRITES:
         return (9, 0.0, row.entity, row.key)
     if row.has_default:
@@ -130,7 +130,7 @@ def by_risk(row: Difference) -> tuple[int, float, str, str]:
 def is_cut(row: Difference, beyond: float = 0.0) -> bool:
     """Whether the value falls by more than so many percent; from Infinity or NaN it always does.
 
-    Kafka before 4.4 stores those two, and neither limits anybody.
+    Kafka before 4.4 stores those two, and neither limits a client.
     """
     target = row.target
     if row.before is None or target is None:

@@ -1,4 +1,4 @@
-"""A cluster's policy: what its folder may declare, what is never touched, when guards speak."""
+"""A cluster's policy: its scope, its protected entities, its guards and how runs behave."""
 
 import re
 from dataclasses import asdict, dataclass, field, fields
@@ -11,12 +11,12 @@ from quota_ops.model.filter import EntityFilter, FilterPart, Match
 from quota_ops.model.quota import STARVING_BYTES, STARVING_PERCENTAGE
 
 CONNECTION_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
-"""A file is named after it, so it is no path, and no longer than a file's name may be."""
+"""A file is named after it, so it must be a valid file name and not a path."""
 CONNECTION_RULE = "up to 200 letters, digits, '.', '_' and '-', and starts with none of '.' and '-'"
 
 
 class DriftPolicy(StrEnum):
-    """What a plan does with a row that somebody changed outside Git."""
+    """How a plan treats a row that was changed outside Git."""
 
     REPAIR = "repair"
     ASK = "ask"
@@ -24,27 +24,27 @@ class DriftPolicy(StrEnum):
 
 
 class ApprovalPolicy(StrEnum):
-    """Which plans wait for a person's word before they are applied."""
+    """Which plans need approval before they are applied."""
 
     NEVER = "never"
-    """None: a plan that a guard refuses ends there."""
+    """None: a run whose plan a guard blocks ends there."""
     ON_BREACH = "on_breach"
-    """A plan that a guard refuses."""
+    """A plan that a guard blocks."""
     ALWAYS = "always"
     """Every plan that writes."""
 
 
 class VerifyPolicy(StrEnum):
-    """Whom a run asks, and reads back from."""
+    """The brokers that a run queries and verifies."""
 
     EVERY_BROKER = "every_broker"
     """Each broker, by the address that it advertises."""
     BOOTSTRAP = "bootstrap"
-    """The bootstrap address alone: over a private link no other may be in reach."""
+    """Only the bootstrap address: over a private link no other may be reachable."""
 
 
 WEEK = 7 * 24 * 60 * 60
-"""Seconds that an approval counts where cluster.yaml does not say how many."""
+"""How many seconds an approval is valid by default."""
 
 YOUNGER: dict[str, Any] = {
     "approval": ApprovalPolicy.ON_BREACH.value,
@@ -66,7 +66,7 @@ def _any(*types: str) -> EntityFilter:
 
 
 EVERYTHING = (_any(USER), _any(CLIENT_ID), _any(USER, CLIENT_ID), _any(IP))
-"""The scope of a folder that does not name one: every entity that a broker lets us alter."""
+"""The default scope: every entity that brokers allow to be altered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ written: no digest has them."""
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Everything that cluster.yaml says, beside the cluster's folder name."""
+    """The content of cluster.yaml, and the name of the cluster's folder."""
 
     cluster: str
     cluster_id: str
@@ -138,7 +138,7 @@ class Policy:
     drift: DriftPolicy = DriftPolicy.REPAIR
     approval: ApprovalPolicy = ApprovalPolicy.ON_BREACH
     approval_valid_for: int = WEEK
-    """For how many seconds an approval or an override counts."""
+    """How many seconds an approval or an override is valid."""
     clear_unmanaged: bool = False
     guards: GuardLimits = field(default_factory=GuardLimits)
     paused: str | None = None

@@ -1,4 +1,4 @@
-"""A rollback: what a run verifiably changed, and which of it can be rolled back."""
+"""A rollback: the verified changes of a run, and which of them can be rolled back."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace

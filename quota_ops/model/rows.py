@@ -13,7 +13,7 @@ class Key(NamedTuple):
 
 
 class DesiredRow(NamedTuple):
-    """A row of DESIRED: a limit that a file asks for."""
+    """A row of DESIRED: a limit that a file declares."""
 
     cluster: str
     entity: str
@@ -39,7 +39,7 @@ class StoredQuota(NamedTuple):
 
 
 class ActualRow(NamedTuple):
-    """A row of ACTUAL: a stored quota, and whether it is ours to write."""
+    """A row of ACTUAL: a stored quota, and whether runs may write it."""
 
     cluster: str
     entity: str
@@ -55,7 +55,7 @@ class ActualRow(NamedTuple):
 
 
 class LedgerRow(NamedTuple):
-    """A row of LEDGER: what a run of ours put, or was about to put, on the cluster.
+    """A row of LEDGER: a value that a run wrote, or was about to write, to the cluster.
 
     `sequence` is the number of that run: of two runs, the one with the larger number began later.
     """
@@ -89,7 +89,7 @@ class ClusterRow(NamedTuple):
 
 
 class HoldRow(NamedTuple):
-    """A row of HOLDS: an entity that a person holds."""
+    """A row of HOLDS: an entity on hold."""
 
     cluster: str
     entity: str

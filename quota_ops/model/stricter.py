@@ -1,4 +1,4 @@
-"""The stricter of two policies: what guards judge by, so that no commit loosens what judges it."""
+"""The stricter of two policies, by which guards judge: no commit can loosen its own check."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -55,7 +55,7 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True)
 class Limits:
-    """What guards judge by, and by whose word."""
+    """The limits that guards judge by, and the policy that each comes from."""
 
     policy: Policy
     applied: Policy | None
@@ -71,7 +71,7 @@ class Limits:
 
     @property
     def drift_words(self) -> str:
-        """Which policy wants a person to see a repair."""
+        """The words that name the policy which requires approval of a repair."""
         if self.policy.drift is self.strict.drift:
             return f"the policy sets {self.policy.drift}"
         return f"the last applied policy sets {self.strict.drift}"

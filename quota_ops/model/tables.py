@@ -67,13 +67,13 @@ def derive_table(name: str, row: type[Any], **spelled: str) -> Table:
 
 
 DESIRED = derive_table("desired", DesiredRow)
-"""What Git says: one row for each limit, with the place that asks for it."""
+"""The limits that Git declares, one row each, with their source."""
 
 ACTUAL = derive_table("actual", ActualRow)
-"""What the cluster holds; `hands_off` says why a row is never written (protected, unknown)."""
+"""The stored quotas; `hands_off` is why a row is never written (protected, unknown)."""
 
 LEDGER = derive_table("ledger", LedgerRow)
-"""The rows that are ours. `state` is `verified`, or `intended` for a write that was about to be
+"""The managed rows. `state` is `verified`, or `intended` for a write that was about to be
 sent; a null value is an intended clear. A key has at most one row of each of these states. Beside
 them are rows that are only remembered, one for each value of a key: `superseded`, a write that may
 still arrive, and `cleared`, a value that a run cleared. `sequence` is the number of the run that
@@ -84,7 +84,7 @@ CLUSTERS = derive_table("clusters", ClusterRow)
 which time on (UTC) superseded writes and cleared rows of the ledger are remembered."""
 
 HOLDS = derive_table("holds", HoldRow)
-"""The entities that a person holds, one row each: `held` says until when, who and why."""
+"""The entities on hold, one row each: `held` is until when, by whom and why."""
 
 DIFFERENCES = derive_table("differences", Difference)
 """Each row on which the three sides do not agree: `before` the cluster's value, `after` Git's,

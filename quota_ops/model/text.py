@@ -1,4 +1,4 @@
-"""Text in every message: counts, plurals and percents, and characters that nobody sees."""
+"""Text in messages: counts, plurals, percentages and invisible characters."""
 
 import json
 import re
@@ -41,7 +41,7 @@ UNSEEN = re.compile(
     "\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""What Unicode shows as nothing (Default_Ignorable_Code_Point, interlinear marks) or as a blank."""
+"""Characters that Unicode shows as nothing (Default_Ignorable_Code_Point, marks) or as a space."""
 
 
 def is_visible(text: str) -> bool:
@@ -50,7 +50,7 @@ def is_visible(text: str) -> bool:
 
 
 def recorded(text: str) -> str:
-    """Return the text as one line; what nobody sees, and what is no text, as its escape.
+    """Return the text as one line, with invisible characters and invalid text escaped.
 
     Blanks and line ends of every kind become one space, and go at both ends. Empty where nothing
     of the text can be seen.

@@ -1,4 +1,4 @@
-"""Reading back: what each broker says of each row that should now hold."""
+"""Verification: whether each broker stores the expected values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ ONLY_BOOTSTRAP = (
 
 
 class Verdict(StrEnum):
-    """What the brokers that answered say of one row."""
+    """The result for one row on the brokers that responded."""
 
     VERIFIED = "verified"
     DIFFERS = "differs"
