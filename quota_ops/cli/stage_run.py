@@ -62,7 +62,7 @@ class StageOptions:
     remembered: Remembered | None = None
 
     def read_permission(self) -> Permission:
-        """Return what these permit; InvalidInput where a reason is missing or idle."""
+        """Return what the options permit; InvalidInput if a reason is missing or has no effect."""
         allowed = options.parse_allowed(self.allow, self.reason, self.approve)
         return Permission(Author(self.by, find_login()), allowed, self.reason, self.approve)
 

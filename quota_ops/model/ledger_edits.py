@@ -35,11 +35,11 @@ def intend(
     intents: Iterable[LedgerRow],
     stored: Mapping[Key, float],
 ) -> None:
-    """Note writes that are about to be sent; what was verified stays until they are read back.
+    """Record writes that are about to be sent; verified rows stay until the writes are verified.
 
-    An earlier intent that the cluster holds, by `stored`, counts as read back before another takes
-    its place: else no later run could tell that the value is ours. Any other may still arrive, and
-    is remembered as superseded.
+    An earlier intent that has arrived, by `stored`, counts as verified before another replaces it:
+    otherwise no later run could know that the value is managed. Any other may still arrive, and is
+    remembered as superseded.
     """
     for row in intents:
         earlier = rows.get((row.entity, row.key, INTENDED))
@@ -51,7 +51,7 @@ def intend(
 
 
 def withdraw(rows: dict[LedgerKey, LedgerRow], keys: Iterable[Key]) -> None:
-    """Take back the note of writes, by (entity, key), that surely did not happen."""
+    """Remove the intents of writes, by (entity, key), that certainly did not happen."""
     for entity, key in keys:
         rows.pop((entity, key, INTENDED), None)
 
@@ -85,9 +85,9 @@ def _is_later(noted: LedgerRow | None, row: LedgerRow) -> bool:
 
 
 def adopt(rows: dict[LedgerKey, LedgerRow], adopted: Iterable[LedgerRow]) -> list[LedgerRow]:
-    """Note rows that no run of ours put there; those that were not known with this value.
+    """Record adopted rows, and return those that the ledger did not have with this value.
 
-    What was remembered of them ends: from now on they are as a person says.
+    Their memory ends, because a person decided about them.
     """
     noted = []
     adopted = tuple(adopted)
@@ -101,7 +101,7 @@ def adopt(rows: dict[LedgerKey, LedgerRow], adopted: Iterable[LedgerRow]) -> lis
 
 
 def follow(rows: dict[LedgerKey, LedgerRow], desired: Mapping[Key, DesiredRow]) -> None:
-    """Let a row's owner and file follow Git; moving it between files is no change of the row."""
+    """Update the owner and file of each row from Git; a move between files changes no value."""
     for place, row in rows.items():
         asked = desired.get(row.id)
         if asked is not None and (row.owner != asked.owner or row.file != asked.file):

@@ -1,4 +1,4 @@
-"""How far what the brokers describe can be trusted."""
+"""How current the metadata of the brokers is, and which brokers are absent."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -18,12 +18,12 @@ _YOUNGER: dict[str, Any] = {
     "complete": None,
     "needless": (),
 }
-"""Fields that runs of earlier versions did not leave."""
+"""Fields that earlier versions did not record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What is known of the brokers' images of the metadata.
+    """The state of the metadata on the brokers.
 
     `led` is False when no controller answers through any broker, None when it cannot be known.
     `seconds` is how long ago each node had the newest metadata, `observers` those nodes that have

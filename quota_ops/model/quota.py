@@ -212,7 +212,7 @@ def json_number(value: float | None) -> float | str | None:
 
 
 def same(one: float | None, other: float | None) -> bool:
-    """Whether two stored values are one value; NaN, which Kafka before 4.4 stores, is itself."""
+    """Whether two stored values are equal; NaN, which Kafka before 4.4 stores, equals itself."""
     if one is None or other is None:
         return one is other
     return one == other or (isnan(one) and isnan(other))

@@ -1,4 +1,4 @@
-"""Which brokers belong to a cluster, and which of them no client is sent to now."""
+"""The brokers that belong to a cluster, and those that clients are not sent to."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class Absent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KnownBrokers:
-    """What the last verified run noted: the cluster's brokers, and those that were absent then.
+    """The record of the last verified run: the cluster's brokers, and those that were absent.
 
     `absent` maps a broker to the first of the runs that found it absent ever since.
     """
@@ -48,7 +48,7 @@ class KnownBrokers:
         registered: Sequence[Registered] | None,
         absent: Sequence[Absent],
     ) -> Self:
-        """What a run notes that found these.
+        """Return the record of a run that found these brokers.
 
         The registration decides where it is known; else a broker is forgotten when it is retired.
         """

@@ -1,4 +1,4 @@
-"""What a run shows of itself: its stages, its report, and a line of the list of runs."""
+"""The report of a run, its stages, and its line in the list of runs."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -105,7 +105,7 @@ class Report:
     rollback: Rollback | None = None
     """What this run rolls back; None of a run that makes the cluster what Git says."""
     decisions: tuple[Decision, ...] = ()
-    """What people said of the plan, in order."""
+    """The decisions about the plan, in order."""
     findings: tuple[Finding, ...] = ()
     """Silenced ones too."""
     asked: Mapping[Key, DesiredRow] = field(default_factory=dict)
@@ -134,20 +134,20 @@ class PastRun:
     """ISO 8601, UTC; of a run whose run.json is damaged, what its name says, else None."""
     commit: str | None
     came_to: str
-    """The word of its report, else how far it came."""
+    """The status in its report, otherwise how far it got."""
     sentence: str | None
     """The sentence of its report, or why a stage stopped."""
     digest: str | None
     changes: int
     """How many keys it changed on the cluster."""
     decisions: tuple[Decision, ...]
-    """What people said of its plan, in order."""
+    """The decisions about its plan, in order."""
     size: int
-    """Bytes that it takes in the run store."""
+    """Its size in the run store, in bytes."""
     by: str | None = None
     """Who made an alter, adopt or release."""
     trouble: str | None = None
-    """What could not be read of it."""
+    """Why parts of it could not be read."""
 
     def as_json(self) -> dict[str, Any]:
         """The run as JSON values."""

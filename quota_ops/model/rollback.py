@@ -18,11 +18,11 @@ ONLY_REPORTED = "the policy sets drift: report"
 
 
 class Undone(NamedTuple):
-    """A row that a run changed from `before` to `after`, and what stands there `now`.
+    """A row that a run changed from `before` to `after`, and its value `now`.
 
     `left` says why it stays as it is; null when the rollback writes `before` again. `foreign` is
-    whether somebody else had put `before` there: it is not ours once it is back. `unknown` is
-    whether no answer was recorded for it.
+    whether `before` was set outside Git: it is not managed once it is restored. `unknown` is
+    whether no response was recorded for it.
     """
 
     entity: str

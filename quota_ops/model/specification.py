@@ -1,4 +1,4 @@
-"""KIP-546's way to say on a command line which entities are meant: names, defaults, any, strict."""
+"""Entity options as in KIP-546: --names, --defaults, --any and --strict."""
 
 import json
 import re

@@ -11,16 +11,16 @@ from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Pol
 
 _DRIFT = (DriftPolicy.REPAIR, DriftPolicy.ASK, DriftPolicy.REPORT)
 _APPROVAL = (ApprovalPolicy.NEVER, ApprovalPolicy.ON_BREACH, ApprovalPolicy.ALWAYS)
-"""From the loosest to the strictest. What `never` refuses no person may approve, but it asks
-about the fewest plans."""
+"""From the loosest to the strictest. With `never` a blocked plan cannot be approved, but the
+fewest plans need approval."""
 
 
 def stricter(applied: Policy | None, new: Policy) -> Policy:
-    """The new policy with the stricter of both in each field that decides what a person approves.
+    """Return the new policy with the stricter value of both in each field that guards judge.
 
-    Smaller numbers (larger ones where a limit below them is too small), the union of `protect`,
-    the less that runs do on their own. The intersection of two scopes is no list of filters:
-    who asks whether an entity is in it asks both policies.
+    That is the smaller threshold (the larger one for small limits), the union of `protect`, and
+    the policy that needs approval more often. Two scopes cannot be intersected as filters, so
+    callers check an entity against both policies.
     """
     if applied is None:
         return new

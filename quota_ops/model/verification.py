@@ -73,7 +73,7 @@ class BrokerAnswer:
 
     @property
     def named(self) -> str:
-        """Who was asked, and where: `broker 3 at kafka-3:9094`."""
+        """The queried broker and its address: `broker 3 at kafka-3:9094`."""
         if not self.bootstrap:
             return f"broker {self.broker}" + (f" at {self.address}" if self.address else "")
         who = "" if self.broker == BOOTSTRAP else f" (broker {self.broker})"
@@ -81,7 +81,7 @@ class BrokerAnswer:
 
     @property
     def agrees(self) -> bool:
-        """Whether it answered, and holds every row that was compared."""
+        """Whether it responded, and stores the expected value of every compared row."""
         return self.behind == 0
 
 
