@@ -13,8 +13,9 @@ TOGETHER = (
     ("tests/broker/test_resolve_",),
     ("tests/dag/",),
     ("tests/engines/",),
+    ("tests/objects/",),
 )
-"""What shares costly brokers (three nodes, every listener, quick quotas), an Airflow, a Spark."""
+"""What shares costly brokers (three nodes, every listener, quick quotas), Airflow, Spark, S3."""
 
 FIRST = ("tests/dag/", "tests/engines/", "tests/cli/test_demo.py", "tests/docs/test_pages.py")
 """What takes longest in one piece. Begun last, it would leave the other workers idle."""

@@ -24,6 +24,7 @@ from quota_ops.store.local import LocalStore, find_key
 from quota_ops.store.place import Place
 
 ENVIRONMENT = "QUOTA_OPS_RUN_STORE"
+_SCHEMES = ("s3", "gs", "az", "abfs", "abfss")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.+-]+")
 _LONGEST_NAME = 150
 
@@ -102,8 +103,27 @@ class RunStore:
 
 
 def open_place(address: str | PathLike[str]) -> Place:
-    """Return the place of an address: a local path, from the root, from here or from `~`."""
-    return Place(LocalStore(), find_key(address))
+    """Return the place of an address: a path (absolute, relative, or from `~`) or s3://BUCKET/KEY.
+
+    Raises InvalidInput if it is neither, or if the library for object stores is not installed.
+    """
+    scheme, is_address, rest = str(address).partition("://")
+    if not is_address:
+        return Place(LocalStore(), find_key(address))
+    bucket, _, key = rest.rstrip("/").partition("/")
+    if scheme not in _SCHEMES:
+        raise InvalidInput(
+            f"{scheme}:// is not the address of a run store",
+            f"Give a local folder, or an address that begins with {', '.join(_SCHEMES)}.",
+        )
+    if not bucket or ":" in bucket or {"", ".", ".."} & {*key.split("/")} - {key}:
+        raise InvalidInput(
+            f"the address of the run store, {scheme}://..., is not {scheme}://BUCKET/PREFIX",
+            "Give a bucket and the names of folders. Credentials belong in the environment.",
+        )
+    from quota_ops.store.objects import ObjectStore  # noqa: PLC0415 - only for object stores
+
+    return Place(ObjectStore(f"{scheme}://{bucket}"), key)
 
 
 def named_store(place: str | None = None) -> str | None:
@@ -112,18 +132,12 @@ def named_store(place: str | None = None) -> str | None:
 
 
 def find_run_store(place: str | None = None) -> RunStore:
-    """The run store that an option, the environment or the user's own folder names, in this order.
+    """Return the run store in an option, in the environment, or else in the user's own folder.
 
-    Raises InvalidInput for a place inside a Git checkout, where a clean-up could take it away, and
-    for an address, which would be made a folder of that name.
+    Raises InvalidInput for a place inside a Git checkout, where a clean-up could delete it, and
+    as `open_place`.
     """
-    named = named_store(place)
-    if named and "://" in named:
-        raise InvalidInput(
-            f"the run store {named} is an address",
-            f"Give a local folder, by --run-store or {ENVIRONMENT}: object stores are not offered.",
-        )
-    return _open_store(open_place(named or _usual()))
+    return _open_store(open_place(named_store(place) or _usual()))
 
 
 def _open_store(root: Place) -> RunStore:

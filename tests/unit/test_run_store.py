@@ -2,12 +2,14 @@
 
 import os
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import InvalidInput, MissingTool
+from quota_ops.store.object_client import open_client
 from quota_ops.store.run_store import ENVIRONMENT, RunStore, find_run_store, open_place, store_of
 from tests.places import on_disk
 
@@ -40,14 +42,17 @@ def test_a_store_is_private(first: str, tmp_path: Path) -> None:
     assert modes == {(True, "0o700"), (False, "0o600")}
 
 
-def test_an_address_is_no_folder() -> None:
-    """Object stores are not offered, and no folder `s3:` is made in their place."""
-    with pytest.raises(InvalidInput) as refused:
+def test_an_address_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An object store is an error with the extra that it needs, and no folder `s3:` is created."""
+    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    open_client.cache_clear()
+
+    with pytest.raises(MissingTool) as refused:
         find_run_store("s3://bucket/quotas")
 
     assert str(refused.value) == (
-        "the run store s3://bucket/quotas is an address\n  Give a local folder, by --run-store or "
-        "QUOTA_OPS_RUN_STORE: object stores are not offered."
+        "s3://bucket is an object store, which needs the library obstore\n"
+        "  Install quota-ops[objects]."
     )
 
 

@@ -1,0 +1,159 @@
+"""The client of an object store, by the library obstore, and its errors in words.
+
+The library's own text contains the response of the store, which may repeat an access key id or a
+signature: only the error code and the status are taken from it.
+"""
+
+import os
+import re
+from datetime import timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from quota_ops.model.errors import InvalidInput, MissingTool
+
+if TYPE_CHECKING:
+    from obstore.store import AzureStore, GCSStore, S3Store
+
+    Client = AzureStore | GCSStore | S3Store
+
+PATIENCE = timedelta(seconds=30)
+"""How long a request is retried; a create starts over for as long again."""
+MOST_RETRIES = 8
+
+_CODE = re.compile(r"(?:<Code>\s*|\(code: )(\w+)(?:\s*</Code>|\))")
+_STATUS = re.compile(r"status code: ([0-9]{3})")
+_METADATA = ("/latest/api/token", "/latest/meta-data/", "/metadata/identity", "metadata.google")
+"""Parts of the addresses where a machine of a cloud gets its credentials."""
+_TRANSIENT = frozenset({408, 409, 412, 429, 500, 502, 503, 504})
+
+_NO_BUCKET = (
+    "the bucket does not exist",
+    "Create the bucket, or correct --run-store or QUOTA_OPS_RUN_STORE.",
+)
+_WRONG_CREDENTIALS = (
+    "the store rejects the credentials",
+    "Correct them in the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, for example.",
+)
+_EXPIRED = ("the credentials have expired", "Renew them and run the command again.")
+_NO_CREDENTIALS = (
+    "no credentials were found",
+    "Set them in the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, for example.",
+)
+_DENIED = (
+    "these credentials lack the permission",
+    "Grant them permission to read, write, delete and list objects there.",
+)
+_CLOCK = ("the clock of this machine is wrong", "Synchronize the clock of this machine.")
+_BUSY = ("the store is overloaded", "Run the command again later.")
+_UNREACHABLE = (
+    "the store cannot be reached",
+    "Check the endpoint and the network, and run the command again.",
+)
+
+_BY_CODE = {
+    "NoSuchBucket": _NO_BUCKET,
+    "ContainerNotFound": _NO_BUCKET,
+    "InvalidBucketName": ("the name of the bucket is not valid", _NO_BUCKET[1]),
+    "InvalidAccessKeyId": _WRONG_CREDENTIALS,
+    "SignatureDoesNotMatch": _WRONG_CREDENTIALS,
+    "AuthenticationFailed": _WRONG_CREDENTIALS,
+    "InvalidToken": _WRONG_CREDENTIALS,
+    "ExpiredToken": _EXPIRED,
+    "ExpiredTokenException": _EXPIRED,
+    "RequestTimeTooSkewed": _CLOCK,
+    "AccessDenied": _DENIED,
+    "SlowDown": _BUSY,
+    "ServerBusy": _BUSY,
+}
+_BY_STATUS = {
+    401: _WRONG_CREDENTIALS,
+    403: _DENIED,
+    429: _BUSY,
+    503: _BUSY,
+}
+
+
+@lru_cache
+def open_client(bucket: str) -> "Client":
+    """Return the client of a bucket, one for each process; it does not survive a fork.
+
+    Sends no request. Reads the credentials from the environment. Raises MissingTool without
+    obstore, and InvalidInput if the address or a variable is not valid.
+    """
+    try:
+        from obstore.store import from_url  # noqa: PLC0415 - optional, and 100 ms
+    except ImportError:
+        raise MissingTool(
+            f"{bucket} is an object store, which needs the library obstore",
+            "Install quota-ops[objects].",
+        ) from None
+    try:
+        return from_url(  # type: ignore[return-value] # as the address begins
+            bucket,
+            client_options={
+                "connect_timeout": timedelta(seconds=5),
+                "timeout": PATIENCE,
+                # These options hide the variable from the library.
+                "allow_http": os.environ.get("AWS_ALLOW_HTTP", "").lower() == "true",
+            },
+            retry_config={
+                "max_retries": MOST_RETRIES,
+                "retry_timeout": PATIENCE,
+                "backoff": {"max_backoff": timedelta(seconds=3)},
+            },
+        )
+    except client_errors():
+        raise InvalidInput(
+            f"{bucket} cannot be opened: the address or a variable of the environment is not valid",
+            "Give an address such as s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX.",
+        ) from None
+
+
+def client_errors() -> tuple[type[Exception], ...]:
+    """Return the types of error that a client raises."""
+    from obstore.exceptions import BaseError  # noqa: PLC0415 - optional
+
+    return (BaseError, FileNotFoundError, ValueError)
+
+
+def why_failed(error: Exception) -> str | None:
+    """Return what failed; None if an object does not exist."""
+    found = _find(error)
+    return None if found is None else found[0]
+
+
+def remedy(error: Exception) -> str | None:
+    """Return how to fix it; None if nothing is known."""
+    found = _find(error)
+    return None if found is None else found[1]
+
+
+def is_transient(error: Exception) -> bool:
+    """Return whether a request may succeed when it is sent again."""
+    status = _status(error)
+    return status is None if _find(error) == _UNREACHABLE else status in _TRANSIENT
+
+
+def _find(error: Exception) -> tuple[str, str | None] | None:
+    if isinstance(error, ValueError):
+        return "its name is not valid", "Use names without control characters."
+    text, status = str(error), _status(error)
+    code = _CODE.search(text)
+    if any(part in text for part in _METADATA):
+        return _NO_CREDENTIALS
+    if code and code[1] in _BY_CODE:
+        return _BY_CODE[code[1]]
+    if isinstance(error, FileNotFoundError):
+        return None
+    if status is None and "HTTP error" in text:
+        return _UNREACHABLE
+    responded = (
+        f"the store responds {status or type(error).__name__}{f' {code[1]}' if code else ''}"
+    )
+    return _BY_STATUS.get(status or 0, (responded, None))
+
+
+def _status(error: Exception) -> int | None:
+    found = _STATUS.search(str(error))
+    return int(found[1]) if found else None

@@ -1,0 +1,246 @@
+"""An object store as a store: S3, Google Cloud Storage or Azure, by the library obstore.
+
+A file is created by a conditional put, which fails if the object exists. Each new object carries a
+random id of its writer in its metadata: if the response to a put is lost, the retry fails because
+of the writer's own object, and the id shows that.
+"""
+
+import errno
+import io
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+from uuid import uuid4
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.store.object_client import (
+    PATIENCE,
+    client_errors,
+    is_transient,
+    open_client,
+    remedy,
+    why_failed,
+)
+from quota_ops.store.place import Entry, Leaf
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+PART = 256 * 1024
+"""Bytes that a read of a part fetches at once."""
+_WRITER = "writer"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStore:
+    """The objects of one bucket or container.
+
+    `quota_ops.store.place.Store` documents what each method promises. There are no folders, no
+    links and no locks.
+    """
+
+    bucket: str
+    """Its address, such as `s3://bucket`, without a slash at the end."""
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInput as `open_client`; send nothing."""
+        open_client(self.bucket)
+
+    def uri(self, key: str) -> str:
+        """Return the address of an object."""
+        return f"{self.bucket}/{key}" if key else self.bucket
+
+    def read(self, key: str) -> bytes:
+        """Return the bytes of an object."""
+        with self._reading(key):
+            return bytes(open_client(self.bucket).get(key).bytes())
+
+    def open(self, key: str) -> BinaryIO:
+        """Open an object; a small one is read completely, a large one in parts."""
+        with self._reading(key):
+            size = open_client(self.bucket).head(key)["size"]
+        if size <= PART:
+            return io.BytesIO(self.read(key))
+        return io.BufferedReader(_Parts(self, key, size), PART)
+
+    def read_part(self, key: str, start: int, end: int) -> bytes:
+        """Return the bytes of an object from `start` to before `end`."""
+        with self._reading(key):
+            return bytes(open_client(self.bucket).get_range(key, start=start, end=end))
+
+    def create(self, key: str, content: bytes) -> bool:
+        """Create an object by a conditional put, and retry it if its end is unknown.
+
+        A put may end with a conflict although no object exists, or fail after it has created the
+        object: the metadata of the object, if there is one, shows which.
+        """
+        writer, deadline = uuid4().hex, time.monotonic() + PATIENCE.total_seconds()
+        pause = 0.05
+        while True:
+            failure = self._put_once(key, content, writer)
+            if failure is None:
+                return True
+            found = self._writer(key) if is_transient(failure) else None
+            if found is not None:
+                return found == writer
+            if time.monotonic() > deadline or not is_transient(failure):
+                raise self._refused(key, failure, "written")
+            time.sleep(pause)
+            pause = min(2 * pause, 5.0)
+
+    def replace(self, key: str, content: bytes, *, durable: bool = False) -> None:
+        """Write an object, which is always durable."""
+        del durable
+        try:
+            open_client(self.bucket).put(key, content, use_multipart=False)
+        except client_errors() as error:
+            raise self._refused(key, error, "written") from None
+
+    def exists(self, key: str) -> bool:
+        """Return whether an object exists."""
+        try:
+            open_client(self.bucket).head(key)
+        except FileNotFoundError:
+            return False
+        except client_errors() as error:
+            raise self._refused(key, error, "read") from None
+        return True
+
+    def list(self, key: str, after: str = "") -> Sequence[Entry]:
+        """List the objects and prefixes directly below a key, by one listing."""
+        try:
+            if after:
+                return self._list_after(key, after)
+            found = open_client(self.bucket).list_with_delimiter(key or None)
+        except client_errors() as error:
+            raise self._refused(key, error, "listed") from None
+        names = {one["path"].rpartition("/")[2]: False for one in found["objects"]}
+        names |= {one.rstrip("/").rpartition("/")[2]: True for one in found["common_prefixes"]}
+        return [Entry(name, names[name], True) for name in sorted(names)]
+
+    def _list_after(self, key: str, after: str) -> Sequence[Entry]:
+        names: dict[str, bool] = {}
+        for path, _ in self._paths(key, f"{key}/{after}" if key else after):
+            name, slash, _ = path.partition("/")
+            if name > after:
+                names[name] = names.get(name, False) or bool(slash)
+        return [Entry(name, names[name], True) for name in sorted(names)]
+
+    def walk(self, key: str) -> Sequence[Leaf]:
+        """List the objects below a key at every depth, by one listing."""
+        try:
+            return sorted(Leaf(path, size, False, True) for path, size in self._paths(key))
+        except client_errors() as error:
+            raise self._refused(key, error, "listed") from None
+
+    def _paths(self, key: str, after: str | None = None) -> Iterator[tuple[str, int]]:
+        """Yield the path below a key and the size of each object there."""
+        above = f"{key}/" if key else ""
+        for some in open_client(self.bucket).list(key or None, offset=after, chunk_size=1000):
+            for one in some:
+                yield one["path"].removeprefix(above), one["size"]
+
+    def delete(self, key: str) -> None:
+        """Delete an object; do nothing if it does not exist."""
+        try:
+            with self._reading(key):
+                open_client(self.bucket).delete(key)
+        except FileNotFoundError:
+            return
+
+    def delete_folder(self, key: str) -> None:
+        """Delete what some servers leave of a folder without objects; others have nothing there."""
+        self.delete(key)
+
+    def prepare(self, key: str) -> None:
+        """Raise InvalidInput if the bucket cannot be listed; folders need not be created."""
+        self.list(key)
+
+    def lock(self, key: str) -> AbstractContextManager[None]:
+        """Do nothing: an object store has no locks that end with a process."""
+        del key
+        return nullcontext()
+
+    def is_locked(self, key: str) -> bool | None:
+        """Return None: nothing shows whether a process is alive."""
+        del key
+        return None
+
+    def machine(self) -> str | None:
+        """Return None: no machine's locks are visible."""
+        return None
+
+    def resolve(self, key: str) -> str:
+        """Return the key: an object has only one."""
+        return key
+
+    def find_checkout(self, key: str) -> str | None:
+        """Return None: no Git checkout is in a bucket."""
+        del key
+        return None
+
+    def _put_once(self, key: str, content: bytes, writer: str) -> Exception | None:
+        """Create an object if none exists; return the error otherwise."""
+        try:
+            open_client(self.bucket).put(
+                key, content, mode="create", attributes={_WRITER: writer}, use_multipart=False
+            )
+        except client_errors() as error:
+            return error
+        return None
+
+    def _writer(self, key: str) -> str | None:
+        """Return the id of an object's writer; None if there is no object."""
+        try:
+            found = open_client(self.bucket).get(key, options={"head": True})
+        except FileNotFoundError:
+            return None
+        except client_errors() as error:
+            raise self._refused(key, error, "written") from None
+        return str(found.attributes.get(_WRITER, ""))
+
+    @contextmanager
+    def _reading(self, key: str) -> Iterator[None]:
+        try:
+            yield
+        except client_errors() as error:
+            why, place = why_failed(error), self.uri(key)
+            if isinstance(error, FileNotFoundError) and why is None:
+                raise FileNotFoundError(errno.ENOENT, "No such object", place) from None
+            raise OSError(errno.EIO, why or "unknown error", place) from None
+
+    def _refused(self, key: str, error: Exception, how: str) -> InvalidInput:
+        return InvalidInput(f"{self.uri(key)} cannot be {how}: {why_failed(error)}", remedy(error))
+
+
+class _Parts(io.RawIOBase):
+    """A large object as a file that is fetched part by part."""
+
+    def __init__(self, store: ObjectStore, key: str, size: int) -> None:
+        self._store, self._key, self._size, self._at = store, key, size, 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move to a position of the object."""
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        return self._at
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        """Fetch the bytes at the position."""
+        view = memoryview(buffer).cast("B")
+        end = min(self._at + len(view), self._size)
+        if end <= self._at:
+            return 0
+        part = self._store.read_part(self._key, self._at, end)
+        view[: len(part)] = part
+        self._at += len(part)
+        return len(part)

@@ -1,0 +1,37 @@
+"""One S3 server with one bucket for the tests of this folder, and a prefix for each of them."""
+
+from collections.abc import Callable, Iterator
+from uuid import uuid4
+
+import pytest
+
+from quota_ops.store.object_client import open_client
+from tests.objects.server import S3Server, start_s3
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A running S3 server, which starts with the first test that needs it."""
+    with start_s3(tmp_path_factory.mktemp("s3")) as running:
+        running.create_bucket("runs")
+        yield running
+
+
+@pytest.fixture
+def login(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Set the credentials of this process to an identity of the server."""
+
+    def set_credentials(identity: str) -> None:
+        for name, value in s3.environment(identity).items():
+            monkeypatch.setenv(name, value)
+        open_client.cache_clear()
+
+    yield set_credentials
+    open_client.cache_clear()
+
+
+@pytest.fixture
+def address(login: Callable[[str], None]) -> str:
+    """The address of an empty store, which this process may write to."""
+    login("writer")
+    return f"s3://runs/{uuid4().hex}"

@@ -1,0 +1,69 @@
+"""A proxy between quota-ops and an S3 server that loses or replaces responses."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+LOST = 0
+"""The server gets the request, and its response is lost."""
+
+
+@dataclass
+class Faults:
+    """The faults of the next puts, in order: LOST, or a status without a request to the server."""
+
+    address: str = ""
+    plan: list[int] = field(default_factory=list)
+
+
+@contextmanager
+def start_proxy(endpoint: str) -> Iterator[Faults]:
+    """Start a proxy to an endpoint, and stop it at the end."""
+    faults = Faults()
+
+    class Handler(BaseHTTPRequestHandler):
+        """Forwards each request, and applies the next fault to a put."""
+
+        protocol_version = "HTTP/1.1"
+
+        def _forward(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            fault = faults.plan.pop(0) if self.command == "PUT" and faults.plan else None
+            if fault:
+                self.send_response(fault)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            connection = HTTPConnection(endpoint.removeprefix("http://"), timeout=30)
+            connection.request(self.command, self.path, body, dict(self.headers))
+            response = connection.getresponse()
+            content = response.read()
+            connection.close()
+            if fault == LOST:
+                self.close_connection = True
+                return
+            self.send_response(response.status)
+            for name, value in response.getheaders():
+                if name.lower() not in {"transfer-encoding", "connection", "date", "server"}:
+                    self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_HEAD = do_PUT = do_DELETE = _forward  # noqa: N815 - named by the library
+
+        def log_message(self, *_: object) -> None:
+            """Log nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        faults.address = f"http://127.0.0.1:{server.server_port}"
+        thread = Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield faults
+        finally:
+            server.shutdown()
+            thread.join()

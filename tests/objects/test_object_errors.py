@@ -1,0 +1,174 @@
+"""Lost responses, conflicts and wrong settings of an object store."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from uuid import uuid4
+
+import pytest
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.store import object_client
+from quota_ops.store.object_client import open_client
+from quota_ops.store.run_numbers import take_number
+from quota_ops.store.run_store import RunStore, find_run_store, open_place
+from tests.objects.proxy import LOST, Faults, start_proxy
+from tests.objects.server import S3Server
+
+CONFLICT, BUSY = 409, 503
+
+
+@pytest.fixture(name="faults")
+def _faults(s3: S3Server, address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faults]:
+    del address
+    with start_proxy(s3.endpoint) as faults:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", faults.address)
+        open_client.cache_clear()
+        yield faults
+
+
+@pytest.mark.parametrize(
+    "plan", [[LOST], [LOST, LOST], [CONFLICT], [CONFLICT, LOST, BUSY], [BUSY, BUSY]]
+)
+def test_a_create_survives_faults(plan: list[int], faults: Faults, address: str) -> None:
+    """A lost response, a conflict without an object and a busy store end as one created object."""
+    place = open_place(address) / "ledger" / "00000001.parquet"
+    faults.plan += plan
+
+    assert place.create(b"mine")
+    assert faults.plan == []
+    assert not place.create(b"theirs")
+    assert place.read() == b"mine"
+
+
+def test_no_number_is_lost_or_taken_twice(faults: Faults, address: str) -> None:
+    """Although the responses to puts are lost, each writer gets the next number."""
+    folder = open_place(address) / "sequence"
+
+    for number in range(1, 5):
+        faults.plan.append(LOST)
+        assert take_number(folder, b"the same bytes of every writer") == number
+    assert len(folder.walk()) == number
+
+
+WRITE = "cannot be written: "
+LIST = "cannot be listed: "
+ENVIRONMENT = "in the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, for example."
+NO_BUCKET = "the bucket does not exist"
+DENIED = "these credentials lack the permission"
+WRONG = "the store rejects the credentials"
+UNREACHABLE = "the store cannot be reached"
+
+
+@pytest.mark.parametrize(
+    ("settings", "why", "remedy"),
+    [
+        (
+            {"address": "s3://no-such/prefix"},
+            LIST + NO_BUCKET,
+            "Create the bucket, or correct --run-store or",
+        ),
+        ({"AWS_SECRET_ACCESS_KEY": "wrong"}, LIST + WRONG, f"Correct them {ENVIRONMENT}"),
+        ({"AWS_ACCESS_KEY_ID": "nobody"}, LIST + WRONG, f"Correct them {ENVIRONMENT}"),
+        ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, LIST + UNREACHABLE, "Check the endpoint and"),
+    ],
+    ids=["bucket", "secret", "key", "endpoint"],
+)
+def test_a_run_does_not_begin(
+    settings: dict[str, str],
+    why: str,
+    remedy: str,
+    address: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A store that cannot be used is an error with its cause and a remedy, and no secret."""
+    monkeypatch.setattr(object_client, "MOST_RETRIES", 1)
+    address = settings.pop("address", address)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    open_client.cache_clear()
+
+    with pytest.raises(InvalidInput) as refused:
+        find_run_store(address).new_run("demo")
+
+    assert refused.value.message == f"the run store {address} {why}"
+    cause = refused.value.__cause__
+    assert isinstance(cause, InvalidInput)
+    assert str(cause.remedy).startswith(remedy)
+    assert "secret" not in str(cause)
+
+
+def test_a_store_without_write_permission_is_read(
+    address: str, login: Callable[[str], None]
+) -> None:
+    """A reader sees what a writer stored, and its own write is refused before anything is left."""
+    place = open_place(address) / "ledger" / "1"
+    place.create(b"1")
+    login("reader")
+
+    assert place.read() == b"1"
+    for write in (place.create, (place.parent / "2").create, place.replace):
+        with pytest.raises(InvalidInput) as refused:
+            write(b"2")
+        assert refused.value.message.endswith(WRITE + DENIED)
+    with pytest.raises(OSError, match=DENIED):
+        place.delete()
+    assert place.parent.list() == ("1",)
+
+
+def test_an_object_of_many_parts_is_read_in_parts(address: str) -> None:
+    """The beginning and the end of a large object are read without the rest of it."""
+    place = open_place(address) / "large"
+    content = b"".join(b"%07d\n" % number for number in range(100_000))
+    place.replace(content)
+
+    with place.open() as file:
+        assert (file.readline(), file.seek(-8, 2), file.read()) == (
+            content[:8],
+            799_992,
+            content[-8:],
+        )
+        assert (file.seek(300_000), file.read(16)) == (300_000, content[300_000:300_016])
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("http://bucket/quotas", "http:// is not the address of a run store"),
+        ("s3://", "the address of the run store, s3://..., is not s3://BUCKET/PREFIX"),
+        ("s3://key:secret@bucket/a", "the address of the run store, s3://..., is not s3://BUCKET/"),
+        ("s3://bucket/a/../b", "the address of the run store, s3://..., is not s3://BUCKET/PREFIX"),
+        ("s3://bucket//b", "the address of the run store, s3://..., is not s3://BUCKET/PREFIX"),
+    ],
+)
+def test_what_is_no_address(address: str, why: str) -> None:
+    """Another scheme, credentials and steps up are refused, and a secret is not repeated."""
+    with pytest.raises(InvalidInput) as refused:
+        find_run_store(address)
+
+    assert str(refused.value).startswith(why)
+    assert "secret" not in str(refused.value)
+
+
+def test_addresses_of_one_bucket(address: str) -> None:
+    """A slash at the end is the same store; a prefix is another."""
+    store = RunStore(open_place(address))
+
+    assert RunStore(open_place(f"{address}/")) == store != RunStore(open_place(f"{address}/a"))
+    assert str(open_place(f"{address}/a/b").parent) == f"{address}/a"
+    assert find_run_store(address).runs() == ()
+    assert not open_place(f"{address}/{uuid4()}").exists()
+
+
+def test_a_local_store_loads_no_client() -> None:
+    """The library of object stores is loaded for an address of one, and for nothing else."""
+    script = """
+import sys
+from quota_ops.store.history import past_runs
+from quota_ops.store.run_store import find_run_store
+find_run_store("/tmp/never")
+sys.exit("obstore" in sys.modules or "quota_ops.store.objects" in sys.modules)
+"""
+    ran = subprocess.run([sys.executable, "-c", script], check=False)
+
+    assert ran.returncode == 0

@@ -1,0 +1,50 @@
+"""The contract of every store, met by objects of a real S3 server."""
+
+from multiprocessing import get_context
+
+import pytest
+
+from quota_ops.store.place import Place
+from quota_ops.store.run_store import open_place
+from tests.objects.racing import create_numbers
+from tests.unit import test_place as contract
+
+_FORKING = {
+    "test_of_processes_that_race_one_wins_each_place",
+    "test_a_lock_is_seen_where_the_store_can_tell",
+}
+"""A client of an object store does not survive a fork; these have a twin below."""
+RACERS, ROUNDS = 4, 25
+
+globals().update(
+    {
+        name: test
+        for name, test in vars(contract).items()
+        if name.startswith("test_") and name not in _FORKING
+    }
+)
+
+
+@pytest.fixture(name="root")
+def _root(address: str) -> Place:
+    return open_place(f"{address}/odd prefix/with + and ~")
+
+
+def test_each_number_has_one_winner(root: Place) -> None:
+    """Of processes that race for each number, one wins, and all others see its bytes."""
+    with get_context("spawn").Pool(RACERS) as racers:
+        won = racers.starmap(
+            create_numbers, [(str(root), racer, ROUNDS) for racer in range(RACERS)]
+        )
+
+    winners = [[racer for racer in range(RACERS) if won[racer][number]] for number in range(ROUNDS)]
+    assert winners == [[int((root / name).read())] for name in root.list()]
+
+
+def test_no_process_is_seen_alive(root: Place) -> None:
+    """Without locks, only the age of a mark counts: the store knows no machine and no process."""
+    mark = root / "at_work" / "run"
+    mark.create(b"{}")
+
+    with mark.lock():
+        assert (mark.is_locked(), root.store.machine()) == (None, None)
