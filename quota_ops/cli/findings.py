@@ -28,7 +28,9 @@ def findings(code: str | None, output: str) -> None:
 
     wanted = None if code is None else CODES.get(code.upper())
     if code is not None and wanted is None:
-        raise InvalidInput(f"{code!r} is not a finding code", "List the codes with quota-ops findings.")
+        raise InvalidInput(
+            f"{code!r} is not a finding code", "List the codes with quota-ops findings."
+        )
     if output != TEXT:
         explained = CODES.values() if wanted is None else [wanted]
         click.echo(json.dumps({"findings": [one._asdict() for one in explained]}, indent=1))
