@@ -6,7 +6,7 @@
 
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any, get_args, get_type_hints
+from typing import Generic, NamedTuple, TypeVar, get_args, get_type_hints
 
 from quota_ops.model.difference import Difference
 from quota_ops.model.rows import ActualRow, BatchRow, ClusterRow, DesiredRow, HoldRow, LedgerRow
@@ -15,6 +15,8 @@ TEXT = "string"
 NUMBER = "double"
 COUNT = "int"
 FLAG = "boolean"
+
+Row = TypeVar("Row", bound=NamedTuple)
 
 _TYPES = {str: TEXT, float: NUMBER, int: COUNT, bool: FLAG}
 
@@ -33,11 +35,13 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Table(Generic[Row]):
     """A named list of columns; its artefact is NAME.parquet in the run folder."""
 
     name: str
     columns: tuple[Column, ...]
+    row: type[Row]
+    """The named tuple of its rows."""
 
     @property
     def file(self) -> str:
@@ -50,7 +54,7 @@ class Table:
         return tuple(column.name for column in self.columns)
 
 
-def derive_table(name: str, row: type[Any], **spelled: str) -> Table:
+def derive_table(name: str, row: type[Row], **spelled: str) -> Table[Row]:
     """Derive a table from the named tuple of its rows: a column for each field, in order.
 
     A field that may be None is nullable, and one with a default was added later. `spelled` has
@@ -63,7 +67,7 @@ def derive_table(name: str, row: type[Any], **spelled: str) -> Table:
         type_ = next(_TYPES[one] for one in kind.__mro__ if one in _TYPES)
         is_added = field in row._field_defaults
         columns.append(Column(spelled.get(field, field), type_, NoneType in kinds, is_added))
-    return Table(name, tuple(columns))
+    return Table(name, tuple(columns), row)
 
 
 DESIRED = derive_table("desired", DesiredRow)

@@ -28,13 +28,13 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.quota import json_number
 from quota_ops.model.rows import BatchRow, Key
 from quota_ops.model.stricter import Limits
-from quota_ops.model.tables import DIFFERENCES
+from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.model.text import counted
 from quota_ops.runs.dead_runs import settle_dead_runs
 from quota_ops.runs.ownership import Attribution
 from quota_ops.stages.validate import validate_batches
 from quota_ops.store import ledger
-from quota_ops.store.parquet import from_rows, to_rows
+from quota_ops.store.parquet import from_rows, read_rows
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ALTER, APPLIED, APPROVAL, VALIDATED, RunFolder
 from quota_ops.store.run_marks import at_work
@@ -199,7 +199,7 @@ def _number_batches(writes: Sequence[Difference]) -> Batches:
     from quota_ops.sql.embedded import number_batches  # noqa: PLC0415 - DuckDB
 
     batches: dict[int, list[BatchRow]] = {}
-    for row in map(BatchRow._make, to_rows(number_batches(from_rows(DIFFERENCES, writes)))):
+    for row in read_rows(BATCHES, number_batches(from_rows(DIFFERENCES, writes))):
         batches.setdefault(row.batch, []).append(row)
     return batches
 

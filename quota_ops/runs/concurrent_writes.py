@@ -11,7 +11,7 @@ from quota_ops.model.report import StageStatus
 from quota_ops.store.attempt import outcomes_so_far
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_marks import Life, all_marked_runs, is_overdue, life
+from quota_ops.store.run_marks import Life, find_marked_runs, is_overdue, life
 
 _OPEN = frozenset({Status.UNKNOWN, Status.NOT_SENT})
 """Noted before its request is sent, or before its turn: what an answer replaces."""
@@ -27,25 +27,26 @@ def find_concurrent_writes(
     """
     found: list[ConcurrentWrite] = []
     with suppress(InvalidInput):
-        for run in all_marked_runs(runs):
+        for run in find_marked_runs(runs):
             with suppress(InvalidInput, ValueError):
-                found += _writes(RunFolder(run), life(run), accepts)
+                name = f"{runs.name}/{run.name}"
+                found += _find_writes(RunFolder(run), name, accepts)
     return tuple(found)
 
 
-def _writes(
-    run: RunFolder, alive: Life, accepts: Callable[[Entity], bool]
+def _find_writes(
+    run: RunFolder, name: str, accepts: Callable[[Entity], bool]
 ) -> Iterator[ConcurrentWrite]:
+    alive = life(run.place)
     is_dead = alive is Life.GONE or (alive is Life.UNKNOWN and is_overdue(run.place))
     if is_dead or run.stage_result("apply").status is not StageStatus.NOT_ENDED:
         return
-    name = f"{run.place.parent.name}/{run.place.name}"
-    for entity, is_sent in _open(outcomes_so_far(run)).items():
+    for entity, is_sent in _find_open(outcomes_so_far(run)).items():
         if accepts(Entity.parse(entity)):
             yield ConcurrentWrite(name, entity, is_sent and alive is Life.AT_WORK)
 
 
-def _open(outcomes: Iterable[Outcome]) -> dict[str, bool]:
+def _find_open(outcomes: Iterable[Outcome]) -> dict[str, bool]:
     """The entities without an answer, and whether their request was sent."""
     found: dict[str, bool] = {}
     for one in outcomes:

@@ -21,13 +21,14 @@ from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ALTER, APPLIED, RunFolder
 from quota_ops.store.run_marks import (
     Life,
+    find_marked_runs,
     is_marked,
     is_overdue,
     is_unsettled,
     life,
-    marked_runs,
     unmark,
 )
+from quota_ops.store.run_store import store_of
 
 Wanted = Mapping[Key, float | None]
 
@@ -40,13 +41,15 @@ def settle_dead_runs(by: RunFolder, cluster: Cluster, find: Callable[[str], Conn
     each run by one other run, when several find it at once. Raises ClusterTrouble when the cluster
     cannot be described.
     """
-    marked = map(RunFolder, marked_runs(by.place))
+    about = by.about()
+    runs = store_of(by.place).runs_of(about["cluster"])
+    marked = (RunFolder(one) for one in find_marked_runs(runs) if one.name != by.place.name)
     if dead := [one for one in marked if _is_dead(one)]:
         stored = cluster.describe_values()
         for one in dead:
-            with suppress(InvalidInput):  # of a damaged run nothing can be told
-                if one.policy().cluster_id == cluster.cluster_id and _take(one, by):
-                    _settle(one, by.about()["run"], stored, find)
+            with suppress(InvalidInput):  # a damaged run cannot be settled
+                if one.policy().cluster_id == cluster.cluster_id and _claim(one, by.place, runs):
+                    _settle(one, about["run"], stored, find)
 
 
 def _is_dead(run: RunFolder) -> bool:
@@ -58,18 +61,18 @@ def _is_dead(run: RunFolder) -> bool:
     )
 
 
-def _take(run: RunFolder, by: RunFolder) -> bool:
-    """Whether the run `by` is the one that settles another, by a file that is created once.
+def _claim(run: RunFolder, by: Place, runs: Place) -> bool:
+    """Return whether the run `by` is the one that settles another: a file is created once.
 
-    Not while the run that created the last one is at work.
+    A run that is still at work, and created the last such file, keeps the claim.
     """
     number = 1
     while run.has(_settling_file(number)):
-        other = run.read_as(_settling_file(number), lambda told: by.place.parent / told["by"])
-        if other != by.place and _is_at_work(other):
+        other = run.read_as(_settling_file(number), lambda values: runs / values["by"])
+        if other.name != by.name and _is_at_work(other):
             return False
         number += 1
-    content = json_text({"by": by.place.name}).encode()
+    content = json_text({"by": by.name}).encode()
     return (run.place / _settling_file(number)).create(content)
 
 

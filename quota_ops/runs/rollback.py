@@ -12,12 +12,11 @@ from quota_ops.model.policy import Policy
 from quota_ops.model.quota import same
 from quota_ops.model.report import StageStatus
 from quota_ops.model.rollback import Rollback, Undone
-from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, Key, LedgerRow
+from quota_ops.model.rows import BatchRow, DesiredRow, Key, LedgerRow
 from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, DIFFERENCES, LEDGER
 from quota_ops.stages.diff import find_differences
-from quota_ops.stages.verify.record import find_verified
+from quota_ops.stages.verify.record import compute_applied_digest, find_verified
 from quota_ops.store import ledger
-from quota_ops.store.parquet import to_rows
 from quota_ops.store.run_folder import ALTER, APPLIED, PLAN, POLICY, ROLLBACK, RunFolder
 from quota_ops.store.run_store import RunStore
 
@@ -85,12 +84,10 @@ def find_rollback_differences(folder: RunFolder, engine: str) -> None:
 
     The three sides are joined as ever; every row that is not this rollback's is then left out.
     """
-    actual = map(ActualRow._make, to_rows(folder.read_table(ACTUAL)))
-    known = map(LedgerRow._make, to_rows(folder.read_table(LEDGER)))
     policy = folder.policy()
     rollback = folder.read_as(ROLLBACK, Rollback.from_json).met(
-        {row.id: row.value for row in actual},
-        {row.id: row for row in known if row.state == ledger_edits.VERIFIED},
+        {row.id: row.value for row in folder.read_rows(ACTUAL)},
+        {row.id: row for row in folder.read_rows(LEDGER) if row.state == ledger_edits.VERIFIED},
     )
     folder.write_table(DESIRED, list(_desired(policy.cluster_id, rollback)))
     find_differences([folder], engine)
@@ -122,7 +119,7 @@ def _changed(earlier: RunFolder, plan: Plan, known: Iterable[LedgerRow]) -> Iter
     outcomes = {Key(one.entity, key): one for one in earlier.outcomes(APPLIED) for key in one.keys}
     written = {key for key, one in outcomes.items() if one.was_written}
     unknown = {key for key, one in outcomes.items() if one.may_be_written}
-    verified = find_verified(earlier, written)
+    verified = find_verified(earlier, written, compute_applied_digest(earlier))
     states = {(row.entity, row.key, row.state): row.value for row in known}
     for row in plan.writes:
         key = row.id

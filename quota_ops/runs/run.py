@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -207,6 +207,11 @@ STAGES: Mapping[str, Callable[[Run], None]] = {
 
 
 def run_stage(run: Run, stage: str) -> None:
-    """Run one stage and keep how it ended; that the cluster was out of reach is its end too."""
+    """Run one stage, which reads each artefact of the run once, and record how it ended.
+
+    A stage that cannot reach the cluster is recorded as failed.
+    """
+    if run.folder.kept is None:
+        run = replace(run, folder=run.folder.keeping())
     with run.folder.stage(stage):
         STAGES[stage](run)

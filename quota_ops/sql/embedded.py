@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -23,7 +24,7 @@ _INTERRUPTED = "Query interrupted"
 class EmbeddedEngine:
     """Runs the texts on DuckDB; starts in milliseconds and needs no Java."""
 
-    def decide(self, sides: Mapping[Table, Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
+    def decide(self, sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
         """The tables DIFFERENCES and BATCHES of the union of each side's files."""
         with interruptible(), duckdb.connect() as db:
             for table, places in sides.items():

@@ -1,7 +1,7 @@
 """One diff of one or many runs: read the sides, let an engine decide, write what it says."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -19,14 +19,14 @@ from quota_ops.model.tables import (
 from quota_ops.store import parquet
 from quota_ops.store.place import Place
 
-SIDES = (DESIRED, ACTUAL, LEDGER, HOLDS, CLUSTERS)
-RESULTS = (DIFFERENCES, BATCHES)
+SIDES: tuple[Table[Any], ...] = (DESIRED, ACTUAL, LEDGER, HOLDS, CLUSTERS)
+RESULTS: tuple[Table[Any], ...] = (DIFFERENCES, BATCHES)
 
 
 class Engine(Protocol):
     """What runs the texts of quota_ops.sql.text over Parquet files."""
 
-    def decide(self, sides: Mapping[Table, Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
+    def decide(self, sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
         """Return the tables DIFFERENCES and BATCHES of the union of each side's files."""
         ...
 
@@ -38,7 +38,7 @@ def diff_runs(engine: Engine, folders: Sequence[Place]) -> None:
     InvalidInput when one is missing, is not its table or of another cluster, or two folders
     hold the same.
     """
-    clusters = [_cluster(folder) for folder in folders]
+    clusters = [_read_cluster(folder) for folder in folders]
     if len(set(clusters)) != len(clusters):
         raise InvalidInput("two of the runs are of the same cluster; diff them one by one")
     sides = {table: [folder / table.file for folder in folders] for table in SIDES}
@@ -56,22 +56,26 @@ def _of(cluster: str, rows: pa.Table) -> pa.Table:
     return rows.filter(compute.equal(rows["cluster"], cluster))
 
 
-def _cluster(folder: Place) -> str:
-    """The cluster id of a run folder, its sides held against their schema and it on the way."""
+def _read_cluster(folder: Place) -> str:
+    """Return the cluster id of a run folder, after checking that each side is of that cluster."""
+    found: dict[Place, set[str | None]] = {}
     for table in SIDES:
         place = folder / table.file
         try:
-            found = parquet.columns(place)
+            found[place] = parquet.read_clusters(table, place)
         except FileNotFoundError:
             raise InvalidInput(
                 f"{place} is missing: the stage that writes it has not run"
             ) from None
-        parquet.check_columns(table, found, str(place))
     place = folder / CLUSTERS.file
     rows = parquet.from_bytes(CLUSTERS, place.read(), str(place))
     if rows.num_rows != 1:
-        raise InvalidInput(f"{place} must hold one cluster, it holds {rows.num_rows}")
+        raise InvalidInput(f"{place} must have one cluster, it has {rows.num_rows}")
     cluster = str(rows["cluster"][0].as_py())
-    for table in SIDES:
-        parquet.check_cluster(folder / table.file, cluster)
+    for place, clusters in found.items():
+        if others := clusters - {cluster}:
+            raise InvalidInput(
+                f"{place} is of another cluster: {min(map(str, others))}; the run is of {cluster}",
+                "Nothing was changed. A run has a folder, and a cluster a ledger, of its own.",
+            )
     return cluster

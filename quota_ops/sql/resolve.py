@@ -53,7 +53,7 @@ def resolved_rows(
         destination = Path(folder) / RESOLVED.file
         resolve_clients(engine, stored, clients, destination)
         rows = parquet.conform(RESOLVED, pq.read_table(destination), RESOLVED.name)
-    return sorted(map(ResolvedRow._make, parquet.to_rows(rows)))
+    return sorted(parquet.read_rows(RESOLVED, rows))
 
 
 def check_destination(destination: Path, clients: Path) -> None:

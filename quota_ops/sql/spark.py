@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
@@ -36,7 +37,7 @@ class SparkEngine:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
-    def decide(self, sides: Mapping[Table, Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
+    def decide(self, sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
         """The tables DIFFERENCES and BATCHES of the union of each side's files.
 
         Only rows that differ come to the driver.

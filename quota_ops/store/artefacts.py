@@ -1,14 +1,14 @@
 """A folder of artefacts: tables as Parquet, readable JSON, and text."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.tables import Table
+from quota_ops.model.tables import Row, Table
 from quota_ops.store import parquet
 from quota_ops.store.json_text import head, json_text
 from quota_ops.store.place import Place
@@ -21,7 +21,7 @@ class ArtefactFolder:
     """Artefacts by name; each is written completely or not at all."""
 
     place: Place
-    kept: dict[str | Table, Any] | None = field(default=None, compare=False, repr=False)
+    kept: dict[str | Table[Any], Any] | None = field(default=None, compare=False, repr=False)
     """The parsed artefacts that this process wrote or read, by name; None to remember nothing."""
 
     def keeping(self) -> Self:
@@ -31,7 +31,7 @@ class ArtefactFolder:
         """
         return replace(self, kept={})
 
-    def once(self, what: str | Table, read: Callable[[], Parsed]) -> Parsed:
+    def once(self, what: str | Table[Any], read: Callable[[], Parsed]) -> Parsed:
         """Return a parsed artefact: the remembered one, or else the result of `read`."""
         if self.kept is None:
             return read()
@@ -48,23 +48,27 @@ class ArtefactFolder:
         """Return the bytes of all artefacts; InvalidInput if the folder cannot be listed."""
         return sum(leaf.size for leaf in self.place.walk())
 
-    def write_table(self, table: Table, rows: Sequence[Sequence[Any]]) -> None:
+    def write_table(self, table: Table[Any], rows: Sequence[Sequence[Any]]) -> None:
         """Write a table's rows to NAME.parquet."""
         self.write_arrow(table, parquet.from_rows(table, rows))
 
-    def write_arrow(self, table: Table, arrow: pa.Table) -> None:
+    def write_arrow(self, table: Table[Any], arrow: pa.Table) -> None:
         """Write an Arrow table, with the notes in its metadata, to NAME.parquet."""
         content = parquet.to_bytes(table, arrow, parquet.notes(arrow))
         self._write(table.file, content)
         if self.kept is not None:
             self.kept[table] = arrow
 
-    def read_table(self, table: Table) -> pa.Table:
+    def read_table(self, table: Table[Any]) -> pa.Table:
         """Return the table of an earlier stage; InvalidInput if it is missing or damaged."""
         place = str(self.place / table.file)
         return self.once(table, lambda: parquet.from_bytes(table, self._read(table.file), place))
 
-    def count(self, table: Table) -> int:
+    def read_rows(self, table: Table[Row]) -> Iterator[Row]:
+        """Return the rows of an earlier stage's table; raises as `read_table`."""
+        return parquet.read_rows(table, self.read_table(table))
+
+    def count(self, table: Table[Any]) -> int:
         """Return the number of rows in the table of an earlier stage."""
         return int(self.read_table(table).num_rows)
 
@@ -103,7 +107,7 @@ class ArtefactFolder:
         (self.place / name).replace(content)
         self._forget(name)
 
-    def _forget(self, what: str | Table) -> None:
+    def _forget(self, what: str | Table[Any]) -> None:
         if self.kept is not None:
             self.kept.pop(what, None)
 

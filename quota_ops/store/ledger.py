@@ -66,7 +66,7 @@ class _Content:
     def rows(self) -> tuple[LedgerRow, ...]:
         """The rows of the table."""
         if self._rows is None:
-            self._rows = tuple(map(LedgerRow._make, parquet.to_rows(self.table)))
+            self._rows = tuple(parquet.read_rows(LEDGER, self.table))
         return self._rows
 
 

@@ -1,14 +1,14 @@
 """Tables as Parquet bytes; columns are checked against the model on reading and writing."""
 
 import io
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.tables import COUNT, FLAG, NUMBER, TEXT, Table
+from quota_ops.model.tables import COUNT, FLAG, NUMBER, TEXT, Row, Table
 from quota_ops.store.place import Place
 
 # Arrow's own pool does not return freed memory: 45 MB in a plan of 10,000 entities.
@@ -19,7 +19,7 @@ REPEATED = pa.dictionary(pa.int32(), pa.string())
 """The type of a column of texts that many rows share, such as owners: each text is kept once."""
 
 
-def arrow_schema(table: Table, repeated: Collection[str] = ()) -> pa.Schema:
+def arrow_schema(table: Table[Any], repeated: Collection[str] = ()) -> pa.Schema:
     """Return the table's columns as an Arrow schema, those named as REPEATED."""
     return pa.schema(
         [
@@ -33,12 +33,12 @@ def arrow_schema(table: Table, repeated: Collection[str] = ()) -> pa.Schema:
     )
 
 
-def repeated_texts(table: Table) -> list[str]:
+def repeated_texts(table: Table[Any]) -> list[str]:
     """Return the names of the columns whose texts many rows share: all texts but entities."""
     return [one.name for one in table.columns if one.type == TEXT and one.name != "entity"]
 
 
-def from_rows(table: Table, rows: Sequence[Sequence[Any]]) -> pa.Table:
+def from_rows(table: Table[Any], rows: Sequence[Sequence[Any]]) -> pa.Table:
     """Return rows, whose fields are the table's columns in order, as an Arrow table."""
     columns = zip(*rows, strict=True) if rows else ([] for _ in table.columns)
     schema = arrow_schema(table, repeated_texts(table))
@@ -65,7 +65,12 @@ def to_values(column: pa.ChunkedArray) -> list[Any]:
     return values
 
 
-def to_bytes(table: Table, arrow: pa.Table, notes: Mapping[str, str] | None = None) -> bytes:
+def read_rows(table: Table[Row], arrow: pa.Table) -> Iterator[Row]:
+    """Return the rows of an Arrow table that has the columns of `table`."""
+    return map(table.row._make, to_rows(arrow))
+
+
+def to_bytes(table: Table[Any], arrow: pa.Table, notes: Mapping[str, str] | None = None) -> bytes:
     """Return a table as the bytes of a Parquet file, with notes in its key-value metadata.
 
     Raises InvalidInput if its columns are not the model's.
@@ -78,7 +83,7 @@ def to_bytes(table: Table, arrow: pa.Table, notes: Mapping[str, str] | None = No
     return sink.getvalue()
 
 
-def from_bytes(table: Table, content: bytes, place: str) -> pa.Table:
+def from_bytes(table: Table[Any], content: bytes, place: str) -> pa.Table:
     """Return the table in the bytes of a Parquet file.
 
     Raises InvalidInput, with the place, if it is not a Parquet file or not this table.
@@ -100,7 +105,7 @@ def notes(arrow: pa.Table) -> dict[str, str]:
     return {name.decode(): value.decode() for name, value in metadata.items()}
 
 
-def conform(table: Table, arrow: pa.Table, place: str = "") -> pa.Table:
+def conform(table: Table[Any], arrow: pa.Table, place: str = "") -> pa.Table:
     """Return the same rows with the model's column types; texts may be REPEATED.
 
     Raises InvalidInput, with every discrepancy, if they are not the table's columns.
@@ -132,7 +137,7 @@ _SPELLINGS = {
 }
 
 
-def check_columns(table: Table, found: Mapping[str, str], place: str = "") -> None:
+def check_columns(table: Table[Any], found: Mapping[str, str], place: str = "") -> None:
     """Compare column names and Arrow type names to the table; InvalidInput lists the differences.
 
     A column that was added in a later version may be missing.
@@ -165,16 +170,19 @@ def columns(place: Place) -> dict[str, str]:
     return {field.name: str(field.type) for field in schema}
 
 
-def check_cluster(place: Place, cluster: str) -> None:
-    """Raise InvalidInput if a Parquet file of a table has rows of another cluster.
+def read_clusters(table: Table[Any], place: Place) -> set[str | None]:
+    """Return the cluster ids in a table's Parquet file, after checking its columns.
 
-    The diff would read them as if this cluster had lost all its rows.
+    Raises FileNotFoundError, or InvalidInput as `from_bytes` does.
     """
-    with place.open() as opened:
-        file = pq.ParquetFile(opened, read_dictionary=["cluster"], pre_buffer=False)
-        chunks = file.read(columns=["cluster"], use_threads=False)["cluster"].chunks
-    if others := {one for chunk in chunks for one in chunk.dictionary.to_pylist()} - {cluster}:
-        raise InvalidInput(
-            f"{place} is of another cluster: {min(map(str, others))}; the run is of {cluster}",
-            "Nothing was changed. A run has a folder, and a cluster a ledger, of its own.",
-        )
+    try:
+        with place.open() as opened:
+            file = pq.ParquetFile(opened, read_dictionary=["cluster"], pre_buffer=False)
+            types = {field.name: str(field.type) for field in file.schema_arrow}
+            check_columns(table, types, str(place))
+            chunks = file.read(columns=["cluster"], use_threads=False)["cluster"].chunks
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InvalidInput(f"{place} is not a Parquet file that can be read: {error}") from error
+    return {one for chunk in chunks for one in chunk.dictionary.to_pylist()}

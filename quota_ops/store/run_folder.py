@@ -111,11 +111,11 @@ class RunFolder(ArtefactFolder):
 
     def about(self) -> dict[str, Any]:
         """Return run.json; the fields about its commit as one Provenance."""
-        return self.read_as(ABOUT, about_from_json)
+        return self.once(ABOUT, lambda: self.read_as(ABOUT, about_from_json))
 
     def policy(self) -> Policy:
         """Return the policy that check recorded."""
-        return self.read_as(POLICY, Policy.from_json)
+        return self.once(POLICY, lambda: self.read_as(POLICY, Policy.from_json))
 
     def checked(self) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
         """Return the findings of the files, and every silence, that check recorded."""
@@ -131,13 +131,7 @@ class RunFolder(ArtefactFolder):
 
     def described(self) -> tuple[str | None, tuple[Hold, ...]]:
         """Return the ledger file that describe read, and the holds that were in force then."""
-        return self.read_as(
-            DESCRIBED,
-            lambda values: (
-                typed(values["ledger"], str | None),
-                tuple(map(Hold.from_json, values["holds"])),
-            ),
-        )
+        return self.once(DESCRIBED, lambda: self.read_as(DESCRIBED, _described))
 
     def old_ledger(self) -> str | None:
         """Return why the ledger that describe read may be an older copy; None if it is not."""
@@ -191,7 +185,7 @@ class RunFolder(ArtefactFolder):
 
     def _batches(self) -> dict[int, tuple[BatchRow, ...]]:
         batches: dict[int, list[BatchRow]] = {}
-        for row in map(BatchRow._make, parquet.to_rows(self.read_table(BATCHES))):
+        for row in self.read_rows(BATCHES):
             batches.setdefault(row.batch, []).append(row)
         return {number: tuple(batches[number]) for number in sorted(batches)}
 
@@ -243,6 +237,10 @@ def _failure(error: BaseException) -> tuple[StageStatus, str]:
 
 def _decisions(values: dict[str, Any]) -> tuple[Decision, ...]:
     return tuple(map(Decision.from_json, values["decisions"]))
+
+
+def _described(values: dict[str, Any]) -> tuple[str | None, tuple[Hold, ...]]:
+    return typed(values["ledger"], str | None), tuple(map(Hold.from_json, values["holds"]))
 
 
 def _old_ledger(values: dict[str, Any]) -> str | None:

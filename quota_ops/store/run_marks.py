@@ -67,12 +67,7 @@ def is_marked(run: Place) -> bool:
     return _mark(run).exists()
 
 
-def marked_runs(run: Place) -> list[Place]:
-    """Return the folders of the other marked runs of a cluster; raises as `Place.list`."""
-    return [one for one in all_marked_runs(run.parent) if one.name != run.name]
-
-
-def all_marked_runs(runs: Place) -> list[Place]:
+def find_marked_runs(runs: Place) -> list[Place]:
     """Return the marked runs in a cluster's folder of runs; raises as `Place.list`."""
     names = _mark(runs / "any").parent.list()
     return [one for one in (runs / name for name in names) if (one / ABOUT).exists()]

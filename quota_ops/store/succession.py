@@ -8,7 +8,7 @@ from quota_ops.model.commit import named
 from quota_ops.model.errors import Refused
 from quota_ops.model.ledger_edits import INTENDED, VERIFIED
 from quota_ops.model.quota import same
-from quota_ops.model.rows import DesiredRow, LedgerRow
+from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import DESIRED, LEDGER
 from quota_ops.store import claims
 from quota_ops.store.claims import Claim
@@ -116,8 +116,7 @@ def _why_contradicted(folder: RunFolder, later: Iterable[LedgerRow]) -> str | No
     A later run of the same commit with the same values is no conflict: both may succeed.
     """
     commit = folder.about()["commit"]
-    desired = map(DesiredRow._make, to_rows(folder.read_table(DESIRED)))
-    wanted = {row.id: row.value for row in desired}
+    wanted = {row.id: row.value for row in folder.read_rows(DESIRED)}
     for row in later:
         is_other = row.state in {INTENDED, VERIFIED} and not same(row.value, wanted.get(row.id))
         if row.commit != commit or is_other:

@@ -179,7 +179,7 @@ def test_the_approval_is_of_another_plan(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("table", [DESIRED, ACTUAL, LEDGER], ids=lambda one: one.name)
-def test_a_table_of_another_cluster_is_not_compared(table: Table, lab: Lab) -> None:
+def test_a_table_of_another_cluster_is_not_compared(table: Table[Any], lab: Lab) -> None:
     """A file that came from another cluster's run is named, and nothing is planned from it."""
     lab.put({"user=alice": {KEY: 5.0}})
     lab.note({"user=alice": {KEY: 5.0}})

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -36,7 +37,7 @@ def put_elsewhere(path: Path, side: str) -> Path:
 class Broken:
     """An engine whose results lack columns."""
 
-    def decide(self, _sides: Mapping[Table, Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
+    def decide(self, _sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
         """Return a table without the columns of quota-ops."""
         return pa.table({"cluster": ["c"], "kind": [1]}), parquet.from_rows(BATCHES, [])
 
@@ -82,7 +83,7 @@ def test_a_run_is_of_one_cluster(clusters: tuple[str, ...], tmp_path: Path) -> N
         diff_runs(EmbeddedEngine(), [folder.place])
 
     assert str(refused.value) == (
-        f"{tmp_path}/clusters.parquet must hold one cluster, it holds {len(clusters)}"
+        f"{tmp_path}/clusters.parquet must have one cluster, it has {len(clusters)}"
     )
 
 

@@ -13,7 +13,7 @@ from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.entity import Entity
 from quota_ops.model.plan import exact
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
-from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, DIFFERENCES, HOLDS, LEDGER
+from quota_ops.model.tables import ACTUAL, CLUSTERS, DESIRED, DIFFERENCES, HOLDS, LEDGER, Table
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import Engine
 from quota_ops.store import parquet
@@ -121,13 +121,14 @@ def by_engine(engine: Engine, path: Path, fleet: Fleet) -> tuple[list[Difference
     """Return an engine's result for a fleet, with one file for each side."""
     folder = RunFolder(open_place(path))
     sides = [cluster.sides(name) for name, cluster in fleet.items()]
-    for table, rows in zip((DESIRED, ACTUAL, LEDGER), zip(*sides, strict=True), strict=True):
+    compared: tuple[Table[Any], ...] = (DESIRED, ACTUAL, LEDGER)
+    for table, rows in zip(compared, zip(*sides, strict=True), strict=True):
         folder.write_table(table, [row for some in rows for row in some])
     policies = [(name, *one[:2], *one[-2:]) for name, one in fleet.items()]
     folder.write_table(CLUSTERS, policies)
     holds = [(name, *hold) for name, one in fleet.items() for hold in one.held.items()]
     folder.write_table(HOLDS, holds)
-    tables = (DESIRED, ACTUAL, LEDGER, HOLDS, CLUSTERS)
+    tables = (*compared, HOLDS, CLUSTERS)
     found, batches = engine.decide({table: [open_place(path / table.file)] for table in tables})
     differences = [
         Difference(*row)._replace(kind=Kind(row[3]), action=Action(row[4]))

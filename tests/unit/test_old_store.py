@@ -12,7 +12,7 @@ from quota_ops.store import claims, decisions, holds, ledger, ledger_end
 from quota_ops.store.history import past_runs
 from quota_ops.store.restart import move_attempt
 from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_marks import Life, all_marked_runs, life
+from quota_ops.store.run_marks import Life, find_marked_runs, life
 from quota_ops.store.run_numbers import newest_runs
 from quota_ops.store.run_store import RunStore, open_place
 from tests.places import on_disk
@@ -48,7 +48,7 @@ def test_an_old_store_is_read(store: RunStore) -> None:
     assert (hold.who.text, hold.by, hold.reason) == ("user=bob", "anna", "kept")
     assert (said.said, said.by, said.digest) == (Said.APPROVED, "anna", plan.digest)
     assert newest_runs(store.sequence, 9) == [f"demo/{RUN}"]
-    assert all_marked_runs(store.runs_of("demo")) == [folder.place]
+    assert find_marked_runs(store.runs_of("demo")) == [folder.place]
     assert life(folder.place) is Life.UNKNOWN, "another machine, or one that was started since"
 
 

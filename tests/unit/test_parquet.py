@@ -23,7 +23,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-def rows_of(table: Table) -> st.SearchStrategy[list[tuple[Any, ...]]]:
+def rows_of(table: Table[Any]) -> st.SearchStrategy[list[tuple[Any, ...]]]:
     """Return rows of a table with any values that its columns accept."""
     columns = (
         VALUES[column.type] | st.none() if column.nullable else VALUES[column.type]
@@ -34,7 +34,7 @@ def rows_of(table: Table) -> st.SearchStrategy[list[tuple[Any, ...]]]:
 
 @pytest.mark.parametrize("table", [DESIRED, ACTUAL, LEDGER], ids=lambda table: table.name)
 @given(data=st.data())
-def test_rows_come_back(table: Table, data: st.DataObject) -> None:
+def test_rows_come_back(table: Table[Any], data: st.DataObject) -> None:
     """Any rows are read back as they were written, or no rows, with the notes beside them."""
     rows = data.draw(rows_of(table))
     notes = {"policy": "null", "commits": '["é"]'}

@@ -1,10 +1,10 @@
-"""What apply notes in the ledger before it sends, and what is taken back unwritten."""
+"""What apply notes in the ledger before it sends, and what is taken back find_unwritten."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from quota_ops.kafka.outcomes import Stored, find_unwritten
 from quota_ops.model import ledger_edits
-from quota_ops.model.difference import UNKNOWN_KINDS, Action, Difference
+from quota_ops.model.difference import UNKNOWN_KINDS, Difference
 from quota_ops.model.ledger_edits import has_arrived
 from quota_ops.model.memory import LedgerKey
 from quota_ops.model.moment import iso_utc
@@ -12,9 +12,7 @@ from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.quota import same
 from quota_ops.model.rows import Key, LedgerRow
-from quota_ops.model.tables import LEDGER
 from quota_ops.store import claims, ledger
-from quota_ops.store.parquet import to_rows
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.succession import refuse_if_overtaken
@@ -116,14 +114,14 @@ def withdraw_intents(
         ledger.change(ledger_folder, edit)
 
 
-def find_unarrived(folder: RunFolder, differences: Iterable[Difference]) -> frozenset[LedgerRow]:
-    """Return the intents of killed runs that never arrived, of rows that this run only reports.
+def find_unarrived(
+    known: Iterable[LedgerRow], reported: Mapping[Key, Difference]
+) -> frozenset[LedgerRow]:
+    """Return the intents of killed runs that never arrived, for rows that this run only reports.
 
-    A row that is set, cleared or forgotten loses its intent by being read back; these would keep
-    theirs for ever, and a value that somebody sets later would read as ours.
+    Verify removes the intent of a row that is set, cleared or forgotten. Without this, the intent
+    of a reported row would stay forever, and a value set by hand later would count as managed.
     """
-    reported = {row.id: row for row in differences if row.action is Action.REPORT}
-    known = map(LedgerRow._make, to_rows(folder.read_table(LEDGER))) if reported else ()
     return frozenset(
         row
         for row in known

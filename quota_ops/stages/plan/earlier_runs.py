@@ -10,10 +10,9 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guards import Past
 from quota_ops.model.ledger_edits import VERIFIED, find_managed
 from quota_ops.model.policy import Policy
-from quota_ops.model.rows import ActualRow, LedgerRow
 from quota_ops.model.tables import ACTUAL, LEDGER
 from quota_ops.store.ledger import applied
-from quota_ops.store.parquet import to_rows, to_values
+from quota_ops.store.parquet import read_rows, to_values
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.succession import overtaken_by
 
@@ -49,7 +48,6 @@ def _owners(folder: RunFolder, table: pa.Table) -> Iterable[str | None]:
     states = {*to_values(table["state"])}
     if states <= {VERIFIED}:
         return to_values(table["owner"])
-    known = [LedgerRow._make(row) for row in to_rows(table)]
-    actual = map(ActualRow._make, to_rows(folder.read_table(ACTUAL)))
-    managed = find_managed(known, {row.id: row.value for row in actual})
+    stored = {row.id: row.value for row in folder.read_rows(ACTUAL)}
+    managed = find_managed(tuple(read_rows(LEDGER, table)), stored)
     return [row.owner for row in managed.values()]

@@ -19,7 +19,6 @@ from quota_ops.stages.report.command_report import read_record
 from quota_ops.stages.verify.record import compute_applied_digest
 from quota_ops.store.attempt import outcomes_so_far
 from quota_ops.store.origins import ORIGINS, read_origins
-from quota_ops.store.parquet import to_rows
 from quota_ops.store.run_folder import (
     APPLIED,
     APPROVAL,
@@ -67,7 +66,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     verification = parts.read(
         "verify", VERIFIED, lambda: folder.read_as(VERIFIED, partial(_last_verification, folder))
     )
-    stages = tuple(parts.stage(stage) for stage in STAGES[:-1])
+    stages = tuple(parts.read_stage(stage) for stage in STAGES[:-1])
     validated, applied = parts.outcomes("validate", VALIDATED), parts.outcomes("apply", APPLIED)
     ended = not has_not_ended(stages)
     if not ended:  # what is there of later stages is an earlier attempt's
@@ -81,7 +80,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         provenance=about["provenance"],
         started=about["started"],
         finished=iso_utc(),
-        stages=tuple(parts.stage(one.stage) for one in stages) if ended else _until_apply(stages),
+        stages=tuple(map(parts.mark_damaged, stages)) if ended else _until_apply(stages),
         plan=plan,
         validated=validated,
         applied=applied,
@@ -141,9 +140,8 @@ def _until_apply(stages: tuple[StageResult, ...]) -> tuple[StageResult, ...]:
 def _asked(folder: RunFolder, verdicts: Sequence[RowVerdict]) -> dict[Key, DesiredRow]:
     """What Git says of the rows that are not verified."""
     wrong = {one.id for one in verdicts}
-    rows = to_rows(folder.read_table(DESIRED)) if wrong else ()
-    asked = (DesiredRow._make(row) for row in rows)
-    return {row.id: row for row in asked if row.id in wrong}
+    rows = folder.read_rows(DESIRED) if wrong else ()
+    return {row.id: row for row in rows if row.id in wrong}
 
 
 def _held(folder: RunFolder) -> tuple[HoldRow, ...]:
@@ -178,13 +176,16 @@ class _Parts:
         """The outcomes of a stage, or none."""
         return self.read(stage, name, lambda: self._folder.outcomes(name)) or ()
 
-    def stage(self, stage: str) -> StageResult:
-        """How a stage ended."""
+    def read_stage(self, stage: str) -> StageResult:
+        """Return how a stage ended, as `mark_damaged` does."""
         result = self.read(stage, stage_file(stage), lambda: self._folder.stage_result(stage))
-        if stage in self._damaged:
-            return StageResult(stage, StageStatus.FAILED, None, self._damaged[stage])
-        if result is None:
-            return StageResult(stage, StageStatus.NOT_RUN)
+        result = result or StageResult(stage, StageStatus.NOT_RUN)
         if result.status is StageStatus.NOT_ENDED:
-            return result._replace(message=_SINCE[life(self._folder.place)])
-        return result
+            result = result._replace(message=_SINCE[life(self._folder.place)])
+        return self.mark_damaged(result)
+
+    def mark_damaged(self, result: StageResult) -> StageResult:
+        """Return a stage's result, or a failed one when an artefact of the stage was damaged."""
+        if result.stage not in self._damaged:
+            return result
+        return StageResult(result.stage, StageStatus.FAILED, None, self._damaged[result.stage])

@@ -1,17 +1,16 @@
 """What brokers answer when they are read back from, again and again until they agree."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import monotonic, sleep
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.outcomes import Stored, find_unwritten
+from quota_ops.kafka.outcomes import Stored
 from quota_ops.model.difference import WRITES, Action, Difference
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble, Refused, Unreachable, WrongCluster
 from quota_ops.model.progress import Progress
 from quota_ops.model.rows import DesiredRow, Key
-from quota_ops.model.tables import HOLDS
 from quota_ops.model.text import counted, plural
 from quota_ops.model.verification import (
     BACK_OR_GONE,
@@ -22,7 +21,6 @@ from quota_ops.model.verification import (
     Verdict,
     behind,
 )
-from quota_ops.store.run_folder import APPLIED, RunFolder
 
 Targets = Mapping[Key, float | None]
 """What shall hold, by (entity, key); None for a key that shall be absent."""
@@ -179,20 +177,20 @@ _UNTOUCHED = frozenset({Action.REPORT, Action.HELD})
 
 
 def find_targets(
-    folder: RunFolder,
     desired: Mapping[Key, DesiredRow],
     differences: Iterable[Difference],
+    held: Container[str],
+    not_written: Container[Key],
 ) -> tuple[Targets, int]:
-    """Return the rows of this run less those that it left alone, and how many it left.
+    """Return the rows that brokers must store, and how many rows the run left unchanged.
 
-    What somebody holds may be changed by hand at any moment, so nobody is told what it should be.
+    The rows of `held` entities are no targets: a person may change them at any moment. Neither
+    are those of `not_written`, which the controller did not accept.
     """
-    held = set(folder.read_table(HOLDS)["entity"].to_pylist())
     targets: dict[Key, float | None] = {
         key: row.value for key, row in desired.items() if row.entity not in held
     }
     left = {key for key in desired if key[0] in held}
-    not_written = find_unwritten(folder.outcomes(APPLIED))
     for row in differences:
         key = row.id
         if row.action in _UNTOUCHED or key in not_written:

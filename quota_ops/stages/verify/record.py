@@ -14,18 +14,18 @@ Keys = AbstractSet[Key]
 """Rows by (entity, key)."""
 
 
-def find_verified(folder: RunFolder, rows: Keys) -> Keys:
-    """Those of a run's rows that a verify of it found as they should be since apply ended.
+def find_verified(folder: RunFolder, rows: Keys, digest: str | None) -> Keys:
+    """Return the rows that a verify of this run found as desired since apply ended.
 
-    Raises InvalidInput when verification.json is damaged.
+    `digest` is that of applied.json now. Raises InvalidInput when verification.json is damaged.
     """
     if not rows or not folder.has(VERIFIED):
         return frozenset()
     (_, verdicts, _), applied = folder.read_as(
         VERIFIED, lambda kept: (verification_from_json(kept), kept.get("applied"))
     )
-    # Earlier versions kept no digest, and verified right after they applied.
-    if applied not in {None, compute_applied_digest(folder)}:
+    # Earlier versions stored no digest, and verified right after they applied.
+    if applied not in {None, digest}:
         return frozenset()
     return rows - {one.id for one in verdicts}
 

@@ -1,0 +1,144 @@
+"""The ledger after verify: what was read back, what was cleared, and what no longer may arrive."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, NamedTuple
+
+from quota_ops.kafka.outcomes import find_acknowledged, find_unacknowledged
+from quota_ops.model import ledger_edits
+from quota_ops.model.difference import Action, Difference
+from quota_ops.model.memory import CLEARED, SUPERSEDED, LedgerKey, forget, forget_answered, remember
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.outcome import Outcome, Status
+from quota_ops.model.policy import Policy
+from quota_ops.model.registration import KnownBrokers
+from quota_ops.model.rollback import Rollback
+from quota_ops.model.rows import DesiredRow, Key, LedgerRow
+from quota_ops.model.tables import LEDGER
+from quota_ops.stages.apply.intent import find_unarrived
+from quota_ops.stages.verify.brokers import Targets
+from quota_ops.store import ledger
+from quota_ops.store.place import Place
+from quota_ops.store.run_folder import ROLLBACK, RunFolder
+from quota_ops.store.succession import why_lost, why_overtaken
+
+
+class AppliedRun(NamedTuple):
+    """A run as its artefacts describe it, each read once; no outcomes where it did not apply."""
+
+    about: Mapping[str, Any]
+    policy: Policy
+    desired: Mapping[Key, DesiredRow]
+    differences: Sequence[Difference]
+    outcomes: Sequence[Outcome]
+
+    @property
+    def last_written(self) -> str | None:
+        """The last entity of which the controller accepted a write."""
+        outcomes = reversed(self.outcomes)
+        return next((one.entity for one in outcomes if one.status is Status.ACCEPTED), None)
+
+
+def update_ledger(
+    folder: RunFolder,
+    ledger_folder: Place,
+    run: AppliedRun,
+    verified: Targets,
+    *,
+    verified_before: AbstractSet[Key],
+    brokers: KnownBrokers,
+) -> str | None:
+    """Record what was read back, the run's policy, its commit and the verified brokers.
+
+    Rows that an earlier verify of the same run recorded are not recorded again, because they may
+    have been released since. Where another commit was applied, or a later run writes, its policy,
+    files and owners stay. Returns why a later run decides, or None.
+    """
+    foreign = _find_foreign(folder)
+    new = verified.keys() - verified_before
+    rows = list(_verified_rows(run, verified, new, foreign))
+    cleared = list(_cleared_rows(run, new))
+    released = {row.id for row in rows} & foreign
+    reported = {row.id: row for row in run.differences if row.action is Action.REPORT}
+    unarrived = find_unarrived(folder.read_rows(LEDGER), reported) if reported else frozenset()
+    unanswered = find_unacknowledged(run.outcomes)
+    known = ledger.read(ledger_folder)
+    overtaken = why_overtaken(folder, known, ledger_folder)
+    follows_git = overtaken is None and why_lost(folder, known, ledger_folder) is None
+
+    def edit(known: dict[LedgerKey, LedgerRow]) -> None:
+        late = [
+            row
+            for row in known.values()
+            if (row.state, row.run) == (ledger_edits.INTENDED, run.about["run"])
+            if row.id in unanswered
+        ]
+        ledger_edits.confirm(known, rows)
+        still = unarrived.intersection(known.values())
+        ledger_edits.withdraw(known, (row.id for row in still))
+        forget_answered(known, run.about["run"], find_acknowledged(run.outcomes))
+        remember(known, (*late, *still), SUPERSEDED)
+        remember(known, cleared, CLEARED)
+        forget(known, released)
+        if follows_git:
+            ledger_edits.follow(known, run.desired)
+
+    ledger.change(
+        ledger_folder,
+        edit,
+        policy=run.policy if follows_git else None,
+        commit=run.about["commit"] if follows_git else None,
+        sequence=run.about["sequence"],
+        brokers=brokers,
+    )
+    return overtaken
+
+
+def _verified_rows(
+    run: AppliedRun, verified: Targets, new: AbstractSet[Key], foreign: AbstractSet[Key]
+) -> Iterator[LedgerRow]:
+    for row in run.differences:
+        if row.id in new:
+            desired = run.desired.get(row.id)
+            value = None if row.id in foreign else verified[row.id]
+            owner, file = (desired.owner, desired.file) if desired else (None, None)
+            yield _ledger_row(run, row, value, ledger_edits.VERIFIED, owner=owner, file=file)
+
+
+def _cleared_rows(run: AppliedRun, new: AbstractSet[Key]) -> Iterator[LedgerRow]:
+    """Yield the values that this run cleared, not those that it only forgot."""
+    for row in run.differences:
+        if row.action is Action.CLEAR and row.id in new:
+            yield _ledger_row(run, row, row.before, CLEARED, owner=row.owner, file=row.file)
+
+
+def _ledger_row(
+    run: AppliedRun,
+    row: Difference,
+    value: float | None,
+    state: str,
+    *,
+    owner: str | None,
+    file: str | None,
+) -> LedgerRow:
+    return LedgerRow(
+        run.policy.cluster_id,
+        row.entity,
+        row.key,
+        value,
+        state,
+        owner,
+        file,
+        run.about["commit"],
+        run.about["run"],
+        iso_utc(),
+        run.about["sequence"],
+    )
+
+
+def _find_foreign(folder: RunFolder) -> set[Key]:
+    """Return the rows that were unmanaged before the run that this rollback undoes."""
+    if not folder.has(ROLLBACK):
+        return set()
+    taken = folder.read_as(ROLLBACK, Rollback.from_json).taken
+    return {row.id for row in taken if row.foreign}
