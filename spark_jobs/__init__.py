@@ -1,1 +1,1 @@
-"""What spark-submit runs; found inside the installed wheel."""
+"""The jobs that spark-submit runs; they are part of the installed wheel."""

@@ -15,7 +15,7 @@ __all__ = ["main"]
 
 
 def main(snapshot: Path, clients: Path, output: Path) -> None:
-    """Write what holds for each client; master and memory are spark-submit's."""
+    """Write the limits that apply to each client; spark-submit sets master and memory."""
     stored = Snapshot.read(snapshot).require_all().rows
     spark = SparkSession.builder.appName("quota-ops resolve").getOrCreate()
     try:
@@ -25,7 +25,7 @@ def main(snapshot: Path, clients: Path, output: Path) -> None:
 
 
 if __name__ == "__main__":
-    parser = ArgumentParser(description="Write which quota holds for each client of a file.")
+    parser = ArgumentParser(description="Write which quota applies to each client of a file.")
     for name in ("snapshot", "clients", "output"):
         parser.add_argument(name, type=Path)
     try:

@@ -234,14 +234,14 @@ def _resolve_clients(
 ) -> None:
     from quota_ops.precedence.tables import RESOLVED
     from quota_ops.report.resolution import clients_screen
-    from quota_ops.sql.resolve import resolve_clients, resolved_rows
+    from quota_ops.sql.resolve import find_resolved_rows, resolve_clients
 
     destination: Path | None = typed["destination"]
     if destination is not None:
         resolve_clients(engine, stored, clients, destination)
         click.echo(f"{destination}: the limits of each client in {clients}")
         return
-    rows = resolved_rows(engine, stored, clients)
+    rows = find_resolved_rows(engine, stored, clients)
     if typed["output"] == TEXT:
         show_screen(clients_screen(rows))
         return

@@ -1,7 +1,7 @@
-"""alter: a one-off change, asked of the broker first, sent, and kept in a run folder.
+"""alter: a one-off change, validated by the broker, sent, and recorded in a run folder.
 
-It is no part of what Git says: a plan sees it as any change outside Git. The ledger learns
-only that a value which it remembers is a person's from now on, and no late write.
+It does not change Git: a plan treats it as a change outside Git. In the ledger it only ends the
+memory of the values that it sets, so that they do not look like late writes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,15 +40,15 @@ from quota_ops.store.run_folder import ALTER, APPLIED, APPROVAL, VALIDATED, RunF
 from quota_ops.store.run_marks import at_work
 
 GUARDS = (Guard.RAISE, Guard.SMALL_LIMIT)
-"""The guards that judge a one-off change; the others are about plans."""
+"""The guards that check a one-off change; the others check plans."""
 Batches = Mapping[int, Sequence[BatchRow]]
 
 
 class Altered(NamedTuple):
-    """The rows, what became of each entity, the guards that judged them, and why none was sent.
+    """The rows, the outcome of each entity, the guards that blocked, and why nothing was sent.
 
-    A guard that was overridden carries the reason in `allowed`. `refusal` is None where every row
-    was sent, or with validate-only could be.
+    A guard that was overridden has the reason in `allowed`. `refusal` is None when the rows were
+    sent, or, with validate-only, could be sent.
     """
 
     rows: tuple[BatchRow, ...]
@@ -57,10 +57,10 @@ class Altered(NamedTuple):
     refusal: Refused | None
 
 
-def refuse_protected(asked: Iterable[Alteration], protect: Iterable[EntityFilter]) -> None:
-    """Raise Refused when an entity is one that cluster.yaml protects."""
+def refuse_protected(alterations: Iterable[Alteration], protect: Iterable[EntityFilter]) -> None:
+    """Raise Refused when cluster.yaml protects an entity."""
     protected = Borders(protect)
-    for one in asked:
+    for one in alterations:
         if (met := protected.meets(one.entity)) is not None:
             raise Refused(
                 f"{one.entity} is protected: cluster.yaml says that {met.text} is never set and "
@@ -72,7 +72,7 @@ def refuse_protected(asked: Iterable[Alteration], protect: Iterable[EntityFilter
 def alter_quotas(
     folder: RunFolder,
     cluster: Cluster,
-    asked: Iterable[Alteration],
+    alterations: Iterable[Alteration],
     attribution: Attribution,
     *,
     ledger_folder: Place,
@@ -80,16 +80,16 @@ def alter_quotas(
     allow: Sequence[str] = (),
     validate_only: bool,
 ) -> Altered:
-    """Validate, and unless `validate_only` send, when the broker would accept all of it.
+    """Validate the changes and, unless `validate_only`, send them if the broker accepts them all.
 
-    Nothing is sent where a limit would become small or rise far and `allow` does not name that
-    guard. A refusal is recorded as the end of the stage apply.
+    Nothing is sent when a guard blocks (a limit becomes small, or rises far) that `allow` does
+    not name. A refusal is recorded as the end of the stage apply.
     """
     batches, outcomes = validate_changes(
-        folder, cluster, asked, attribution, allow=allow, policy=policy
+        folder, cluster, alterations, attribution, allow=allow, policy=policy
     )
     guards = read_guards(folder.read_json(ALTER))
-    refusal = _refusal(outcomes, guards)
+    refusal = _find_refusal(outcomes, guards)
     rows = tuple(row for batch in batches.values() for row in batch)
     if not validate_only:
         if refusal is None:
@@ -104,7 +104,7 @@ def alter_quotas(
     return Altered(rows, outcomes, guards, refusal)
 
 
-def _refusal(outcomes: Sequence[Outcome], guards: Sequence[GuardFinding]) -> Refused | None:
+def _find_refusal(outcomes: Sequence[Outcome], guards: Sequence[GuardFinding]) -> Refused | None:
     if refused := sum(one.status is not Status.ACCEPTED for one in outcomes):
         return Refused(
             f"{refused:,} of {counted(len(outcomes), 'entity')} would be refused",
@@ -114,7 +114,7 @@ def _refusal(outcomes: Sequence[Outcome], guards: Sequence[GuardFinding]) -> Ref
         options = " ".join(f"--allow {one.guard}" for one in blocking)
         return Refused(
             "; ".join(f"{one.guard}: {one.message}" for one in blocking),
-            f"Nothing was written. If it is meant: {options} --reason TEXT",
+            f"Nothing was written. To override: {options} --reason TEXT",
         )
     return None
 
@@ -122,7 +122,7 @@ def _refusal(outcomes: Sequence[Outcome], guards: Sequence[GuardFinding]) -> Ref
 def _record_overrides(
     folder: RunFolder, attribution: Attribution, guards: Sequence[GuardFinding]
 ) -> None:
-    """Leave approval.json where guards are overridden; the digest is that of a plan, so empty."""
+    """Leave approval.json when guards are overridden; its digest is empty, as there is no plan."""
     if guards:
         shown = tuple(replace(one, allowed=None) for one in guards)
         run = folder.about()["run"]
@@ -143,7 +143,7 @@ def end_memory(ledger_folder: Place, rows: Iterable[BatchRow], outcomes: Iterabl
     """End the ledger's memory of the values that a person has just set."""
     written = {one.entity for one in outcomes if one.status in DONE | {Status.UNKNOWN}}
     values = {row.id: row.after for row in rows if row.entity in written}
-    # The change is made: a ledger that is damaged refuses the next run, and not this one.
+    # The change is written: a damaged ledger stops the next run, not this one.
     with suppress(InvalidInput):
         known = {ledger_key(row): row for row in ledger.read(ledger_folder).rows}
         before = len(known)
@@ -155,15 +155,15 @@ def end_memory(ledger_folder: Place, rows: Iterable[BatchRow], outcomes: Iterabl
 def validate_changes(
     folder: RunFolder,
     cluster: Cluster,
-    asked: Iterable[Alteration],
+    alterations: Iterable[Alteration],
     attribution: Attribution,
     *,
     allow: Sequence[str],
     policy: Policy,
 ) -> tuple[Batches, tuple[Outcome, ...]]:
-    """Leave alter.json and validated.json; the rows in batches, and what the broker would say."""
+    """Leave alter.json and validated.json; return the rows in batches, and their outcomes."""
     with folder.stage("validate"):
-        writes = _list_writes(cluster.cluster_id, asked, cluster.describe_values())
+        writes = _list_writes(cluster.cluster_id, alterations, cluster.describe_values())
         batches = _number_batches(writes)
         guards = [
             asdict(replace(one, allowed=attribution.reason if one.guard in allow else None))
@@ -179,23 +179,23 @@ def validate_changes(
 
 
 def _list_writes(
-    cluster_id: str, asked: Iterable[Alteration], stored: Stored
+    cluster_id: str, alterations: Iterable[Alteration], stored: Stored
 ) -> tuple[Difference, ...]:
-    """The changes as a plan would have them, for its guards and its batches."""
+    """Return the changes as differences of a plan, for the guards and the batches."""
     return tuple(
         Difference(
             *(cluster_id, one.entity.text, key, Kind.UNMANAGED),
             *(Action.CLEAR if value is None else Action.SET, before, value),
             *(None,) * 10,
         )
-        for one in asked
+        for one in alterations
         for key, value in one.changes
         for before in [stored.get(Key(one.entity.text, key))]
     )
 
 
 def _number_batches(writes: Sequence[Difference]) -> Batches:
-    """The batches of writes, by the text that numbers those of a plan."""
+    """Return the writes in batches, numbered by the same SQL as those of a plan."""
     from quota_ops.sql.embedded import number_batches  # noqa: PLC0415 - DuckDB
 
     batches: dict[int, list[BatchRow]] = {}
@@ -205,10 +205,10 @@ def _number_batches(writes: Sequence[Difference]) -> Batches:
 
 
 def send_batches(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple[Outcome, ...]:
-    """Leave applied.json; what became of each entity. After an unknown one nothing more is sent.
+    """Leave applied.json, and return the outcome of each entity; stop after an unknown one.
 
-    applied.json is left before each request too, with what is on its way as unknown, so that it is
-    there whatever ends the process.
+    applied.json is also left before each request, with the rows of the request as unknown, so that
+    it exists whatever ends the process.
     """
     done: list[Outcome] = []
 
@@ -217,7 +217,7 @@ def send_batches(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple
 
     with at_work(folder.place), folder.stage("apply"):
         try:
-            for answers in _sent_in_turn(cluster, batches, note):
+            for answers in _send_in_turn(cluster, batches, note):
                 done += answers
             folder.leave_outcomes(APPLIED, tuple(done))
         except BaseException:
@@ -226,7 +226,7 @@ def send_batches(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple
         return tuple(done)
 
 
-def _sent_in_turn(
+def _send_in_turn(
     cluster: Cluster, batches: Batches, note: Callable[[], None]
 ) -> Iterator[tuple[Outcome, ...]]:
     trouble: str | None = None

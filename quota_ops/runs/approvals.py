@@ -1,4 +1,4 @@
-"""A person's decision on a plan: found again by its digest, recorded, and put into effect."""
+"""A person's decision on a plan: made, found by the plan's digest, and recorded."""
 
 from quota_ops.model.approval import Author, Decision, Said
 from quota_ops.model.errors import Refused
@@ -12,21 +12,21 @@ _NOTHING = "Nothing was written."
 
 
 def read_plan(folder: RunFolder) -> Plan:
-    """The plan that a run's plan stage left."""
+    """Return the plan that a run's plan stage left."""
     return folder.plan()[0]
 
 
 def make_decision(
     folder: RunFolder, plan: Plan, said: Said, author: Author, reason: str
 ) -> Decision:
-    """What somebody just said of a run's plan."""
+    """Return a new decision on a run's plan."""
     return decisions.new_decision(folder, plan, said, author, reason, shown=plan.guards)
 
 
 def find_approval(folder: RunFolder, approvals: Place, plan: Plan) -> Decision | None:
-    """The last approval of this digest that counts, of whatever run, if it lets this plan pass.
+    """Return the last valid approval of this digest, from any run, if it covers the plan's guards.
 
-    Raises InvalidInput when what was kept of it is damaged.
+    Raises InvalidInput when the record is damaged.
     """
     counting = decisions.counting(folder, approvals, plan)
     return next(
@@ -41,40 +41,40 @@ def find_approval(folder: RunFolder, approvals: Place, plan: Plan) -> Decision |
 
 
 def record_decision(folder: RunFolder, approvals: Place, decision: Decision) -> None:
-    """Record a decision about the run's plan, and judge the plan again by it.
+    """Record a decision on the run's plan, and check the plan with the guards again.
 
-    Raises Refused when it is not an approval, has no reason, or is about another plan.
+    Raises Refused when it is not an approval, has no reason, or is for another plan.
     """
     plan, short = read_plan(folder), decision.digest[:SHORT]
-    who = decision.by or "nobody"
+    who = decision.by or "an unknown user"
     if decision.digest != plan.digest:
         raise Refused(
-            f"{who} was asked about plan {short}, this one is {plan.digest[:SHORT]}",
-            f"{_NOTHING} Look at the plan again.",
+            f"the decision of {who} is for plan {short}, and this plan is {plan.digest[:SHORT]}",
+            f"{_NOTHING} Review the plan again.",
         )
     if more := {one.guard for one in plan.refused if not one.is_no_worse(decision.shown)}:
         raise Refused(
-            f"{who} was asked about plan {short} before {', '.join(sorted(more))} asked too",
-            f"{_NOTHING} Look at the plan again.",
+            f"{who} decided on plan {short} before {', '.join(sorted(more))} blocked it",
+            f"{_NOTHING} Review the plan again.",
         )
     if decision.said is Said.APPROVED and not decision.reason:
         raise Refused(
             f"{who} approved plan {short} without a reason",
-            f"{_NOTHING} Run again, and say why: it is recorded.",
+            f"{_NOTHING} Run again with a reason: it is recorded.",
         )
     _record(folder, approvals, decision)
     if decision.said is Said.REJECTED:
         why = f": {decision.reason}" if decision.reason else ""
         raise Refused(f"{who} rejected plan {short}{why}", _NOTHING)
     if decision.said is Said.NOTHING:
-        raise Refused(f"nobody approved plan {short} in time", _NOTHING)
+        raise Refused(f"plan {short} was not approved in time", _NOTHING)
     if plan.refused:
         with folder.stage("plan"):
             plan_changes(folder, approvals)
 
 
 def _record(folder: RunFolder, approvals: Place, decision: Decision) -> None:
-    """Add to the record what was said of this run, and to the run's copy."""
+    """Add a new decision on this run to the record, and to the run's copy."""
     is_new = decision not in folder.decisions() and decision.run == folder.place.name
     if is_new and decision.said is not Said.NOTHING:
         decisions.append(approvals, decision)

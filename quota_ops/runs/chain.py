@@ -1,4 +1,4 @@
-"""The stages of one run in a row, in one process: what the command line calls."""
+"""The stages that each command runs, in order and in one process."""
 
 from collections.abc import Sequence
 
@@ -20,35 +20,35 @@ CHAINS = {
 """The stages that each command runs on a cluster. Only `apply` and `reconcile` write to it."""
 
 RESUMED = ("apply", "verify", "report")
-"""What `reconcile` still has to do for a plan that was made earlier."""
+"""The stages of `reconcile` that remain for a plan that was made earlier."""
 
 OFFLINE = frozenset({"check", "describe", "diff", "plan"})
-"""The stages that a snapshot is enough for."""
+"""The stages that run on a snapshot, without the cluster."""
 
 
-def _still_run(failed: str, folder: RunFolder) -> set[str]:
-    """What runs although a stage failed; the report in any case."""
+def _find_remaining(failed: str, folder: RunFolder) -> set[str]:
+    """Return the stages that still run after a stage failed; the report always does."""
     if failed == "plan":
-        return {"validate", "report"}  # the broker speaks beside the guards
+        return {"validate", "report"}  # the broker checks the plan as well
     if failed == "apply" and folder.has(APPLIED):
-        return {"verify", "report"}  # what was written is read back
+        return {"verify", "report"}  # written values are read back
     return {"report"}
 
 
 def run_stages(run: Run, stages: Sequence[str]) -> None:
-    """Run stages in order; the first error is raised when those that still run have run.
+    """Run stages in order, and raise the first error after the remaining stages have run.
 
-    What guards refused stands in the plan, so another error is raised rather than theirs.
+    The plan lists the guards that block, so any other error is raised in preference to theirs.
     """
     errors: list[QuotaOpsError] = []
-    still: set[str] = set(stages)
+    remaining: set[str] = set(stages)
     for stage in stages:
-        if stage not in still:
+        if stage not in remaining:
             continue
         try:
             run_stage(run, stage)
         except QuotaOpsError as error:
             errors.append(error)
-            still &= _still_run(stage, run.folder)
+            remaining &= _find_remaining(stage, run.folder)
     if errors:
         raise next((one for one in errors if not isinstance(one, GuardsRefused)), errors[0])

@@ -1,4 +1,4 @@
-"""What is done without a plan: its run begins, and its end is kept and sent as any run's is."""
+"""Runs of commands without a plan: how they start, and the record of their end."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,11 +21,11 @@ _LEFT = {
     Verb.ADOPT: (ADOPTED, ("adopt",)),
     Verb.RELEASE: (RELEASED, ("release",)),
 }
-"""The artefact and the stages of each."""
+"""The artefact and the stages of each command."""
 
 
 def start_command_run(store: RunStore, policy: Policy, provenance: Provenance) -> RunFolder:
-    """A new run with the policy that holds for it, and of which commit that is."""
+    """Start a run with the policy that applies to it, and the commit of that policy."""
     path = store.new_run(policy.cluster)
     folder = RunFolder.start(path, cluster=policy.cluster, commit=None)
     folder.note_commit(provenance)
@@ -37,7 +37,7 @@ def start_command_run(store: RunStore, policy: Policy, provenance: Provenance) -
 def open_run_cluster(
     folder: RunFolder, stage: str, policy: Policy, connection: Connection
 ) -> Iterator[Cluster]:
-    """Open the cluster of a policy; where it cannot be reached, the stage has failed."""
+    """Open the cluster of a policy; when it is unreachable, record the stage as failed."""
     with ExitStack() as stack:
         try:
             cluster = stack.enter_context(open_policy(policy, connection))
@@ -50,7 +50,7 @@ def open_run_cluster(
 def record_command_end(
     folder: RunFolder, verb: Verb, find: Callable[[str], Connection] = find_connection
 ) -> str | None:
-    """Leave the record of a verb's end, and produce it to the audit topic; why that misses it."""
+    """Leave the record of a command's end; return why the audit topic does not have it."""
     name, stages = _LEFT[verb]
     results = map(folder.stage_result, stages)
     end = VerbEnd(

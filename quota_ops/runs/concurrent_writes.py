@@ -1,4 +1,4 @@
-"""The entities that other runs are writing at this moment, by the marks and folders of those."""
+"""The entities that other runs are writing now, found by the marks and folders of those runs."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -14,16 +14,16 @@ from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_marks import Life, find_marked_runs, is_overdue, life
 
 _OPEN = frozenset({Status.UNKNOWN, Status.NOT_SENT})
-"""Noted before its request is sent, or before its turn: what an answer replaces."""
+"""The outcomes of entities whose request is not sent yet, or has no response yet."""
 
 
 def find_concurrent_writes(
     runs: Place, accepts: Callable[[Entity], bool]
 ) -> tuple[ConcurrentWrite, ...]:
-    """Return what the runs in a cluster's folder are writing of the accepted entities.
+    """Return the writes of other runs, in a cluster's folder of runs, to the accepted entities.
 
-    A run that is damaged, dead or overdue is left out; where the marks cannot be listed, all are:
-    a warning stops no command.
+    A run that is damaged, dead or overdue is left out, and all are when the marks cannot be
+    listed: the writes are only a warning, which never stops a command.
     """
     found: list[ConcurrentWrite] = []
     with suppress(InvalidInput):
@@ -47,7 +47,7 @@ def _find_writes(
 
 
 def _find_open(outcomes: Iterable[Outcome]) -> dict[str, bool]:
-    """The entities without an answer, and whether their request was sent."""
+    """Return the entities without a response, and whether their request was sent."""
     found: dict[str, bool] = {}
     for one in outcomes:
         if one.status in _OPEN:

@@ -1,4 +1,4 @@
-"""Runs that died while they wrote, or ended with unknown rows: a later run settles them."""
+"""Runs that died while they wrote, or ended with unknown rows, and how a later run settles them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -30,16 +30,17 @@ from quota_ops.store.run_marks import (
 )
 from quota_ops.store.run_store import store_of
 
-Wanted = Mapping[Key, float | None]
+Targets = Mapping[Key, float | None]
+"""The value that a run wrote to each key; None for a key that it cleared."""
 
 
 def settle_dead_runs(by: RunFolder, cluster: Cluster, find: Callable[[str], Connection]) -> None:
     """Record the end of every run that died on this cluster, before the run `by` writes.
 
-    What its last request wrote is accepted where the cluster stores it; the rest stays unknown,
-    since it may still arrive. A run that ended with unknown rows is settled in the same way, and
-    each run by one other run, when several find it at once. Raises ClusterTrouble when the cluster
-    cannot be described.
+    Rows of its last request become accepted when the cluster stores them. The others stay unknown,
+    because they may still arrive. Runs that ended with unknown rows are settled in the same way.
+    When several runs find a dead run, one of them settles it. Raises ClusterTrouble when the
+    cluster cannot be described.
     """
     about = by.about()
     runs = store_of(by.place).runs_of(about["cluster"])
@@ -94,7 +95,9 @@ def _has_not_ended(run: RunFolder) -> bool:
 def _settle(run: RunFolder, by: str, stored: Stored, find: Callable[[str], Connection]) -> None:
     if _has_not_ended(run):
         outcomes = outcomes_so_far(run)
-        run.leave_outcomes(APPLIED, tuple(_settled(outcomes, _wanted(run), stored, by)))
+        run.leave_outcomes(
+            APPLIED, tuple(_settle_outcomes(outcomes, _read_targets(run), stored, by))
+        )
         why = f"it was killed; run {by} recorded its end"
         run.keep_end(StageResult("apply", StageStatus.INTERRUPTED, None, why))
     else:
@@ -111,35 +114,37 @@ def _settle(run: RunFolder, by: str, stored: Stored, find: Callable[[str], Conne
 def _settle_ended(run: RunFolder, by: str, stored: Stored) -> None:
     outcomes, before = run.outcomes(APPLIED), compute_applied_digest(run)
     if any(one.status is Status.UNKNOWN for one in outcomes):
-        run.leave_outcomes(APPLIED, tuple(_settled(outcomes, _wanted(run), stored, by)))
+        run.leave_outcomes(
+            APPLIED, tuple(_settle_outcomes(outcomes, _read_targets(run), stored, by))
+        )
         follow_applied(run, before)
         ended = run.stage_result("apply")
         why = f"{ended.message or ''}\nRun {by} looked for the unknown rows.".lstrip()
         run.keep_end(ended._replace(message=why))
 
 
-def _settled(
-    outcomes: tuple[Outcome, ...], wanted: Wanted, stored: Stored, by: str
+def _settle_outcomes(
+    outcomes: tuple[Outcome, ...], targets: Targets, stored: Stored, by: str
 ) -> Iterator[Outcome]:
     for one in outcomes:
         if one.status is not Status.UNKNOWN:
             yield one
             continue
         keys = [Key(one.entity, key) for key in one.keys]
-        if all(same(stored.get(key), wanted[key]) for key in keys if key in wanted):
+        if all(same(stored.get(key), targets[key]) for key in keys if key in targets):
             found = f"found by run {by}"
             yield one._replace(status=Status.ACCEPTED, code=0, error=None, message=found)
         else:
             yield one._replace(message=f"not on the cluster when run {by} looked")
 
 
-def _wanted(run: RunFolder) -> Wanted:
+def _read_targets(run: RunFolder) -> Targets:
     if run.has(ALTER):
-        return run.read_as(ALTER, _wanted_by_alter)
+        return run.read_as(ALTER, _altered_values)
     return {row.id: row.after for rows in run.batches().values() for row in rows}
 
 
-def _wanted_by_alter(record: Mapping[str, Any]) -> Wanted:
+def _altered_values(record: Mapping[str, Any]) -> Targets:
     return {
         Key(row["entity"], row["key"]): None if row["after"] is None else float(row["after"])
         for row in record["changes"]

@@ -1,4 +1,4 @@
-"""adopt and release: rows into the ledger and out of it; the cluster is never written."""
+"""adopt and release: add rows to the ledger or remove them; the cluster is never written."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from quota_ops.store.run_folder import ADOPTED, RELEASED, RunFolder
 
 
 class Attribution(NamedTuple):
-    """Who asks, and why; the login of the process that records it."""
+    """The author of a change without a plan, the reason, and the login of the process."""
 
     by: str
     reason: str
@@ -35,31 +35,33 @@ def adopt_quotas(
     wanted: EntityFilter | None,
     attribution: Attribution,
 ) -> tuple[Adoption, ...]:
-    """Note what the cluster holds as ours, and leave adopted.json; the rows that were looked at.
+    """Add stored quotas to the ledger, leave adopted.json, and return the rows that were examined.
 
-    `wanted` as `find_adoptions` takes it. Notes of writes that a run is about to send stay.
+    `wanted` selects entities, as in `find_adoptions`. The intents of runs stay in the ledger.
     """
     with folder.stage("adopt"):
         rows = find_adoptions(cluster.describe(), desired.rows, desired.policy, wanted)
         found = tuple(sorted(rows, key=lambda one: one.id))
-        wished = [_noted(folder, cluster.cluster_id, one) for one in found if not one.refusal]
+        adoptable = [
+            _ledger_row(folder, cluster.cluster_id, one) for one in found if not one.refusal
+        ]
         adopted: list[LedgerRow] = []
 
         def edit(known: dict[LedgerKey, LedgerRow]) -> None:
-            adopted[:] = ledger_edits.adopt(known, wished)
+            adopted[:] = ledger_edits.adopt(known, adoptable)
 
         file = ledger.change(ledger_folder, edit)
         folder.write_json(ADOPTED, _record(attribution, file) | {"rows": list(map(_json, adopted))})
-        ours = {row.id for row in wished} - {row.id for row in adopted}
-        return tuple(one._replace(ours=one.id in ours) for one in found)
+        managed = {row.id for row in adoptable} - {row.id for row in adopted}
+        return tuple(one._replace(ours=one.id in managed) for one in found)
 
 
 def release_quotas(
     folder: RunFolder, ledger_folder: Place, wanted: EntityFilter | None, attribution: Attribution
 ) -> tuple[LedgerRow, ...]:
-    """Forget that rows are ours, and leave released.json; the rows that the ledger knew.
+    """Remove rows from the ledger, leave released.json, and return the removed rows.
 
-    What it remembered of them is forgotten too. `wanted` None releases all of them.
+    The ledger's memory of their values ends too. `wanted` None releases all rows.
     """
     released: list[LedgerRow] = []
 
@@ -80,16 +82,16 @@ def release_quotas(
         return tuple(released)
 
 
-def _noted(folder: RunFolder, cluster_id: str, one: Adoption) -> LedgerRow:
-    about, asked = folder.about(), one.asked
+def _ledger_row(folder: RunFolder, cluster_id: str, one: Adoption) -> LedgerRow:
+    about, desired = folder.about(), one.asked
     return LedgerRow(
         cluster_id,
         one.entity,
         one.key,
         one.value,
         ledger_edits.VERIFIED,
-        asked and asked.owner,
-        asked and asked.file,
+        desired and desired.owner,
+        desired and desired.file,
         about["commit"],
         about["run"],
         iso_utc(),

@@ -1,4 +1,4 @@
-"""rollback: a run whose desired rows are what an earlier run replaced, not what YAML asks for."""
+"""rollback: a run whose desired rows are the values that an earlier run replaced, not YAML."""
 
 from collections.abc import Iterable, Iterator
 
@@ -22,15 +22,15 @@ from quota_ops.store.run_store import RunStore
 
 
 def start_rollback(store: RunStore, earlier: RunFolder, *, by: str, reason: str) -> RunFolder:
-    """A new run that rolls back an earlier one: rollback.json, policy.json and desired.parquet.
+    """Start a run that rolls back an earlier one.
 
-    The policy is the one that was last applied, so that no checkout is needed. Raises Refused, and
-    starts no run, when the earlier one wrote nothing, or never came to read it back; InvalidInput
-    when it is damaged.
+    Leaves rollback.json, policy.json and desired.parquet. The policy is the one that was last
+    applied, so that no checkout is needed. Raises Refused, and starts no run, when the earlier run
+    wrote nothing, or was not verified; InvalidInput when it is damaged.
     """
     cluster, policy = earlier.about()["cluster"], earlier.policy()
     found = ledger.read(store.ledger(policy.cluster_id))
-    rollback = _changes_of(earlier, found.rows, by, reason)
+    rollback = _find_changes(earlier, found.rows, by, reason)
     applied = found.policy
     place = store.new_run(cluster)
     folder = RunFolder.start(place, cluster=cluster, commit=rollback_of(rollback.run))
@@ -38,17 +38,17 @@ def start_rollback(store: RunStore, earlier: RunFolder, *, by: str, reason: str)
         last = policy if applied is None else Policy.from_json(applied)
         folder.write_json(POLICY, last.as_json())
         folder.write_json(ROLLBACK, rollback.as_json())
-        folder.write_table(DESIRED, list(_desired(last.cluster_id, rollback)))
+        folder.write_table(DESIRED, list(_desired_rows(last.cluster_id, rollback)))
         return folder
 
 
-def _changes_of(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reason: str) -> Rollback:
+def _find_changes(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reason: str) -> Rollback:
     about = earlier.about()
     if earlier.has(ALTER):
         raise Refused(
             f"run {about['run']} is an alter: a rollback undoes what a plan changed",
-            f"Set the values back by quota-ops alter: those before are in {earlier.place / ALTER}. "
-            "Or name the run that is to be rolled back.",
+            f"Set the earlier values with quota-ops alter: they are in {earlier.place / ALTER}. "
+            "Or name another run to roll back.",
         )
     if earlier.stage_result("apply").status is StageStatus.NOT_ENDED:
         raise Refused(
@@ -57,7 +57,7 @@ def _changes_of(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reason:
             f"{about['cluster']}. Then roll back.",
         )
     plan, digest = earlier.plan() if earlier.has(PLAN) else (None, "")
-    rows = tuple(_changed(earlier, plan, known)) if plan else ()
+    rows = tuple(_find_changed_rows(earlier, plan, known)) if plan else ()
     if plan is None or not rows:
         raise Refused(
             f"run {about['run']} changed nothing by a plan, so there is nothing to roll back",
@@ -73,27 +73,27 @@ def _changes_of(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reason:
                 "Then roll back.",
             )
         raise Refused(
-            f"run {about['run']} did not read back what it wrote, so what to roll back is unknown",
-            f"Read it back first: quota-ops verify --run {earlier.place}",
+            f"run {about['run']} was not verified, so the rows to roll back are unknown",
+            f"Verify it first: quota-ops verify --run {earlier.place}",
         )
     return Rollback(about["run"], about["commit"], digest, by, reason, rows, find_login())
 
 
 def find_rollback_differences(folder: RunFolder, engine: str) -> None:
-    """Leave desired, differences and batches of the rows that can go back, and no others.
+    """Leave desired, differences and batches of the rows that can be rolled back, and no others.
 
-    The three sides are joined as ever; every row that is not this rollback's is then left out.
+    The comparison is the same as for any run; rows that the rollback does not change are dropped.
     """
     policy = folder.policy()
     rollback = folder.read_as(ROLLBACK, Rollback.from_json).met(
         {row.id: row.value for row in folder.read_rows(ACTUAL)},
         {row.id: row for row in folder.read_rows(LEDGER) if row.state == ledger_edits.VERIFIED},
     )
-    folder.write_table(DESIRED, list(_desired(policy.cluster_id, rollback)))
+    folder.write_table(DESIRED, list(_desired_rows(policy.cluster_id, rollback)))
     find_differences([folder], engine)
-    ours = {row.id for row in rollback.taken}
-    differences = [row for row in folder.differences() if row.id in ours]
-    batches = ([row for row in batch if row.id in ours] for batch in folder.batches().values())
+    selected = {row.id for row in rollback.taken}
+    differences = [row for row in folder.differences() if row.id in selected]
+    batches = ([row for row in batch if row.id in selected] for batch in folder.batches().values())
     numbered: list[BatchRow] = []
     for number, rows in enumerate(filter(None, batches), start=1):
         numbered += [row._replace(batch=number) for row in rows]
@@ -102,7 +102,7 @@ def find_rollback_differences(folder: RunFolder, engine: str) -> None:
     folder.write_json(ROLLBACK, rollback.planned(differences).as_json())
 
 
-def _desired(cluster_id: str, rollback: Rollback) -> Iterator[DesiredRow]:
+def _desired_rows(cluster_id: str, rollback: Rollback) -> Iterator[DesiredRow]:
     place = rollback_of(rollback.run)
     for row in rollback.taken:
         if row.before is not None:
@@ -111,10 +111,12 @@ def _desired(cluster_id: str, rollback: Rollback) -> Iterator[DesiredRow]:
             )
 
 
-def _changed(earlier: RunFolder, plan: Plan, known: Iterable[LedgerRow]) -> Iterator[Undone]:
-    """The rows that a run wrote or may have, and whether brokers were seen to hold them since.
+def _find_changed_rows(
+    earlier: RunFolder, plan: Plan, known: Iterable[LedgerRow]
+) -> Iterator[Undone]:
+    """Yield the rows that a run wrote or may have written, and whether they were verified since.
 
-    What a run that died did not read back, a later one may have.
+    A later run may have verified rows of a run that died before it read them back.
     """
     outcomes = {Key(one.entity, key): one for one in earlier.outcomes(APPLIED) for key in one.keys}
     written = {key for key, one in outcomes.items() if one.was_written}

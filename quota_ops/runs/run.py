@@ -1,4 +1,4 @@
-"""One run and all that its stages need, and each stage by its name."""
+"""A run with everything that its stages need, and the eight stages by name."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Run:
-    """One run and all that its stages need; `connect` is called when a stage needs the cluster."""
+    """A run and everything that its stages need; a stage opens the cluster with `connect`."""
 
     folder: RunFolder
     cluster_folder: Path
@@ -49,30 +49,30 @@ class Run:
     approve: str | None = None
     """The approved digest; None approves the plan that this very run has just made."""
     request_decision: Callable[[Plan], Decision] | None = None
-    """What a person says of a plan that needs one; None when nobody is there to say it."""
+    """Requests a decision on a plan that needs approval; None when no person can be asked."""
     progress: Progress = SILENT
     bundle: BundleVersion | None = None
     """The DAG bundle that the cluster's folder is in, where Airflow runs this."""
     must_know_commit: bool = False
-    """Whether check fails where Git does not tell the commit, because this run may write."""
+    """Whether check fails when the commit cannot be read from Git, because this run may write."""
     remembered: Remembered | None = None
-    """Files that were checked before and are not parsed again; None to parse all of them."""
+    """The cache of checked files, which are not parsed again; None to parse all files."""
     actual: Path | None = None
-    """A snapshot in the cluster's place: described, never validated or written."""
+    """A snapshot to describe in place of the cluster, which is never validated or written."""
 
     @property
     def ledger(self) -> Place:
-        """The ledger of this run's cluster."""
+        """The folder of the cluster's ledger."""
         return self.store.ledger(self.folder.policy().cluster_id)
 
     @property
     def approvals(self) -> Place:
-        """What people said of the plans of this run's cluster."""
+        """The folder of the decisions on the cluster's plans."""
         return self.store.approvals(self.folder.policy().cluster_id)
 
     @property
     def holds(self) -> Place:
-        """The holds of this run's cluster."""
+        """The folder of the cluster's holds."""
         return self.store.holds(self.folder.policy().cluster_id)
 
 
@@ -80,10 +80,10 @@ class Run:
 def connect_once(
     policy: Callable[[], Policy], find: Callable[[str], Connection]
 ) -> Iterator[Callable[[], "Cluster"]]:
-    """Yield what opens a policy's cluster at its first call; the end of the block closes it.
+    """Yield a function that opens a policy's cluster once; the end of the block closes it.
 
-    `find` looks the policy's connection up by its name. Both are called only when a stage needs
-    the cluster.
+    `find` looks up the policy's connection by name. `policy` and `find` are called only when a
+    stage needs the cluster.
     """
     with ExitStack() as stack:
 
@@ -148,7 +148,7 @@ def _apply(run: Run) -> None:
 
     _refuse_unknown_commit(run.folder)
     with at_work(run.folder.place):
-        approved = _approved(run)
+        approved = _find_approved(run)
         settle_dead_runs(run.folder, run.connect(), run.find_connection)
         apply_plan(
             run.folder,
@@ -162,15 +162,13 @@ def _apply(run: Run) -> None:
 
 
 def _refuse_unknown_commit(folder: RunFolder) -> None:
-    """Refuse a plan that was made where Git did not tell the commit: it may be an old one."""
+    """Raise GitFailed when the plan's commit could not be read from Git: it may be an old one."""
     if failure := folder.about()["provenance"].failure:
-        raise GitFailed(
-            failure, "Nothing was written. Plan again when Git tells, or with --commit."
-        )
+        raise GitFailed(failure, "Nothing was written. Fix Git, or pass --commit, and plan again.")
 
 
-def _approved(run: Run) -> str:
-    """The digest that the approver names; of a plan that needs a person, once one has decided."""
+def _find_approved(run: Run) -> str:
+    """Return the approved digest; of a plan that needs approval, after a person decided."""
     made = read_plan(run.folder)
     if needs_person(made):
         decision = find_approval(run.folder, run.approvals, made)

@@ -1,1 +1,1 @@
-"""What decides: SQL that an operator can read, and the two engines that run it."""
+"""The SQL that decides, and the two engines that run it: DuckDB and Spark."""

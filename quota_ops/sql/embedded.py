@@ -1,4 +1,4 @@
-"""The engine inside the process: DuckDB, for a person at a prompt or a pull request."""
+"""The engine inside the process, DuckDB, for the command line and pull requests."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,10 +22,10 @@ _INTERRUPTED = "Query interrupted"
 
 
 class EmbeddedEngine:
-    """Runs the texts on DuckDB; starts in milliseconds and needs no Java."""
+    """Runs the SQL on DuckDB; starts in milliseconds and needs no Java."""
 
     def decide(self, sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
-        """The tables DIFFERENCES and BATCHES of the union of each side's files."""
+        """Return the tables DIFFERENCES and BATCHES, computed from all files of each side."""
         with interruptible(), duckdb.connect() as db:
             for table, places in sides.items():
                 rows = (parquet.from_bytes(table, one.read(), str(one)) for one in places)
@@ -37,7 +37,7 @@ class EmbeddedEngine:
                 return differences, db.sql(text.batches_text()).to_arrow_table()
 
     def resolve(self, clients: Path, limits: pa.Table, destination: Path) -> None:
-        """Write RESOLVED of a .csv, .jsonl or .parquet file of CLIENTS to one .csv or .parquet."""
+        """Write RESOLVED as .csv or .parquet, from a .csv, .jsonl or .parquet file of CLIENTS."""
         from quota_ops.sql.resolve import QUOTA_KEYS  # noqa: PLC0415 - no diff needs it
 
         with duckdb.connect() as db:
@@ -63,7 +63,7 @@ class EmbeddedEngine:
 
 
 def number_batches(differences: pa.Table) -> pa.Table:
-    """Return the table BATCHES of a table DIFFERENCES, such as that of `alter`."""
+    """Return the table BATCHES of a table DIFFERENCES, for example that of `alter`."""
     with interruptible(), duckdb.connect() as db:
         db.from_arrow(differences).create_view("differences")
         return db.sql(text.batches_text()).to_arrow_table()
@@ -71,7 +71,7 @@ def number_batches(differences: pa.Table) -> pa.Table:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let an interrupt be one: DuckDB says it as an error of its own."""
+    """Raise KeyboardInterrupt for an interrupt, which DuckDB raises as a RuntimeError."""
     try:
         yield
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""One diff of one or many runs: read the sides, let an engine decide, write what it says."""
+"""The diff of one or many runs: check the input tables, run an engine and write the results."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -24,19 +24,19 @@ RESULTS: tuple[Table[Any], ...] = (DIFFERENCES, BATCHES)
 
 
 class Engine(Protocol):
-    """What runs the texts of quota_ops.sql.text over Parquet files."""
+    """An engine that runs diff.sql and batches.sql over Parquet files."""
 
     def decide(self, sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
-        """Return the tables DIFFERENCES and BATCHES of the union of each side's files."""
+        """Return the tables DIFFERENCES and BATCHES, computed from all files of each side."""
         ...
 
 
 def diff_runs(engine: Engine, folders: Sequence[Place]) -> None:
-    """Leave differences.parquet and batches.parquet in each run folder, all by one job.
+    """Leave differences.parquet and batches.parquet in each run folder, computed by one job.
 
-    Each folder has desired, actual, ledger, holds and clusters, of one cluster. Raises
-    InvalidInput when one is missing, is not its table or of another cluster, or two folders
-    hold the same.
+    Each folder has the tables desired, actual, ledger, holds and clusters of one cluster. Raises
+    InvalidInput when a table is missing, has other columns or rows of another cluster, and when
+    two folders are of the same cluster.
     """
     clusters = [_read_cluster(folder) for folder in folders]
     if len(set(clusters)) != len(clusters):
@@ -46,11 +46,11 @@ def diff_runs(engine: Engine, folders: Sequence[Place]) -> None:
     for table, rows in zip(RESULTS, results, strict=True):
         conformed = parquet.conform(table, rows, table.name)
         for folder, cluster in zip(folders, clusters, strict=True):
-            own = conformed if len(folders) == 1 else _of(cluster, conformed)
+            own = conformed if len(folders) == 1 else _select_rows(cluster, conformed)
             (folder / table.file).replace(parquet.to_bytes(table, own))
 
 
-def _of(cluster: str, rows: pa.Table) -> pa.Table:
+def _select_rows(cluster: str, rows: pa.Table) -> pa.Table:
     from pyarrow import compute  # noqa: PLC0415 - 50 ms that a single run need not wait
 
     return rows.filter(compute.equal(rows["cluster"], cluster))

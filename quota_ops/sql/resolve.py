@@ -1,4 +1,4 @@
-"""Many clients resolved in one go: what is asked and stored goes in, a table comes out."""
+"""Resolve the limits of many clients at once: clients and stored quotas to one table."""
 
 import csv
 import json
@@ -24,31 +24,31 @@ QUOTA_KEYS = pa.table({"key": list(CLIENT_KEYS)})
 
 
 class Resolver(Protocol):
-    """What runs resolve.sql over a file of clients; an engine of this room."""
+    """An engine that runs resolve.sql over a file of clients."""
 
     def resolve(self, clients: Path, limits: pa.Table, destination: Path) -> None:
-        """Write RESOLVED of the file's clients; its and the destination's suffixes are formats."""
+        """Write RESOLVED of the clients; the suffixes of both files name their formats."""
         ...
 
 
 def resolve_clients(
     engine: Resolver, stored: Iterable[StoredQuota], clients: Path, destination: Path
 ) -> None:
-    """Write what holds for each client of a file, a row for each key, in the order of no one.
+    """Write the limits that apply to each client of a file, one row for each key, in any order.
 
-    Memory does not grow with the clients. DuckDB leaves a file and Spark a folder of parts.
-    Raises InvalidInput when a file cannot be read, is of another format, or is not what its name
-    says, and where the destination is the file of clients.
+    Memory does not grow with the number of clients. DuckDB leaves a file and Spark a folder of
+    parts. Raises InvalidInput when a file cannot be read, has an unsupported format or does not
+    match its suffix, and when the destination would replace the file of clients.
     """
     check_destination(destination, clients)
     _check_clients(clients)
     engine.resolve(clients, parquet.from_rows(LIMITS, limit_rows(stored)), destination)
 
 
-def resolved_rows(
+def find_resolved_rows(
     engine: Resolver, stored: Iterable[StoredQuota], clients: Path
 ) -> list[ResolvedRow]:
-    """The rows of RESOLVED, in order of user, client id and key, for clients that are few."""
+    """Return the rows of RESOLVED for a few clients, in order of user, client id and key."""
     with TemporaryDirectory(prefix="quota-ops-") as folder:
         destination = Path(folder) / RESOLVED.file
         resolve_clients(engine, stored, clients, destination)
@@ -57,7 +57,7 @@ def resolved_rows(
 
 
 def check_destination(destination: Path, clients: Path) -> None:
-    """Refuse a destination of another format, and one that would replace the file of clients."""
+    """Raise InvalidInput for an unsupported format, or if it would replace the file of clients."""
     if destination.suffix not in RESOLVED_FILES:
         raise InvalidInput(f"{destination} must end in one of {', '.join(RESOLVED_FILES)}.")
     # Spark replaces a whole folder, so a file in it is no better than the file itself.

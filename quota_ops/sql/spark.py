@@ -1,4 +1,4 @@
-"""The engine of every DAG and every fleet job: Spark."""
+"""The engine of the DAGs and the fleet jobs: Spark."""
 
 import logging
 import os
@@ -25,22 +25,22 @@ from quota_ops.store.place import Place
 
 _log = logging.getLogger(__name__)
 SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""Halves the CPU of a cold start and a small diff; doubles the time of a million rows."""
+"""Halves the CPU time of a cold start and a small diff; doubles the time for a million rows."""
 LARGE_JVM = "-XX:+UseSerialGC"
 LARGE_BYTES = 4_000_000
 """Bytes of Parquet, about 200,000 rows, from which the full compiler pays for itself."""
 
 
 class SparkEngine:
-    """Runs the texts on a Spark session, which stays its owner's to stop."""
+    """Runs the SQL on a Spark session; the caller stops the session."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
     def decide(self, sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
-        """The tables DIFFERENCES and BATCHES of the union of each side's files.
+        """Return the tables DIFFERENCES and BATCHES, computed from all files of each side.
 
-        Only rows that differ come to the driver.
+        Only rows that differ are collected on the driver.
         """
         for table, places in sides.items():
             self._spark.read.parquet(*(one.uri for one in places)).createOrReplaceTempView(
@@ -53,7 +53,7 @@ class SparkEngine:
             return differences, self._spark.sql(text.batches_text()).toArrow()
 
     def resolve(self, clients: Path, limits: pa.Table, destination: Path) -> None:
-        """Write RESOLVED of a .csv, .jsonl or .parquet file of CLIENTS to a folder of parts."""
+        """Write RESOLVED to a folder of parts, from a .csv, .jsonl or .parquet file of CLIENTS."""
         views = {"quota_keys": QUOTA_KEYS, "limits": limits}
         for name, rows in views.items():
             self._spark.createDataFrame(rows).createOrReplaceTempView(name)
@@ -69,8 +69,8 @@ class SparkEngine:
                     write.parquet(str(destination))
         except (PySparkException, Py4JJavaError) as error:
             raise InvalidInput(
-                f"Spark cannot resolve {clients}, or not write {destination}.",
-                "The first error in its log says why.",
+                f"Spark cannot resolve {clients}, or cannot write {destination}.",
+                "The first error in the Spark log shows why.",
             ) from error
 
     def _read(self, clients: Path) -> DataFrame:
@@ -85,7 +85,7 @@ class SparkEngine:
 
 
 def jvm_options(folders: Sequence[Place]) -> str:
-    """The driver's JVM options: QUOTA_OPS_SPARK_JVM, else by the size of what is compared."""
+    """Return the driver's JVM options: QUOTA_OPS_SPARK_JVM, or options that fit the input size."""
     if (chosen := os.environ.get("QUOTA_OPS_SPARK_JVM")) is not None:
         return chosen
     sides = {side.file for side in SIDES}
@@ -95,9 +95,9 @@ def jvm_options(folders: Sequence[Place]) -> str:
 
 @contextmanager
 def local_session(folders: Sequence[Place]) -> Iterator[SparkSession]:
-    """A quiet Spark session in this process, stopped at the end; one that runs already is used.
+    """Yield a Spark session in this process and stop it at the end; reuse one that runs already.
 
-    The master is SPARK_MASTER, or this machine. Raises MissingTool when there is no fitting Java.
+    The master is SPARK_MASTER, or this machine. Raises MissingTool without a suitable Java.
     """
     if running := SparkSession.getActiveSession():
         yield running

@@ -1,30 +1,30 @@
-"""The SQL texts, as both engines run them."""
+"""The SQL that both engines run, with the limits of a batch."""
 
 from importlib.resources import files
 
 MAX_KEYS = 5_000
-"""Changed keys in one request: half of what a broker refuses (QuorumController's bound)."""
+"""Changed keys in one request: half of the number that a broker rejects (QuorumController)."""
 MAX_BYTES = 1_048_576
 """Bytes of records in one request: an eighth of KafkaRaftClient.MAX_BATCH_SIZE_BYTES."""
 
 
 def diff_text() -> str:
-    """Three sides in, `differences` out."""
+    """Return diff.sql: from desired, actual, ledger, holds and clusters to differences."""
     return _read("diff.sql")
 
 
 def batches_text(max_keys: int = MAX_KEYS, max_bytes: int = MAX_BYTES) -> str:
-    """`differences` in, `batches` out; a batch is closed at so many keys or bytes."""
+    """Return batches.sql: from differences to batches, closed at `max_keys` or `max_bytes`."""
     return _read("batches.sql").format(
         max_keys=max_keys, max_bytes=max_bytes, whole=max_keys * max_bytes
     )
 
 
 def resolve_text(*, spreadsheet: bool = False) -> str:
-    """`clients`, `quota_keys` and `limits` in, RESOLVED out.
+    """Return resolve.sql: from clients, quota_keys and limits to the columns of RESOLVED.
 
-    For a `spreadsheet`, which runs a cell such as `=cmd()`, a name that begins as a formula does
-    has an apostrophe before it.
+    A spreadsheet would run a cell such as `=cmd()`. With `spreadsheet`, a name that begins like a
+    formula gets an apostrophe in front.
     """
     rows = _read("resolve.sql")
     return _read("spreadsheet.sql").format(resolved=rows) if spreadsheet else rows

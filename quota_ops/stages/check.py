@@ -1,4 +1,4 @@
-"""check: YAML to desired rows; the only stage that reads YAML."""
+"""check: read the YAML files into desired rows; no other stage reads YAML."""
 
 from pathlib import Path
 
@@ -23,12 +23,12 @@ def check_desired_state(
 ) -> Desired:
     """Leave policy.json, checked.json (findings and silences) and desired.parquet.
 
-    Says in run.json of which commit the files are. Raises InvalidDesiredState with every problem;
-    also when a folder beside it is the same cluster, because each of the two would clear what the
-    other asks for. Of the commit it raises what `read_with_commit` does.
+    Records the commit of the files in run.json. Raises InvalidDesiredState with every problem, and
+    when another folder beside this one declares the same cluster: each would clear the quotas of
+    the other. For the commit it raises what `read_with_commit` raises.
     """
     if folder.has(ROLLBACK):
-        raise InvalidInput(f"{folder.place} rolls back a run: it does not go by YAML")
+        raise InvalidInput(f"{folder.place} rolls back a run, so it does not read YAML")
     move_attempt(folder, "check")
     refuse_twins(cluster_folder)
     before = folder.about()["provenance"]

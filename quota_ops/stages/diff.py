@@ -1,4 +1,4 @@
-"""diff: the three sides joined once, by the same SQL on either engine."""
+"""diff: compare Git, the cluster and the ledger, with the same SQL on both engines."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ SPARK = "spark"
 
 
 def find_differences(folders: Sequence[RunFolder], engine: str = EMBEDDED) -> None:
-    """Leave differences and batches in every folder, by one job."""
+    """Leave differences.parquet and batches.parquet in every folder; one job compares them all."""
     paths = [folder.place for folder in folders]
     if engine == SPARK:
         from quota_ops.sql.spark import SparkEngine, local_session  # noqa: PLC0415 - a JVM

@@ -1,4 +1,4 @@
-"""validate: every batch asked of the broker with validate-only, before the first write."""
+"""validate: send every batch to the broker with validate-only, before the first write."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,26 +12,27 @@ from quota_ops.model.rows import BatchRow
 from quota_ops.model.text import counted
 from quota_ops.store.run_folder import VALIDATED, RunFolder
 
-_UNASKED = (
+_NOT_VALIDATED = (
     "the plan was not validated: Kafka requires the permission to alter even for validate-only."
 )
 
 
 def validate_plan(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
-    """Leave validated.json; Refused, naming every refusal and its line, when there is one.
+    """Leave validated.json, and return the outcome of each entity.
 
-    Raises NotAuthorized for a login that may only describe.
+    Raises Refused with every entity that the broker rejects and its line in YAML; NotAuthorized
+    when the login is authorized only to describe.
     """
     try:
         outcomes = validate_batches(cluster, folder.batches())
     except NotAuthorized as error:
-        raise NotAuthorized(f"{_UNASKED}\n{error.message}", error.remedy) from None
+        raise NotAuthorized(f"{_NOT_VALIDATED}\n{error.message}", error.remedy) from None
     folder.leave_outcomes(VALIDATED, outcomes)
-    refusals = [one for one in outcomes if one.status is not Status.ACCEPTED]
-    if refusals:
+    rejected = [one for one in outcomes if one.status is not Status.ACCEPTED]
+    if rejected:
         raise Refused(
-            f"the broker refuses {len(refusals):,} of {counted(len(outcomes), 'entity')}:\n"
-            + _lines(folder, refusals),
+            f"the broker refuses {len(rejected):,} of {counted(len(outcomes), 'entity')}:\n"
+            + _list_rejected(folder, rejected),
             "Nothing was written. Fix the YAML lines above.",
         )
     return outcomes
@@ -40,26 +41,26 @@ def validate_plan(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
 def validate_batches(
     cluster: Cluster, batches: Mapping[int, Sequence[BatchRow]]
 ) -> tuple[Outcome, ...]:
-    """What would become of each entity of these batches; nothing is written."""
+    """Return whether the broker would accept each entity of these batches; write nothing."""
     return tuple(
         outcome
         for number, rows in batches.items()
-        for outcome in send_rows(number, rows, cluster.validate, _at_once)
+        for outcome in send_rows(number, rows, cluster.validate, _skip_probe)
     )
 
 
-def _at_once(_alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
-    """No controller resigns over what is only validated."""
+def _skip_probe(_alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
+    """Send nothing: no controller resigns over a request with validate-only."""
     return ()
 
 
-def _lines(folder: RunFolder, refusals: Sequence[Outcome]) -> str:
-    asked_by = {row.entity: row.source for row in folder.differences() if row.source}
+def _list_rejected(folder: RunFolder, rejected: Sequence[Outcome]) -> str:
+    sources = {row.entity: row.source for row in folder.differences() if row.source}
     return format_lines(
         [
-            f"{asked_by.get(one.entity, 'the cluster')}  {one.entity}  "
+            f"{sources.get(one.entity, 'the cluster')}  {one.entity}  "
             f"{one.error or one.status}: {one.message}"
-            for one in refusals
+            for one in rejected
         ],
         VALIDATED,
     )

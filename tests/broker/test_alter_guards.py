@@ -43,7 +43,7 @@ def test_guards_of_a_one_off_change() -> None:
     (end,) = (json.loads(one.read_text()) for one in Path().glob("**/end-0001.json"))
     found = "user=alice producer_byte_rate would be set below 16 KiB/s"
     assert (refused.exit_code, end["stages"][-1]["status"]) == (1, "refused")
-    assert "If it is meant: --allow small_limit --reason TEXT" in refused.stderr
+    assert "To override: --allow small_limit --reason TEXT" in refused.stderr
     assert (end["verb"], end["by"], end["reason"]) == ("alter", "anna", "INC-31")
     assert end["stages"][-1]["message"].startswith(f"small_limit: {found}")
     assert "apply refused" in runs

@@ -146,7 +146,7 @@ def test_an_approval_expires(lab: Lab, policy: dict[str, Any], days: int, *, cou
         run_stages(run, CHAINS["reconcile"])
         assert lab.stored() == {"user=alice": {KEY: 10.0}}
     else:
-        assert "nobody has approved plan" in error_of(run, CHAINS["reconcile"]).message
+        assert "is not approved" in error_of(run, CHAINS["reconcile"]).message
         assert lab.stored() == {}
 
 

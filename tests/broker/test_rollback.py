@@ -141,14 +141,14 @@ def test_without_a_ledger_nothing_is_cleared(lab: Lab) -> None:
 
 def test_an_approval_does_not_outlive_a_rollback(lab: Lab) -> None:
     """A plan that was approved and rolled back needs a new decision, at any commit."""
-    agreed: dict[str, Any] = {"ask": partial(_approves, lab)}
+    agreed: dict[str, Any] = {"request_decision": partial(_approves, lab)}
     lab.desire({"user=a": {KEY: 1.0}}, approval="always")
     run_at(lab, "c1", **agreed)
     lab.desire({"user=a": {KEY: 2.0}}, approval="always")
     run = run_at(lab, "c2", **agreed)
     write(lab, plan_back(lab, run), **agreed)
 
-    with pytest.raises(Refused, match="nobody has approved plan"):
+    with pytest.raises(Refused, match="is not approved"):
         run_at(lab, "c3")
     assert lab.stored() == {"user=a": {KEY: 1.0}}
     run_at(lab, "c3", **agreed)
@@ -169,7 +169,7 @@ def _approves(lab: Lab, plan: Plan) -> Decision:
     ("command", "missing", "message"),
     [
         ("reconcile", APPLIED, "changed nothing by a plan"),
-        ("apply", VERIFIED, "did not read back what it wrote"),
+        ("apply", VERIFIED, "was not verified"),
     ],
 )
 def test_what_is_not_sure_is_not_taken_back(

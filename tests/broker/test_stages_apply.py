@@ -70,8 +70,8 @@ def test_a_stale_row_is_left_alone(lab: Lab) -> None:
 
     assert str(error) == (
         "1 of 10 entities did not end as planned:\n"
-        "  user=u3  stale: producer_byte_rate is 7 B/s by now\n"
-        "  The others were written. Plan again to see where these stand: quota-ops plan demo"
+        "  user=u3  stale: producer_byte_rate is now 7 B/s\n"
+        "  The others were written. Plan again to see their status: quota-ops plan demo"
     )
     assert error.exit_code == 1
     rest = {entity: limits for entity, limits in TEN.items() if entity != "user=u3"}
@@ -97,7 +97,7 @@ def test_after_a_pause_the_cluster_is_looked_at_again(
 
     error = error_of(lab.planned(progress=told), RESUMED)
 
-    assert f"{second}  stale: producer_byte_rate is 7 B/s by now" in error.message
+    assert f"{second}  stale: producer_byte_rate is now 7 B/s" in error.message
     assert told.batches == [2] * 5
     assert lab.stored() == TEN | {second: {KEY: 7.0}}
     assert lab.known(INTENDED) == {}

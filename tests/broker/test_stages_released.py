@@ -46,7 +46,7 @@ def test_a_plan_that_waits(lab: Lab) -> None:
         "2 of 6 entities did not end as planned:\n"
         "  user=w4  stale: released since the plan was made\n"
         "  user=w5  stale: released since the plan was made\n"
-        "  The others were written. Plan again to see where these stand: quota-ops plan demo"
+        "  The others were written. Plan again to see their status: quota-ops plan demo"
     )
     assert error.exit_code == 1
     stale = dict.fromkeys(RELEASED, Status.STALE)
@@ -105,8 +105,8 @@ def test_the_only_quota_that_differs(lab: Lab) -> None:
     agrees = "agrees on 5 of 6 keys (1 was skipped)"
     assert str(error) == (
         "1 of 1 entity did not end as planned:\n"
-        f"  user=w4  stale: {KEY} is 3 B/s by now\n"
-        "  Plan again to see where these stand: quota-ops plan demo"
+        f"  user=w4  stale: {KEY} is now 3 B/s\n"
+        "  Plan again to see their status: quota-ops plan demo"
     )
     shown = lab.call("show", str(on_disk(run.folder))).stdout
     assert f"broker 1 {agrees}\n" in shown

@@ -81,17 +81,17 @@ CASES = {
     "what is not in the digest": (
         a_row({"owner": "mallory"}),
         Refused,
-        "differences.parquet does not hold the rows of the plan",
+        "differences.parquet does not have the rows of the plan",
     ),
     "the cluster of a row": (
         a_row({"cluster": "another"}),
         Refused,
-        "differences.parquet does not hold the rows of the plan",
+        "differences.parquet does not have the rows of the plan",
     ),
     "a guard left out": (
         field(PLAN, lambda plan: plan["guards"].clear()),
         Refused,
-        "plan.json does not say what the guards say",
+        "plan.json does not record what the guards find",
     ),
     "the policy": (
         field(PLAN, lambda plan: plan["policy"].update(drift="report")),
@@ -103,11 +103,11 @@ CASES = {
         Refused,
         "policy.json is not the policy of the plan",
     ),
-    "what is sent": (another_value, Refused, "batches.parquet does not hold the rows of the plan"),
+    "what is sent": (another_value, Refused, "batches.parquet does not have the rows of the plan"),
     "nothing is sent": (
         lambda folder: folder.write_table(BATCHES, []),
         Refused,
-        "batches.parquet does not hold the rows of the plan",
+        "batches.parquet does not have the rows of the plan",
     ),
     "the broker was not asked": (
         lambda folder: (on_disk(folder) / VALIDATED).unlink(),
@@ -172,7 +172,7 @@ def test_the_approval_is_of_another_plan(lab: Lab) -> None:
 
     assert str(error) == (
         f"the approval is for {str(run.approve)[:8]}, this plan is {rewritten[:8]}\n"
-        "  Nothing was written. Look at the plan again, then approve its digest."
+        "  Nothing was written. Review the plan again, then approve its digest."
     )
     assert error_of(lab.resume(run.folder, approve=rewritten[:31]), RESUMED).exit_code == 1
     assert lab.stored() == {}

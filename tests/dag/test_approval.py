@@ -88,7 +88,7 @@ def test_nobody_answers(taken: Repository, quotas: Quotas) -> None:
     """After the timeout, Airflow's scheduler rejects the plan without a name."""
     run = replace(taken, approval_seconds=0.001).run(RECONCILE, nobody)
     assert (run.state, run.tasks, run.tries["approve"]) == ("failed", NOT_APPROVED, 1)
-    assert f"nobody approved plan {decision(run).digest[:8]} in time" in said(run, "apply")
+    assert f"plan {decision(run).digest[:8]} was not approved in time" in said(run, "apply")
     assert (decision(run).said, decision(run).by) == (Said.NOTHING, None)
     assert quotas.stored() == TAKEN_OVER
 

@@ -20,7 +20,7 @@ from quota_ops.model.rows import StoredQuota
 from quota_ops.precedence.resolution import CLIENT_KEYS, Limits
 from quota_ops.precedence.tables import RESOLVED
 from quota_ops.sql.embedded import EmbeddedEngine
-from quota_ops.sql.resolve import Resolver, resolve_clients, resolved_rows
+from quota_ops.sql.resolve import Resolver, find_resolved_rows, resolve_clients
 from quota_ops.sql.spark import SMALL_JVM
 from quota_ops.store import parquet
 from tests.engines.client_files import WRITERS, Client, write_csv, write_jsonl
@@ -71,7 +71,7 @@ def test_a_row_is_what_one_client_is_told(
     place = tmp_path / "clients.jsonl"
     write_jsonl(place, clients)
 
-    assert resolved_rows(EmbeddedEngine(), stored, place) == expected(stored, clients)
+    assert find_resolved_rows(EmbeddedEngine(), stored, place) == expected(stored, clients)
 
 
 def everything() -> tuple[list[StoredQuota], list[Client]]:
@@ -98,7 +98,7 @@ def test_clients_come_in_three_formats(engine: Resolver, kind: str, tmp_path: Pa
     place = tmp_path / f"clients.{kind}"
     WRITERS[kind](place, clients)
 
-    assert resolved_rows(engine, stored, place) == expected(stored, clients)
+    assert find_resolved_rows(engine, stored, place) == expected(stored, clients)
 
 
 def test_the_table_keeps_its_columns(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_snapshot_that_is_not_there(tmp_path: Path) -> None:
 def test_clients_that_are_not_there(name: str, tmp_path: Path) -> None:
     """A missing file of clients is an error that names it."""
     with pytest.raises(InvalidInput) as error:
-        resolved_rows(EmbeddedEngine(), [], tmp_path / name)
+        find_resolved_rows(EmbeddedEngine(), [], tmp_path / name)
     assert error.value.message == f"{tmp_path / name} does not exist."
 
 
@@ -187,7 +187,7 @@ def test_a_file_that_is_no_list_of_clients(
     place.write_text(text, encoding="utf-8")
 
     with pytest.raises(InvalidInput) as error:
-        resolved_rows(EmbeddedEngine(), [], place)
+        find_resolved_rows(EmbeddedEngine(), [], place)
 
     assert error.value.message.startswith(str(tmp_path / message))
 
@@ -207,9 +207,8 @@ def test_spark_skips_no_broken_row(spark: Resolver, name: str, text: str, tmp_pa
     with pytest.raises(InvalidInput) as error:
         resolve_clients(spark, [], place, tmp_path / "o.parquet")
 
-    assert (
-        error.value.message == f"Spark cannot resolve {place}, or not write {tmp_path}/o.parquet."
-    )
+    output = tmp_path / "o.parquet"
+    assert error.value.message == f"Spark cannot resolve {place}, or cannot write {output}."
 
 
 def test_a_destination_of_another_format(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def kafka_configs_before_apply(scene: Scene) -> Seen:
     run = scene.lab.planned()
     by_kafka_configs(scene)
     said = scene.go_on(run, RESUMED)
-    assert "left alone, changed since the plan: producer_byte_rate is 7 B/s by now" in reported(run)
+    assert "left alone, changed since the plan: producer_byte_rate is now 7 B/s" in reported(run)
     return Seen(scene.holds(THEIRS), said, scene.next_run())
 
 

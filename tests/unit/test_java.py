@@ -76,7 +76,7 @@ def test_a_java_home_without_java_is_named(
     [
         ('openjdk version "11.0.2" 2019-01-15', 'is version "11.0.2"'),
         ('java version "1.8.0_392"', 'is version "1.8.0_392"'),
-        ("No Java runtime present", "is one that does not tell its version"),
+        ("No Java runtime present", "is one that does not print its version"),
     ],
 )
 def test_an_old_java_is_named(only_here: Path, says: str, found: str) -> None:
@@ -96,7 +96,7 @@ def test_a_java_that_cannot_be_asked_is_named(
     java = put_program(only_here, text)
     with pytest.raises(MissingTool) as error:
         find_java()
-    found = "one that does not tell its version"
+    found = "one that does not print its version"
     assert error.value.message == f"Java 17 or newer is needed; {java} is {found}."
 
 

@@ -1,4 +1,4 @@
-"""apply: look again, note the intent, send batch after batch, keep what became of each entity."""
+"""apply: describe again, record the intents, send each batch and leave each entity's outcome."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
@@ -35,9 +35,9 @@ from quota_ops.store.succession import claim, refuse_if_overtaken
 
 
 def compute_max_age(took: float) -> float:
-    """Return for how many seconds a description of the cluster counts that took so many.
+    """Return how many seconds a description of the cluster stays valid that took `took` seconds.
 
-    A second, or longer on a large cluster, so that describing takes at most a tenth of the time.
+    At least one second, and ten times `took`, so that describing takes at most a tenth of the time.
     """
     return max(1.0, 10 * took)
 
@@ -52,15 +52,16 @@ def apply_plan(
     approved: str,
     progress: Progress = SILENT,
 ) -> tuple[Outcome, ...]:
-    """Write what the approved plan says; leave an outcome file per batch, then applied.json.
+    """Write the approved plan; leave an outcome file per batch, then applied.json.
 
-    `approved` is the digest as the approver names it, `approvals` the record of decisions. Called
-    again after a crash, it goes on: what the cluster already holds is not sent again. What somebody
-    holds at the moment of writing, or released since, is left alone, though the plan has it. Raises
-    Refused when the digest does not match, a guard was not overridden, the cluster is paused or
-    frozen by now, another commit was applied meanwhile, a later run has begun to write, the ledger
-    is gone, or any entity did not end as planned; ClusterTrouble when the cluster was lost.
-    Whatever else ends it, such as KeyboardInterrupt, is raised after applied.json is left.
+    `approved` is the digest as the approver typed it, `approvals` the record of decisions. Called
+    again after a crash, it resumes: values that the cluster already stores are not sent again. Rows
+    that are held at the moment of writing, or were released since the plan, are not written.
+    Raises Refused when the digest does not match, a guard was not overridden, the cluster is now
+    paused or frozen, another commit was applied meanwhile, a later run has begun to write, the
+    ledger is gone, or any entity did not end as planned; ClusterTrouble when the cluster became
+    unreachable. Any other exception, for example KeyboardInterrupt, is raised after applied.json
+    is left.
     """
     plan, batches = load_approved_plan(folder, approved, approvals)
     refuse_if_overtaken(folder, ledger_folder)
@@ -74,30 +75,30 @@ def apply_plan(
     try:
         checks = _Checks(plan.policy, holds_folder, watch_releases(folder, plan, ledger_folder))
         trouble = _send_all(attempt, cluster, batches, described, checks, progress=progress)
-        _end(folder, attempt.done, noted, ledger_folder)
+        _record_end(folder, attempt.done, noted, ledger_folder)
     except InvalidInput as error:
         raise attempt.unrecorded(error) from error
     except QuotaOpsError:
         raise
-    except BaseException:  # a signal, or the time that Airflow gives a task
+    except BaseException:  # a signal, or Airflow's timeout of the task
         attempt.stop(batches)
-        _end(folder, attempt.done, noted, ledger_folder)
+        _record_end(folder, attempt.done, noted, ledger_folder)
         raise
     _raise_unless_done(folder, plan, attempt.done, trouble)
     return tuple(attempt.done)
 
 
 class _Described(NamedTuple):
-    """What the cluster stores; from `stale_at` on, by the monotonic clock, that is too old."""
+    """The values that the cluster stores; too old from `stale_at` on, by the monotonic clock."""
 
     stored: Stored
     stale_at: float
 
 
 class _Checks(NamedTuple):
-    """What may stop a batch, or take rows out of it, at the moment of writing.
+    """The checks at the moment of writing, which may stop a batch or take rows out of it.
 
-    `find_released` raises Refused where the run is overtaken, and else returns the rows released.
+    `find_released` returns the released rows, or raises Refused when the run is overtaken.
     """
 
     policy: Policy
@@ -106,12 +107,13 @@ class _Checks(NamedTuple):
 
 
 def _describe(cluster: Cluster) -> _Described:
-    began = monotonic()
-    stored = cluster.describe_values()
+    began, stored = monotonic(), cluster.describe_values()
     return _Described(stored, began + compute_max_age(monotonic() - began))
 
 
-def _end(folder: RunFolder, outcomes: Sequence[Outcome], noted: Keys, ledger_folder: Place) -> None:
+def _record_end(
+    folder: RunFolder, outcomes: Sequence[Outcome], noted: Keys, ledger_folder: Place
+) -> None:
     withdraw_intents(folder, outcomes, noted, ledger_folder)
     folder.leave_outcomes(APPLIED, tuple(outcomes))
 
@@ -125,7 +127,7 @@ def _send_all(
     *,
     progress: Progress,
 ) -> QuotaOpsError | None:
-    """Add every entity's outcome to the attempt; the trouble that ended the sending."""
+    """Add every entity's outcome to the attempt; return the error that ended the sending."""
     trouble: QuotaOpsError | None = None
 
     def send(alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
@@ -138,15 +140,15 @@ def _send_all(
             attempt.keep(number, build_outcomes(number, rows, Status.NOT_SENT, trouble.message))
             continue
         try:
-            gone = checks.find_released()
+            released = checks.find_released()
             if monotonic() > described.stale_at:
                 described = _describe(cluster)
             refuse_while_paused(checks.policy)
             stored = described.stored
             free, on_hold = without_held(number, rows, stored, checks.holds_folder)
-            seen = _look(number, free, stored, gone)
-            seen = seen._replace(outcomes=(*seen.outcomes, *on_hold))
-            batch, stored = _send(cluster, attempt, number, seen, stored, send=send)
+            sorted_rows = _sort_rows(number, free, stored, released)
+            sorted_rows = sorted_rows._replace(outcomes=(*sorted_rows.outcomes, *on_hold))
+            batch, stored = _send(cluster, attempt, number, sorted_rows, stored, send=send)
             described = described._replace(stored=stored)
         except QuotaOpsError as error:
             trouble = error
@@ -158,21 +160,23 @@ def _send_all(
     return trouble
 
 
-class _Seen(NamedTuple):
+class _SortedRows(NamedTuple):
     """The outcomes of a batch's rows that need no sending, and the rows that do."""
 
     outcomes: tuple[Outcome, ...]
     to_send: tuple[BatchRow, ...]
 
 
-def _look(number: int, rows: Iterable[BatchRow], stored: Stored, gone: Keys) -> _Seen:
-    """Tell the rows that the cluster has already, that somebody moved or released, from others."""
+def _sort_rows(
+    number: int, rows: Iterable[BatchRow], stored: Stored, released: Keys
+) -> _SortedRows:
+    """Separate rows that are already stored, released or changed since the plan from the others."""
     already, stale, free, to_send = [], [], [], []
     for row in rows:
         now = stored.get(row.id)
         if now == row.after:
             already.append(row)
-        elif row.id in gone:
+        elif row.id in released:
             free.append(row)
         elif is_as_planned(row.before, row.after, now):
             to_send.append(row)
@@ -180,27 +184,33 @@ def _look(number: int, rows: Iterable[BatchRow], stored: Stored, gone: Keys) -> 
             stale.append(row)
     outcomes = build_outcomes(number, already, Status.ALREADY, None)
     freed = build_outcomes(number, free, Status.STALE, "released since the plan was made")
-    return _Seen((*outcomes, *freed, *_stale(number, stale, stored)), tuple(to_send))
+    return _SortedRows((*outcomes, *freed, *_stale_outcomes(number, stale, stored)), tuple(to_send))
 
 
 def _send(
-    cluster: Cluster, attempt: Attempt, number: int, seen: _Seen, stored: Stored, *, send: Send
+    cluster: Cluster,
+    attempt: Attempt,
+    number: int,
+    sorted_rows: _SortedRows,
+    stored: Stored,
+    *,
+    send: Send,
 ) -> tuple[tuple[Outcome, ...], Stored]:
-    """Note what is about to be sent, and send it; what the cluster stored when last asked."""
-    if not seen.to_send:
-        return seen.outcomes, stored
-    on_the_way = build_outcomes(number, seen.to_send, Status.UNKNOWN, None)
-    attempt.note(number, (*seen.outcomes, *on_the_way))
-    answers, stored = write_rows(cluster, number, seen.to_send, stored, send=send)
-    return (*seen.outcomes, *answers), stored
+    """Note the rows as unknown, send them, and return their outcomes and the last known values."""
+    if not sorted_rows.to_send:
+        return sorted_rows.outcomes, stored
+    unknown = build_outcomes(number, sorted_rows.to_send, Status.UNKNOWN, None)
+    attempt.note(number, (*sorted_rows.outcomes, *unknown))
+    answers, stored = write_rows(cluster, number, sorted_rows.to_send, stored, send=send)
+    return (*sorted_rows.outcomes, *answers), stored
 
 
-def _stale(number: int, rows: Sequence[BatchRow], stored: Stored) -> Iterator[Outcome]:
-    """What becomes of rows that somebody moved since the plan: each with what it holds now."""
+def _stale_outcomes(number: int, rows: Sequence[BatchRow], stored: Stored) -> Iterator[Outcome]:
+    """Yield the outcomes of rows that changed since the plan, each with its current values."""
     found: dict[str, list[str]] = {}
     for row in rows:
         value = format_limit(row.key, stored.get(row.id))
-        found.setdefault(row.entity, []).append(f"{row.key} is {value} by now")
+        found.setdefault(row.entity, []).append(f"{row.key} is now {value}")
     for one in build_outcomes(number, rows, Status.STALE, None):
         yield one._replace(message=", ".join(found[one.entity]))
 
@@ -214,7 +224,7 @@ def _raise_unless_done(
     total = counted(len(outcomes), "entity")
     unknown = any(one.status is Status.UNKNOWN for one in left)
     command = resume_command(str(folder.place), plan)
-    again = f"Run again, what arrived is recognised and the rest is sent: {command}"
+    again = f"Run again: it recognizes the writes that arrived and sends the rest: {command}"
     if trouble is not None and not unknown:
         done = sum(one.status in DONE for one in outcomes)
         raise type(trouble)(f"{done:,} of {total} done: {trouble.message}", again)
@@ -226,13 +236,13 @@ def _raise_unless_done(
         f"{len(left):,} of {total} did not end as planned:\n" + format_lines(lines, APPLIED),
         again
         if unknown
-        else f"{_fate_of_others(outcomes)}Plan again to see where these stand: "
+        else f"{_describe_others(outcomes)}Plan again to see their status: "
         f"quota-ops plan {plan.policy.cluster}",
     )
 
 
-def _fate_of_others(outcomes: Sequence[Outcome]) -> str:
-    """Return what became of the entities that ended as planned; empty where there are none."""
+def _describe_others(outcomes: Sequence[Outcome]) -> str:
+    """Describe the entities that ended as planned; empty when there are none."""
     ended = {one.status for one in outcomes}
     if not ended & DONE:
         return ""

@@ -1,4 +1,4 @@
-"""What apply notes in the ledger before it sends, and what is taken back find_unwritten."""
+"""Intents: the writes that apply records in the ledger before it sends them."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -22,11 +22,11 @@ Keys = frozenset[Key]
 
 
 def record_intents(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Place) -> Keys:
-    """Note every write of the plan whose row is still as planned; Refused as `refuse_if_overtaken`.
+    """Record an intent for every write of the plan whose row is still as planned.
 
-    A row that was released since the plan was made is not noted. Returns the rows of which nothing
-    had been noted before: of the others an earlier attempt, killed before it could say, may have
-    written or still be writing.
+    A row that was released since the plan was made gets no intent. Returns the rows that had no
+    intent before: an earlier attempt that was killed may have written the others, or its writes
+    may still arrive. Raises Refused as `refuse_if_overtaken` does.
     """
     about = folder.about()
     now = iso_utc()
@@ -47,24 +47,23 @@ def record_intents(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder:
         for row in plan.writes
         if is_as_planned(row.before, row.target, stored.get(row.id))
     ]
-    noted: set[Key] = set()
+    known: set[Key] = set()
 
     def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
-        refuse_if_overtaken(folder, ledger_folder)  # again each time that another writer was first
-        noted.clear()
-        noted.update(row.id for row in rows.values() if row.state == ledger_edits.INTENDED)
-        gone = find_released(plan, rows.values())
-        ours = (row for row in intents if row.id not in gone)
-        ledger_edits.intend(rows, ours, stored)
+        refuse_if_overtaken(folder, ledger_folder)  # again after each lost race
+        known.clear()
+        known.update(row.id for row in rows.values() if row.state == ledger_edits.INTENDED)
+        released = find_released(plan, rows.values())
+        ledger_edits.intend(rows, (row for row in intents if row.id not in released), stored)
 
     ledger.change(ledger_folder, edit)
-    return frozenset({row.id for row in intents} - noted)
+    return frozenset({row.id for row in intents} - known)
 
 
 def find_released(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
-    """Return the rows that the plan replaces as managed ones and that the ledger no longer has.
+    """Return the rows that the plan treats as managed and that are no longer in the ledger.
 
-    A row that is absent from the cluster is nobody's to lose: it is never among them.
+    A row that the cluster does not store is never among them: no other owner can lose it.
     """
     managed = {
         row.id for row in plan.writes if row.before is not None and row.kind not in UNKNOWN_KINDS
@@ -74,23 +73,23 @@ def find_released(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
 
 
 def watch_releases(folder: RunFolder, plan: Plan, ledger_folder: Place) -> Callable[[], Keys]:
-    """Return what raises Refused when the run is overtaken, and else returns the rows released.
+    """Return a function that returns the released rows, or raises Refused when overtaken.
 
-    Where neither the ledger nor the claims have a new file, none is read.
+    It reads files only when the ledger or the claims have a new one.
     """
     seen: list[int] = []
-    gone: Keys = frozenset()
+    released: Keys = frozenset()
 
-    def look() -> Keys:
-        nonlocal seen, gone
+    def find_new() -> Keys:
+        nonlocal seen, released
         last = max(ledger.file_numbers(ledger_folder), default=0)
         if (files := [last, claims.last_number(ledger_folder)]) != seen:
             refuse_if_overtaken(folder, ledger_folder)
-            gone = find_released(plan, ledger.read(ledger_folder).rows)
+            released = find_released(plan, ledger.read(ledger_folder).rows)
             seen = files
-        return gone
+        return released
 
-    return look
+    return find_new
 
 
 def withdraw_intents(
@@ -98,17 +97,14 @@ def withdraw_intents(
 ) -> None:
     """Withdraw the intents that `record_intents` recorded for rows that were surely not written.
 
-    What another run has noted of them since is left.
+    Intents that another run has recorded since stay.
     """
-    run = folder.about()["run"]
+    intended = folder.about()["run"], ledger_edits.INTENDED
     left = noted & find_unwritten(outcomes)
 
     def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
-        ours = (
-            row for row in rows.values() if (row.run, row.state) == (run, ledger_edits.INTENDED)
-        )
-        still = [row.id for row in ours if row.id in left]
-        ledger_edits.withdraw(rows, still)
+        own = [row.id for row in rows.values() if (row.run, row.state) == intended]
+        ledger_edits.withdraw(rows, [row for row in own if row in left])
 
     if left:
         ledger.change(ledger_folder, edit)
@@ -131,5 +127,5 @@ def find_unarrived(
 
 
 def is_as_planned(before: float | None, after: float | None, now: float | None) -> bool:
-    """Whether a row holds what the plan was made from, or what it asks for."""
+    """Return whether a row has the value that the plan started from, or the planned value."""
     return same(now, before) or same(now, after)

@@ -1,4 +1,4 @@
-"""What must hold before anything is written: the plan is whole, approved, and was validated."""
+"""The checks before anything is written: the plan is intact, approved and validated."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -31,18 +31,18 @@ _NEW_PLAN = "Nothing was written. Make a new plan."
 
 
 def load_approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tuple[Plan, Batches]:
-    """The run's plan and the batches that write it.
+    """Return the run's plan and the batches that write it.
 
-    `approved` is the digest as the approver names it; who approved or overrode what is read from
-    the record in `approvals`, whatever the run's own files say. Raises InvalidInput when a file is
+    `approved` is the digest as the approver typed it. Approvals and overrides are read from the
+    record in `approvals`, never from the run's own files. Raises InvalidInput when a file is
     damaged; Refused when the files do not belong together, the digest is another one, a guard
-    blocks that nobody overrode, nobody approved what a person must, or the broker has not accepted
-    every batch (validate-only).
+    blocks and is not overridden, an approval is missing, or the broker has not accepted every
+    batch (validate-only).
     """
-    plan = _whole_plan(folder)
+    plan = _load_intact_plan(folder)
     refuse_unless_approves(approved, folder, plan)
     batches = folder.batches()
-    _hold_against_plan(folder, plan, batches)
+    _compare_with_plan(folder, plan, batches)
     counting = decisions.counting(folder, approvals, plan)
     plan = plan.judged(overridden(plan.guards, counting))
     refuse_unless_guards_pass(plan)
@@ -53,18 +53,18 @@ def load_approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tu
 
 
 def build_approval_error(folder: RunFolder, plan: Plan) -> Refused:
-    """The error of a plan that waits for a person where nobody can be asked."""
+    """Return the error for a plan that needs approval, in a run that cannot request it."""
     return Refused(
-        f"{approval_source(plan)}, and nobody has approved plan {plan.digest[:SHORT]}",
+        f"{approval_source(plan)}, and plan {plan.digest[:SHORT]} is not approved",
         "Nothing was written. If you reviewed this plan: "
         + approve_command(str(folder.place), plan),
     )
 
 
 def refuse_unless_approves(approved: str, folder: RunFolder, plan: Plan) -> None:
-    """Raise Refused when the digest that an approver named is not the plan's, or too little of it.
+    """Raise Refused when an approver named another digest, or too few characters of this one.
 
-    Two plans that share eight characters are found in seconds, so an approval names at least 32.
+    Two plans that share eight characters can be made in seconds, so an approval needs at least 32.
     """
     if not approves(approved, plan.digest):
         typed = approved.strip()
@@ -78,58 +78,59 @@ def refuse_unless_approves(approved: str, folder: RunFolder, plan: Plan) -> None
         most = None if typed.lower().startswith(plan.digest[:SHORT]) else SHORT
         raise Refused(
             f"the approval is for {typed[:most]}, this plan is {plan.digest[:most]}",
-            "Nothing was written. Look at the plan again, then approve its digest.",
+            "Nothing was written. Review the plan again, then approve its digest.",
         )
 
 
-def _whole_plan(folder: RunFolder) -> Plan:
-    """The plan, its digest computed anew and held against the one in the file."""
+def _load_intact_plan(folder: RunFolder) -> Plan:
+    """Return the plan, after comparing its digest with the one in the file."""
     plan, written = folder.plan()
     if plan.digest != written:
         raise Refused(
             f"{folder.place / PLAN} was changed after it was written: its rows give the digest "
-            f"{plan.digest[:SHORT]}, the file says {written[:SHORT]}",
+            f"{plan.digest[:SHORT]}, and the file has {written[:SHORT]}",
             _NEW_PLAN,
         )
     return plan
 
 
-def _hold_against_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
+def _compare_with_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
     if plan.policy != folder.policy():
         raise Refused(f"{folder.place}: policy.json is not the policy of the plan", _NEW_PLAN)
     if not _same_rows(plan.differences, folder.differences()):
         raise Refused(
-            f"{folder.place}: differences.parquet does not hold the rows of the plan", _NEW_PLAN
+            f"{folder.place}: differences.parquet does not have the rows of the plan", _NEW_PLAN
         )
-    past, said = read_past(folder), tuple(replace(one, allowed=None) for one in plan.guards)
-    if past.policy != plan.applied or judge_plan(folder, plan, past) != said:
-        raise Refused(f"{folder.place / PLAN} does not say what the guards say", _NEW_PLAN)
+    past = read_past(folder)
+    recorded = tuple(replace(one, allowed=None) for one in plan.guards)
+    if past.policy != plan.applied or judge_plan(folder, plan, past) != recorded:
+        raise Refused(f"{folder.place / PLAN} does not record what the guards find", _NEW_PLAN)
     planned = {row.id: (row.cluster, row.before, row.target) for row in plan.writes}
     sent = {row.id: (row.cluster, row.before, row.after) for row in _rows(batches)}
     clusters = {cluster for cluster, *_ in sent.values()} - {plan.policy.cluster_id}
     once = sum(map(len, batches.values())) == len(sent) and len(plan.writes) == len(planned)
     if clusters or not once or not _same_values(planned, sent):
         raise Refused(
-            f"{folder.place}: batches.parquet does not hold the rows of the plan", _NEW_PLAN
+            f"{folder.place}: batches.parquet does not have the rows of the plan", _NEW_PLAN
         )
 
 
 def _refuse_unless_validated(folder: RunFolder, batches: Batches) -> None:
-    said = folder.outcomes(VALIDATED)
-    accepted = {(one.entity, one.keys) for one in said if one.status is Status.ACCEPTED}
-    asked = set(group_keys(_rows(batches)).items())
-    if missing := len(asked - accepted):
+    outcomes = folder.outcomes(VALIDATED)
+    accepted = {(one.entity, one.keys) for one in outcomes if one.status is Status.ACCEPTED}
+    planned = set(group_keys(_rows(batches)).items())
+    if missing := len(planned - accepted):
         raise Refused(
-            f"the broker has not accepted {missing:,} of {counted(len(asked), 'entity')} "
+            f"the broker has not accepted {missing:,} of {counted(len(planned), 'entity')} "
             "(validate-only)",
-            f"Nothing was written. Ask it: quota-ops validate --run {folder.place}",
+            f"Nothing was written. Validate it first: quota-ops validate --run {folder.place}",
         )
 
 
 def _same_values(one: Mapping[Key, Values], other: Mapping[Key, Values]) -> bool:
     return (
         one == other
-        or (  # NaN, which older brokers store, equals nothing there
+        or (  # NaN, which older brokers store, is not equal to itself
             one.keys() == other.keys()
             and all(
                 values[0] == other[row][0] and all(map(same, values[1:], other[row][1:]))
@@ -140,13 +141,13 @@ def _same_values(one: Mapping[Key, Values], other: Mapping[Key, Values]) -> bool
 
 
 def _same_rows(one: Sequence[Difference], other: Sequence[Difference]) -> bool:
-    """Whether these are the same rows, in whatever order: the very ones, or to the last bit."""
+    """Return whether these are the same rows in any order, their values equal to the last bit."""
     return set(map(id, one)) == set(map(id, other)) or (
-        set(map(_exactly, one)) == set(map(_exactly, other))
+        set(map(_spell_exactly, one)) == set(map(_spell_exactly, other))
     )
 
 
-def _exactly(row: Difference) -> tuple[object, ...]:
+def _spell_exactly(row: Difference) -> tuple[object, ...]:
     return tuple([exact(value) if isinstance(value, float) else value for value in row])
 
 

@@ -1,4 +1,4 @@
-"""describe: everything the cluster holds, beside what the ledger knows of it at that moment."""
+"""describe: every quota that the cluster stores, and the ledger at that moment."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -39,22 +39,22 @@ from quota_ops.store.succession import take_number_above
 def describe_cluster(
     folder: RunFolder, cluster: Cluster | Snapshot, ledger_folder: Place, holds_folder: Place
 ) -> None:
-    """Leave actual, ledger, holds, clusters and facts.
+    """Leave the tables actual, ledger, holds and clusters, and the facts and metadata.
 
-    What seems to have moved outside Git is asked for twice. The ledger is read first: a row
-    that a run of ours writes in between then looks like somebody else's, never the other way
-    round. A ledger from another run store may know larger numbers than this one: the run takes
-    one above.
+    A quota that seems to have changed outside Git is queried a second time. The ledger is read
+    first: a row that another run writes in between then looks unmanaged, and an unmanaged row
+    never looks managed. A ledger that was copied from another run store may have larger run
+    numbers than this store: this run then takes a number above them.
     """
     policy = folder.policy()
-    end, claimed = ledger_end.read(ledger_folder), claims.last_number(ledger_folder)
-    known, lasting = ledger.last(ledger_folder), holds_now(holds_folder)
+    ledger_name, claimed = ledger_end.read(ledger_folder), claims.last_number(ledger_folder)
+    known, holds = ledger.last(ledger_folder), holds_now(holds_folder)
     find_facts, find_metadata = cluster.start_facts_query(), cluster.start_metadata_query()
-    actual = list(_rows(policy, cluster.describe()))
+    actual = list(_actual_rows(policy, cluster.describe()))
     described = {row.id: row.value for row in actual}
     stored, disagree = confirm_stored(cluster, described, known)
     if stored is not described:
-        actual = list(_rows(policy, _quotas(stored)))
+        actual = list(_actual_rows(policy, _stored_quotas(stored)))
     at = datetime.now(UTC)
     facts, metadata = find_facts(), find_metadata()
     if not isinstance(cluster, Snapshot):
@@ -64,13 +64,15 @@ def describe_cluster(
     take_number_above(folder, known.table, claimed)
     folder.write_table(ACTUAL, actual)
     folder.write_arrow(LEDGER, known.table)
-    folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, lasting)))
+    folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, holds)))
     verified = ledger_edits.VERIFIED in to_values(known.table["state"])
     was_verified = verified and ledger.applied(known.table)[0] is not None
     clears = policy.clear_unmanaged and was_verified
     first = remembered_from(policy.memory, datetime.fromisoformat(folder.about()["started"]))
-    decides = ClusterRow(policy.cluster_id, policy.drift, clears, first[SUPERSEDED], first[CLEARED])
-    folder.write_table(CLUSTERS, [decides])
+    cluster_row = ClusterRow(
+        policy.cluster_id, policy.drift, clears, first[SUPERSEDED], first[CLEARED]
+    )
+    folder.write_table(CLUSTERS, [cluster_row])
     folder.write_json(
         DESCRIBED,
         {
@@ -79,8 +81,8 @@ def describe_cluster(
             "cluster_id": cluster.cluster_id,
             "brokers": [f"{one.id} {one.host}:{one.port}" for one in cluster.brokers],
             "ledger": known.name,
-            "ledger_end": end,
-            "holds": [one.as_json() for one in lasting],
+            "ledger_end": ledger_name,
+            "holds": [one.as_json() for one in holds],
         },
     )
     if facts is not None:
@@ -89,12 +91,12 @@ def describe_cluster(
         folder.write_json(METADATA, metadata.as_json())
 
 
-def _quotas(stored: Stored) -> Iterator[StoredQuota]:
+def _stored_quotas(stored: Stored) -> Iterator[StoredQuota]:
     for (text, key), value in stored.items():
         yield StoredQuota(Entity.parse(text), key, value)
 
 
-def _rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[ActualRow]:
+def _actual_rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[ActualRow]:
     scope, protect = Borders(policy.scope), Borders(policy.protect)
     last: Entity | None = None
     types: tuple[str, ...] = ()
@@ -109,24 +111,24 @@ def _rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[ActualRow]:
 
 
 def read_known_brokers(ledger_folder: Place) -> KnownBrokers:
-    """The brokers of the last verified run; none where there is no ledger that can be read."""
+    """Return the brokers of the last verified run; none when no ledger can be read."""
     with suppress(InvalidInput):
         return known_brokers(ledger.last(ledger_folder).table)
     return NO_BROKERS
 
 
 def add_absent_brokers(
-    image: Metadata | None,
+    metadata: Metadata | None,
     cluster: Cluster,
     policy: Policy,
     known: KnownBrokers,
     broker: int | None = None,
 ) -> tuple[Metadata, tuple[Registered, ...] | None]:
-    """The metadata with the cluster's absent brokers, and the registration where there is one.
+    """Return the metadata with the cluster's absent brokers, and the registered brokers if known.
 
-    The registration is queried through `broker`, or the one that answered last.
+    The registered brokers are queried through `broker`, or the broker that responded last.
     """
-    found, registered = image or Metadata(), cluster.describe_registered(broker)
+    found, registered = metadata or Metadata(), cluster.describe_registered(broker)
     live = {one.id for one in cluster.brokers}
     absent = find_absent(live, registered, known, found.stalled, policy.retired)
     needless = find_needless(live, registered, policy.retired)

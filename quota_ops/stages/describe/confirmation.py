@@ -1,4 +1,4 @@
-"""A row of ours that seems to have moved is asked for a second time before anyone is told."""
+"""A second query for managed rows that seem to have changed outside Git."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -19,43 +19,42 @@ from quota_ops.store.parquet import to_values
 from quota_ops.store.snapshot import Snapshot
 
 PATIENCE = 5.0
-"""Seconds in which two answers must come to agree."""
+"""Seconds in which two responses must agree."""
 LIMIT = 2.0
-"""Seconds that one broker is given to answer."""
+"""Seconds that one broker has to respond."""
 
-Moved = frozenset[tuple[str, str, str]]
-"""Rows that are not as they were verified: entity, key and what is stored now."""
+Changed = frozenset[tuple[str, str, str]]
+"""Rows that differ from the verified value: entity, key and the value that is stored now."""
 
 
 def confirm_stored(
     cluster: Cluster | Snapshot, described: Stored, known: LedgerFile
 ) -> tuple[Stored, tuple[tuple[int, int], ...]]:
-    """Return what the cluster stores, once two responses in a row agree on the rows that moved.
+    """Return the stored values, and the brokers that disagree, each with its number of rows.
 
-    That is `described`, the first response, unless later ones differ from it.
+    A broker may respond from old metadata, with error 0. When managed rows seem to have changed in
+    `described`, the first response, brokers are queried in turn until two consecutive responses
+    agree on those rows. When no two agree in time, the response with the fewest changed rows is
+    used.
 
-    A broker may answer from an old image, with error 0. So the second answer is another broker's,
-    where there is one, and who answers otherwise is named, with how many rows. Where no two agree
-    in time, the answer is taken in which the fewest rows have moved.
-
-    Raises InvalidInput where the ledger knows what is no entity: nobody ever stored it.
+    Raises InvalidInput when the ledger has a row whose entity is not an entity of Kafka.
     """
-    verified = _verified(known.table)
-    moved = first = _moved(described, verified)
-    _check_entities(known, (text for text, key, _ in moved if (text, key) not in described))
-    if not moved or isinstance(cluster, Snapshot):
+    verified = _read_verified(known.table)
+    changed = first = _find_changed(described, verified)
+    _check_entities(known, (text for text, key, _ in changed if (text, key) not in described))
+    if not changed or isinstance(cluster, Snapshot):
         return described, ()
-    answers: dict[int, tuple[Moved, Stored]] = {cluster.last_responder: (moved, described)}
-    for broker, stored in _asked_in_turn(cluster):
-        before, moved = moved, _moved(stored, verified)
-        answers[broker] = moved, stored
-        if moved == before:
+    responses: dict[int, tuple[Changed, Stored]] = {cluster.last_responder: (changed, described)}
+    for broker, stored in _query_in_turn(cluster):
+        before, changed = changed, _find_changed(stored, verified)
+        responses[broker] = changed, stored
+        if changed == before:
             break
     else:
-        moved, stored = min(answers.values(), key=lambda one: len(one[0]))
-    differs = {broker: len(one ^ moved) for broker, (one, _) in answers.items()}
+        changed, stored = min(responses.values(), key=lambda one: len(one[0]))
+    differs = {broker: len(one ^ changed) for broker, (one, _) in responses.items()}
     disagree = tuple((broker, rows) for broker, rows in sorted(differs.items()) if rows)
-    return described if moved == first else stored, disagree
+    return described if changed == first else stored, disagree
 
 
 def _check_entities(known: LedgerFile, texts: Iterable[str]) -> None:
@@ -66,8 +65,8 @@ def _check_entities(known: LedgerFile, texts: Iterable[str]) -> None:
             raise damaged(f"{known.name} has rows of {text!r}, which is not an entity") from None
 
 
-def _asked_in_turn(cluster: Cluster) -> Iterator[tuple[int, Stored]]:
-    """What each broker that answers holds, who answered last at the end, until time is over."""
+def _query_in_turn(cluster: Cluster) -> Iterator[tuple[int, Stored]]:
+    """Yield what each broker stores, the one that responded last at the end, until time is up."""
     until = monotonic() + PATIENCE
     others = [one.id for one in cluster.endpoints if one.id != cluster.last_responder]
     for broker in cycle([*others, cluster.last_responder]):
@@ -78,7 +77,7 @@ def _asked_in_turn(cluster: Cluster) -> Iterator[tuple[int, Stored]]:
         sleep(0.02)
 
 
-def _verified(ledger: pa.Table) -> dict[Key, float | None]:
+def _read_verified(ledger: pa.Table) -> dict[Key, float | None]:
     columns = (to_values(ledger[name]) for name in ("entity", "key", "value", "state"))
     return {
         Key(entity, key): value
@@ -87,7 +86,7 @@ def _verified(ledger: pa.Table) -> dict[Key, float | None]:
     }
 
 
-def _moved(stored: Stored, verified: Mapping[Key, float | None]) -> Moved:
+def _find_changed(stored: Stored, verified: Mapping[Key, float | None]) -> Changed:
     return frozenset(
         (*row, str(stored.get(row)))
         for row, value in verified.items()

@@ -1,4 +1,4 @@
-"""plan: the differences judged, and given a digest that an approval can name."""
+"""plan: check the differences with the guards, and give the plan a digest to approve."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,23 +26,23 @@ def plan_changes(
     allow: Mapping[str, str] | None = None,
     author: Author | None = None,
 ) -> Plan:
-    """Leave plan.json, what can hurt most first, and findings.json.
+    """Leave plan.json, the riskiest changes first, findings.json and origins.json.
 
-    `allow` maps the name of a guard that `author` overrides to the reason, which is added to the
-    record in `approvals`; from there alone comes what overrides a guard. Raises GuardsRefused,
-    after the plan is left, when a guard blocks that nobody overrode.
+    `allow` maps the name of each guard that `author` overrides to the reason. The override is
+    recorded in `approvals`, and only that record overrides a guard. Raises GuardsRefused, after
+    the plan is left, when a guard blocks and is not overridden.
     """
     _check_names(allow or {})
     plan, past = assemble_plan(folder), read_past(folder)
-    stopped = find_pause(plan.policy, datetime.now(UTC))
-    plan = replace(plan, standstill=stopped, applied=past.policy)
+    why = find_pause(plan.policy, datetime.now(UTC))
+    plan = replace(plan, standstill=why, applied=past.policy)
     plan = plan.judged(judge_plan(folder, plan, past))
     if plan.guards:
-        plan = _decided(folder, approvals, plan)
+        plan = _apply_overrides(folder, approvals, plan)
         if allow:
             who = author or Author(None, find_login())
             _record_overrides(folder, approvals, plan, allow, who)
-            plan = _decided(folder, approvals, plan)
+            plan = _apply_overrides(folder, approvals, plan)
     folder.leave_plan(plan)
     leave_findings(folder, plan)
     leave_origins(folder, plan.differences)
@@ -51,7 +51,7 @@ def plan_changes(
 
 
 def assemble_plan(folder: RunFolder) -> Plan:
-    """The differences of a run as a plan that no guard has seen."""
+    """Return the plan of a run's differences, before any guard has checked it."""
     ledger, holds = folder.described()
     return Plan(
         policy=folder.policy(),
@@ -66,8 +66,8 @@ def assemble_plan(folder: RunFolder) -> Plan:
     )
 
 
-def _decided(folder: RunFolder, approvals: Place, plan: Plan) -> Plan:
-    """The plan with the guards overridden that the record overrides."""
+def _apply_overrides(folder: RunFolder, approvals: Place, plan: Plan) -> Plan:
+    """Return the plan with the guards overridden that the record in `approvals` overrides."""
     counting = decisions.counting(folder, approvals, plan)
     judged = plan.judged(overridden(plan.guards, counting))
     decisions.copy_to_run(folder, counting)
@@ -77,7 +77,7 @@ def _decided(folder: RunFolder, approvals: Place, plan: Plan) -> Plan:
 def _record_overrides(
     folder: RunFolder, approvals: Place, plan: Plan, allow: Mapping[str, str], author: Author
 ) -> None:
-    """Record who overrides the guards of `allow` that block and are not overridden yet."""
+    """Record an override for each guard in `allow` that blocks and is not overridden yet."""
     new = [one for one in plan.refused if one.guard in allow]
     for reason in dict.fromkeys(allow[one.guard] for one in new):
         shown = tuple(one for one in new if allow[one.guard] == reason)
@@ -88,7 +88,7 @@ def _record_overrides(
 
 
 def judge_plan(folder: RunFolder, plan: Plan, past: Past) -> tuple[GuardFinding, ...]:
-    """What the guards say of a plan that was made from a run's tables."""
+    """Return the guards that block a plan, each with what it found."""
     return judge(
         plan.writes,
         policy=plan.policy,
@@ -99,15 +99,15 @@ def judge_plan(folder: RunFolder, plan: Plan, past: Past) -> tuple[GuardFinding,
 
 
 def refuse_unless_guards_pass(plan: Plan) -> None:
-    """Raise GuardsRefused when a guard spoke that nobody let pass."""
+    """Raise GuardsRefused when a guard blocks the plan and is not overridden."""
     if plan.refused:
-        said = "; ".join(f"{one.guard}: {one.message}" for one in plan.refused)
+        blocking = "; ".join(f"{one.guard}: {one.message}" for one in plan.refused)
         options = " ".join(f"--allow {one.guard}" for one in plan.refused)
         what = "guards block this plan"
         if plan.judged_by.approval is ApprovalPolicy.NEVER:
             what = "cluster.yaml sets approval: never, so only --allow overrides guards"
         raise GuardsRefused(
-            f"{what}: {said}",
+            f"{what}: {blocking}",
             f"Nothing was written. To override: {options} --reason TEXT",
         )
 

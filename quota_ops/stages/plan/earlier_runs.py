@@ -1,4 +1,4 @@
-"""What the ledger of a run says of the runs before it, as the guards ask for it."""
+"""The earlier runs as the ledger records them, for the guards."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,33 +18,36 @@ from quota_ops.store.succession import overtaken_by
 
 
 def read_past(folder: RunFolder) -> Past:
-    """Rows of ours by owner, the last applied policy and the commits, as describe found them."""
+    """Return the managed rows by owner, the last applied policy and the commits.
+
+    They come from the ledger as describe found it.
+    """
     table = folder.read_table(LEDGER)
-    owners = Counter(_owners(folder, table))
+    owners = Counter(_list_owners(folder, table))
     values, commits = applied(table)
     return Past(
         owned=owners.total(),
         owners=owners,
-        policy=None if values is None else _policy(folder, values),
+        policy=None if values is None else _parse_policy(folder, values),
         commits=commits,
         overtaken_by=overtaken_by(folder, commits),
         old_ledger=folder.old_ledger(),
     )
 
 
-def _policy(folder: RunFolder, values: dict[str, Any]) -> Policy:
+def _parse_policy(folder: RunFolder, values: dict[str, Any]) -> Policy:
     try:
         return Policy.from_json(values)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(
-            f"the ledger of run {folder.place} holds a last applied policy that this version of "
-            f"quota-ops cannot read: {error!r}",
+            f"the last applied policy in the ledger of run {folder.place} cannot be read by this "
+            f"version of quota-ops: {error!r}",
             "Install the version that applied it, or a newer one.",
         ) from error
 
 
-def _owners(folder: RunFolder, table: pa.Table) -> Iterable[str | None]:
-    """The owner of each managed row."""
+def _list_owners(folder: RunFolder, table: pa.Table) -> Iterable[str | None]:
+    """List the owner of each managed row."""
     states = {*to_values(table["state"])}
     if states <= {VERIFIED}:
         return to_values(table["owner"])

@@ -1,4 +1,4 @@
-"""What plan leaves of findings: those of the files, and those that take the cluster to tell."""
+"""The findings that plan leaves: those of the files, and those that need the cluster."""
 
 from quota_ops.findings.cluster_rules import Rows, check_cluster, decided
 from quota_ops.findings.silences import find_idle_silences, silenced
@@ -11,43 +11,43 @@ from quota_ops.store.parquet import to_values
 from quota_ops.store.run_folder import CHECKED, FINDINGS, RunFolder
 from quota_ops.store.run_json import finding_json
 
-_GOES = frozenset({Action.CLEAR, Action.FORGET})
+_GONE_AFTER = frozenset({Action.CLEAR, Action.FORGET})
 
 
 def leave_findings(folder: RunFolder, plan: Plan) -> None:
     """Leave findings.json: every finding of the files and of the cluster, silenced or not.
 
-    A run that rolls back another asks for nothing that files say, and leaves none.
+    A rollback reads no files, so it leaves none.
     """
     if not folder.has(CHECKED):
         return
     of_files, silences = folder.checked()
     facts = folder.facts()
-    asked, others = _asked(folder), _others(plan)
+    desired, others = _read_desired(folder), _find_others(plan)
     known = {one[:3] for one in of_files}
-    more = [one for one in check_cluster(asked, others, facts) if one[:3] not in known]
-    found = (*of_files, *silenced(_placed(folder, more), silences))
+    more = [one for one in check_cluster(desired, others, facts) if one[:3] not in known]
+    found = (*of_files, *silenced(_add_locations(folder, more), silences))
     found += tuple(find_idle_silences(found, silences, decided(facts)))
     folder.write_json(FINDINGS, {"findings": [finding_json(one) for one in found]})
 
 
-def _asked(folder: RunFolder) -> Rows:
+def _read_desired(folder: RunFolder) -> Rows:
     table = folder.read_table(DESIRED)
     entities, keys, values = (to_values(table[name]) for name in ("entity", "key", "value"))
     return dict(zip(map(Key, entities, keys), values, strict=True))
 
 
-def _others(plan: Plan) -> Rows:
-    """What stays on the cluster though Git does not ask for it."""
+def _find_others(plan: Plan) -> Rows:
+    """Return the rows that Git does not declare and that stay on the cluster."""
     return {
         row.id: row.before
         for row in plan.differences
-        if row.after is None and row.before is not None and row.action not in _GOES
+        if row.after is None and row.before is not None and row.action not in _GONE_AFTER
     }
 
 
-def _placed(folder: RunFolder, findings: list[Finding]) -> list[Finding]:
-    """The findings with the lines that ask for their rows; an entity's is its first."""
+def _add_locations(folder: RunFolder, findings: list[Finding]) -> list[Finding]:
+    """Return the findings with the line of their row, or with the first line of their entity."""
     if not findings:
         return []
     lines: dict[tuple[str, str | None], Location] = {}

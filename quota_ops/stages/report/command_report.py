@@ -1,4 +1,4 @@
-"""What a run without a plan did: `alter`, `adopt` and `release --from-ledger`."""
+"""The result of a run without a plan: `alter`, `adopt` and `release --from-ledger`."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,23 +12,23 @@ from quota_ops.store.run_folder import ADOPTED, ALTER, APPLIED, RELEASED, VALIDA
 _REFUSED = "the broker rejects {} of {}"
 _ACCEPTED = "the broker would accept all of it"
 _UNALTERED = ("Not altered", "Unknown")
-_ONLY_ASKED = f"{_ACCEPTED}, and was only validated"
+_ONLY_VALIDATED = f"{_ACCEPTED}, and was only validated"
 
 
 def read_record(folder: RunFolder) -> Record | None:
-    """Return what such a run did, in a word and a sentence; None for any other run.
+    """Return the result of such a run as a word and a sentence; None for a run with a plan.
 
     Raises InvalidInput when an artefact is damaged.
     """
-    for name, say in _RECORDS.items():
+    for name, describe in _RECORDS.items():
         if folder.has(name):
             values = folder.read_json(name)
             by = f", by {values['by']}" if values.get("by") else ""
-            return say(folder, by + _guards(folder.read_as(name, read_guards)))
+            return describe(folder, by + _describe_guards(folder.read_as(name, read_guards)))
     return None
 
 
-def _guards(guards: Sequence[GuardFinding]) -> str:
+def _describe_guards(guards: Sequence[GuardFinding]) -> str:
     """Return the guards that blocked or were overridden, each with what it found."""
     did = "blocked by" if any(one.allowed is None for one in guards) else "overriding"
     found = "; ".join(
@@ -52,12 +52,12 @@ def _altered(folder: RunFolder, by: str) -> Record:
         may = f", {unknown:,} may have been" if unknown else ""
         words = f"{keys:,} of {counted(len(changing), 'change')} on {cluster} {were} written"
         return Record("Altered" if keys else _UNALTERED[bool(unknown)], f"{words}{may}{by}")
-    asked = folder.outcomes(VALIDATED)
-    refused = sum(one.status is not Status.ACCEPTED for one in asked)
+    validated = folder.outcomes(VALIDATED)
+    refused = sum(one.status is not Status.ACCEPTED for one in validated)
     stopped = folder.stage_result("apply").status is StageStatus.REFUSED
-    why = _ACCEPTED if stopped else _ONLY_ASKED
+    why = _ACCEPTED if stopped else _ONLY_VALIDATED
     if refused:
-        why = _REFUSED.format(refused, counted(len(asked), "entity"))
+        why = _REFUSED.format(refused, counted(len(validated), "entity"))
     return Record("Not altered", f"nothing was written on {cluster}{by}: {why}")
 
 

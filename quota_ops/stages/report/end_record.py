@@ -1,4 +1,4 @@
-"""The end of a run, kept for ever: a file that nothing overwrites, and where asked in a topic."""
+"""The record of a run's end: a file that is never overwritten, and optionally a Kafka topic."""
 
 import os
 from collections.abc import Callable
@@ -16,16 +16,16 @@ from quota_ops.store.run_marks import mark_unsettled, unmark
 
 TOPIC = "QUOTA_OPS_AUDIT_TOPIC"
 CONNECTION = "QUOTA_OPS_AUDIT_CONNECTION"
-"""The topic's name, and the connection to its cluster by name: by default the run's own."""
+"""The topic's name, and the name of the connection to its cluster: by default the run's own."""
 
 
 def record_end(
     folder: RunFolder, record_of: Callable[[int], Json], find: Callable[[str], Connection]
 ) -> str | None:
-    """Leave end-0001.json, or the next number, and produce it to the topic if there is one.
+    """Leave end-0001.json, or the next number, and produce it to the audit topic if one is set.
 
-    `record_of` makes the record of an end by its number. Returns why the topic did not take it,
-    whatever the reason: the run has happened.
+    `record_of` builds the record of an end from its number. Returns why the record is not in the
+    topic, or None: an error of the topic never fails the run.
     """
     record = record_of(1)
     number = create_next(
@@ -33,7 +33,7 @@ def record_end(
         lambda end: json_text(record | {"end": end}).encode(),
     )
     record |= {"end": number}
-    with suppress(InvalidInput):  # damaged: the mark stays, and nobody takes the run for ended
+    with suppress(InvalidInput):  # damaged: the mark stays, so the run does not count as ended
         if folder.stage_result("apply").status is not StageStatus.NOT_ENDED:
             is_known = all(one.status is not Status.UNKNOWN for one in folder.outcomes(APPLIED))
             (unmark if is_known else mark_unsettled)(folder.place)
@@ -42,11 +42,11 @@ def record_end(
         return None
     sent = messages(record)
     try:
-        from quota_ops.kafka.audit_topic import produce  # noqa: PLC0415 - few have a topic
+        from quota_ops.kafka.audit_topic import produce  # noqa: PLC0415 - only with a topic
 
         connection = find(os.environ.get(CONNECTION) or folder.policy().connection)
         failure = produce(connection, topic, record["cluster_id"] or record["cluster"], sent)
-    except Exception as error:  # noqa: BLE001 - no trouble of the topic's may undo a run
+    except Exception as error:  # noqa: BLE001 - an error of the topic never fails a run
         failure = " ".join(str(error).split())  # reports show it as one line
     words = failure and f"the audit topic {topic} misses the end of this run: {failure}"
     folder.write_json(AUDITED, {"topic": topic, "messages": len(sent), "failure": words})

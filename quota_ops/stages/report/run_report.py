@@ -1,4 +1,4 @@
-"""A run's artefacts as a report; what is missing is left out, what is damaged is said."""
+"""A run's artefacts as a report: missing ones are left out, damaged ones are reported."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -11,7 +11,7 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.report import STAGES, Record, Report, StageResult, StageStatus, has_not_ended
 from quota_ops.model.rollback import Rollback
-from quota_ops.model.rows import DesiredRow, HoldRow, Key
+from quota_ops.model.rows import DesiredRow, Key
 from quota_ops.model.tables import BATCHES, DESIRED, DIFFERENCES, HOLDS
 from quota_ops.model.verification import BrokerAnswer, RowVerdict
 from quota_ops.stages.plan import assemble_plan
@@ -41,21 +41,21 @@ from quota_ops.store.run_marks import Life, life
 Part = TypeVar("Part")
 
 _RECORDED = ("adopt", "release")
-"""Stages beside the eight: those of commands that have no plan."""
+"""The stages of commands without a plan, in addition to the eight."""
 
-_SETTLED = "The next run that writes to this cluster settles what it sent."
+_SETTLED = "The next run that writes to this cluster settles the writes that it sent."
 _SINCE = {
     Life.AT_WORK: "it is at work",
     Life.GONE: f"it was killed. {_SETTLED}",
     Life.UNKNOWN: f"it is at work, or was killed. {_SETTLED}",
 }
-"""What is known of a stage that has recorded no end."""
+"""The status of a stage that has recorded no end."""
 
 
 def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -> Report:
-    """What a run has left so far; `versions` are those of the programs that made it.
+    """Return the report of a run's artefacts so far; `versions` are those of the programs.
 
-    A stage whose artefact cannot be read has failed, whatever it said of itself.
+    A stage whose artefact cannot be read is reported as failed, even if it recorded success.
     """
     about = folder.about()
     parts = _Parts(folder)
@@ -64,12 +64,15 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     if plan is None and not (folder.has(PLAN) or folder.has(VERIFIED)):
         plan = parts.read("diff", DIFFERENCES.file, lambda: assemble_plan(folder))
     verification = parts.read(
-        "verify", VERIFIED, lambda: folder.read_as(VERIFIED, partial(_last_verification, folder))
+        "verify", VERIFIED, lambda: folder.read_as(VERIFIED, partial(_parse_verification, folder))
     )
     stages = tuple(parts.read_stage(stage) for stage in STAGES[:-1])
-    validated, applied = parts.outcomes("validate", VALIDATED), parts.outcomes("apply", APPLIED)
+    validated, applied = (
+        parts.read_outcomes("validate", VALIDATED),
+        parts.read_outcomes("apply", APPLIED),
+    )
     ended = not has_not_ended(stages)
-    if not ended:  # what is there of later stages is an earlier attempt's
+    if not ended:  # artefacts of later stages are from an earlier attempt
         verification = None
         applied = parts.read("apply", BATCHES.file, lambda: outcomes_so_far(folder)) or applied
     brokers, verdicts, verified = verification or ((), (), 0)
@@ -80,7 +83,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         provenance=about["provenance"],
         started=about["started"],
         finished=iso_utc(),
-        stages=tuple(map(parts.mark_damaged, stages)) if ended else _until_apply(stages),
+        stages=tuple(map(parts.mark_damaged, stages)) if ended else _drop_after_apply(stages),
         plan=plan,
         validated=validated,
         applied=applied,
@@ -95,34 +98,36 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         rollback=parts.read("diff", ROLLBACK, lambda: folder.read_as(ROLLBACK, Rollback.from_json)),
         decisions=parts.read("apply", APPROVAL, folder.decisions) or (),
         findings=parts.read("plan", FINDINGS, folder.findings) or (),
-        asked=parts.read("check", DESIRED.file, lambda: _asked(folder, verdicts)) or {},
+        asked=parts.read("check", DESIRED.file, lambda: _read_desired(folder, verdicts)) or {},
         origins=parts.read("plan", ORIGINS, lambda: read_origins(folder)) or {},
-        held=() if plan else parts.read("describe", HOLDS.file, lambda: _held(folder)) or (),
-        record=parts.record(),
+        held=()
+        if plan
+        else parts.read("describe", HOLDS.file, lambda: tuple(folder.read_rows(HOLDS))) or (),
+        record=parts.read_record(),
     )
 
 
 def read_end_time(folder: RunFolder) -> str:
-    """When the last stage of a run ended, by its own record, as ISO 8601 in UTC.
+    """Return when the last stage of a run ended, as ISO 8601 in UTC.
 
-    The start of the run where none says, as in a run of an earlier version without a report.
+    Returns the start of the run when no stage recorded an end, as in runs of earlier versions.
     """
     files = {stage_file(stage): "at" for stage in (*STAGES, *_RECORDED)} | {REPORT: "finished"}
-    times = [_time(folder, name, key) for name, key in files.items() if folder.has(name)]
+    times = [_read_time(folder, name, key) for name, key in files.items() if folder.has(name)]
     return max(filter(None, times), default=str(folder.about()["started"]))
 
 
-def _time(folder: RunFolder, name: str, key: str) -> str | None:
-    with suppress(InvalidInput, ValueError):  # what is damaged is said elsewhere
-        at = folder.read_as(name, lambda told: typed(told.get(key), str | None), before="rows")
+def _read_time(folder: RunFolder, name: str, key: str) -> str | None:
+    with suppress(InvalidInput, ValueError):  # read_report reports damage
+        at = folder.read_as(name, lambda values: typed(values.get(key), str | None), before="rows")
         return iso_utc(datetime.fromisoformat(at).astimezone(UTC)) if at else None
     return None
 
 
-def _last_verification(
+def _parse_verification(
     folder: RunFolder, kept: Mapping[str, Any]
 ) -> tuple[tuple[BrokerAnswer, ...], tuple[RowVerdict, ...], int] | None:
-    """What the last verify found; None when it failed, or apply ran again since."""
+    """Return the result of the last verify; None when it failed, or apply has run again since."""
     is_earlier = kept.get("earlier") or kept.get("applied") not in {
         None,
         compute_applied_digest(folder),
@@ -130,33 +135,29 @@ def _last_verification(
     return None if is_earlier else verification_from_json(kept)
 
 
-def _until_apply(stages: tuple[StageResult, ...]) -> tuple[StageResult, ...]:
+def _drop_after_apply(stages: tuple[StageResult, ...]) -> tuple[StageResult, ...]:
     after = STAGES[STAGES.index("apply") + 1 :]
     return tuple(
         StageResult(one.stage, StageStatus.NOT_RUN) if one.stage in after else one for one in stages
     )
 
 
-def _asked(folder: RunFolder, verdicts: Sequence[RowVerdict]) -> dict[Key, DesiredRow]:
-    """What Git says of the rows that are not verified."""
+def _read_desired(folder: RunFolder, verdicts: Sequence[RowVerdict]) -> dict[Key, DesiredRow]:
+    """Return the desired rows of the keys that are not verified."""
     wrong = {one.id for one in verdicts}
     rows = folder.read_rows(DESIRED) if wrong else ()
     return {row.id: row for row in rows if row.id in wrong}
 
 
-def _held(folder: RunFolder) -> tuple[HoldRow, ...]:
-    return tuple(map(HoldRow._make, to_rows(folder.read_table(HOLDS))))
-
-
 class _Parts:
-    """Reads the parts of a run, and remembers of which stage one is damaged."""
+    """Reads the artefacts of a run, and remembers the stages that have a damaged one."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
         self._damaged: dict[str, str] = {}
 
     def read(self, stage: str, name: str, read: Callable[[], Part]) -> Part | None:
-        """One artefact of a stage; None when it is missing or damaged."""
+        """Read one artefact of a stage; None when it is missing or damaged."""
         if not self._folder.has(name):
             return None
         try:
@@ -165,15 +166,15 @@ class _Parts:
             self._damaged[stage] = error.message
             return None
 
-    def record(self) -> Record | None:
-        """What a run without a plan did; None when that is damaged."""
+    def read_record(self) -> Record | None:
+        """Read the result of a run without a plan; None for any other run, or a damaged one."""
         try:
             return read_record(self._folder)
-        except (InvalidInput, AttributeError, TypeError):  # `show` tells of the artefact itself
+        except (InvalidInput, AttributeError, TypeError):  # `show` reports the artefact
             return None
 
-    def outcomes(self, stage: str, name: str) -> tuple[Outcome, ...]:
-        """The outcomes of a stage, or none."""
+    def read_outcomes(self, stage: str, name: str) -> tuple[Outcome, ...]:
+        """Read the outcomes of a stage; none when they are missing or damaged."""
         return self.read(stage, name, lambda: self._folder.outcomes(name)) or ()
 
     def read_stage(self, stage: str) -> StageResult:

@@ -1,4 +1,4 @@
-"""What brokers answer when they are read back from, again and again until they agree."""
+"""The queries that read rows back from each broker until all brokers agree."""
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -23,13 +23,13 @@ from quota_ops.model.verification import (
 )
 
 Targets = Mapping[Key, float | None]
-"""What shall hold, by (entity, key); None for a key that shall be absent."""
+"""The value that brokers must store for each key; None for a key that must be absent."""
 
 FIRST_WAIT, LONGEST_WAIT = 0.02, 2.0
 """Seconds between two rounds: they double from the first to the longest."""
 
 _SOON, _SHORT_WAIT = 0.5, 0.005
-"""Seconds in which a small cluster shows a write, and between two looks for it."""
+"""Seconds in which a small cluster shows a write, and between two queries for it."""
 
 
 def query_brokers(
@@ -42,12 +42,12 @@ def query_brokers(
     is_overtaken: Callable[[], bool] = lambda: False,
     left: int = 0,
 ) -> tuple[dict[int, Stored], tuple[BrokerAnswer, ...]]:
-    """Ask each broker by its id until it holds every target, time is up, or a later run applies.
+    """Query each broker until it stores every target, time is up, or a later run applies.
 
-    `written` is the entity that was written last: brokers apply writes in order, so for a moment
-    it alone is asked for, until it shows that all else is worth the asking. Where only the
-    bootstrap address is asked, the answer is of the broker that is behind it. `left` is how many
-    rows the run left as they are: they are no targets.
+    Returns what each broker stores, and one result per broker. `written` is the last entity that
+    was written: brokers apply writes in order, so it alone is queried first, for at most half a
+    second. When only the bootstrap address is queried, the result is that of the broker there.
+    `left` is the number of rows that the run left unchanged; they are no targets.
     Raises WrongCluster when an address leads to another cluster.
     """
     until = monotonic() + seconds
@@ -65,7 +65,7 @@ def query_brokers(
     while True:
         last = monotonic() >= until
         for broker, answer in answers.items():
-            # A silent broker uses up the others' time: who answered is asked once more.
+            # An unreachable broker uses up time: in the last round only the others are queried.
             if not answer.agrees and not (last and answer.error):
                 answers[broker] = _query_broker(cluster, answer, targets, stored, written)
         remaining = max(until - monotonic(), 0.0)
@@ -88,7 +88,7 @@ def _query_broker(
     stored: dict[int, Stored],
     written: str | None,
 ) -> BrokerAnswer:
-    asked = replace(last, asked=last.asked + 1)
+    query = replace(last, asked=last.asked + 1)
     try:
         if written is not None and last.asked == 0:
             _wait_for_write(cluster, last.broker, targets, written)
@@ -97,14 +97,16 @@ def _query_broker(
         raise
     except ClusterTrouble as error:
         stored.pop(last.broker, None)
-        why = error.message.removesuffix(" Nothing was sent.")  # by verify; the run may have
+        why = error.message.removesuffix(
+            " Nothing was sent."
+        )  # verify sent nothing, but the run may have
         why = why.removesuffix(" Nothing was changed.")
-        return replace(asked, behind=None, error=why)
-    return replace(asked, behind=len(behind(targets, stored[last.broker])), error=None)
+        return replace(query, behind=None, error=why)
+    return replace(query, behind=len(behind(targets, stored[last.broker])), error=None)
 
 
 def _wait_for_write(cluster: Cluster, broker: int, targets: Targets, written: str) -> None:
-    """Return when a broker holds what it shall of one entity, or does not soon."""
+    """Wait until a broker stores the targets of one entity, for half a second at most."""
     until, entity = monotonic() + _SOON, Entity.parse(written)
     wanted = {row: value for row, value in targets.items() if row[0] == written}
     while behind(wanted, cluster.describe_values(broker, entity=entity)) and monotonic() < until:
@@ -112,7 +114,7 @@ def _wait_for_write(cluster: Cluster, broker: int, targets: Targets, written: st
 
 
 def find_wrong_rows(targets: Targets, stored: Mapping[int, Stored]) -> Iterable[RowVerdict]:
-    """The rows that are not as they should be, and what the brokers that answered hold instead."""
+    """Yield the rows that differ from their target, and the values on brokers that responded."""
     if not stored:
         for (entity, key), value in targets.items():
             yield RowVerdict(entity, key, value, Verdict.UNANSWERED)
@@ -128,25 +130,24 @@ def find_wrong_rows(targets: Targets, stored: Mapping[int, Stored]) -> Iterable[
 def raise_unless_agreed(
     brokers: Sequence[BrokerAnswer], wrongs: tuple[RowVerdict, ...], late: str, again: str
 ) -> None:
-    """Raise Refused where a broker differs or was not read back, Unreachable where none was.
+    """Raise Refused when a broker differs or did not respond, Unreachable when none responded.
 
-    `late` is what is known of late writes among the rows that are wrong, `again` the command that
-    verifies once more.
+    `late` describes the late writes among the wrong rows, `again` is the command to verify again.
     """
-    silent = [
+    unreachable = [
         f"{one.named} {one.error}" if one.absent else one.error
         for one in brokers
         if one.error is not None
     ]
-    said = [
+    differing = [
         f"{one.named} differs from Git in {counted(one.behind, 'key')}"
         for one in brokers
         if one.behind
     ]
-    if not (silent or said):
+    if not (unreachable or differing):
         return
-    message = "; ".join([*said, *silent])
-    if len(silent) == len(brokers):
+    message = "; ".join([*differing, *unreachable])
+    if len(unreachable) == len(brokers):
         raise Unreachable(
             f"no broker could be queried: {message}", f"Verify again when one responds: {again}"
         )
@@ -154,18 +155,18 @@ def raise_unless_agreed(
         are = plural(len(wrongs), "row differs", "rows differ")
         remedy = f"{len(wrongs):,} {are} from Git.{late}"
     else:
-        is_silent = any(one.error and not one.absent for one in brokers)
+        has_unreachable = any(one.error and not one.absent for one in brokers)
         what = (
             f"Verify again when it responds: {again}\n  {ONLY_BOOTSTRAP}"
-            if is_silent
+            if has_unreachable
             else BACK_OR_GONE
         )
         every = "every row that was compared" if brokers[0].left else "every row"
         remedy = f"The others store {every}. {what}"
-    raise Refused(f"{_trouble(brokers)}: {message}", remedy)
+    raise Refused(f"{_describe_trouble(brokers)}: {message}", remedy)
 
 
-def _trouble(brokers: Sequence[BrokerAnswer]) -> str:
+def _describe_trouble(brokers: Sequence[BrokerAnswer]) -> str:
     if brokers[0].bootstrap:
         return "the bootstrap address does not store the desired values"
     if all(one.agrees or one.absent for one in brokers):

@@ -1,4 +1,4 @@
-"""Values of earlier runs that are on the cluster again, as verify names them."""
+"""Values of earlier runs that are on the cluster again."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,34 +8,34 @@ from quota_ops.model.memory import CLEARED
 from quota_ops.model.text import plural
 
 FEW = 5
-"""Rows that a message names."""
+"""How many rows a message lists."""
 
 
 def describe_late_writes(differences: Iterable[Difference]) -> str:
-    """Name the rows that an earlier run seems to have written late; empty when there is none."""
+    """Describe rows that an earlier run seems to have written late; empty when there is none."""
     late = [row for row in differences if row.kind is Kind.LATE_WRITE]
-    return f" Late writes of earlier runs: {_named(late)}." if late else ""
+    return f" Late writes of earlier runs: {_list_rows(late)}." if late else ""
 
 
 def refuse_returned(differences: Iterable[Difference]) -> None:
-    """Raise Refused when rows are there again that a run would clear, once a person agrees."""
+    """Raise Refused when cleared rows are there again; a run clears them only after an override."""
     returned = [
         row for row in differences if (row.kind, row.action) == (Kind.RETURNED, Action.CLEAR)
     ]
     if returned:
         are = plural(len(returned), "quota that is", "quotas that are")
         raise Refused(
-            f"{len(returned):,} {are} not in Git came back: {_named(returned)}",
+            f"{len(returned):,} {are} not in Git came back: {_list_rows(returned)}",
             "To clear: quota-ops reconcile --allow returned --reason TEXT. "
             "To keep: declare it in Git, or quota-ops release --from-ledger.",
         )
 
 
-def _named(rows: Sequence[Difference]) -> str:
+def _list_rows(rows: Sequence[Difference]) -> str:
     more = f" and {len(rows) - FEW:,} more" if len(rows) > FEW else ""
-    return "; ".join(map(_row, rows[:FEW])) + more
+    return "; ".join(map(_describe_row, rows[:FEW])) + more
 
 
-def _row(row: Difference) -> str:
+def _describe_row(row: Difference) -> str:
     did = "cleared" if row.memory == CLEARED else "written"
     return f"{row.entity} {row.key}, {did} by run {row.run}"

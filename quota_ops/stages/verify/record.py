@@ -1,4 +1,4 @@
-"""What verify has seen since it was last written."""
+"""The record that verify leaves, verification.json: what it verified, and whether it is current."""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -32,7 +32,7 @@ def find_verified(folder: RunFolder, rows: Keys, digest: str | None) -> Keys:
 
 @contextmanager
 def mark_superseded(folder: RunFolder) -> Iterator[None]:
-    """Mark verification.json as an earlier verify's when the block fails without leaving another.
+    """Mark verification.json as superseded when the block fails and does not replace it.
 
     `find_verified` still uses its verdicts; a report leaves them out.
     """
@@ -47,18 +47,18 @@ def mark_superseded(folder: RunFolder) -> Iterator[None]:
 
 
 def _content(folder: RunFolder) -> bytes | None:
-    """The bytes of verification.json, which are other ones of each verify; None without one."""
+    """Return the bytes of verification.json, which differ for each verify; None without one."""
     place = folder.place / VERIFIED
     return place.read() if place.exists() else None
 
 
 def follow_applied(folder: RunFolder, before: str | None) -> None:
-    """Let verification.json be about applied.json as it is now, where it was about `before`."""
+    """Point verification.json at the current applied.json, if it pointed at `before`."""
     if folder.has(VERIFIED) and (kept := folder.read_json(VERIFIED)).get("applied") == before:
         folder.write_json(VERIFIED, kept | {"applied": compute_applied_digest(folder)})
 
 
 def compute_applied_digest(folder: RunFolder) -> str | None:
-    """What tells one end of apply from another: a digest of applied.json; None without one."""
+    """Return the digest of applied.json, which differs for each apply; None without one."""
     place = folder.place / APPLIED
     return sha256(place.read()).hexdigest() if place.exists() else None
