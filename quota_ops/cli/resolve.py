@@ -165,7 +165,7 @@ def _find_absent(
 def _read_names(typed: dict[str, Any]) -> dict[str, str]:
     """The names by type, from the options of their own and from --names."""
     from quota_ops.model.specification import parse_names, require_carried, require_text
-    from quota_ops.precedence.resolution import address
+    from quota_ops.precedence.resolution import normalize_address
 
     names = {
         kind: typed[option]
@@ -183,7 +183,7 @@ def _read_names(typed: dict[str, Any]) -> dict[str, str]:
     if names.get(USER) == "":
         raise InvalidInput("--user is empty.", "Leave it out for a client without a login.")
     if IP in names:
-        if (read := address(names[IP])) is None:
+        if (read := normalize_address(names[IP])) is None:
             raise InvalidInput(f"--ip {names[IP]} is not an IP address.", "Give one as digits.")
         names[IP] = read
     return names

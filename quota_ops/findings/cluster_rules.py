@@ -139,7 +139,7 @@ def _find_own_throttle(asked: Rows, others: Rows, facts: ClusterFacts) -> Iterat
         if row in asked or row in others
     ]
     resolved = Limits(stored).resolve(_PERCENTAGE, user=name, client_id=facts.client_id)
-    held = resolved.holds
+    held = resolved.applied
     if held is not None and held.value is not None and held.value < OWN_PERCENTAGE:
         limit, text = format_limit(_PERCENTAGE, held.value), held.entity.text
         message = f"{text} limits quota-ops itself to {_PERCENTAGE} {limit}: its user is {name},"

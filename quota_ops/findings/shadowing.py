@@ -6,7 +6,7 @@ from typing import NamedTuple
 from quota_ops.findings.codes import CODES, NAMELESS_ONLY, SHADOWED
 from quota_ops.model.entity import CLIENT_ID, Entity
 from quota_ops.model.finding import Finding
-from quota_ops.precedence.resolution import LEVELS, Level, level_of
+from quota_ops.precedence.resolution import LEVELS, Level, find_level
 
 
 class Shadow(NamedTuple):
@@ -44,7 +44,7 @@ class Hiding:
 
     def __init__(self, stored: Collection[Entity]) -> None:
         self._stored = stored
-        there = {level_of(one) for one in stored}
+        there = {find_level(one) for one in stored}
         self._covering = {
             own: found
             for own, levels in _COVERING.items()

@@ -1,1 +1,1 @@
-"""Which limit applies to a client: the eight levels, in the order in which a broker looks."""
+"""The limit that applies to a client: the eight levels, in the order of a broker's lookup."""

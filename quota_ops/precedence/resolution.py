@@ -1,4 +1,4 @@
-"""Which limit holds for a client: the broker's own lookup, done from the stored quotas.
+"""The limit that applies to a client: the broker's own lookup, on the stored quotas.
 
 Source: DefaultQuotaCallback in org.apache.kafka.server.quota.ClientQuotaManager (quotaMetricTags,
 quotaLimit) and ConnectionQuotas for addresses; the order of the levels is KIP-248's QuotaSource.
@@ -14,16 +14,17 @@ from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.model.rows import StoredQuota
 
 ANONYMOUS = "ANONYMOUS"
-"""The user that a broker sees when nobody logged in."""
+"""The user name of a client without authentication."""
 CLIENT_KEYS = tuple(key.name for key in QUOTA_KEYS.values() if USER in key.types)
 IP_KEYS = tuple(key.name for key in QUOTA_KEYS.values() if IP in key.types)
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One place where a limit is looked for; `own` says of each type whether it bears a name.
+    """One level of the lookup; `own` has each entity type, and whether the level names it.
 
-    A type that does not is there as its default. `rank` is 1 (first) to 8; addresses have none.
+    A type without a name is the default of that type. `rank` is 1 (first) to 8; levels of IP
+    addresses have none.
     """
 
     name: str
@@ -33,11 +34,11 @@ class Level:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The types of the level's entities, in their order."""
+        """The types of the level's entities, sorted."""
         return tuple(sorted(kind for kind, _ in self.own))
 
     def entity(self, names: Mapping[str, str]) -> Entity:
-        """The entity of this level that a client of these names meets."""
+        """Return the entity of this level for a client with these names."""
         return Entity.of({kind: names[kind] if own else None for kind, own in self.own})
 
 
@@ -56,27 +57,28 @@ LEVELS = (
     Level("client-id", 7, "client", ((CLIENT_ID, True),)),
     Level("client-id-default", 8, "any client", ((CLIENT_ID, False),)),
 )
-"""Where a broker looks for the limit of a user with a client id; the first that has one holds."""
+"""The levels of a user with a client id, in order: the first level with a limit applies."""
 IP_LEVEL = Level("ip", None, "address", ((IP, True),))
 IP_DEFAULT_LEVEL = Level("ip-default", None, "any address", ((IP, False),))
 
 _KNOWN_TYPES = frozenset(ENTITY_TYPES)
 _PREFIX = "-prefix"
-"""How Redpanda names a type that is matched by the beginning of a name."""
+"""The suffix of Redpanda's entity types that match the beginning of a name."""
 _PAIR, _USER, _CLIENT = LEVELS[0].types, LEVELS[2].types, LEVELS[6].types
 _OF_OWN = {tuple(sorted(level.own)): level for level in LEVELS}
 
 
-def level_of(entity: Entity) -> Level | None:
-    """The level at which an entity's limits are found; None when it is for no user or client id."""
+def find_level(entity: Entity) -> Level | None:
+    """Return the level of an entity; None for an entity that is not of users or client ids."""
     return _OF_OWN.get(tuple((kind, name is not None) for kind, name in entity.parts))
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """A level as one client meets it: its entity there and the entity's limit, None without one.
+    """A level for one client: the entity of the client there, and its limit or None.
 
-    `escaped`: the client has no client id, which no limit for client ids can hold.
+    `escaped` is set when the level is for client ids and the client has none: the limit never
+    applies to it.
     """
 
     level: Level
@@ -87,13 +89,13 @@ class Rung:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What holds for one client and one key, and everything that was looked at on the way.
+    """The limit that applies to one client and one key, and all levels of the lookup.
 
-    `shared_by` are the tags by which brokers count (KIP-257): whoever has the same tags shares the
-    limit, and an empty tag is everybody. Brokers write a user's tag percent-encoded. `by_name` are
-    limits of host names: one holds where a broker found the address when it looked that name up.
-    `foreign` are limits of entity types that Apache Kafka does not have, and that may apply where
-    brokers have them.
+    `shared_by` are the tags by which brokers count (KIP-257): clients with the same tags share the
+    limit, and an empty tag stands for any name. Brokers write a user's tag percent-encoded.
+    `by_name` are limits of host names: one applies if a broker resolved that name to the address.
+    `foreign` are limits of entity types that Apache Kafka does not have; they may apply on brokers
+    that have these types.
     """
 
     key: str
@@ -108,29 +110,29 @@ class Resolution:
         return tuple(one for one in self.rungs if one.value is not None and not one.escaped)
 
     @property
-    def holds(self) -> Rung | None:
-        """The rung whose limit holds; None when nothing limits the client."""
+    def applied(self) -> Rung | None:
+        """The rung whose limit applies; None when the client is unlimited."""
         return self._limits[0] if self._limits else None
 
     @property
     def spellings(self) -> tuple[Rung, ...]:
-        """The limits of an address under several spellings: which holds cannot be read back."""
+        """The limits of an address under several spellings: which applies cannot be read back."""
         own = tuple(one for one in self._limits if one.level is IP_LEVEL)
         return own if len(own) > 1 else ()
 
     @property
     def overridden(self) -> tuple[Rung, ...]:
-        """The limits that would have held without those before them, in order."""
+        """The limits that a limit before them overrides, in order."""
         return self._limits[1:]
 
     @property
     def escaped(self) -> tuple[Rung, ...]:
-        """The limits that the client escapes because it has no client id."""
+        """The limits that do not apply because the client has no client id."""
         return tuple(one for one in self.rungs if one.value is not None and one.escaped)
 
 
 class Limits:
-    """The stored quotas, arranged for lookup: per key, as a broker keeps them."""
+    """The stored quotas, arranged for lookup by key, as in a broker."""
 
     def __init__(self, stored: Iterable[StoredQuota]) -> None:
         self._values: dict[str, dict[Entity, float]] = {key: {} for key in QUOTA_KEYS}
@@ -143,9 +145,9 @@ class Limits:
         }
 
     def resolve(self, key: str, *, user: str | None, client_id: str | None) -> Resolution:
-        """What holds for a user's client by one of CLIENT_KEYS.
+        """Resolve the limit of a user's client for one of CLIENT_KEYS.
 
-        No user is ANONYMOUS and no client id the empty one, as a broker takes them.
+        As on a broker, no user means ANONYMOUS, and no client id means the empty one.
         """
         names = {USER: user or ANONYMOUS, CLIENT_ID: client_id or ""}
         values = self._values[key]
@@ -158,33 +160,33 @@ class Limits:
             )
             for level in LEVELS
         )
-        counted = self._counted(key, rungs)
+        counted = self._find_counted_types(key, rungs)
         tags = {kind: name if kind in counted else "" for kind, name in names.items()}
-        return Resolution(key, names, rungs, tags, foreign=self._foreign(key, names))
+        return Resolution(key, names, rungs, tags, foreign=self._find_foreign(key, names))
 
     def resolve_address(self, key: str, *, ip: str) -> Resolution:
-        """What holds for an IP address by one of IP_KEYS.
+        """Resolve the limit of an IP address for one of IP_KEYS.
 
-        Two stored spellings of the address are two rungs: which of them a broker obeys depends on
-        which was changed last, and no describe tells that.
+        Two stored spellings of the address are two rungs: the one that was changed last applies,
+        and a describe does not show which one that is.
         """
         names, values = {IP: ip}, self._values[key]
         stored = [
-            (address(name), Rung(IP_LEVEL, one, values[one]))
+            (normalize_address(name), Rung(IP_LEVEL, one, values[one]))
             for one in sorted(values, key=str)
             if one.types == (IP,) and (name := one.as_dict()[IP]) is not None
         ]
-        meant = address(ip)
-        rungs = [rung for spelled, rung in stored if spelled == meant]
+        wanted = normalize_address(ip)
+        rungs = [rung for spelled, rung in stored if spelled == wanted]
         rungs = rungs or [Rung(IP_LEVEL, IP_LEVEL.entity(names), None)]
         anyone = IP_DEFAULT_LEVEL.entity(names)
         rungs.append(Rung(IP_DEFAULT_LEVEL, anyone, values.get(anyone)))
         by_name = tuple(rung for spelled, rung in stored if spelled is None)
-        foreign = self._foreign(key, names)
+        foreign = self._find_foreign(key, names)
         return Resolution(key, names, tuple(rungs), names, by_name, foreign)
 
-    def _foreign(self, key: str, names: Mapping[str, str]) -> tuple[StoredQuota, ...]:
-        """The limits of a type that Apache Kafka does not have, which a client may meet."""
+    def _find_foreign(self, key: str, names: Mapping[str, str]) -> tuple[StoredQuota, ...]:
+        """Return the limits of types unknown to Apache Kafka that may match the client."""
         return tuple(
             StoredQuota(entity, key, value)
             for entity, value in sorted(self._values[key].items(), key=lambda one: one[0].text)
@@ -192,10 +194,10 @@ class Limits:
             and all(_may_match(kind, name, names) for kind, name in entity.parts)
         )
 
-    def _counted(self, key: str, rungs: Iterable[Rung]) -> tuple[str, ...]:
-        """The types by whose names a broker counts, which depends on the entities that there are.
+    def _find_counted_types(self, key: str, rungs: Iterable[Rung]) -> tuple[str, ...]:
+        """Return the types by whose names a broker counts, which depends on the stored entities.
 
-        With entities of one shape only, it does not look for the client's own.
+        When all entities have the same types, the broker uses those without looking up the client.
         """
         types = self._types[key]
         if len(types) == 1:
@@ -204,7 +206,7 @@ class Limits:
 
 
 def _may_match(kind: str, name: str | None, names: Mapping[str, str]) -> bool:
-    """Whether one part of a foreign entity may be the client's."""
+    """Return whether one part of a foreign entity may match the client."""
     own = names.get(kind.removesuffix(_PREFIX))
     if own is None:
         return kind not in _KNOWN_TYPES
@@ -215,26 +217,26 @@ _DECIMALS = re.compile(r"[0-9]{1,99}(?:\.[0-9]{1,99}){0,3}")
 _BYTE = 256
 
 
-def address(name: str) -> str | None:
-    """The shortest spelling of the address that a name spells; None for a host name or no name.
+def normalize_address(name: str) -> str | None:
+    """Return the shortest spelling of an IP address; None for a host name or an empty name.
 
     `10` is 0.0.0.10, `010.0.0.1` is 10.0.0.1, `[::1]` is ::1, `::ffff:10.0.0.1` is 10.0.0.1, and a
-    zone makes no other address. Source: java.net.InetAddress.getByName and Inet6Address.equals.
+    zone is ignored. Source: java.net.InetAddress.getByName and Inet6Address.equals.
     """
     if _DECIMALS.fullmatch(name):
-        return _of_decimals(name)
+        return _parse_decimals(name)
     is_bracketed = name.startswith("[") and name.endswith("]")
     try:
         read = ip_address(name[1:-1] if is_bracketed else name)
     except ValueError:
         return None
-    if not isinstance(read, IPv6Address):  # in brackets, as others are decimals
+    if not isinstance(read, IPv6Address):  # an IPv4 address in brackets
         return None
     return str(read.ipv4_mapped or IPv6Address(int(read)))
 
 
-def _of_decimals(name: str) -> str | None:
-    """Numbers are bytes, but the last fills whatever the address has left."""
+def _parse_decimals(name: str) -> str | None:
+    """Parse numbers as bytes; the last number fills the rest of the address."""
     *first, last = map(int, name.split("."))
     room = 4 - len(first)
     if any(one >= _BYTE for one in first) or last >= _BYTE**room:

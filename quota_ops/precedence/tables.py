@@ -1,4 +1,4 @@
-"""The tables by which many clients are resolved at once."""
+"""The tables for resolving the limits of many clients at once."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 from quota_ops.model.entity import CLIENT_ID, USER
 from quota_ops.model.rows import StoredQuota
 from quota_ops.model.tables import derive_table
-from quota_ops.precedence.resolution import CLIENT_KEYS, level_of
+from quota_ops.precedence.resolution import CLIENT_KEYS, find_level
 
 
 class ClientRow(NamedTuple):
@@ -42,21 +42,21 @@ class ResolvedRow(NamedTuple):
 
 
 CLIENTS = derive_table("clients", ClientRow, client_id=CLIENT_ID)
-"""Who is asked for; no user is ANONYMOUS, and no client id is what a client sends that has none."""
+"""The clients to resolve; no user means ANONYMOUS, and no client id means that it sends none."""
 
 LIMITS = derive_table("limits", LimitRow)
-"""Every stored limit for users and client ids by the rank of its level; null is a default."""
+"""Every stored limit of users and client ids with the rank of its level; null is a default."""
 
 RESOLVED = derive_table("resolved", ResolvedRow, client_id=CLIENT_ID)
-"""What holds for each client and key, nothing (null) being unlimited; whoever has the same
-`shared_by` columns shares the limit, and an empty one is everybody."""
+"""The limit that applies to each client and key; null is unlimited. Clients with the same
+`shared_by` columns share the limit, and an empty one stands for any name."""
 
 
-def limit_rows(stored: Iterable[StoredQuota]) -> list[LimitRow]:
-    """The rows of LIMITS: what a broker looks up by user or client id, and nothing else."""
+def list_limits(stored: Iterable[StoredQuota]) -> list[LimitRow]:
+    """List the stored quotas that a broker looks up by user or client id."""
     rows = []
     for entity, key, value in stored:
-        level = level_of(entity)
+        level = find_level(entity)
         if level is not None and level.rank is not None and key in CLIENT_KEYS:
             names = entity.as_dict()
             user, client_id = names.get(USER), names.get(CLIENT_ID)

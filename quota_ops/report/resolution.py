@@ -74,11 +74,11 @@ def as_text(resolutions: Sequence[Resolution], brokers: int | None) -> Screen:
 
 
 def _key_lines(one: Resolution, brokers: int | None) -> Iterator[Line]:
-    if one.holds is None:
+    if one.applied is None:
         yield (Span(f"  {one.key}={UNLIMITED}", Tone.OK),)
     else:
-        value = one.holds.value
-        yield (Span(f"  {one.key}={value!r}", Tone.STRONG), Span(f"  {_limit(one, one.holds)}"))
+        value = one.applied.value
+        yield (Span(f"  {one.key}={value!r}", Tone.STRONG), Span(f"  {_limit(one, one.applied)}"))
     for rung in one.overridden:
         word = "or" if rung in one.spellings else "overrides"
         yield line(f"    {word} {_limit(one, rung)}", Tone.CONTEXT)
@@ -104,7 +104,7 @@ def _ladder_row(one: Resolution, rung: Rung) -> Row:
     tone, remark = Tone.PLAIN, ""
     if rung in one.spellings:
         tone, remark = Tone.CHANGE, "one of these applies"
-    elif rung is one.holds:
+    elif rung is one.applied:
         tone, remark = Tone.STRONG, "<- applies"
     elif rung.value is None:
         tone = Tone.CONTEXT
@@ -148,16 +148,18 @@ def notes(one: Resolution, brokers: int | None) -> Iterator[str]:
 
 
 def _meaning(one: Resolution, brokers: int | None) -> str:
-    if one.holds is None or one.holds.value is None:
+    if one.applied is None or one.applied.value is None:
         return "Nothing that Apache Kafka has limits it." if one.foreign else "Nothing limits it."
-    limit = format_limit(one.key, one.holds.value)
+    limit = format_limit(one.key, one.applied.value)
     if limit == UNLIMITED:
-        return f"{{{_parts(one.holds.entity)}}} exempts it: nothing limits it."
+        return f"{{{_parts(one.applied.entity)}}} exempts it: nothing limits it."
     if one.spellings:
         limit = " or ".join(_value(one, rung) for rung in one.spellings)
-    if one.holds.level.rank is None:
+    if one.applied.level.rank is None:
         return f"{limit} on each node, brokers and controllers alike, from {one.names[IP]}."
-    who = WHO_SHARES[one.holds.level.rank].format(user=one.names[USER], client=one.names[CLIENT_ID])
+    who = WHO_SHARES[one.applied.level.rank].format(
+        user=one.names[USER], client=one.names[CLIENT_ID]
+    )
     if one.key == "controller_mutation_rate":
         return f"{limit} over the whole cluster, at its active controller, shared by {who}."
     of_what = " of one thread's time" if one.key == "request_percentage" else ""
@@ -165,7 +167,7 @@ def _meaning(one: Resolution, brokers: int | None) -> str:
 
 
 def _ceiling(one: Resolution, brokers: int | None) -> str:
-    value = one.holds.value if one.holds else None
+    value = one.applied.value if one.applied else None
     if brokers is None or value is None or not isfinite(value):
         return "the cluster's ceiling is that times its brokers"
     return f"at most {format_limit(one.key, value * brokers)} over the cluster"
@@ -207,7 +209,7 @@ def as_json(resolutions: Sequence[Resolution], warning: str = "") -> dict[str, A
     have, and that may apply. Both are left out where they are empty.
     """
     return {
-        one.key: _rung_json(one.holds)
+        one.key: _rung_json(one.applied)
         | {
             "overridden": [_rung_json(rung) for rung in one.overridden],
             "shared_by": dict(one.shared_by),

@@ -1,14 +1,15 @@
--- What is to be written, as client-quota alterations numbered into requests.
+-- The rows to write, as client-quota alterations in numbered batches, one request each.
 --
 -- In:  differences
--- Out: batches, one row per key; every row of an entity is in the same batch, because a broker
---      treats all keys of an entity alike and refuses an entity that it meets twice.
+-- Out: batches, one row per key. All rows of an entity are in the same batch, because a broker
+--      accepts or rejects all keys of an entity together, and rejects an entity named twice.
 --
--- Entities that set anything come before those that only clear, so that a client is never
--- without a limit for longer than it must. A broker refuses 10,001 changed keys in one request,
--- and over 8 MiB its controller resigns although validate-only said yes: a batch is closed at
--- {max_keys} keys or {max_bytes} bytes, whichever is nearer for its entities (the one that crosses
--- it is still inside). Bytes: the entity's text, the key and 64 more for each record.
+-- Entities that set a key come before entities that only clear keys, so that no client is without
+-- a limit for longer than necessary. A broker rejects a request with 10,001 changed keys. Over
+-- 8 MiB its controller resigns, even if the broker accepted the request with validate-only.
+-- A batch is therefore closed at {max_keys} keys or {max_bytes} bytes, whichever comes first; the
+-- entity that crosses the limit is still in it. Bytes of a record: the text of the entity, the key
+-- and 64 more.
 WITH writes AS (
   SELECT
     cluster, entity, key, before,
@@ -22,7 +23,7 @@ entities AS (
   SELECT
     cluster, entity,
     MIN(clears) AS only_clears,
-    -- What it takes of a batch, which is {whole} = keys * bytes: whole numbers add up exactly.
+    -- The entity's share of a batch, in units of 1 / {whole} (keys * bytes): integers add exactly.
     GREATEST(
       COUNT(*) * {max_bytes},
       SUM(bit_length(entity) / 8 + bit_length(key) / 8 + 64) * {max_keys}

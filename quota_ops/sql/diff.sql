@@ -1,20 +1,20 @@
--- The three sides of every quota row, joined once, and what their meeting means.
+-- Compare Git, the cluster and the ledger for every quota, and classify each difference.
 --
 -- In:  desired, actual, ledger, holds, clusters (see quota_ops/model/tables.py)
--- Out: differences. A row in sync that the ledger knows is no difference and is left out.
+-- Out: differences. A row that is in sync and verified in the ledger is left out.
 --
--- A key has at most two ledger rows: `verified`, what a run has read back, and `intended`, what a
--- run was about to send (null = a clear) and did not come to read back. An intent that the cluster
--- holds has arrived (as `has_arrived` of quota_ops/model/ledger_edits.py decides): it counts as
--- verified would. One that it does not hold proves nothing, since nobody knows whether it was ever
--- sent.
+-- A key has at most two ledger rows: `verified`, the value that a run read back, and `intended`,
+-- the value that a run was about to send (null = a clear) and did not read back. An intent whose
+-- value the cluster stores has arrived (as `has_arrived` in quota_ops/model/ledger_edits.py
+-- decides), and counts like a verified value. Any other intent proves nothing: it is unknown
+-- whether it was sent.
 --
--- Beside them a ledger remembers, one row for each value of a key, `superseded` writes, which may
--- still arrive, and values that a run of ours `cleared`. A row that has such a value now is what it
--- seems to be, and no more: of a row that Git dropped a guard asks.
+-- The ledger also remembers, one row for each value of a key, `superseded` writes, which may still
+-- arrive, and values that a run `cleared`. A memory never decides alone that a row is managed: when
+-- Git does not declare a row that has a remembered value, a guard blocks the plan.
 WITH recalled AS (
-  -- Of all that is remembered of a key the row that says most of its value now: a superseded write
-  -- of that value, a clear of it, or else the last clear of any.
+  -- Of all memories of a key, the one that best explains its current value: a superseded write of
+  -- that value, then a clear of it, then the last clear of any value.
   SELECT
     m.*,
     m.value IS NOT DISTINCT FROM a.value AS is_back,
@@ -92,15 +92,15 @@ kinds AS (
   FROM sides
 ),
 
--- Which row of the ledger tells of a difference.
-told AS (
+-- The ledger row from which a difference takes its owner, file, commit, run and time.
+sourced AS (
   SELECT
     kinds.*,
     CASE
       WHEN kind IN ('late_write', 'returned', 'unmanaged') AND recalled IS NOT NULL THEN 'memory'
       WHEN arrived OR verified IS NULL THEN 'intent'
       ELSE 'verified'
-    END AS told_by
+    END AS ledger_row
   FROM kinds
 )
 
@@ -123,7 +123,7 @@ SELECT
   k.verified,
   COALESCE(
     k.owner,
-    CASE k.told_by
+    CASE k.ledger_row
       WHEN 'memory' THEN k.recalled_owner
       WHEN 'intent' THEN k.intended_owner
       ELSE k.verified_owner
@@ -132,32 +132,32 @@ SELECT
   k.reason,
   COALESCE(
     k.file,
-    CASE k.told_by
+    CASE k.ledger_row
       WHEN 'memory' THEN k.recalled_file
       WHEN 'intent' THEN k.intended_file
       ELSE k.verified_file
     END
   ) AS file,
   k.line,
-  CASE k.told_by
+  CASE k.ledger_row
     WHEN 'memory' THEN k.recalled_commit
     WHEN 'intent' THEN k.intended_commit
     ELSE k.verified_commit
   END AS commit,
-  CASE k.told_by
+  CASE k.ledger_row
     WHEN 'memory' THEN k.recalled_run
     WHEN 'intent' THEN k.intended_run
     ELSE k.verified_run
   END AS run,
-  CASE k.told_by
+  CASE k.ledger_row
     WHEN 'memory' THEN k.recalled_at
     WHEN 'intent' THEN k.intended_at
     ELSE k.verified_at
   END AS since,
   k.hands_off,
   k.held,
-  CASE WHEN k.told_by = 'memory' THEN k.recalled END AS memory
-FROM told AS k
+  CASE WHEN k.ledger_row = 'memory' THEN k.recalled END AS memory
+FROM sourced AS k
 INNER JOIN clusters AS c ON k.cluster = c.cluster
 WHERE
   k.kind <> 'in_sync'

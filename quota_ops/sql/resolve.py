@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import StoredQuota
 from quota_ops.precedence.resolution import CLIENT_KEYS
-from quota_ops.precedence.tables import CLIENTS, LIMITS, RESOLVED, ResolvedRow, limit_rows
+from quota_ops.precedence.tables import CLIENTS, LIMITS, RESOLVED, ResolvedRow, list_limits
 from quota_ops.store import parquet
 from quota_ops.store.run_store import open_place
 
@@ -42,7 +42,7 @@ def resolve_clients(
     """
     check_destination(destination, clients)
     _check_clients(clients)
-    engine.resolve(clients, parquet.from_rows(LIMITS, limit_rows(stored)), destination)
+    engine.resolve(clients, parquet.from_rows(LIMITS, list_limits(stored)), destination)
 
 
 def find_resolved_rows(

@@ -1,13 +1,14 @@
--- Which limit holds for every client and key: the broker's eight levels, looked up in four joins.
+-- The limit that applies to each client and key: the broker's eight levels, found by four joins.
 --
--- In:  clients     user_name, client_id; empty or null as a client sends none
+-- In:  clients     user_name, client_id; empty or null when the client sends none
 --      quota_keys  key
---      limits      key, rank, user_name, client_id, entity, value: every stored limit by its level
+--      limits      key, rank, user_name, client_id, entity, value: every stored limit with the rank of its level
 -- Out: one row per client and key, as RESOLVED in quota_ops/precedence/tables.py
 --
--- The first level that has a limit holds. Without a client id no limit for client ids does, but
--- it decides still by which names a broker counts, as long as it is the first in the walk.
-WITH asked AS (
+-- The first level with a limit applies. No limit for client ids applies to a client without a client
+-- id. If such a limit is at the first level, it still decides whether the broker counts by user, by
+-- client id or by both.
+WITH requested AS (
   SELECT
     COALESCE(NULLIF(c.user_name, ''), 'ANONYMOUS') AS user_name,
     COALESCE(c.client_id, '') AS client_id,
@@ -76,7 +77,7 @@ levels AS (
       WHEN o.entity_6 IS NOT NULL THEN 6
       WHEN c.entity_7 IS NOT NULL THEN 7
       WHEN o.entity_8 IS NOT NULL THEN 8
-    END AS walked,
+    END AS first_rank,
     CASE
       WHEN a.client_id = '' AND u.entity_3 IS NOT NULL THEN 3
       WHEN a.client_id = '' AND o.entity_6 IS NOT NULL THEN 6
@@ -84,7 +85,7 @@ levels AS (
     COALESCE(o.has_pairs, 0) AS has_pairs,
     COALESCE(o.has_users, 0) AS has_users,
     COALESCE(o.has_clients, 0) AS has_clients
-  FROM asked AS a
+  FROM requested AS a
   LEFT JOIN of_pair AS p
     ON a.key = p.key AND a.user_name = p.user_name AND a.client_id = p.client_id
   LEFT JOIN of_user AS u ON a.key = u.key AND a.user_name = u.user_name
@@ -95,13 +96,13 @@ levels AS (
 ranked AS (
   SELECT
     levels.*,
-    CASE WHEN client_id = '' THEN without_client_id ELSE walked END AS held,
+    CASE WHEN client_id = '' THEN without_client_id ELSE first_rank END AS applied,
     CASE
       WHEN has_pairs + has_users + has_clients = 1 AND has_users = 1 THEN 'user'
       WHEN has_pairs + has_users + has_clients = 1 AND has_pairs = 1 THEN 'both'
       WHEN has_pairs + has_users + has_clients < 2 THEN 'client-id'
-      WHEN walked IN (3, 6) THEN 'user'
-      WHEN walked IN (1, 2, 4, 5) THEN 'both'
+      WHEN first_rank IN (3, 6) THEN 'user'
+      WHEN first_rank IN (1, 2, 4, 5) THEN 'both'
       ELSE 'client-id'
     END AS counted_by
   FROM levels
@@ -109,17 +110,17 @@ ranked AS (
 
 SELECT
   user_name, client_id, key,
-  CASE held
+  CASE applied
     WHEN 1 THEN value_1 WHEN 2 THEN value_2 WHEN 3 THEN value_3 WHEN 4 THEN value_4
     WHEN 5 THEN value_5 WHEN 6 THEN value_6 WHEN 7 THEN value_7 WHEN 8 THEN value_8
   END AS value,
-  CASE held
+  CASE applied
     WHEN 1 THEN 'user+client-id' WHEN 2 THEN 'user+client-id-default' WHEN 3 THEN 'user'
     WHEN 4 THEN 'user-default+client-id' WHEN 5 THEN 'user-default+client-id-default'
     WHEN 6 THEN 'user-default' WHEN 7 THEN 'client-id' WHEN 8 THEN 'client-id-default'
   END AS level,
-  held AS rank,
-  CASE held
+  applied AS rank,
+  CASE applied
     WHEN 1 THEN entity_1 WHEN 2 THEN entity_2 WHEN 3 THEN entity_3 WHEN 4 THEN entity_4
     WHEN 5 THEN entity_5 WHEN 6 THEN entity_6 WHEN 7 THEN entity_7 WHEN 8 THEN entity_8
   END AS entity,

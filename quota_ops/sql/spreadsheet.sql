@@ -1,5 +1,5 @@
--- Resolved limits for a spreadsheet, which runs a cell such as =cmd(): a name that begins as a
--- formula does (tab, carriage return, + - = @) has an apostrophe before it.
+-- Resolved limits for a spreadsheet, which would run a cell such as =cmd(): a name that begins like
+-- a formula (tab, carriage return, + - = @) gets an apostrophe in front.
 --
 -- In:  the text of resolve.sql
 -- Out: the same columns

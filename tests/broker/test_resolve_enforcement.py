@@ -42,7 +42,9 @@ def check(
     found = [
         stored.resolve(one.key, user=one.user, client_id=one.client_id or None) for one in clients
     ]
-    assert [one.holds and one.holds.level.name for one in found] == [one.level for one in clients]
+    assert [one.applied and one.applied.level.name for one in found] == [
+        one.level for one in clients
+    ]
 
     with ThreadPoolExecutor(len(clients)) as threads:
         rates = list(threads.map(lambda one: measure(quick, one), clients))
@@ -50,7 +52,7 @@ def check(
     together: dict[tuple[str, ...], float] = defaultdict(float)
     for resolution, rate in zip(found, rates, strict=True):
         together[_sharers(resolution)] += rate
-    limited = {_sharers(one): one.holds.value for one in found if one.holds is not None}
+    limited = {_sharers(one): one.applied.value for one in found if one.applied is not None}
     assert {sharers: together[sharers] for sharers in limited} == pytest.approx(
         limited, rel=TOLERANCE
     )

@@ -42,7 +42,7 @@ def check(quick: RunningBroker, limits: Limits, clients: Clients) -> None:
     """Check that each client's requests and mutations are throttled by its two levels."""
     for who, levels in clients.items():
         requests, mutations = (
-            limits.resolve(key, user=who[0], client_id=who[1]).holds
+            limits.resolve(key, user=who[0], client_id=who[1]).applied
             for key in (REQUESTS, MUTATIONS)
         )
         assert [one and one.level.name for one in (requests, mutations)] == levels, who
@@ -118,7 +118,7 @@ def test_addresses(quick: RunningBroker, cluster: Cluster) -> None:
     limits = store(cluster, {entity: {CONNECTIONS: rate} for entity, rate in stored.items()})
     addresses = [f"127.0.0.{number}" for number in range(2, 7)]
 
-    found = [limits.resolve_address(CONNECTIONS, ip=one).holds for one in addresses]
+    found = [limits.resolve_address(CONNECTIONS, ip=one).applied for one in addresses]
 
     named = [5, 10, 5, 10, 20]
     assert [one and one.value for one in found] == named

@@ -54,7 +54,7 @@ def expected(stored: Sequence[StoredQuota], clients: Sequence[Client]) -> list[t
     for (user, client_id), key in product(clients, CLIENT_KEYS):
         found = limits.resolve(key, user=user, client_id=client_id)
         held: tuple[object, ...] = (None,) * 4
-        if (rung := found.holds) is not None:
+        if (rung := found.applied) is not None:
             held = (rung.value, rung.level.name, rung.level.rank, rung.entity.text)
         rows.append((*found.names.values(), key, *held, *found.shared_by.values()))
     return sorted(rows)

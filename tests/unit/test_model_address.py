@@ -2,7 +2,7 @@
 
 import pytest
 
-from quota_ops.precedence.resolution import address
+from quota_ops.precedence.resolution import normalize_address
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,4 @@ from quota_ops.precedence.resolution import address
 )
 def test_a_name_is_the_address_that_brokers_take_it_for(name: str, expected: str | None) -> None:
     """Old and long spellings are parsed; host names, ranges and mistakes are rejected."""
-    assert address(name) == expected
+    assert normalize_address(name) == expected

@@ -13,7 +13,7 @@ from quota_ops.model.quota import same
 from quota_ops.model.rows import StoredQuota
 from quota_ops.model.snapshot import read_snapshot
 from quota_ops.precedence.resolution import Limits
-from quota_ops.precedence.tables import limit_rows
+from quota_ops.precedence.tables import list_limits
 
 ALICE = Entity.of({USER: "alice"})
 texts = st.text(st.characters(exclude_categories=["Cs"]))
@@ -86,9 +86,9 @@ def test_keys_that_nobody_looks_up_are_left_out() -> None:
 
     found = Limits(rows).resolve("producer_byte_rate", user="alice", client_id="app")
 
-    assert found.holds is not None
-    assert found.holds.value == 5.0
-    assert [row.value for row in limit_rows(rows)] == [5.0]
+    assert found.applied is not None
+    assert found.applied.value == 5.0
+    assert [row.value for row in list_limits(rows)] == [5.0]
 
 
 def test_entities_that_no_client_reaches_are_left_out() -> None:
@@ -99,4 +99,4 @@ def test_entities_that_no_client_reaches_are_left_out() -> None:
         StoredQuota(Entity.of({CLIENT_ID: None}), "producer_byte_rate", 2.0),
     ]
 
-    assert [row.entity for row in limit_rows(rows)] == ["client-id=<default>"]
+    assert [row.entity for row in list_limits(rows)] == ["client-id=<default>"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from quota_ops.model.entity import Entity
 from quota_ops.model.rows import StoredQuota
-from quota_ops.precedence.resolution import LEVELS, Limits, Resolution, level_of
+from quota_ops.precedence.resolution import LEVELS, Limits, Resolution, find_level
 from tests.unit.resolve_oracle import ABSENT, DEFAULT, limit, tags
 
 PRODUCER = "producer_byte_rate"
@@ -47,7 +47,7 @@ def test_a_client_meets_its_limit(case: Any) -> None:
     found = resolve(case)
 
     assert {
-        "holds": found.holds and [found.holds.value, found.holds.level.name],
+        "holds": found.applied and [found.applied.value, found.applied.level.name],
         "overrides": [one.level.name for one in found.overridden],
         "escapes": [one.level.name for one in found.escaped],
         "shared_by": list(found.shared_by.values()),
@@ -72,23 +72,23 @@ def test_of_two_levels_the_one_of_lower_rank_holds(first: Any, second: Any) -> N
     found = Limits(stored).resolve(PRODUCER, user="alice", client_id="app")
 
     levels = sorted({first, second}, key=lambda level: level.rank)
-    assert found.holds is not None
-    assert [found.holds, *found.overridden] == [
+    assert found.applied is not None
+    assert [found.applied, *found.overridden] == [
         one for one in found.rungs if one.level in levels and one.value == one.level.rank
     ]
-    assert found.holds.level == levels[0]
+    assert found.applied.level == levels[0]
 
 
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
 def test_an_entity_knows_its_level(level: Any) -> None:
     """The entity of each level is mapped back to that level."""
-    assert level_of(level.entity({"user": "alice", "client-id": "app"})) == level
+    assert find_level(level.entity({"user": "alice", "client-id": "app"})) == level
 
 
 @pytest.mark.parametrize("text", ["client-id-prefix=a", "ip=<default>", "ip=::1,user=a"])
 def test_other_entities_have_no_level(text: str) -> None:
     """An entity not of users or client ids has none of the eight levels."""
-    assert level_of(Entity.parse(text)) is None
+    assert find_level(Entity.parse(text)) is None
 
 
 NAMES = st.sampled_from(["a", "b", " *%"])
@@ -122,4 +122,4 @@ def test_the_ladder_agrees_with_the_brokers_own_two_steps(
 
     expected = tags(stored, user, client)
     assert tuple(found.shared_by.values()) == expected
-    assert (found.holds and found.holds.value) == limit(stored, expected)
+    assert (found.applied and found.applied.value) == limit(stored, expected)

@@ -11,7 +11,7 @@ from quota_ops.desired.yaml.shapes import ANY
 from quota_ops.model.entity import IP, Entity
 from quota_ops.model.quota import QUOTA_KEYS, format_limit, unalterable
 from quota_ops.model.rows import StoredQuota
-from quota_ops.precedence.resolution import address
+from quota_ops.precedence.resolution import normalize_address
 
 
 class Writable(NamedTuple):
@@ -85,7 +85,7 @@ def _wrong_address(entity: Entity, twins: Mapping[str, list[str]]) -> str | None
     name = entity.as_dict().get(IP)
     if name is None:
         return None
-    others = [show(one) for one in twins[address(name) or name] if one != name]
+    others = [show(one) for one in twins[normalize_address(name) or name] if one != name]
     if others:
         return f"the same address as {', '.join(others)}: brokers apply the one changed last"
     try:
@@ -101,5 +101,5 @@ def _spellings(entities: Iterable[Entity]) -> dict[str, list[str]]:
     for entity in entities:
         name = entity.as_dict().get(IP)
         if name is not None and len(entity.parts) == 1:
-            spelled.setdefault(address(name) or name, {})[name] = None
+            spelled.setdefault(normalize_address(name) or name, {})[name] = None
     return {meant: list(names) for meant, names in spelled.items()}
