@@ -157,9 +157,8 @@ def _meaning(one: Resolution, brokers: int | None) -> str:
         limit = " or ".join(_value(one, rung) for rung in one.spellings)
     if one.applied.level.rank is None:
         return f"{limit} on each node, brokers and controllers alike, from {one.names[IP]}."
-    who = WHO_SHARES[one.applied.level.rank].format(
-        user=one.names[USER], client=one.names[CLIENT_ID]
-    )
+    names = {"user": one.names[USER], "client": one.names[CLIENT_ID]}
+    who = WHO_SHARES[one.applied.level.rank].format(**names)
     if one.key == "controller_mutation_rate":
         return f"{limit} over the whole cluster, at its active controller, shared by {who}."
     of_what = " of one thread's time" if one.key == "request_percentage" else ""

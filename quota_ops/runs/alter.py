@@ -63,8 +63,8 @@ def refuse_protected(alterations: Iterable[Alteration], protect: Iterable[Entity
     for one in alterations:
         if (met := protected.meets(one.entity)) is not None:
             raise Refused(
-                f"{one.entity} is protected: cluster.yaml says that {met.text} is never set and "
-                "never cleared",
+                f"{one.entity} is protected: cluster.yaml lists {met.text} under protect, so "
+                "quota-ops never sets or clears it",
                 "Nothing was sent. Take it out of `protect` first, in a reviewed change.",
             )
 

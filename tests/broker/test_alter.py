@@ -182,7 +182,7 @@ def test_what_is_protected_is_left_alone(cluster: Cluster) -> None:
     result = alter("--names", "user=kafka-operator", "--delete", P)
 
     assert (result.exit_code, result.stdout, stored(cluster)) == (1, "", set())
-    assert result.stderr.startswith("user=kafka-operator is protected: cluster.yaml says")
+    assert result.stderr.startswith("user=kafka-operator is protected: cluster.yaml lists")
 
 
 def test_names_as_they_are(cluster: Cluster) -> None:

@@ -41,7 +41,7 @@ def mark_superseded(folder: RunFolder) -> Iterator[None]:
         yield
     except BaseException:
         if before is not None and _content(folder) == before:
-            with suppress(InvalidInput):  # damaged: the report says so
+            with suppress(InvalidInput):  # damaged: the report shows it
                 folder.write_json(VERIFIED, folder.read_json(VERIFIED) | {"earlier": True})
         raise
 
