@@ -201,7 +201,6 @@ def as_json(resolutions: Sequence[Resolution], warning: str = "") -> dict[str, A
     """Return by key: value, level, rank and entity of the limit, `overridden`, `shared_by`.
 
     `warning`, if not empty, is beside every key except those of addresses.
-
     An entity is a mapping of type to name, null for the default. A value that is no JSON number is
     a string; an empty name in `shared_by` is everyone. `by_name` has limits of host names, which
     may be those of the address; `foreign` has limits of entity types that Apache Kafka does not
