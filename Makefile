@@ -30,6 +30,7 @@ help: ## list the targets
 
 setup: $(PROJECT) ## install everything locked in requirements.lock, and the Kafka jars
 	@$(BIN)/python -m quota_ops.lab.kafka.jars
+	@$(BIN)/python -m quota_ops.lab.kafka.archives
 
 demo: setup ## bring a real Kafka broker to what desired_state/demo says, step by step
 	@$(BIN)/quota-ops demo

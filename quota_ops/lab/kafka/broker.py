@@ -61,16 +61,18 @@ def start_broker(
     *,
     detached: bool = False,
     progress: Progress = lambda _done, _all: None,
+    recording: Path | None = None,
 ) -> RunningBroker:
     """Start a Kafka in `home`, one folder per node, and return it when every node describes.
 
     What an earlier start left in `home` is used again, and its ports where they are free. The
     processes end with this one, also when
     it is killed, unless `detached`. `progress` counts the jars when they have to be fetched.
+    In `recording` each program leaves its class archive when it ends by itself.
     Raises MissingTool without Java or jars; ClusterTrouble, with the end of the log, when a node
     does not start within a minute.
     """
-    jvm = Jvm.of(config, progress)
+    jvm = Jvm.of(config, progress, recording)
     for _ in range(_RETRIES):
         with suppress(_PortTaken):
             return _start(jvm, config, home.resolve(), detached=detached)

@@ -95,6 +95,11 @@ def _cache() -> Path:
     return Path(chosen) if chosen else user_cache_path("quota-ops")
 
 
+def archive_folder(version: str) -> Path:
+    """Return the folder of the class archives of a Kafka version's programs."""
+    return _cache() / "class-archives" / version
+
+
 def _wrong_jars(folder: Path, pins: Pins) -> tuple[str, ...]:
     return tuple(
         name for name, digest in pins.checksums.items() if _sha256(folder / name) != digest
@@ -124,6 +129,8 @@ def _replace(folder: Path, pins: Pins, progress: Progress) -> None:
         if folder.exists():
             folder.rename(scratch / "replaced")
         (scratch / "jars").rename(folder)
+        # The JVM uses no archive of older jars, though their content is the same.
+        shutil.rmtree(archive_folder(pins.version), ignore_errors=True)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 

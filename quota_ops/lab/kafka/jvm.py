@@ -7,37 +7,60 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from quota_ops.lab.kafka.class_archive import ClassArchive, record_classes
 from quota_ops.lab.kafka.config import BrokerConfig
-from quota_ops.lab.kafka.jars import Progress, kafka_jars, pins_of
+from quota_ops.lab.kafka.jars import Progress, archive_folder, kafka_jars, pins_of
 from quota_ops.lab.kafka.node import LOG, build_mark, without_stack
 from quota_ops.lab.kafka.process import OwnProcess, launch
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.sql.java import QUICK_START, find_java
 
+FORMAT, SERVE = "kafka.tools.StorageTool", "kafka.Kafka"
+"""The programs."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Jvm:
-    """A Java with a Kafka version on its class path."""
+    """A Java with a Kafka version on its class path.
+
+    It starts from the class archives that set-up made, or records them in the folder `recording`.
+    """
 
     java: str
-    class_path: str
+    version: str
+    jars: Sequence[Path]
     heap: str
+    recording: Path | None = None
 
     @classmethod
-    def of(cls, config: BrokerConfig, progress: Progress) -> Self:
+    def of(cls, config: BrokerConfig, progress: Progress, recording: Path | None = None) -> Self:
         """Find Java and the jars; raises MissingTool without them."""
         java = find_java()
         jars = kafka_jars(config.version, progress)
         names = sorted(pins_of(config.version).checksums)
-        class_path = os.pathsep.join([".", *(str(jars / name) for name in names)])
-        return cls(java=java, class_path=class_path, heap=config.heap)
+        return cls(
+            java=java,
+            version=config.version,
+            jars=tuple(jars / name for name in names),
+            heap=config.heap,
+            recording=recording,
+        )
+
+    def archive(self, program: str) -> ClassArchive:
+        """Return the class archive of a program, made or not."""
+        return ClassArchive(
+            folder=archive_folder(self.version),
+            program=program,
+            java=self.java,
+            class_path=self.jars,
+        )
 
     def format(self, folders: Sequence[Path], config: BrokerConfig) -> None:
         """Format the data folders that are new; raises ClusterTrouble in StorageTool's words."""
         arguments = ("format", "--cluster-id", config.cluster_id, "--config", "server.properties")
         running = [
             subprocess.Popen(
-                self._command(folder, "kafka.tools.StorageTool", *arguments),
+                self._command(folder, FORMAT, *arguments),
                 cwd=folder,
                 env=self._environment(),
                 stdout=subprocess.PIPE,
@@ -55,7 +78,7 @@ class Jvm:
     def launch(self, folder: Path, *, detached: bool) -> OwnProcess:
         """Start the node in the folder."""
         return launch(
-            self._command(folder, "kafka.Kafka", "server.properties"),
+            self._command(folder, SERVE, "server.properties"),
             mark=build_mark(folder),
             log=folder / LOG,
             environment=self._environment(),
@@ -64,7 +87,12 @@ class Jvm:
 
     def _command(self, folder: Path, program: str, *arguments: str) -> list[str]:
         options = [f"-Xmx{self.heap}", *QUICK_START, f"-Djava.io.tmpdir={folder / 'tmp'}"]
+        if self.recording:
+            options += record_classes(self.recording / program)
+        else:
+            options += self.archive(program).options()
         return [self.java, *options, build_mark(folder), program, *arguments]
 
     def _environment(self) -> dict[str, str]:
-        return {**os.environ, "CLASSPATH": self.class_path}
+        # An archive needs the jars to come first. None of them has log settings, which are in ".".
+        return {**os.environ, "CLASSPATH": os.pathsep.join([*map(str, self.jars), "."])}

@@ -1,0 +1,63 @@
+"""Makes the class archives of Kafka's programs, once for a Java and a Kafka version."""
+
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from quota_ops.lab.kafka.broker import start_broker
+from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id
+from quota_ops.lab.kafka.jars import DEFAULT_VERSION
+from quota_ops.lab.kafka.jvm import FORMAT, SERVE, Jvm
+from quota_ops.model.errors import ClusterTrouble, QuotaOpsError
+
+_END_SECONDS = 120.0
+
+
+def make_archives(version: str = DEFAULT_VERSION) -> None:
+    """Make the archives of a Kafka version, unless they are there and undamaged.
+
+    Formats and starts a broker for that. Without the archives brokers start too, only slower.
+    Raises MissingTool without Java or jars, ClusterTrouble if the broker does not start or end.
+    """
+    config = BrokerConfig(cluster_id=random_cluster_id(), version=version)
+    jvm = Jvm.of(config, lambda _done, _all: None)
+    archives = {program: jvm.archive(program) for program in (FORMAT, SERVE)}
+    if all(archive.options() for archive in archives.values()):
+        return
+    sys.stderr.write(f"preparing Apache Kafka {version} for quick starts, once ...\n")
+    folder = archives[SERVE].folder
+    folder.mkdir(parents=True, exist_ok=True)
+    # In the same file system, so that an archive is moved there whole.
+    with TemporaryDirectory(dir=folder, prefix=".recording-") as scratch:
+        _record(config, Path(scratch))
+        for program, archive in archives.items():
+            archive.keep(Path(scratch) / program)
+
+
+def _record(config: BrokerConfig, scratch: Path) -> None:
+    """Let both programs leave their archives; a broker writes its own after SIGTERM."""
+    with start_broker(config, scratch / "broker", recording=scratch) as broker:
+        (node,) = broker.nodes
+        node.send(signal.SIGTERM)
+        deadline = time.monotonic() + _END_SECONDS
+        while node.alive:
+            if time.monotonic() > deadline:
+                raise ClusterTrouble("Kafka did not end, so there is no archive of its classes.")
+            time.sleep(0.05)
+
+
+def main(versions: Sequence[str]) -> int:
+    """Make the archives of these versions, or of the default one; where they fail, do without."""
+    for version in versions or (DEFAULT_VERSION,):
+        try:
+            make_archives(version)
+        except (QuotaOpsError, OSError) as error:
+            sys.stderr.write(f"brokers of {version} will start slower: {error}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
