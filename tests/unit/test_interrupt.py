@@ -99,11 +99,20 @@ def test_the_engine_is_interrupted() -> None:
     """DuckDB's own interrupt error becomes an interrupt again."""
     query = "SELECT count(*) FROM range(10000000) t(i), range(10000) u(j) WHERE (i * j) % 7 = 3"
 
+    is_ready = threading.Event()
+
+    def send_signal() -> None:
+        is_ready.wait()
+        time.sleep(0.5)  # on a busy machine DuckDB takes a while to begin
+        os.kill(os.getpid(), signal.SIGTERM)
+
     def run_query() -> None:
         with embedded.interruptible(), duckdb.connect(config={"threads": 1}) as db:
-            db.sql("SELECT 1").to_arrow_table()  # what it imports would be interrupted elsewhere
-            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start()
-            db.sql(query).to_arrow_table()
+            db.sql("SELECT 1").to_arrow_table()  # its imports would be interrupted elsewhere
+            threading.Thread(target=send_signal).start()
+            prepared = db.sql(query)
+            is_ready.set()
+            prepared.to_arrow_table()
 
     with pytest.raises(Interrupted) as error, raise_on_signals():
         run_query()
