@@ -23,11 +23,11 @@ Examples:
 def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> None:
     """Remove old runs from the run store.
 
-    Reads and writes only the run store. Always keeps approvals, holds, the record of how each
-    run ended, the last verified run of each cluster, runs whose writes are not verified
-    yet, the newest 100 files and claims of each ledger, and files that no run recorded. A
-    pruned run stays in `runs`; its report and its tables are gone, and it cannot be rolled
-    back.
+    Reads and writes only the run store. Always keeps approvals, holds, the last verified run of
+    each cluster, runs whose writes are not yet verified, the newest 100 files and claims of each
+    ledger, and files that no run recorded. A pruned run that failed, did not end, was decided on
+    or wrote stays in `runs` with how it ended; its report and its tables are gone, and it cannot
+    be rolled back. A run that only compared or planned is removed entirely.
     """
     import json
     from datetime import UTC, datetime, timedelta

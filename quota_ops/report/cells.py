@@ -131,7 +131,9 @@ def _declared_at(difference: Difference) -> str:
     if difference.after is not None:
         return shown(source)
     commit = difference.commit if difference.commit != difference.file else None
-    until = f", at {short_commit(commit)}" if commit else ""
+    cleared = difference.memory == CLEARED or difference.kind is Kind.CLEARED
+    word = "before" if cleared else "at"  # the commit of a clear has the row no longer
+    until = f", {word} {short_commit(commit)}" if commit else ""
     return f"(was {shown(source)}{until})"
 
 

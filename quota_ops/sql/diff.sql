@@ -97,7 +97,8 @@ sourced AS (
   SELECT
     kinds.*,
     CASE
-      WHEN kind IN ('late_write', 'returned', 'unmanaged') AND recalled IS NOT NULL THEN 'memory'
+      WHEN kind IN ('late_write', 'returned', 'takeover', 'unmanaged') AND recalled IS NOT NULL
+        THEN 'memory'
       WHEN arrived OR verified IS NULL THEN 'intent'
       ELSE 'verified'
     END AS ledger_row

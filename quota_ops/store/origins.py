@@ -1,22 +1,30 @@
-"""Where unmanaged values came from: releases, alters and earlier runs in the run store.
+"""Where unmanaged values came from: releases, adoptions, alters and earlier runs in the run store.
 
 This is shown to people; nothing is decided from it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from quota_ops.model.alteration import altered_keys
-from quota_ops.model.difference import Difference, Kind
+from quota_ops.model.difference import UNKNOWN_KINDS, Difference
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.outcome import Status
 from quota_ops.model.quota import format_limit, same
 from quota_ops.model.report import UNKNOWN, Origin
 from quota_ops.model.rows import Key
 from quota_ops.model.tables import ACTUAL
 from quota_ops.store.parquet import to_values
-from quota_ops.store.run_folder import ALTER, APPLIED, POLICY, RELEASED, RunFolder
+from quota_ops.store.run_folder import (
+    ADOPTED,
+    ALTER,
+    APPLIED,
+    DESCRIBED,
+    POLICY,
+    RELEASED,
+    RunFolder,
+)
 from quota_ops.store.run_json import typed
 from quota_ops.store.run_numbers import newest_runs
 from quota_ops.store.run_store import store_of
@@ -25,7 +33,9 @@ ORIGINS = "origins.json"
 """The artefact with the origins of values that are not in the ledger."""
 LOOKED_AT = 100
 """How many of the newest runs of the store are searched for the origin of a value."""
-_FOREIGN = frozenset({Kind.TAKEOVER, Kind.UNMANAGED})
+_CHANGED = ", and changed since"
+_RELEASED, _ADOPTED = "released from the ledger by", "adopted into the ledger by"
+_OWNERSHIP = {RELEASED: _RELEASED, ADOPTED: _ADOPTED}
 
 
 def leave_origins(folder: RunFolder, differences: Sequence[Difference]) -> None:
@@ -44,7 +54,7 @@ def leave_origins(folder: RunFolder, differences: Sequence[Difference]) -> None:
 
 
 def _is_unknown(row: Difference) -> bool:
-    return row.kind in _FOREIGN and row.before is not None and row.memory is None
+    return row.kind in UNKNOWN_KINDS and row.before is not None and row.memory is None
 
 
 def read_origins(folder: RunFolder) -> dict[Key, Origin]:
@@ -65,80 +75,153 @@ def _read(values: Mapping[str, Any]) -> dict[Key, Origin]:
 def find_origins(folder: RunFolder, rows: Sequence[Difference]) -> dict[Key, Origin]:
     """Return the origin of each row; `UNKNOWN` if no earlier run has it.
 
+    The newest run that explains a value decides: a release explains nothing of a value that was
+    absent afterwards. Of a snapshot nothing is known: it may be older than any of the runs.
     Raises InvalidInput if the folder is not in a run store.
     """
-    cluster = folder.policy().cluster_id
-    earlier = [one for one in _earlier(folder) if _is_of(one, cluster)]
-    found: dict[Key, Origin] = {}
-    wanted = {row.id: row.before for row in rows}
-    for run in earlier:
-        for key, origin in _records(run, wanted):
-            found.setdefault(key, origin)
-    last = next((one for one in earlier if one.has(ACTUAL.file)), None)
-    seen = _seen(last) if last else {}
-    for key, value in wanted.items():
-        if key not in found:
-            found[key] = _origin(last, key, value, seen.get(key)) if last else UNKNOWN
-    return found
+    if _is_of_snapshot(folder):
+        return {row.id: UNKNOWN for row in rows}
+    search = _Search({row.id: row.before or 0.0 for row in rows})
+    cluster_id = folder.policy().cluster_id
+    for run in _earlier(folder):
+        if not search.left:
+            break
+        with suppress(InvalidInput, KeyError, TypeError, ValueError):  # damaged: the next run
+            search.look_at(run, cluster_id)
+    return {row.id: search.found.get(row.id, UNKNOWN) for row in rows}
 
 
-def _earlier(folder: RunFolder) -> list[RunFolder]:
-    """Return the other runs of the cluster's name among the newest of the store, newest first."""
+def _earlier(folder: RunFolder) -> Iterator[RunFolder]:
+    """Yield the other runs of the cluster's name among the newest of the store, newest first."""
     cluster, run = folder.place.parent, folder.place.name
-    runs = newest_runs(store_of(folder.place).sequence, LOOKED_AT)
-    names = (name for of, _, name in (one.partition("/") for one in runs) if of == cluster.name)
-    return [RunFolder(cluster / name) for name in names if name != run]
+    for one in newest_runs(store_of(folder.place).sequence, LOOKED_AT):
+        name, _, other = one.partition("/")
+        if name == cluster.name and other != run:
+            yield RunFolder(cluster / other)
+
+
+@dataclass
+class _Search:
+    """Values of a cluster, and what its runs, looked at from the newest on, show of them."""
+
+    left: dict[Key, float]
+    """The values whose origin is not decided yet."""
+    found: dict[Key, Origin] = field(default_factory=dict)
+    """The origins so far: an earlier run may have a better one for a key in `left`."""
+    changed: dict[Key, str] = field(default_factory=dict)
+    """When the last run started that saw another value."""
+
+    def look_at(self, run: RunFolder, cluster_id: str) -> None:
+        """Look at what a run recorded and wrote, and then at what it found before."""
+        if name := next(filter(run.has, _OWNERSHIP), None):
+            self._use_record(run, cluster_id, run.read_json(name), _OWNERSHIP[name])
+        elif _is_of(run, cluster_id):
+            self._use_writes(run)
+            if run.has(ACTUAL.file) and not _is_of_snapshot(run):
+                self._use_observation(run)
+
+    def _use_record(
+        self, run: RunFolder, cluster_id: str, record: Mapping[str, Any], words: str
+    ) -> None:
+        """Use a release or an adoption."""
+        values: dict[Key, list[float | None]] = {}
+        for row in record["rows"]:
+            if row["cluster"] == cluster_id:
+                value = None if row["value"] is None else float(row["value"])
+                values.setdefault(Key(row["entity"], row["key"]), []).append(value)
+        words = f"{words} {record['by']} in {_named(run)}: {record['reason']}"
+        for key in self.left.keys() & values.keys():
+            is_value = any(same(one, self.left[key]) for one in values[key])
+            self._use_words(key, words, is_value=is_value)
+
+    def _use_words(self, key: Key, words: str, *, is_value: bool) -> None:
+        """Use what is known of a value that is there still, or of one that it replaced."""
+        if is_value and key not in self.changed:
+            self._decide(key, Origin(words))
+        else:
+            self._decide(key, Origin(f"{words}{_CHANGED}", self.changed.get(key)))
+
+    def _use_writes(self, run: RunFolder) -> None:
+        """Use what the cluster accepted from a run."""
+        outcomes = run.outcomes(APPLIED)
+        accepted = {Key(one.entity, key) for one in outcomes if one.was_written for key in one.keys}
+        if not (keys := self.left.keys() & accepted):
+            return
+        who, written = _writes(run)
+        started = run.about()["started"]
+        for key in keys & written.keys():
+            after = self.changed.get(key, started)
+            if (value := written[key]) is None:
+                self._decide(key, Origin(f"cleared by {who}, and set since", after))
+            elif key not in self.changed and same(value, self.left[key]):
+                self._decide(key, Origin(f"set by {who}", started))
+            else:
+                limit = format_limit(key.key, value)
+                self._decide(key, Origin(f"set to {limit} by {who}{_CHANGED}", after))
+
+    def _use_observation(self, run: RunFolder) -> None:
+        """Use what the cluster had when a run described it, and what that run knew of it."""
+        known = read_origins(run) if run.has(ORIGINS) else {}
+        name, started = _named(run), run.about()["started"]
+        seen = {} if self.left.keys() <= self.changed.keys() else _seen(run)
+        for key, value in list(self.left.items()):
+            if key not in self.changed:
+                self._compare(key, value, seen.get(key), name, started)
+            if key in known and key in self.left:
+                self._use_known(key, known[key])
+
+    def _compare(self, key: Key, value: float, then: float | None, run: str, started: str) -> None:
+        if then is None:
+            self._decide(key, Origin(f"not there in {run}", started))
+        elif same(then, value):
+            self.found[key] = Origin(f"there in {run} already; who set it is unknown")
+        else:
+            self.changed[key] = started
+            self.found[key] = Origin(f"{format_limit(key.key, then)} in {run}", started)
+
+    def _use_known(self, key: Key, origin: Origin) -> None:
+        """Use what a run that saw a value knew of it, though it may have been another value."""
+        if key not in self.changed:
+            self._decide(key, self.found[key] if origin == UNKNOWN else origin)
+        elif origin.words.startswith((_RELEASED, _ADOPTED)):
+            self._use_words(key, origin.words.removesuffix(_CHANGED), is_value=False)
+        else:
+            self._decide(key, self.found[key])
+
+    def _decide(self, key: Key, origin: Origin) -> None:
+        self.found[key] = origin
+        del self.left[key]
 
 
 def _is_of(run: RunFolder, cluster_id: str) -> bool:
-    """Return whether a run that may have a value is of this cluster id."""
-    if not (run.has(ACTUAL.file) or run.has(RELEASED) or run.has(ALTER)):
-        return False
-    with suppress(InvalidInput):
-        return run.has(POLICY) and run.policy().cluster_id == cluster_id
-    return False
+    """Return whether a run is of this cluster id."""
+    return run.has(POLICY) and run.policy().cluster_id == cluster_id
 
 
-def _records(run: RunFolder, wanted: Mapping[Key, float | None]) -> Iterator[tuple[Key, Origin]]:
-    """Yield the rows that a release or an alter recorded."""
-    with suppress(InvalidInput, KeyError, TypeError, ValueError):  # damaged
-        if run.has(RELEASED):
-            released = run.read_json(RELEASED)
-            by, reason = released["by"], released["reason"]
-            why = f"released from the ledger by {by} in {_named(run)}: {reason}"
-            for row in released["rows"]:
-                key, value = Key(row["entity"], row["key"]), row["value"]
-                if key in wanted:
-                    moved = value is None or not same(float(value), wanted[key])
-                    yield key, Origin(f"{why}{', and changed since' if moved else ''}")
-        elif run.has(ALTER) and run.has(APPLIED):
-            altered = run.read_json(ALTER)
-            done = {one.entity for one in run.outcomes(APPLIED) if one.status is Status.ACCEPTED}
-            changed = altered_keys(altered)
-            for row in altered["changes"]:
-                key, value = Key(row["entity"], row["key"]), row["after"]
-                written = row["entity"] in done and value is not None and key in changed
-                if written and key in wanted and same(float(value), wanted[key]):
-                    words = f"set by {altered['by']} with alter in {_named(run)}"
-                    yield key, Origin(words, run.about()["started"])
+def _is_of_snapshot(run: RunFolder) -> bool:
+    """Return whether a run read a file instead of the cluster."""
+    return run.has(DESCRIBED) and run.read_json(DESCRIBED).get("snapshot") is not None
+
+
+def _writes(run: RunFolder) -> tuple[str, dict[Key, float | None]]:
+    """Return who wrote in a run, and the values that it was to write; None clears."""
+    if not run.has(ALTER):
+        return _named(run), {row.id: row.target for row in run.differences()}
+    altered = run.read_json(ALTER)
+    changed = altered_keys(altered)
+    values = {
+        Key(row["entity"], row["key"]): None if row["after"] is None else float(row["after"])
+        for row in altered["changes"]
+    }
+    values = {key: value for key, value in values.items() if key in changed}
+    return f"{altered['by']} with alter in {_named(run)}", values
 
 
 def _seen(run: RunFolder) -> dict[Key, float]:
-    """Return the values of the cluster when a run described it; empty if that is damaged."""
-    with suppress(InvalidInput):
-        table = run.read_table(ACTUAL)
-        entities, keys, values = (to_values(table[name]) for name in ("entity", "key", "value"))
-        return dict(zip(map(Key, entities, keys), values, strict=True))
-    return {}
-
-
-def _origin(run: RunFolder, key: Key, value: float | None, then: float | None) -> Origin:
-    started = run.about()["started"]
-    if then is None:
-        return Origin(f"not there in {_named(run)}", started)
-    if not same(then, value):
-        return Origin(f"{format_limit(key[1], then)} in {_named(run)}", started)
-    return Origin(f"there in {_named(run)} already; who set it is unknown")
+    """Return the values of the cluster when a run described it."""
+    table = run.read_table(ACTUAL)
+    entities, keys, values = (to_values(table[name]) for name in ("entity", "key", "value"))
+    return dict(zip(map(Key, entities, keys), values, strict=True))
 
 
 def _named(run: RunFolder) -> str:

@@ -1,9 +1,8 @@
 """Find and remove what a run store need not keep any longer.
 
-Always kept: approvals, holds, the records of how each run that wrote or was decided on ended
-(`end-0001.json` and others), the last verified run of each cluster, each run whose writes are not
-yet verified, the newest hundred files of each ledger and of its claims, and every file that no run
-recorded.
+Always kept: approvals, holds, the record of how each run ended unless it only compared or planned
+without an error, the last verified run of each cluster, each run whose writes are not yet verified,
+the newest hundred files of each ledger and of its claims, and every file that no run recorded.
 """
 
 import re
@@ -15,7 +14,8 @@ from datetime import datetime
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.ledger_edits import VERIFIED
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.report import StageStatus
+from quota_ops.model.report import STAGES, StageStatus
+from quota_ops.model.tables import DIFFERENCES
 from quota_ops.store import claims, ledger
 from quota_ops.store.history import PRUNED, past_run
 from quota_ops.store.ledger_end import KIND
@@ -25,8 +25,12 @@ from quota_ops.store.run_folder import (
     ABOUT,
     ADOPTED,
     ALTER,
+    APPLIED,
     APPROVAL,
+    PLAN,
+    POLICY,
     RELEASED,
+    REPORT,
     ROLLBACK,
     RunFolder,
 )
@@ -58,7 +62,10 @@ LEDGER_FILES = 100
 ENDS = ("came_to", "sentence", "digest", "changes")
 """The fields of pruned.json about how a run ended."""
 
-_RECORDS = frozenset({ABOUT, PRUNED, APPROVAL, ROLLBACK, ALTER, ADOPTED, RELEASED})
+_RUN_RECORDS = frozenset({APPROVAL, ROLLBACK, ALTER, ADOPTED, RELEASED})
+_RECORDS = _RUN_RECORDS | {ABOUT, PRUNED}
+_READ_ENDS = frozenset({StageStatus.DONE, StageStatus.NOT_RUN, StageStatus.REFUSED})
+"""How the stages of a plan end; guards refuse one."""
 _END = "end-"
 _RECORDED = re.compile(
     r"((run|began|policy|checked|described|facts|metadata|findings|plan|validated|approval|applied"
@@ -131,15 +138,28 @@ def _expired_runs(store: RunStore, before: datetime) -> Iterator[Expired]:
             kept = folder == last or folder.place.name in unsettled
             if kept or not _began_before(folder, before):
                 continue
-            has_ended = any(name.startswith(_END) for name in folder.place.list(after=_END))
-            yield from _expired_folder("run", cluster, folder.place, stays=has_ended)
+            yield from _expired_folder("run", cluster, folder.place, stays=not _only_read(folder))
+
+
+def _only_read(folder: RunFolder) -> bool:
+    """Return whether a run compared or planned without an error, and left no record of its own."""
+    names = set(folder.place.list())
+    if names & {*_RUN_RECORDS, APPLIED} or any(name.startswith((_END, "batch-")) for name in names):
+        return False
+    try:
+        ends = {folder.stage_result(stage).status for stage in STAGES}
+    except InvalidInput:
+        return False
+    return ends <= _READ_ENDS and not names.isdisjoint({REPORT, PLAN, DIFFERENCES.file})
 
 
 def _expired_folder(what: str, cluster: str, place: Place, *, stays: bool) -> Iterator[Expired]:
     """Yield the folder, unless nothing in it is removed; it stays if it has unknown files."""
     recorded, unknown = _split_files(place)
     stays = stays or bool(unknown)
-    removed = {path: size for path, size in recorded.items() if not (stays and _is_record(path))}
+    kept = {*_RECORDS, *((APPLIED, POLICY) if ALTER in recorded else ())} if stays else set()
+    kept.update(one for one in recorded if stays and one.startswith(_END))
+    removed = {path: size for path, size in recorded.items() if path not in kept}
     if size := sum(removed.values()):
         files = map(place.below, sorted(removed, key=ABOUT.__eq__))
         others = tuple(map(place.below, unknown))
@@ -161,11 +181,6 @@ def _split_files(folder: Place) -> tuple[dict[str, int], list[str]]:
         elif not (leaf.is_folder and _ATTEMPT.fullmatch(name)):
             unknown.append(leaf.path)
     return recorded, unknown
-
-
-def _is_record(path: str) -> bool:
-    """Return whether a file of a run is kept although the rest of its folder is removed."""
-    return path in _RECORDS or path.startswith(_END)
 
 
 def _expired_overviews(store: RunStore, before: datetime) -> Iterator[Expired]:

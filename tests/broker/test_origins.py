@@ -39,21 +39,32 @@ def test_nothing_is_claimed_of_what_nobody_saw(lab: Lab) -> None:
 
     assert below == "who set it, and when, is unknown"
     assert column.startswith("unknown")
-
-
-def test_a_value_that_appeared_between_two_runs_is_told(lab: Lab) -> None:
-    """A value set yesterday was absent in the run before; later it was there already."""
-    lab.desire({"user=alice": {KEY: 10.0}})
-    run = on_disk(lab.run("reconcile")).name
-    lab.put({"user=alice": {KEY: 10.0}, "user=bob": {KEY: 7.0}})
-    lab.desire({"user=bob": {KEY: 10.0}})
-
-    below, column = since(lab)
-    assert below == f"not there in run {run}"
-    assert column.startswith("after 20")
     below, column = since(lab)
     assert below.endswith(" already; who set it is unknown")
     assert column.startswith("unknown")
+
+
+def test_a_value_that_appeared_between_two_runs_is_told(lab: Lab) -> None:
+    """Later runs still show in which run a value was absent; a snapshot is no observation."""
+    lab.desire({"user=alice": {KEY: 10.0}})
+    run = on_disk(lab.run("reconcile")).name
+    snapshot = lab.root / "snapshot.jsonl"
+    snapshot.write_text(lab.call("describe", "demo", "--format", "jsonl").stdout)
+    lab.put({"user=alice": {KEY: 10.0}, "user=bob": {KEY: 7.0}})
+    lab.desire({"user=bob": {KEY: 10.0}})
+    expected = f"not there in run {run}"
+
+    below, column = since(lab)
+    assert below == expected
+    assert column.startswith("after 20")
+    assert "user=bob" in lab.call("plan", "demo", "--actual", str(snapshot)).stdout
+    assert "takeover" in lab.call("diff", "demo").stdout
+    assert since(lab) == (below, column)
+
+    snapshot.write_text(lab.call("describe", "demo", "--format", "jsonl").stdout)
+    offline = lab.call("plan", "demo", "--actual", str(snapshot)).stdout
+    assert "takeover" in offline
+    assert expected not in offline
 
 
 def test_a_value_that_was_released_is_told(lab: Lab) -> None:
@@ -67,6 +78,32 @@ def test_a_value_that_was_released_is_told(lab: Lab) -> None:
     assert since(lab)[0].endswith(": search owns it")
     lab.put({"user=bob": {KEY: 8.0}})
     assert since(lab)[0].endswith(": search owns it, and changed since")
+
+    lab.put({"user=bob": {KEY: None}})
+    gone = on_disk(lab.run("diff")).name
+    lab.put({"user=bob": {KEY: 7.0}})
+    assert since(lab)[0] == f"not there in run {gone}"
+
+
+def test_the_last_run_that_wrote_a_value_is_told(lab: Lab) -> None:
+    """After the ledger is lost, a release counts no longer that an adoption and a run followed."""
+    lab.desire({"user=alice": {KEY: 10.0}, "user=bob": {KEY: 7.0}})
+    lab.run("reconcile")
+    released = ("release", "demo", "--from-ledger", *WHO, "--reason", "search", "--by", "anna")
+    assert lab.call(*released).returncode == 0
+    adopted = ("adopt", "demo", *WHO, "--reason", "back", "--by", "bert")
+    assert lab.call(*adopted).returncode == 0
+    lab.desire({"user=alice": {KEY: 10.0}})
+    cleared = on_disk(lab.run("reconcile")).name
+    lab.put({"user=alice": {KEY: 10.0}, "user=bob": {KEY: 8.0}})
+    lab.desire({"user=alice": {KEY: 10.0}, "user=bob": {KEY: 10.0}})
+    below, column = since(lab)
+    assert column.startswith(f"(cleared by run {cleared})")
+
+    on_disk(lab.ledger_folder).rename(lab.root / "lost")
+    below, column = since(lab)
+    assert below == f"cleared by run {cleared}, and set since"
+    assert column.startswith("after 20")
 
 
 def test_a_value_that_alter_set_is_told(lab: Lab) -> None:

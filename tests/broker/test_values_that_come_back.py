@@ -119,9 +119,8 @@ def test_release_ends_the_memory(came_back: Lab) -> None:
     """A released row is drift, or unmanaged: reported, and left alone."""
     ended = came_back.call("release", "demo", "--from-ledger", "--names", "user=carol", *WHY)
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert (
-        "cleared   no longer remembered: if the value comes back, no run is named" in ended.stdout
-    )
+    forgotten = "cleared  no longer remembered: if the value comes back, no run is named"
+    assert forgotten in ended.stdout
 
     assert remembered(came_back) == [("user=alice", SUPERSEDED, 15.0)]
     assert kinds(came_back)["user=carol"] == ("unmanaged", "report")

@@ -6,6 +6,7 @@ import pytest
 
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.entity import Entity
+from quota_ops.model.memory import CLEARED
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.verification import RowVerdict, Verdict
 from quota_ops.report import cells
@@ -103,6 +104,11 @@ def test_people(names: dict[str, str | None], words: str) -> None:
         (ALICE_RAISED, "payments.yaml:8"),
         (ETL_REMOVED, "(was etl.yaml, at 9c0ffee)"),
         (ETL_REMOVED._replace(commit=None), "(was etl.yaml)"),
+        (ETL_REMOVED._replace(kind=Kind.CLEARED), "(was etl.yaml, before 9c0ffee)"),
+        (
+            ETL_REMOVED._replace(kind=Kind.RETURNED, memory=CLEARED, run="4711"),
+            "(was etl.yaml, before 9c0ffee)  (cleared by run 4711)",
+        ),
         (LEGACY, ""),
     ],
 )
