@@ -13,6 +13,6 @@ def down() -> None:
 
     Quotas, runs and Airflow's history are kept for the next start.
     """
-    from quota_ops.lab.demo.up import stop
+    from quota_ops.lab.demo.up import stop_services
 
-    click.echo("stopped" if stop() else "nothing was running")
+    click.echo("stopped" if stop_services() else "nothing was running")

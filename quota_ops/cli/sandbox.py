@@ -41,11 +41,13 @@ def start(version: str | None, output: str) -> None:
     Each version keeps its own data.
     """
     from quota_ops.lab.kafka.demo_cluster import start_sandbox
-    from quota_ops.lab.kafka.jars import counted
+    from quota_ops.lab.kafka.jars import build_progress
 
     if output == "text":
         click.echo("starting Kafka on this machine ...", err=True)
-    _show(start_sandbox(version=version, progress=counted(version or DEFAULT_VERSION)), output)
+    _show(
+        start_sandbox(version=version, progress=build_progress(version or DEFAULT_VERSION)), output
+    )
 
 
 @sandbox.command()

@@ -18,9 +18,9 @@ def up() -> None:
     Runs the DAGs in ./dags, else those of ./desired_state, else those of the demo cluster. A
     second call prints where they run. Needs Java 17.
     """
-    from quota_ops.lab.demo.up import start
+    from quota_ops.lab.demo.up import start_services
 
-    found = start(partial(click.echo, err=True))
+    found = start_services(partial(click.echo, err=True))
     user, password = found.airflow.login
     click.echo(
         f"""\

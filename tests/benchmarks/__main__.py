@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from quota_ops.lab.kafka.broker import start_broker
-from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id
+from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
 from tests.benchmarks.bench import Bench, Row
 from tests.benchmarks.cases import CASES
 from tests.benchmarks.measure import adopt_orphans, machine
@@ -36,7 +36,7 @@ def main() -> None:
     adopt_orphans()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="quota-ops-bench-") as home:
-        config = BrokerConfig(cluster_id=random_cluster_id(), heap="2g")
+        config = BrokerConfig(cluster_id=generate_cluster_id(), heap="2g")
         with start_broker(config, Path(home) / "broker") as broker:
             bench = Bench(broker, Path(home), given.runs)
             for name in given.cases or CASES:

@@ -17,7 +17,7 @@ from kafka.admin import KafkaAdminClient, UserScramCredentialUpsertion
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker, start_broker
-from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id
+from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
 from quota_ops.lab.kafka.demo_cluster import stop_sandbox
 from quota_ops.sql import text
 from tests.broker.token_endpoint import AUDIENCE, TokenEndpoint
@@ -52,7 +52,7 @@ def listeners(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listeners]:
     folder = tmp_path_factory.mktemp("certificates")
     make_certificates(folder, USER)
     config = BrokerConfig(
-        cluster_id=random_cluster_id(),
+        cluster_id=generate_cluster_id(),
         listeners=LISTENERS,
         users={USER: PASSWORD},
         properties={
@@ -118,7 +118,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
     """Start a broker with logins that forgets a client's usage within two seconds."""
     names = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi")
     config = BrokerConfig(
-        cluster_id=random_cluster_id(),
+        cluster_id=generate_cluster_id(),
         listeners={"SASL": "SASL_PLAINTEXT"},
         users={name: f"{name}-secret" for name in names},
         properties={

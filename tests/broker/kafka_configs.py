@@ -4,7 +4,7 @@ import os
 import subprocess
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.lab.kafka.jars import kafka_jars
+from quota_ops.lab.kafka.jars import fetch_jars
 from quota_ops.sql.java import QUICK_START, find_java
 
 
@@ -13,7 +13,7 @@ def kafka_configs(broker: RunningBroker, *arguments: str) -> str:
     options = (*QUICK_START, "-Dsun.jnu.encoding=UTF-8", "-Dstdout.encoding=UTF-8")
     ran = subprocess.run(
         [
-            *(find_java(), *options, "-Dfile.encoding=UTF-8", "-cp", f"{kafka_jars()}/*"),
+            *(find_java(), *options, "-Dfile.encoding=UTF-8", "-cp", f"{fetch_jars()}/*"),
             *("kafka.admin.ConfigCommand", "--bootstrap-server", broker.bootstrap(), *arguments),
         ],
         env={**os.environ, "LC_ALL": "C.UTF-8"},

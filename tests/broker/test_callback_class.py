@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker, start_broker
-from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id
-from quota_ops.lab.kafka.jars import kafka_jars
+from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
+from quota_ops.lab.kafka.jars import fetch_jars
 from quota_ops.sql.java import find_java
 from tests.lab import Lab, open_lab
 from tests.places import on_disk
@@ -30,10 +30,10 @@ def _strange(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker
     if compiler is None:
         pytest.skip("a broker's class is compiled by a JDK; here is only a JRE")
     home = tmp_path_factory.mktemp("strange")
-    jars = f"{kafka_jars()}/*"
+    jars = f"{fetch_jars()}/*"
     subprocess.run([compiler, "-cp", jars, "-d", home / "node-1", NO_LIMITS], check=True)
     config = BrokerConfig(
-        cluster_id=random_cluster_id(), properties={"client.quota.callback.class": "NoLimits"}
+        cluster_id=generate_cluster_id(), properties={"client.quota.callback.class": "NoLimits"}
     )
     with start_broker(config, home) as running:
         yield running

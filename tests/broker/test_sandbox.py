@@ -15,7 +15,7 @@ from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka import broker as broker_module
 from quota_ops.lab.kafka.broker import RunningBroker, can_describe, start_broker
-from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id
+from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
 from quota_ops.lab.kafka.demo_cluster import (
     DEMO_CLUSTER_ID,
     sandbox_status,
@@ -32,8 +32,8 @@ PARENT = """\
 import sys, time
 from pathlib import Path
 from quota_ops.lab.kafka.broker import start_broker
-from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id
-start_broker(BrokerConfig(cluster_id=random_cluster_id()), Path(sys.argv[1]))
+from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
+start_broker(BrokerConfig(cluster_id=generate_cluster_id()), Path(sys.argv[1]))
 print(flush=True)
 time.sleep(60)
 """
@@ -85,15 +85,15 @@ def test_a_killed_parent_leaves_no_orphan(tmp_path: Path) -> None:
 
 def test_a_taken_port_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When another process takes a chosen port before Kafka does, other ports are chosen."""
-    choose = broker_module.free_ports
-    config = BrokerConfig(cluster_id=random_cluster_id())
+    choose = broker_module.find_free_ports
+    config = BrokerConfig(cluster_id=generate_cluster_id())
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         collision = {1: {**choose(config, tmp_path)[1], "PLAINTEXT": taken.getsockname()[1]}}
         choices = iter([collision])
         monkeypatch.setattr(
-            broker_module, "free_ports", lambda *given: next(choices, None) or choose(*given)
+            broker_module, "find_free_ports", lambda *given: next(choices, None) or choose(*given)
         )
         with start_broker(config, tmp_path) as running:
             assert running.nodes[0].ports["PLAINTEXT"] != collision[1]["PLAINTEXT"]
@@ -103,7 +103,7 @@ def test_a_taken_port_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_broker_that_does_not_start_shows_its_log(tmp_path: Path) -> None:
     """The error ends with Kafka's own last lines and names the file that has the rest."""
     config = BrokerConfig(
-        cluster_id=random_cluster_id(), properties={"metric.reporters": "no.Such"}
+        cluster_id=generate_cluster_id(), properties={"metric.reporters": "no.Such"}
     )
     with pytest.raises(ClusterTrouble) as error:
         start_broker(config, tmp_path)
@@ -117,7 +117,7 @@ def test_a_broker_that_does_not_start_shows_its_log(tmp_path: Path) -> None:
 
 def test_settings_that_kafka_refuses_are_told(tmp_path: Path) -> None:
     """StorageTool's message before the first start is shown, without Java's stack."""
-    config = BrokerConfig(cluster_id=random_cluster_id(), properties={"num.io.threads": "-1"})
+    config = BrokerConfig(cluster_id=generate_cluster_id(), properties={"num.io.threads": "-1"})
     with pytest.raises(ClusterTrouble) as error:
         start_broker(config, tmp_path)
     assert "Invalid value -1 for configuration num.io.threads" in error.value.message
@@ -129,8 +129,8 @@ def test_the_data_of_another_cluster_is_left_alone(tmp_path: Path) -> None:
     meta = tmp_path / "node-1" / "data-4.3.1" / "meta.properties"
     meta.parent.mkdir(parents=True)
     meta.write_text("cluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id=1\n")
-    with pytest.raises(InvalidInput, match="holds the data of another cluster"):
-        start_broker(BrokerConfig(cluster_id=random_cluster_id()), tmp_path)
+    with pytest.raises(InvalidInput, match="contains the data of another cluster"):
+        start_broker(BrokerConfig(cluster_id=generate_cluster_id()), tmp_path)
 
 
 def test_the_sandbox_starts_once_and_stops(sandbox_home: Path) -> None:
@@ -150,8 +150,8 @@ def test_the_sandbox_starts_once_and_stops(sandbox_home: Path) -> None:
     with pytest.raises(InvalidInput) as error:
         start_sandbox(version="4.4.0")
     assert str(error.value) == (
-        "The sandbox runs Kafka 4.3.1 already.\n"
-        "  quota-ops sandbox stop && quota-ops sandbox start --version 4.4.0"
+        "The sandbox already runs Kafka 4.3.1.\n"
+        "  Run: quota-ops sandbox stop && quota-ops sandbox start --version 4.4.0"
     )
     assert f"bootstrap.servers={first.node.address()}\n" in first.connection.read_text()
     assert first.node.folder == sandbox_home / "node-1"
@@ -187,7 +187,7 @@ def test_a_connection_of_ones_own_stops_the_start(sandbox_home: Path) -> None:
     connection = sandbox_status().connection
     connection.parent.mkdir()
     connection.write_text("bootstrap.servers=kafka-1:9094\n")
-    with pytest.raises(InvalidInput, match="a connection of your own"):
+    with pytest.raises(InvalidInput, match="your own connection"):
         start_sandbox()
     assert not (sandbox_home / "node-1").exists()
     assert connection.read_text() == "bootstrap.servers=kafka-1:9094\n"

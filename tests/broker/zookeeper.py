@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from quota_ops.lab.kafka.broker import can_describe
-from quota_ops.lab.kafka.jars import kafka_jars
+from quota_ops.lab.kafka.jars import fetch_jars
 from quota_ops.lab.kafka.process import OwnProcess, launch
 from quota_ops.sql.java import QUICK_START, find_java
 
@@ -47,7 +47,7 @@ def running_zookeeper(home: Path) -> Iterator[tuple[str, str]]:
 def _java(home: Path, program: str, settings: str) -> OwnProcess:
     mark = f"-Dquota-ops.test={home}/{settings}"
     command = [find_java(), "-Xmx256m", *QUICK_START, mark, program, settings]
-    environment = {**os.environ, "CLASSPATH": f"{kafka_jars(_VERSION)}/*"}
+    environment = {**os.environ, "CLASSPATH": f"{fetch_jars(_VERSION)}/*"}
     return launch(command, mark=mark, log=home / "log", environment=environment, detached=False)
 
 

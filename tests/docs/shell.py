@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from quota_ops.lab.kafka.jars import kafka_jars
+from quota_ops.lab.kafka.jars import fetch_jars
 from quota_ops.sql.java import QUICK_START, find_java
 from tests.docs.markdown import ROOT
 
@@ -50,7 +50,7 @@ class Shell:
         self._program("quota-ops", "-m", "quota_ops")
         self._program("python")
         self._program("kafka-acls.sh", "-m", "tests.docs.kafka_acls")
-        java = " ".join((find_java(), *QUICK_START, "-cp", f"'{kafka_jars()}/*'"))
+        java = " ".join((find_java(), *QUICK_START, "-cp", f"'{fetch_jars()}/*'"))
         self._write_program("kafka-configs.sh", f'exec {java} kafka.admin.ConfigCommand "$@"')
 
     def connection(self, name: str, text: str) -> None:

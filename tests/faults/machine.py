@@ -13,7 +13,7 @@ from threading import Timer
 from kafka.admin import KafkaAdminClient
 
 from quota_ops.lab.kafka.broker import RunningBroker, can_describe, start_broker
-from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id
+from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
 from quota_ops.lab.kafka.jvm import Jvm
 from quota_ops.lab.kafka.node import RunningNode
 from tests.broker.freezing import freeze
@@ -111,7 +111,7 @@ class Machine:
 @contextmanager
 def start_machine(nodes: int, home: Path) -> Iterator[Machine]:
     """Start a cluster of so many nodes; at the end none of them is left."""
-    config = BrokerConfig(cluster_id=random_cluster_id(), nodes=nodes)
+    config = BrokerConfig(cluster_id=generate_cluster_id(), nodes=nodes)
     with start_broker(config, home) as running:
         machine = Machine(running)
         try:

@@ -2,7 +2,7 @@
 
 import base64
 
-from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id, server_properties
+from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id, server_properties
 
 COMMON = """\
 inter.broker.listener.name=PLAINTEXT
@@ -69,7 +69,7 @@ def test_passwords_are_not_shown() -> None:
 
 def test_cluster_ids_are_what_kafka_takes() -> None:
     """An id is 16 bytes in 22 characters, differs each time, and never looks like an option."""
-    ids = {random_cluster_id() for _ in range(500)}
+    ids = {generate_cluster_id() for _ in range(500)}
     assert len(ids) == 500
     assert {len(base64.urlsafe_b64decode(each + "==")) for each in ids} == {16}
     assert not [each for each in ids if len(each) != 22 or each.startswith("-")]

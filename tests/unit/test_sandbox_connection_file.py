@@ -38,7 +38,7 @@ def test_a_persons_own_file_is_left_alone(tmp_path: Path) -> None:
         write_connection(file, "127.0.0.1:1")
     remove_connection(file)
     assert str(error.value) == (
-        f"{file} is a connection of your own; the sandbox does not replace it.\n"
+        f"{file} is your own connection; the sandbox does not replace it.\n"
         "  Rename it, or set QUOTA_OPS_CONNECTIONS to another folder."
     )
     assert file.read_text() == OWN

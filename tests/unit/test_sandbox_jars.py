@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.lab.kafka.jars import DEFAULT_VERSION, counted, kafka_jars, pinned_versions, pins_of
+from quota_ops.lab.kafka.jars import (
+    DEFAULT_VERSION,
+    build_progress,
+    fetch_jars,
+    pinned_versions,
+    pins_of,
+)
 from quota_ops.model.errors import InvalidInput, MissingTool
 
 JAR = "re2j-1.8.jar"
@@ -16,7 +22,7 @@ JAR = "re2j-1.8.jar"
 @pytest.fixture(scope="session")
 def good_jars() -> Path:
     """The jars of the real cache, as set-up fetched them."""
-    return kafka_jars()
+    return fetch_jars()
 
 
 @pytest.fixture
@@ -52,7 +58,7 @@ def test_whole_jars_need_no_java(cache: Path, monkeypatch: pytest.MonkeyPatch) -
     """If every jar matches its pin nothing is fetched, so neither Java nor a network is needed."""
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    assert kafka_jars() == cache
+    assert fetch_jars() == cache
 
 
 @pytest.mark.parametrize("damage", ["changed", "missing", "all gone"])
@@ -68,7 +74,7 @@ def test_damage_is_mended(
     else:
         shutil.rmtree(tmp_path / "cache")
     with ThreadPoolExecutor(4) as callers:
-        found = [callers.submit(kafka_jars) for _ in range(4)]
+        found = [callers.submit(fetch_jars) for _ in range(4)]
     assert {each.result() for each in found} == {cache}
     assert (cache / JAR).read_bytes() == (good_jars / JAR).read_bytes()
     assert calls.read_text() == "fetch\n"
@@ -82,7 +88,7 @@ def test_progress_counts_to_the_end(
     put_repository(tmp_path, good_jars, monkeypatch)
     (cache / JAR).unlink()
     seen: list[tuple[int, int]] = []
-    kafka_jars(progress=lambda done, total: seen.append((done, total)))
+    fetch_jars(progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (46, 46)
     assert seen == sorted(seen)
 
@@ -97,10 +103,9 @@ def test_a_repository_that_serves_other_bytes_is_refused(
     put_repository(tmp_path, other, monkeypatch)
     shutil.rmtree(cache)
     with pytest.raises(MissingTool) as error:
-        kafka_jars()
+        fetch_jars()
     assert error.value.message == (
-        "1 jars of Apache Kafka 4.3.1 arrived with another SHA-256 than the pinned one: "
-        "re2j-1.8.jar."
+        "1 jars of Apache Kafka 4.3.1 do not have the pinned SHA-256: re2j-1.8.jar."
     )
     assert {each.name for each in cache.parent.iterdir()} == {".lock"}
 
@@ -112,11 +117,13 @@ def test_a_failed_fetch_is_told_in_ivys_words(
     put_repository(tmp_path, tmp_path / "nowhere", monkeypatch)
     (cache / JAR).unlink()
     with pytest.raises(MissingTool) as error:
-        kafka_jars()
-    assert error.value.message.startswith("Apache Kafka 4.3.1 could not be fetched; Ivy says:\n")
+        fetch_jars()
+    assert error.value.message.startswith(
+        "Apache Kafka 4.3.1 could not be fetched. The output of Ivy:\n"
+    )
     assert error.value.message.endswith("SERVER ERROR: no route to host")
     assert error.value.remedy == (
-        "The jars come from Maven Central: check the network, then call again."
+        "The jars come from Maven Central. Check the network, then run the command again."
     )
 
 
@@ -127,19 +134,19 @@ def test_a_cache_that_cannot_be_written_is_named(
     (tmp_path / "file").touch()
     monkeypatch.setenv("QUOTA_OPS_CACHE", str(tmp_path / "file"))
     with pytest.raises(InvalidInput) as error:
-        kafka_jars()
+        fetch_jars()
     assert str(error.value) == (
-        f"Kafka's jars cannot be kept in {tmp_path}/file/kafka/4.3.1: Not a directory.\n"
-        "  Set QUOTA_OPS_CACHE to a folder that can be written."
+        f"Kafka's jars cannot be stored in {tmp_path}/file/kafka/4.3.1: Not a directory.\n"
+        "  Set QUOTA_OPS_CACHE to a writable folder."
     )
 
 
 def test_a_version_without_pins_is_named() -> None:
     """An unknown Kafka version is invalid input, with the list of known ones."""
     with pytest.raises(InvalidInput) as error:
-        kafka_jars("0.8")
+        fetch_jars("0.8")
     assert str(error.value) == (
-        "There is no sandbox for Apache Kafka 0.8.\n  Known: 3.9.2, 4.3.1, 4.4.0"
+        "There is no sandbox for Apache Kafka 0.8.\n  Choose one of 3.9.2, 4.3.1, 4.4.0."
     )
 
 
@@ -169,7 +176,7 @@ def test_versions_stand_in_their_order() -> None:
 
 def test_a_fetch_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     """Outside a terminal one line shows what is fetched; without a fetch there is none."""
-    show = counted("3.9.2")
+    show = build_progress("3.9.2")
     assert capsys.readouterr().err == ""
     for done in (0, 1, 57):
         show(done, 57)

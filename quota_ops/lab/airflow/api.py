@@ -1,4 +1,4 @@
-"""A local Airflow's REST API, as far as the demo and the tests need it."""
+"""A client of a local Airflow's REST API, for the demo and the tests."""
 
 import json
 import time
@@ -13,19 +13,19 @@ _ENDED = {"success", "failed"}
 
 
 def list_healthy_parts(port: int) -> set[str]:
-    """The parts that say they are well, by Airflow's names; none while it is still starting."""
+    """Return the healthy parts by Airflow's names; none while it is still starting."""
     try:
         health = _send_request(port, "GET", "/api/v2/monitor/health")
     except (OSError, HTTPException, ClusterTrouble):
         return set()
-    return {part for part, said in health.items() if said["status"] == "healthy"}
+    return {part for part, found in health.items() if found["status"] == "healthy"}
 
 
 class AirflowApi:
-    """The API on a port of 127.0.0.1, logged in.
+    """The authenticated API on a port of 127.0.0.1.
 
-    Its methods raise InvalidInput in Airflow's words when it refuses, ClusterTrouble when what
-    they wait for does not come.
+    Its methods raise InvalidInput with Airflow's text when it rejects a request, and ClusterTrouble
+    when it fails or a wait times out.
     """
 
     def __init__(self, port: int, user: str, password: str) -> None:
@@ -34,26 +34,26 @@ class AirflowApi:
         self._token = str(_send_request(port, "POST", "/auth/token", login)["access_token"])
 
     def wait_for_dag(self, dag_id: str, seconds: float = 60.0) -> None:
-        """Wait until Airflow knows a DAG, and let it run."""
+        """Wait until Airflow has loaded a DAG, and unpause it."""
         deadline = time.monotonic() + seconds
         while dag_id not in {one["dag_id"] for one in self._call("GET", "/dags")["dags"]}:
             if time.monotonic() > deadline:
                 errors = self._call("GET", "/importErrors")["import_errors"]
-                raise ClusterTrouble(f"Airflow does not find the DAG {dag_id}: {errors}")
+                raise ClusterTrouble(f"Airflow has not loaded the DAG {dag_id}: {errors}")
             time.sleep(0.2)
         self._call("PATCH", f"/dags/{dag_id}", {"is_paused": False})
 
     def trigger(self, dag_id: str, **params: Any) -> str:
-        """Start a run of a DAG; returns its run id."""
+        """Start a run of a DAG, and return its run id."""
         body = {"logical_date": None, "conf": params}
         return str(self._call("POST", f"/dags/{dag_id}/dagRuns", body)["dag_run_id"])
 
     def read_state(self, dag_id: str, run_id: str) -> str:
-        """A run's state: queued, running, success or failed."""
+        """Return a run's state: queued, running, success or failed."""
         return str(self._call("GET", f"/dags/{dag_id}/dagRuns/{run_id}")["state"])
 
     def wait_for_run(self, dag_id: str, run_id: str, seconds: float = 300.0) -> str:
-        """Wait until a run has ended; success or failed."""
+        """Wait until a run has ended, and return its state, success or failed."""
         deadline = time.monotonic() + seconds
         while (state := self.read_state(dag_id, run_id)) not in _ENDED:
             if time.monotonic() > deadline:
@@ -62,24 +62,24 @@ class AirflowApi:
         return state
 
     def list_tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
-        """A run's task instances: task_id, map_index, state, try_number, start_date, duration."""
+        """Return a run's task instances, as Airflow's API describes them."""
         found = self._call("GET", f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances")
         return list(found["task_instances"])
 
     def list_waiting_runs(self, dag_id: str) -> list[str]:
-        """The ids of the runs of a DAG that wait for a person, whose task is `approve`."""
+        """Return the ids of a DAG's runs that wait for approval in the task `approve`."""
         path = f"/dags/{dag_id}/dagRuns/~/hitlDetails?response_received=false"
         found = self._call("GET", path)["hitl_details"]
         return [str(one["task_instance"]["dag_run_id"]) for one in found]
 
     def decide(self, dag_id: str, run_id: str, option: str, why: str) -> None:
-        """Approve or Reject the plan of a run that waits, and say why."""
+        """Approve or Reject the plan of a waiting run, with a reason."""
         path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/approve/-1/hitlDetails"
         body = {"chosen_options": [option], "params_input": {"why": why}}
         self._call("PATCH", path, body)
 
     def read_log(self, dag_id: str, run_id: str, task_id: str, try_number: int = 1) -> str:
-        """What a try of a task wrote, a line for each event."""
+        """Return the log of a try of a task, a line for each event."""
         path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/logs/{try_number}"
         return "\n".join(str(one.get("event", one)) for one in self._call("GET", path)["content"])
 
@@ -101,11 +101,11 @@ def _send_request(
     try:
         connection.request(method, path, None if body is None else json.dumps(body), headers)
         response = connection.getresponse()
-        said = response.read()
+        content = response.read()
     finally:
         connection.close()
     if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        raise ClusterTrouble(f"Airflow could not answer {path}: {response.status}")
+        raise ClusterTrouble(f"Airflow failed on {path}: HTTP status {response.status}")
     if response.status >= HTTPStatus.BAD_REQUEST:
-        raise InvalidInput(f"Airflow refused {path}: {said.decode(errors='replace')}")
-    return json.loads(said)
+        raise InvalidInput(f"Airflow rejected {path}: {content.decode(errors='replace')}")
+    return json.loads(content)

@@ -1,8 +1,8 @@
-"""Runs the parts of a local Airflow side by side: when one ends, or this program does, all end.
+"""Runs the parts of a local Airflow: when one of them ends, or this program does, all end.
 
-Run by its path: `python airflow_parts.py MARK PART...`, in AIRFLOW_HOME. It does the work of
+Run by its path: `python parts.py MARK PART...`, in AIRFLOW_HOME. It replaces
 `airflow standalone`, whose log servers listen on every address and whose children outlive it.
-It imports the standard library alone.
+It imports only the standard library.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _GRACE_SECONDS = 6.0
 
 
 def main(_mark: str, *parts: str) -> int:
-    """Migrate the database, start the parts, and wait for the first that ends."""
+    """Migrate the database, start the parts, and wait until the first one ends."""
     _end_all_when_killed()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
@@ -39,41 +39,41 @@ def main(_mark: str, *parts: str) -> int:
 
 
 def _end_all_when_killed() -> None:
-    """Leave a process that waits for the end of this one, and then ends all the others.
+    """Fork a process that waits for the end of this one, and then ends all the others.
 
-    No part inherits the pipe's other side, so SIGKILL closes it too.
+    No part inherits the write end of the pipe, so SIGKILL closes it too.
     """
-    ours, theirs = os.pipe()
+    read_end, write_end = os.pipe()
     if os.fork() == 0:
-        os.close(theirs)
-        os.read(ours, 1)
+        os.close(write_end)
+        os.read(read_end, 1)
         _end_all()
         os._exit(0)
-    os.close(ours)
+    os.close(read_end)
 
 
 def _end_all() -> None:
-    """End what was started here, tasks too: they have process groups of their own."""
+    """End every process of this session, tasks too: they have process groups of their own."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGKILL):
-        for pid in _others():
+        for pid in _list_others():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
         deadline = time.monotonic() + _GRACE_SECONDS
-        while any(_others()) and time.monotonic() < deadline:
+        while any(_list_others()) and time.monotonic() < deadline:
             time.sleep(0.05)
 
 
-def _others() -> Iterator[int]:
-    """The living processes of this session, without this one."""
-    for pid in _living():
+def _list_others() -> Iterator[int]:
+    """Yield the living processes of this session, without this one."""
+    for pid in _list_living():
         with contextlib.suppress(OSError):
             if pid != os.getpid() and os.getsid(pid) == os.getsid(0):
                 yield pid
 
 
-def _living() -> Iterator[int]:
-    """Every process that is not dead and only waits to be collected."""
+def _list_living() -> Iterator[int]:
+    """Yield every process except zombies."""
     if Path("/proc/self").exists():
         for arguments in Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):

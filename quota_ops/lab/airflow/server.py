@@ -1,4 +1,4 @@
-"""A real Airflow on this machine, for the demo and the tests: its own home, loopback alone."""
+"""A real Airflow for the demo and the tests: in a home of its own, on loopback only."""
 
 import json
 import os
@@ -26,7 +26,7 @@ _TAIL_LINES = 20
 
 @dataclass(frozen=True, kw_only=True)
 class RunningAirflow(StoppedAtEnd):
-    """An Airflow that has answered; as a context manager it stops at the end of the block."""
+    """A running Airflow; as a context manager it stops at the end of the block."""
 
     home: Path
     port: int
@@ -34,32 +34,32 @@ class RunningAirflow(StoppedAtEnd):
 
     @property
     def address(self) -> str:
-        """Where a browser finds it."""
+        """The address for a browser."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def login(self) -> tuple[str, str]:
-        """User and password, which Airflow made up at its first start."""
+        """User and password, which Airflow generates at its first start."""
         passwords = json.loads((self.home / _PASSWORDS).read_text())
         return _USER, passwords[_USER]
 
     @property
     def api(self) -> AirflowApi:
-        """Its REST API, logged in."""
+        """Its REST API, authenticated."""
         return AirflowApi(self.port, *self.login)
 
     @property
     def log(self) -> Path:
-        """What its parts have written, one log for all; the tasks' own are in logs/ beside it."""
+        """The log of all its parts; the logs of tasks are in logs/."""
         return self.home / _LOG
 
     @property
     def running(self) -> bool:
-        """Whether it is there."""
+        """Whether its process is alive."""
         return self.process.alive
 
     def stop(self) -> None:
-        """Stop it with all its tasks, and return when they are gone."""
+        """Stop it with all its tasks, and return when they have ended."""
         self.process.stop()
 
 
@@ -73,18 +73,18 @@ def start_airflow(
 ) -> RunningAirflow:
     """Start an Airflow in `home`, and return it when it is healthy.
 
-    `bundle` says where its DAGs are, as `local_bundle` does. `environment` is what parts and tasks
-    find there besides. No DAG of ours needs the triggerer, but its badge in the browser is red
-    without one. What an earlier start left in `home` is used again. It ends with this process,
-    unless `detached`. Raises MissingTool where Airflow is not installed; ClusterTrouble, with the
-    end of the log, when it does not start within three minutes.
+    `bundle` is where its DAGs are, as from `local_bundle`. `environment` has further variables for
+    its parts and tasks. No DAG of quota-ops needs the triggerer, but its badge in the browser is
+    red without one. An existing home is used again. It ends with this process, unless `detached`.
+    Raises MissingTool when Airflow is not installed; ClusterTrouble, with the end of the log, when
+    it does not start within three minutes.
     """
     if find_spec("airflow") is None:
         raise MissingTool("Airflow is not installed.", "pip install 'quota-ops[airflow]'")
     home = home.resolve()
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    port = _free_port()
-    settings = _settings(home, port, bundle) | dict(environment or {})
+    port = _find_free_port()
+    settings = _build_environment(home, port, bundle) | dict(environment or {})
     parts = (*_PARTS, *(["triggerer"] if triggerer else []))
     command = [sys.executable, "-I", str(Path(__file__).with_name("parts.py"))]
     process = launch(
@@ -105,24 +105,24 @@ def start_airflow(
 
 
 def find_airflow(home: Path) -> RunningAirflow | None:
-    """The Airflow that was last started in a home, running or not; None when there was none."""
+    """Return the Airflow that was last started in a home, running or not; None without one."""
     home = home.resolve()
     try:
-        told = json.loads((home / _STATE).read_text())
-        process = OwnProcess(pid=told["pid"], mark=_build_mark(home))
-        return RunningAirflow(home=home, port=told["port"], process=process)
-    except (OSError, ValueError, KeyError, TypeError):  # or one that a crash left half written
+        state = json.loads((home / _STATE).read_text())
+        process = OwnProcess(pid=state["pid"], mark=_build_mark(home))
+        return RunningAirflow(home=home, port=state["port"], process=process)
+    except (OSError, ValueError, KeyError, TypeError):  # or a file that a crash left incomplete
         return None
 
 
 def local_bundle(folder: Path) -> dict[str, Any]:
-    """A DAG bundle: a folder, read as it is."""
+    """Return a DAG bundle of a folder."""
     classpath = "airflow.dag_processing.bundles.local.LocalDagBundle"
     return {"name": "quota-ops", "classpath": classpath, "kwargs": {"path": str(folder)}}
 
 
 def git_bundle(repository: Path, branch: str = "main") -> dict[str, Any]:
-    """A DAG bundle: a branch of a Git repository on this machine, each run pinned to a commit."""
+    """Return a DAG bundle of a branch of a local Git repository; a run is pinned to a commit."""
     return {
         "name": "quota-ops",
         "classpath": "airflow.providers.git.bundles.git.GitDagBundle",
@@ -130,9 +130,11 @@ def git_bundle(repository: Path, branch: str = "main") -> dict[str, Any]:
     }
 
 
-def _settings(home: Path, port: int, bundle: Mapping[str, Any]) -> dict[str, str]:
-    """The environment of its parts: ours without Airflow's variables, and what this one needs."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW_")}
+def _build_environment(home: Path, port: int, bundle: Mapping[str, Any]) -> dict[str, str]:
+    """Return this process's environment without its Airflow variables, and with the home's."""
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW_")
+    }
     address = f"http://127.0.0.1:{port}"
     settings = {
         "API__BASE_URL": address,
@@ -149,30 +151,30 @@ def _settings(home: Path, port: int, bundle: Mapping[str, Any]) -> dict[str, str
         "USAGE_DATA_COLLECTION__ENABLED": "False",
     }
     return {
-        **ours,
-        # A company's proxy is not for what its parts say to each other.
-        **{name: f"127.0.0.1,{ours.get(name, '')}" for name in ("NO_PROXY", "no_proxy")},
+        **inherited,
+        # The parts talk to each other directly, not by a company's proxy.
+        **{name: f"127.0.0.1,{inherited.get(name, '')}" for name in ("NO_PROXY", "no_proxy")},
         "AIRFLOW_HOME": str(home),
         **{f"AIRFLOW__{name}": value for name, value in settings.items()},
     }
 
 
 def _wait_until_healthy(airflow: RunningAirflow, *, triggerer: bool) -> None:
-    wanted = {"metadatabase", "scheduler", "dag_processor"} | (
+    required = {"metadatabase", "scheduler", "dag_processor"} | (
         {"triggerer"} if triggerer else set()
     )
     deadline = time.monotonic() + _START_SECONDS
-    while not wanted <= list_healthy_parts(airflow.port):
+    while not required <= list_healthy_parts(airflow.port):
         if not airflow.running or time.monotonic() > deadline:
             tail = "\n".join(airflow.log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
             raise ClusterTrouble(f"Airflow did not start; the end of {airflow.log}:\n{tail}")
         time.sleep(0.2)
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def _find_free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
 
 
 def _build_mark(home: Path) -> str:

@@ -1,1 +1,1 @@
-"""The demo: a real Kafka and a real Airflow, and a month in the life of a cluster's quotas."""
+"""The demo: a real Kafka and a real Airflow, and a month of changes to a cluster's quotas."""

@@ -1,4 +1,4 @@
-"""What people do to quotas outside Git, as they would with kafka-configs.sh."""
+"""Changes of quotas outside Git, as people make them with kafka-configs.sh."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,7 +15,7 @@ MiB = 1024.0 * 1024
 
 
 class ByHand(NamedTuple):
-    """One limit set by hand, cleared when the value is None, and why somebody did it."""
+    """A limit set by hand, or cleared when the value is None, and the reason."""
 
     entity: str
     key: str
@@ -23,32 +23,32 @@ class ByHand(NamedTuple):
     why: str
 
 
-BEFORE_US = (
+BEFORE_GIT = (
     ByHand("user=4711", "consumer_byte_rate", 2e6, "a till that was slow in 2019"),
-    ByHand("user=grafana", "consumer_byte_rate", 3 * MiB, "nobody remembers"),
+    ByHand("user=grafana", "consumer_byte_rate", 3 * MiB, "no reason on record"),
 )
-"""Set before there was a repository."""
+"""Set before the repository existed."""
 
 AT_NIGHT = (
-    ByHand("user=<default>", "request_percentage", 200.0, "a batch was stuck: double for all"),
-    ByHand("user=bob", "request_percentage", 20.0, "bob called at three"),
+    ByHand("user=<default>", "request_percentage", 200.0, "a batch was stuck: doubled for all"),
+    ByHand("user=bob", "request_percentage", 20.0, "bob called at 3 am"),
     ByHand("user=carol", "producer_byte_rate", 6 * MiB, "carol called too"),
     ByHand("user=dave", "request_percentage", None, "dave left the company"),
 )
-"""Set after the first reconcile, each on a row of ours."""
+"""Set after the first reconcile, each on a managed row."""
 
-IN_A_HURRY = ByHand("user=alice", "producer_byte_rate", 20 * MiB, "alice is in a hurry")
-"""Set after everything was as agreed."""
+LAST_MINUTE = ByHand("user=alice", "producer_byte_rate", 20 * MiB, "alice has a deadline")
+"""Set after the cluster matched Git."""
 
 
 def set_by_hand(connection: Connection, quotas: Sequence[ByHand]) -> None:
-    """Write quotas to a cluster and nothing to Git; Refused when the broker refuses one."""
+    """Write quotas to a cluster, but not to Git; Refused when the broker rejects one."""
     with open_cluster(connection, cluster_id=None) as cluster:
-        answers = cluster.apply(
+        responses = cluster.apply(
             [Alteration(Entity.parse(one.entity), ((one.key, one.value),)) for one in quotas]
         )
-    if refusals := [f"{one.entity.text}: {one.message}" for one in answers if one.code != 0]:
-        raise Refused(f"the broker refused what was set by hand: {'; '.join(refusals)}")
+    if refusals := [f"{one.entity.text}: {one.message}" for one in responses if one.code != 0]:
+        raise Refused(f"the broker rejected a change by hand: {'; '.join(refusals)}")
 
 
 BY_HAND = ("entity", "key", "set to", "because")
@@ -56,7 +56,7 @@ BY_HAND = ("entity", "key", "set to", "because")
 
 
 def by_hand_cells(one: ByHand) -> Line:
-    """A limit as people see it."""
+    """Return the cells of a change by hand."""
     return (
         Span(one.entity, Tone.STRONG),
         Span(one.key),

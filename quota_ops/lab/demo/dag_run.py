@@ -1,4 +1,4 @@
-"""One run of a DAG in a real Airflow, followed to its end by the REST API."""
+"""A run of a DAG in a real Airflow, watched by the REST API until it ends."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from quota_ops.model.text import counted
 from quota_ops.report.screen import Line, Span, Tone
 
 _ENDED = {"success", "failed"}
-_LOOK_EVERY = 0.3
+_POLL_SECONDS = 0.3
 _LONGEST = 300.0
 _TAIL_LINES = 12
 TASKS = ("task", "state", "  took")
@@ -28,7 +28,7 @@ class Task(NamedTuple):
 
 
 class DagRun(NamedTuple):
-    """How a run ended, its tasks in the order of their start, and how long all of it took.
+    """The state of a run, its tasks in the order of their start, and how long it took in all.
 
     `trouble` is the end of the log of the first task that failed.
     """
@@ -39,7 +39,7 @@ class DagRun(NamedTuple):
     trouble: str
 
     def cells(self) -> Iterator[Line]:
-        """The tasks, and what Airflow itself took between them."""
+        """Yield the tasks, and the time that Airflow took between them."""
         between = self.seconds - sum(one.seconds for one in self.tasks)
         for one in (*self.tasks, Task("between the tasks", "", between)):
             tone = Tone.OK if one.state == "success" else Tone.REFUSAL
@@ -47,43 +47,45 @@ class DagRun(NamedTuple):
 
 
 def run_dag(api: AirflowApi, dag_id: str, params: Mapping[str, Any], update: Update) -> DagRun:
-    """Trigger a DAG and follow the run; `update` is told which tasks are done and which runs.
+    """Trigger a DAG and wait for the run; `update` gets how many tasks are done and which runs.
 
-    Raises ClusterTrouble when Airflow does not answer any more, or the run takes too long.
+    Raises ClusterTrouble when Airflow stops responding, or the run takes too long.
     """
     try:
         api.wait_for_dag(dag_id)
-        return _follow(api, dag_id, api.trigger(dag_id, **params), update)
+        return _wait_for_run(api, dag_id, api.trigger(dag_id, **params), update)
     except (OSError, HTTPException) as error:
-        raise ClusterTrouble(f"Airflow does not answer any more: {error}") from error
+        raise ClusterTrouble(f"Airflow stopped responding: {error}") from error
 
 
-def _follow(api: AirflowApi, dag_id: str, run: str, update: Update) -> DagRun:
+def _wait_for_run(api: AirflowApi, dag_id: str, run: str, update: Update) -> DagRun:
     began = time.monotonic()
     while (state := api.read_state(dag_id, run)) not in _ENDED:
-        update(_so_far(api.list_tasks(dag_id, run)))
-        time.sleep(_LOOK_EVERY)
+        update(_format_progress(api.list_tasks(dag_id, run)))
+        time.sleep(_POLL_SECONDS)
         if time.monotonic() - began > _LONGEST:
             raise ClusterTrouble(f"the run of {dag_id} is still {state} after {_LONGEST:.0f} s")
     seconds = time.monotonic() - began
     instances = sorted(api.list_tasks(dag_id, run), key=lambda one: str(one["start_date"]))
-    tasks = (Task(_name(one), one["state"], one["duration"] or 0.0) for one in instances)
+    tasks = (Task(_format_name(one), one["state"], one["duration"] or 0.0) for one in instances)
     failed = [one for one in instances if one["state"] == "failed"]
-    trouble = _end_of_log(api, dag_id, run, failed[0]) if failed else ""
+    trouble = _read_log_end(api, dag_id, run, failed[0]) if failed else ""
     return DagRun(state, tuple(tasks), seconds, trouble)
 
 
-def _end_of_log(api: AirflowApi, dag_id: str, run: str, task: Mapping[str, Any]) -> str:
+def _read_log_end(api: AirflowApi, dag_id: str, run: str, task: Mapping[str, Any]) -> str:
     log = api.read_log(dag_id, run, task["task_id"], task["try_number"])
-    return "\n".join([f"the log of {_name(task)} ends:", *log.splitlines()[-_TAIL_LINES:]])
+    return "\n".join(
+        [f"the end of the log of {_format_name(task)}:", *log.splitlines()[-_TAIL_LINES:]]
+    )
 
 
-def _so_far(instances: list[dict[str, Any]]) -> str:
+def _format_progress(instances: list[dict[str, Any]]) -> str:
     ended = sum(one["state"] in _ENDED for one in instances)
-    running = [_name(one) for one in instances if one["state"] == "running"]
+    running = [_format_name(one) for one in instances if one["state"] == "running"]
     return f"{ended} of {counted(len(instances), 'task')} done  {', '.join(running)}"
 
 
-def _name(task: Mapping[str, Any]) -> str:
+def _format_name(task: Mapping[str, Any]) -> str:
     mapped = task["rendered_map_index"] if task["map_index"] >= 0 else ""
     return f"{task['task_id']} {mapped}".rstrip()

@@ -1,4 +1,4 @@
-"""The demo's own folder, and the real parts that are started in it."""
+"""The folder of the demo, and the Kafka and Airflow that run in it."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -18,12 +18,12 @@ from quota_ops.store.run_store import ENVIRONMENT, find_run_store
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """A folder with everything that the demo makes; nothing of the user's own is touched."""
+    """A folder with everything that the demo creates; it changes nothing of the user's."""
 
     path: Path
 
     def check(self) -> None:
-        """Raise InvalidInput when the folder lies inside a Git checkout."""
+        """Raise InvalidInput when the folder is inside a Git checkout."""
         try:
             find_run_store(str(self.store))
         except InvalidInput as inside:
@@ -36,7 +36,7 @@ class Home:
 
     @property
     def store(self) -> Path:
-        """The run store of commands and DAGs alike."""
+        """The run store of the commands and the DAGs."""
         return self.path / "store"
 
     @property
@@ -46,21 +46,21 @@ class Home:
 
     @property
     def environment(self) -> dict[str, str]:
-        """By which commands and DAGs find the store and the broker."""
+        """The environment variables that lead commands and DAGs to the store and the broker."""
         return {ENVIRONMENT: str(self.store), "QUOTA_OPS_CONNECTION_DEMO": str(self.connection)}
 
     def start_kafka(self, progress: Progress) -> RunningBroker:
-        """Start the broker, and write its connection; `progress` counts jars to be fetched."""
+        """Start the broker, and write its connection file; `progress` counts fetched jars."""
         config = BrokerConfig(cluster_id=DEMO_CLUSTER_ID)
         broker = start_broker(config, self.path / "kafka", progress=progress)
         self.connection.write_text(f"bootstrap.servers={broker.bootstrap()}\n", encoding="ascii")
         return broker
 
     @contextmanager
-    def airflow_beside(self) -> Iterator[Future[RunningAirflow]]:
-        """Start Airflow while other things go on, and stop it at the end of the block."""
+    def start_airflow(self) -> Iterator[Future[RunningAirflow]]:
+        """Start Airflow in a thread, and stop it at the end of the block."""
         folder = self.path / "airflow"
-        # The story triggers its runs; the schedule of cluster.yaml would come in between.
+        # The demo triggers its runs; scheduled runs of cluster.yaml would interfere.
         unscheduled = {"AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False"}
         with ThreadPoolExecutor(1) as beside:
             airflow = beside.submit(
@@ -76,7 +76,7 @@ class Home:
 
 
 def _stop(airflow: Future[RunningAirflow], folder: Path) -> None:
-    """Stop an Airflow wherever its start has come to."""
+    """Stop an Airflow, also while it is still starting."""
     while not wait([airflow], timeout=0.2).done:
         if found := find_airflow(folder):
             found.stop()

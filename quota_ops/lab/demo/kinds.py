@@ -17,36 +17,36 @@ SHOWN = (
     Kind.UNMANAGED,
     Kind.GONE,
 )
-"""The kinds that the story leads to; the others need a run that did not finish, or an old value."""
+"""The kinds that the demo shows; others need an unfinished run, or an old value that returns."""
 
 _DOES = {
     Action.SET: "sets it",
     Action.CLEAR: "clears it",
     Action.FORGET: "forgets it",
-    Action.REPORT: "leaves it alone",
+    Action.REPORT: "leaves it",
 }
 
 
 def missing_kinds(differences: Sequence[Difference]) -> list[str]:
-    """The kinds that no difference is of; a new and a changed pending row count as two."""
+    """Return the kinds without a difference; new and changed pending rows count as two."""
     seen = {one.kind for one in differences}
     new = {one.before is None for one in differences if one.kind is Kind.PENDING}
     lacking = [kind.value for kind in SHOWN if kind not in seen]
     return lacking if new == {True, False} else [*lacking, "pending, both new and changed"]
 
 
-KINDS = ("kind", "what it means", "here", "what a run does")
+KINDS = ("kind", "what it means", "example", "what a run does")
 """The headings above `kinds_cells`."""
 
 
 def kinds_cells(differences: Sequence[Difference]) -> Iterator[Line]:
-    """Each kind, what it means, a row of it, and what a run does with it."""
+    """Yield each kind, its meaning, an entity of that kind, and what a run does."""
     first = {one.kind: one for one in reversed(differences)}
     for kind in filter(first.get, SHOWN):
-        asks = ", if a person agrees" if kind.value in set(Guard) else ""
+        approval = " after approval" if kind.value in set(Guard) else ""
         yield (
             Span(kind.replace("_", " "), Tone.CHANGE),
             Span(KIND_MEANING[kind]),
             Span(first[kind].entity, Tone.STRONG),
-            Span(_DOES[first[kind].action] + asks),
+            Span(_DOES[first[kind].action] + approval),
         )

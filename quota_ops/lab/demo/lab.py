@@ -1,4 +1,4 @@
-"""What the demo does with the parts: commands, DAG runs, and changes outside Git."""
+"""The actions of the demo: commands, DAG runs, and changes outside Git."""
 
 import os
 import shlex
@@ -23,24 +23,24 @@ from quota_ops.store.run_store import RunStore, open_place
 
 
 class StoryFailed(Refused):
-    """A step of the demo did not end as the story has it."""
+    """A step of the demo had another result than its text describes."""
 
     def __init__(self, message: str) -> None:
         super().__init__(
-            f"the demo did not go as told: {message}",
-            "quota-ops demo --keep FOLDER keeps its runs and logs to look at.",
+            f"the demo failed: {message}",
+            "Run quota-ops demo --keep FOLDER to keep its runs and logs.",
         )
 
 
 def expect(claim: object, otherwise: str) -> None:
-    """Hold the story to what happened; raises NotAsTold."""
+    """Hold the story to what happened; raises StoryFailed."""
     if not claim:
         raise StoryFailed(otherwise)
 
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """The home, who tells what happens, and the Airflow that is on its way."""
+    """The home of the demo, its narration, and the Airflow that is starting."""
 
     home: Home
     narration: Narration
@@ -50,34 +50,34 @@ class Lab:
         """Change quotas of the cluster outside Git."""
         set_by_hand(find_connection("demo", file=self.home.connection), quotas)
 
-    def command(self, *arguments: str, exit_code: int = 0, shown: bool = True) -> None:
-        """Run `quota-ops ARGUMENTS` in the repository; NotAsTold for another exit code."""
-        self.narration.say(f"$ quota-ops {shlex.join(arguments)}", Tone.STRONG)
+    def run_command(self, *arguments: str, exit_code: int = 0, shown: bool = True) -> None:
+        """Run `quota-ops ARGUMENTS` in the repository; StoryFailed for another exit code."""
+        self.narration.show_text(f"$ quota-ops {shlex.join(arguments)}", Tone.STRONG)
         ended = subprocess.run(
             [sys.executable, "-m", "quota_ops", *arguments],
             cwd=self.home.repository.root,
-            env=_without_the_users_own() | self.home.environment,
+            env=_copy_environment() | self.home.environment,
             stdout=None if shown else subprocess.DEVNULL,
             check=False,
         )
-        self.narration.show(line())
+        self.narration.show_screen(line())
         expect(
             ended.returncode == exit_code,
-            f"quota-ops {arguments[0]} ended with {ended.returncode}, not with {exit_code}",
+            f"quota-ops {arguments[0]} exited with {ended.returncode}, not {exit_code}",
         )
 
     def run_dag(self, dag_id: str, **params: Any) -> None:
-        """Run a DAG to its end, and show its tasks; raises NotAsTold when it failed."""
-        with self.narration.waiting(f"the DAG {dag_id} runs") as update:
+        """Run a DAG to its end, and show its tasks; raises StoryFailed when it failed."""
+        with self.narration.show_wait(f"Running the DAG {dag_id}") as update:
             run = run_dag(self.airflow.result().api, dag_id, params, update)
-        self.narration.table(TASKS, run.cells())
-        expect(run.state == "success", f"the run of {dag_id} ended as {run.state}; {run.trouble}")
+        self.narration.show_table(TASKS, run.cells())
+        expect(run.state == "success", f"the run of {dag_id} is {run.state}; {run.trouble}")
 
-    def last_run(self) -> Report:
-        """What the cluster's last run came to."""
+    def read_last_run(self) -> Report:
+        """Return the report of the cluster's last run."""
         return read_report(find_run(RunStore(open_place(self.home.store)), f"demo/{LAST}"))
 
 
-def _without_the_users_own() -> dict[str, str]:
-    """The environment less what would lead to the user's clusters and run store."""
+def _copy_environment() -> dict[str, str]:
+    """Return the environment without the variables of the user's clusters and run store."""
     return {name: value for name, value in os.environ.items() if not name.startswith("QUOTA_OPS_")}

@@ -1,4 +1,4 @@
-"""How the demo speaks: with colours and a line that moves on a terminal, plainly in a pipe."""
+"""The narration of the demo: in colour with a progress line on a terminal, plain text in a pipe."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -12,13 +12,13 @@ from quota_ops.report.screen import GAP, Line, Row, Span, Table, Tone, line, pla
 
 MARGIN = "     "
 WIDEST = 100
-"""A paragraph is not laid out wider, so that it is easy to read."""
+"""The width limit of a paragraph, for easy reading."""
 Update = Callable[[str], None]
-"""Called with how far it is, while something is waited for."""
+"""Called with the progress of something that the demo waits for."""
 
 
 class Narration:
-    """Says each of so many steps, what it came to and how long it took; remembers the times."""
+    """Shows each step, its text and its duration; remembers the durations."""
 
     def __init__(self, steps: int) -> None:
         self._steps = steps
@@ -26,24 +26,24 @@ class Narration:
         self._began = monotonic()
 
     @contextmanager
-    def step(self, title: str) -> Iterator[None]:
-        """Head a step; at its end say how long it took."""
+    def show_step(self, title: str) -> Iterator[None]:
+        """Show the title of a step, and at its end how long it took."""
         began = monotonic()
         number = f"{len(self._times) + 1}/{self._steps}  "
-        self.show(line(), (Span(number, Tone.CONTEXT), Span(title, Tone.STRONG)))
+        self.show_screen(line(), (Span(number, Tone.CONTEXT), Span(title, Tone.STRONG)))
         yield
         seconds = monotonic() - began
         self._times.append((title, seconds))
-        self.say(f"({duration(seconds)})", Tone.CONTEXT)
+        self.show_text(f"({duration(seconds)})", Tone.CONTEXT)
 
-    def say(self, text: str, tone: Tone = Tone.PLAIN) -> None:
-        """Say a paragraph of the story, in lines that a terminal has room for."""
+    def show_text(self, text: str, tone: Tone = Tone.PLAIN) -> None:
+        """Show a paragraph, wrapped to the terminal's width."""
         width = min(get_terminal_size().columns, WIDEST) - len(MARGIN)
         lines = wrap(text, width, break_long_words=False, break_on_hyphens=False)
-        self.show(*(line(f"{MARGIN}{one}", tone) for one in lines))
+        self.show_screen(*(line(f"{MARGIN}{one}", tone) for one in lines))
 
-    def show(self, *screen: Line | Table) -> None:
-        """Lay out lines and tables."""
+    def show_screen(self, *screen: Line | Table) -> None:
+        """Show lines and tables."""
         if sys.stdout.isatty():
             from quota_ops.report.terminal import show  # noqa: PLC0415 - rich, not for a pipe
 
@@ -52,17 +52,17 @@ class Narration:
             sys.stdout.write(plain(screen))
         sys.stdout.flush()
 
-    def table(self, headings: tuple[str, ...], rows: Iterable[Line]) -> None:
-        """Lay out a table of the story."""
+    def show_table(self, headings: tuple[str, ...], rows: Iterable[Line]) -> None:
+        """Show a table below the text of a step."""
         margin = Span(MARGIN[len(GAP) :])
         cells = tuple(Row((margin, *row)) for row in rows)
-        self.show(line(), Table((margin.text, *headings), cells), line())
+        self.show_screen(line(), Table((margin.text, *headings), cells), line())
 
     @contextmanager
-    def waiting(self, text: str) -> Iterator[Update]:
-        """Say what is waited for; on a terminal also how far it is, and the seconds that pass."""
+    def show_wait(self, text: str) -> Iterator[Update]:
+        """Show what the demo waits for; on a terminal also its progress and the seconds."""
         if not sys.stdout.isatty():
-            self.say(f"{text} ...", Tone.CONTEXT)
+            self.show_text(f"{text} ...", Tone.CONTEXT)
             yield lambda _now: None
             return
         from rich import progress  # noqa: PLC0415 - not for a pipe
@@ -79,8 +79,8 @@ class Narration:
             task = moving.add_task(text, total=None)
             yield lambda now: moving.update(task, description=f"{text}  {now}")
 
-    def times(self) -> None:
-        """Say what each step took, and all of them together."""
-        times = [*self._times, ("all of it", monotonic() - self._began)]
+    def show_times(self) -> None:
+        """Show how long each step took, and all of them together."""
+        times = [*self._times, ("total", monotonic() - self._began)]
         rows = ((Span(title), Span(f"{took:6.1f} s")) for title, took in times)
-        self.table(("step", "  took"), rows)
+        self.show_table(("step", "  took"), rows)

@@ -1,4 +1,4 @@
-"""The demo's own Git repository: desired_state/demo as it is, and as it was a month ago."""
+"""The demo's Git repository: desired_state/demo as it is, and as it was a month ago."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 from quota_ops.model.errors import InvalidInput
 
 EXAMPLE = files("quota_ops.lab.demo") / "desired_state"
-"""The folder desired_state/demo, also where quota-ops is an installed wheel."""
+"""The folder desired_state/demo, in a checkout and in an installed wheel."""
 
 DAG_FILE = """\
 from pathlib import Path
@@ -21,7 +21,7 @@ from quota_ops.airflow import build_dags
 
 globals().update(build_dags(Path({desired_state!r})))
 """
-"""The DAG file of whoever has none; `dags/quota_ops_dags.py` is the same by hand."""
+"""The DAG file for a user without one; `dags/quota_ops_dags.py` does the same."""
 
 _ETL = """\
 owner: etl
@@ -40,8 +40,8 @@ quotas:
 Edit = Callable[[str], str]
 
 
-def _instead(now: str, then: str) -> Edit:
-    """What stood there in place of today's text."""
+def _replace(now: str, then: str) -> Edit:
+    """Build an edit that puts the text of a month ago in place of today's."""
 
     def edit(text: str) -> str:
         if now not in text:
@@ -51,8 +51,8 @@ def _instead(now: str, then: str) -> Edit:
     return edit
 
 
-def _without(name: str) -> Edit:
-    """The file without the quotas, and their comment, of a name that came later."""
+def _remove(name: str) -> Edit:
+    """Build an edit that removes the quotas of a name, with their comment."""
 
     def edit(text: str) -> str:
         paragraphs = re.split(r"\n\n+", text)
@@ -66,18 +66,18 @@ def _without(name: str) -> Edit:
 
 A_MONTH_AGO: Mapping[str, tuple[Edit, ...]] = {
     "payments.yaml": (
-        _instead("producer_byte_rate: 15 MiB", "producer_byte_rate: 10 MiB"),
-        _instead("request_percentage: 12.5", "request_percentage: 10"),
-        _without("settlement-export"),
-        _without('"4711"'),
+        _replace("producer_byte_rate: 15 MiB", "producer_byte_rate: 10 MiB"),
+        _replace("request_percentage: 12.5", "request_percentage: 10"),
+        _remove("settlement-export"),
+        _remove('"4711"'),
     ),
 }
-"""How files differed from today's; etl.yaml was there besides."""
+"""The edits that turn today's files into those of a month ago; etl.yaml existed too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository with desired_state/demo and dags; its commits are those of the demo's story."""
+    """A repository with desired_state/demo and dags; its commits are those of the demo."""
 
     root: Path
 
@@ -101,7 +101,7 @@ class Repository:
             path = self.cluster / name
             text = path.read_text(encoding="utf-8")
             for edit in edits:
-                text = _edited(edit, text, name)
+                text = _apply_edit(edit, text, name)
             path.write_text(text, encoding="utf-8")
         (self.cluster / "etl.yaml").write_text(_ETL)
         self._git("init", "--quiet")
@@ -123,20 +123,22 @@ class Repository:
         self._git(*author, "commit", "--quiet", "--message", message)
 
     def _git(self, *arguments: str) -> None:
-        """Run Git without anybody's settings; where there is no Git, the commits are unknown."""
+        """Run Git without the user's settings; without Git, the commits stay unknown."""
         git = shutil.which("git")
         if git is None:
             return
-        mine = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        nobody = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-        subprocess.run([git, "-C", str(self.root), *arguments], env=mine | nobody, check=True)
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        no_settings = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+        subprocess.run(
+            [git, "-C", str(self.root), *arguments], env=environ | no_settings, check=True
+        )
 
 
-def _edited(edit: Edit, text: str, name: str) -> str:
+def _apply_edit(edit: Edit, text: str, name: str) -> str:
     try:
         return edit(text)
     except ValueError as missing:
         raise InvalidInput(
-            f"desired_state/demo/{name} has no {missing}, which the demo tells about",
-            "Bring it back (git checkout desired_state/demo), then run the demo again.",
+            f"desired_state/demo/{name} has no {missing}, which the demo needs",
+            "Restore it: git checkout desired_state/demo. Then run the demo again.",
         ) from None

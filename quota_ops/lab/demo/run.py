@@ -1,4 +1,4 @@
-"""The demo from its first step to its last, in a home that is gone afterwards."""
+"""Runs the demo from the first step to the last, in a home that is removed at the end."""
 
 import signal
 import sys
@@ -20,70 +20,70 @@ from quota_ops.store.run_folder import PAGE
 
 INTRODUCTION = (
     "A real Kafka and a real Airflow start on this machine, in a folder and on ports of their own. "
-    "Then the quotas of a cluster and Git go their own ways, and quota-ops brings them together."
+    "Then a cluster's quotas and Git change independently, and quota-ops reconciles them."
 )
 NEXT = (
-    ("quota-ops demo --keep FOLDER", "the same, and its report pages, runs and ledger stay"),
-    ("quota-ops up", "a broker and Airflow in the background, to click through"),
-    ("desired_state/demo", "what this cluster was brought to: the format, by example"),
-    ("quota-ops init my-quotas", "a repository of your own"),
+    ("quota-ops demo --keep FOLDER", "the same, but keeps its report pages, runs and ledger"),
+    ("quota-ops up", "a broker and Airflow in the background, to explore"),
+    ("desired_state/demo", "the desired state of this cluster: the format by example"),
+    ("quota-ops init my-quotas", "your own repository"),
 )
 
 
 def run_demo(keep: Path | None = None) -> None:
-    """Tell the story in a temporary home, or in a new folder `keep`, which then stays.
+    """Run the demo in a temporary home, or in a new folder `keep`, which it does not remove.
 
     Leaves no process behind, however it ends. Raises InvalidInput when `keep` is not a new or empty
-    folder outside every Git checkout; NotAsTold when a step did not end as it should.
+    folder outside every Git checkout; StoryFailed when a step did not end as it should.
     """
     narration = Narration(steps=len(STEPS) + 2)
-    with _signals_that_end(), _home(keep) as home:
-        _tell_story(home, narration, kept=keep is not None)
-    narration.show(line())
-    narration.say("All went as told, and nothing is left running.", Tone.OK)
-    narration.times()
+    with _handle_signals(), _home(keep) as home:
+        _run_steps(home, narration, kept=keep is not None)
+    narration.show_screen(line())
+    narration.show_text("Every step succeeded, and nothing is left running.", Tone.OK)
+    narration.show_times()
     if keep:
-        narration.say("Report pages:", Tone.STRONG)
+        narration.show_text("Report pages:", Tone.STRONG)
         for page in sorted((keep / "store").rglob(PAGE)):
-            narration.say(str(page))
+            narration.show_text(str(page))
     following = (*_activation(), *(NEXT[1:] if keep else NEXT))
     rows = ((Span(what, Tone.STRONG), Span(why)) for what, why in following)
-    narration.table(("what to look at next", ""), rows)
+    narration.show_table(("next", ""), rows)
 
 
 def _activation() -> Iterator[tuple[str, str]]:
-    """How a shell finds `quota-ops` that was started by its path in a virtual environment."""
+    """Yield how to activate a virtual environment whose `quota-ops` is not on the PATH."""
     script, here = Path(sys.prefix, "bin", "activate"), Path.cwd()
     if which("quota-ops") is None and script.exists():
         named = script.relative_to(here) if script.is_relative_to(here) else script
-        yield f". {named}", "then this shell finds quota-ops"
+        yield f". {named}", "puts quota-ops on the PATH of this shell"
 
 
-def _tell_story(home: Home, narration: Narration, *, kept: bool) -> None:
-    narration.say(INTRODUCTION)
+def _run_steps(home: Home, narration: Narration, *, kept: bool) -> None:
+    narration.show_text(INTRODUCTION)
     if not kept:
-        narration.say(
-            f"Paths below {home.path} are removed when it ends; --keep FOLDER keeps them."
+        narration.show_text(
+            f"Paths below {home.path} are removed at the end; --keep FOLDER keeps them."
         )
     home.repository.begin()
     with ExitStack() as parts:
-        with narration.step("Start Kafka"):
-            airflow = parts.enter_context(home.airflow_beside())
+        with narration.show_step("Start Kafka"):
+            airflow = parts.enter_context(home.start_airflow())
             broker = parts.enter_context(_kafka(home, narration))
-            narration.say(
-                f"Apache Kafka {broker.config.version} answers at {broker.bootstrap()}, cluster id "
-                f"{broker.config.cluster_id}. Airflow starts beside it and takes longer."
+            narration.show_text(
+                f"Apache Kafka {broker.config.version} runs at {broker.bootstrap()}, cluster id "
+                f"{broker.config.cluster_id}. Airflow starts too, and takes longer."
             )
         lab = Lab(home, narration, airflow)
         for title, step in STEPS.items():
-            with narration.step(title):
+            with narration.show_step(title):
                 step(lab)
-        with narration.step("Stop Airflow and Kafka"), narration.waiting("they stop"):
+        with narration.show_step("Stop Airflow and Kafka"), narration.show_wait("Stopping both"):
             parts.close()
 
 
 def _kafka(home: Home, narration: Narration) -> RunningBroker:
-    with narration.waiting("Kafka starts") as update:
+    with narration.show_wait("Starting Kafka") as update:
         return home.start_kafka(lambda done, jars: update(f"{done} of {jars} jars fetched"))
 
 
@@ -104,8 +104,8 @@ def _home(keep: Path | None) -> Iterator[Home]:
 
 
 @contextmanager
-def _signals_that_end() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the demo by its clean-up, as Ctrl-C does."""
+def _handle_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the demo with its clean-up, as Ctrl-C does."""
 
     def end(number: int, _frame: FrameType | None) -> None:
         sys.exit(128 + number)

@@ -1,4 +1,4 @@
-"""What `quota-ops up` leaves running in the background: the sandbox, and an Airflow beside it."""
+"""The background services of `quota-ops up`: the sandbox broker, and an Airflow."""
 
 import os
 import shutil
@@ -14,14 +14,14 @@ from quota_ops.kafka.connection import connections_folder
 from quota_ops.lab.airflow.server import RunningAirflow, find_airflow, local_bundle, start_airflow
 from quota_ops.lab.demo.repository import DAG_FILE, EXAMPLE
 from quota_ops.lab.kafka.demo_cluster import sandbox_status, start_sandbox, stop_sandbox
-from quota_ops.lab.kafka.process import locked
+from quota_ops.lab.kafka.process import lock_file
 from quota_ops.store.place import Place
 from quota_ops.store.run_store import ENVIRONMENT, find_run_store
 
 
 @dataclass(frozen=True, slots=True)
 class Up:
-    """What runs; `started` says that this very call started the Airflow."""
+    """The running services; `started` is whether this call started the Airflow."""
 
     kafka: str
     airflow: RunningAirflow
@@ -29,36 +29,37 @@ class Up:
     started: bool
 
 
-def start(say: Callable[[str], object]) -> Up:
-    """Start what does not run yet, and return when it is healthy; `say` is told what starts.
+def start_services(show: Callable[[str], object]) -> Up:
+    """Start the services that do not run yet, and return when they are healthy.
 
-    Airflow's home is QUOTA_OPS_AIRFLOW, else a folder in the user's state; it keeps its history
-    from one start to the next. Raises what `start_sandbox` and `start_airflow` raise.
+    `show` gets a line for each service that starts. Airflow's home is QUOTA_OPS_AIRFLOW, or a
+    folder in the user's state; it keeps its history from one start to the next. Raises what
+    `start_sandbox` and `start_airflow` raise.
     """
     store = find_run_store().root
     if not sandbox_status().running:
-        say("starting Kafka ...")
+        show("starting Kafka ...")
     node = start_sandbox().node
     kafka = node.address() if node else ""
-    with _only_one_at_a_time() as home:
+    with _lock_home() as home:
         running = find_airflow(home)
         if running and running.running:
             return Up(kafka, running, store, started=False)
-        say("starting Airflow, which takes longer than Kafka ...")
+        show("starting Airflow, which takes longer than Kafka ...")
         environment = {
             ENVIRONMENT: str(store),
             "QUOTA_OPS_CONNECTIONS": str(connections_folder()),
         }
-        bundle = local_bundle(_dags(home))
+        bundle = local_bundle(_find_dags(home))
         airflow = start_airflow(
             home, bundle, environment=environment, triggerer=True, detached=True
         )
         return Up(kafka, airflow, store, started=True)
 
 
-def stop() -> bool:
-    """Stop Airflow and the sandbox, as far as they run; return whether one did."""
-    with _only_one_at_a_time() as home:
+def stop_services() -> bool:
+    """Stop Airflow and the sandbox; return whether one of them was running."""
+    with _lock_home() as home:
         airflow = find_airflow(home)
         ran = airflow is not None and airflow.running
         if airflow:
@@ -66,8 +67,8 @@ def stop() -> bool:
     return stop_sandbox() or ran
 
 
-def _dags(home: Path) -> Path:
-    """./dags, or else DAGs for ./desired_state, or else for a copy of the demo cluster's."""
+def _find_dags(home: Path) -> Path:
+    """Return ./dags, or a folder with DAGs for ./desired_state, or for a copy of the demo's."""
     here = Path("dags").resolve()
     if here.is_dir():
         return here
@@ -83,10 +84,10 @@ def _dags(home: Path) -> Path:
 
 
 @contextmanager
-def _only_one_at_a_time() -> Iterator[Path]:
-    """Airflow's home, while no other call starts or stops it."""
+def _lock_home() -> Iterator[Path]:
+    """Lock Airflow's home, so that no other call starts or stops it."""
     chosen = os.environ.get("QUOTA_OPS_AIRFLOW")
     home = (Path(chosen) if chosen else user_state_path("quota-ops") / "airflow").resolve()
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with locked(home / ".lock"):
+    with lock_file(home / ".lock"):
         yield home

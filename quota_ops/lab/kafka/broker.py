@@ -1,4 +1,4 @@
-"""Starts a real Kafka and waits until it answers."""
+"""Starts a real Kafka, and waits until it responds."""
 
 import signal
 import socket
@@ -21,12 +21,12 @@ _RETRIES = 2
 
 
 class _PortTaken(ClusterTrouble):
-    """Another process took a port between our choice and the start."""
+    """Another process took a chosen port before Kafka started."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunningBroker(StoppedAtEnd):
-    """A Kafka that has answered; as a context manager it stops at the end of the block."""
+    """A running Kafka; as a context manager it stops at the end of the block."""
 
     config: BrokerConfig
     nodes: tuple[RunningNode, ...]
@@ -47,7 +47,7 @@ class RunningBroker(StoppedAtEnd):
 
     def stop(self) -> None:
         """Stop every node, and return when the processes are gone."""
-        # The last of several would wait for a quorum that has gone before it.
+        # The last node would wait for a quorum of nodes that have already stopped.
         grace = 30.0 if len(self.nodes) == 1 else 2.0
         for node in self.nodes:
             node.send(signal.SIGTERM)
@@ -63,11 +63,10 @@ def start_broker(
     progress: Progress = lambda _done, _all: None,
     recording: Path | None = None,
 ) -> RunningBroker:
-    """Start a Kafka in `home`, one folder per node, and return it when every node describes.
+    """Start a Kafka in `home`, one folder per node, and return it when every node responds.
 
-    What an earlier start left in `home` is used again, and its ports where they are free. The
-    processes end with this one, also when
-    it is killed, unless `detached`. `progress` counts the jars when they have to be fetched.
+    Existing data in `home` is used again, and so are its ports when they are free. The processes
+    end with this one, also when it is killed, unless `detached`. `progress` counts fetched jars.
     In `recording` each program leaves its class archive when it ends by itself.
     Raises MissingTool without Java or jars; ClusterTrouble, with the end of the log, when a node
     does not start within a minute.
@@ -80,7 +79,7 @@ def start_broker(
 
 
 def _start(jvm: Jvm, config: BrokerConfig, home: Path, *, detached: bool) -> RunningBroker:
-    ports = free_ports(config, home)
+    ports = find_free_ports(config, home)
     folders = {node: home / f"node-{node}" for node in ports}
     for node, folder in folders.items():
         _prepare(folder, config, server_properties(config, node, ports))
@@ -109,27 +108,27 @@ def _start(jvm: Jvm, config: BrokerConfig, home: Path, *, detached: bool) -> Run
     return broker
 
 
-def free_ports(config: BrokerConfig, home: Path) -> dict[int, Ports]:
+def find_free_ports(config: BrokerConfig, home: Path) -> dict[int, Ports]:
     """Return free ports for each node by its id: those of its last start in `home`, if free.
 
     Another process may still take one first.
     """
-    with ExitStack() as held:
+    with ExitStack() as sockets:
 
-        def free(wanted: int) -> int:
-            bound = held.enter_context(socket.socket())
+        def reserve(wanted: int) -> int:
+            bound = sockets.enter_context(socket.socket())
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(wanted > 0))
             try:
                 bound.bind(("127.0.0.1", wanted))
             except OSError:
-                return free(0)
+                return reserve(0)
             return int(bound.getsockname()[1])
 
         found: dict[int, Ports] = {}
         for node in range(1, config.nodes + 1):
             last = read_node(home / f"node-{node}")
             known = last.ports if last else {}
-            found[node] = {name: free(known.get(name, 0)) for name in config.protocols}
+            found[node] = {name: reserve(known.get(name, 0)) for name in config.protocols}
         return found
 
 
@@ -137,7 +136,7 @@ def _prepare(folder: Path, config: BrokerConfig, properties: str) -> None:
     meta = folder / config.data / "meta.properties"
     if meta.exists() and f"cluster.id={config.cluster_id}" not in meta.read_text().split():
         raise InvalidInput(
-            f"{folder} holds the data of another cluster than {config.cluster_id}.",
+            f"{folder} contains the data of another cluster than {config.cluster_id}.",
             "Remove that folder to start with an empty cluster.",
         )
     (folder / "tmp").mkdir(parents=True, exist_ok=True)
@@ -154,10 +153,10 @@ def _wait_until_ready(broker: RunningBroker) -> None:
     while not _is_ready(broker):
         for node in broker.nodes:
             if not node.alive:
-                raise _why_dead(node)
+                raise _explain_death(node)
         if time.monotonic() > deadline:
             raise ClusterTrouble(
-                f"Kafka did not answer within {_START_SECONDS:.0f} s; "
+                f"Kafka did not respond within {_START_SECONDS:.0f} s; "
                 f"the end of {broker.log}:\n{broker.nodes[0].log_tail()}"
             )
         time.sleep(0.05)
@@ -169,7 +168,7 @@ def _is_ready(broker: RunningBroker) -> bool:
     )
 
 
-def _why_dead(node: RunningNode) -> ClusterTrouble:
+def _explain_death(node: RunningNode) -> ClusterTrouble:
     tail = node.log_tail()
     message = f"Kafka ended while it was starting; the end of {node.log}:\n{tail}"
     return _PortTaken(message) if "Address already in use" in tail else ClusterTrouble(message)
@@ -177,12 +176,12 @@ def _why_dead(node: RunningNode) -> ClusterTrouble:
 
 def is_port_open(port: int) -> bool:
     """Return whether a process listens on a port of 127.0.0.1."""
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 def can_describe(bootstrap: str, nodes: int) -> bool:
-    """Return whether the cluster has that many nodes and each answers a DescribeClientQuotas."""
+    """Return whether the cluster has that many nodes, and each can describe quotas."""
     text = f"bootstrap.servers={bootstrap}"
     connection = Connection.parse(text, name="sandbox", source="the sandbox")
     try:

@@ -1,4 +1,4 @@
-"""What a sandbox broker is: a frozen value, and the server.properties that follow from it."""
+"""The configuration of a sandbox Kafka, and the server.properties that it produces."""
 
 import base64
 import uuid
@@ -15,13 +15,12 @@ CONTROLLER = "CONTROLLER"
 class BrokerConfig:
     """A Kafka of one or more nodes, each broker and KRaft controller, on free ports of 127.0.0.1.
 
-    The listener PLAINTEXT is always there. `listeners` adds others, from a listener's name to its
-    security protocol (`{"SASL": "SASL_PLAINTEXT"}`); `users` are the SASL/PLAIN logins, from name
-    to password, of those that ask for one. `super_users` turn on Kafka's StandardAuthorizer, under
-    which whoever comes by PLAINTEXT may do everything too. `properties` are any further server
-    properties (ASCII) and win over the ones made here. `heap` is the JVM's -Xmx of each node.
-    `advertised` has an address, `host:port`, by the listener's name, where it is not the listener's
-    own.
+    The listener PLAINTEXT always exists. `listeners` adds others, from a listener's name to its
+    security protocol (`{"SASL": "SASL_PLAINTEXT"}`). `users` maps SASL/PLAIN users to passwords.
+    `super_users` turns on Kafka's StandardAuthorizer; clients of PLAINTEXT are super users too.
+    `properties` are further server properties (ASCII), and override the generated ones. `heap` is
+    the -Xmx of each node's JVM. `advertised` maps a listener to the address, `host:port`, that it
+    advertises instead of its own.
     """
 
     cluster_id: str
@@ -36,12 +35,12 @@ class BrokerConfig:
 
     @property
     def data(self) -> str:
-        """The folder of a node's data within its own: Kafka does not read a newer version's."""
+        """The data folder of a node: one per version, as Kafka cannot read a newer one's."""
         return f"data-{self.version}"
 
     @property
     def protocols(self) -> dict[str, str]:
-        """Every listener's security protocol; the controller's comes last."""
+        """Every listener's security protocol; the controller's is last."""
         return {PLAIN: "PLAINTEXT", **self.listeners, CONTROLLER: "PLAINTEXT"}
 
 
@@ -49,10 +48,10 @@ Ports = Mapping[str, int]
 """One node's ports, by the listener's name."""
 
 
-def random_cluster_id() -> str:
+def generate_cluster_id() -> str:
     """Return a new cluster id as Kafka writes it: 16 random bytes as 22 base64 characters."""
     text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    return random_cluster_id() if text.startswith("-") else text  # a "-" would read as an option
+    return generate_cluster_id() if text.startswith("-") else text  # "-" starts an option
 
 
 def server_properties(config: BrokerConfig, node: int, ports: Mapping[int, Ports]) -> str:
@@ -80,15 +79,15 @@ def server_properties(config: BrokerConfig, node: int, ports: Mapping[int, Ports
         "transaction.state.log.min.isr": "1",
         "share.coordinator.state.topic.replication.factor": "1",
         "share.coordinator.state.topic.min.isr": "1",
-        **_logins(config),
-        **_authorizer(config),
+        **_list_logins(config),
+        **_list_authorizer(config),
         **config.properties,
     }
     escaped = {key: value.replace("\\", "\\\\") for key, value in properties.items()}
     return "".join(f"{key}={value}\n" for key, value in escaped.items())
 
 
-def _logins(config: BrokerConfig) -> dict[str, str]:
+def _list_logins(config: BrokerConfig) -> dict[str, str]:
     if not config.users:
         return {}
     users = " ".join(f'user_{name}="{password}"' for name, password in config.users.items())
@@ -102,11 +101,11 @@ def _logins(config: BrokerConfig) -> dict[str, str]:
     return logins
 
 
-def _authorizer(config: BrokerConfig) -> dict[str, str]:
+def _list_authorizer(config: BrokerConfig) -> dict[str, str]:
     if not config.super_users:
         return {}
     return {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        # The nodes themselves speak to each other by the listeners without a login.
+        # The nodes talk to each other by the listeners without authentication.
         "super.users": ";".join(f"User:{name}" for name in ("ANONYMOUS", *config.super_users)),
     }

@@ -1,4 +1,4 @@
-"""The connection file that lets a cluster's name resolve to a sandbox broker."""
+"""The connection file by which a cluster's name resolves to the sandbox broker."""
 
 import os
 from pathlib import Path
@@ -10,21 +10,21 @@ _FIRST_LINE = "# Written by quota-ops sandbox start; quota-ops sandbox stop remo
 
 
 def connection_file(name: str) -> Path:
-    """Return the file in which `find_connection` looks a name up."""
+    """Return the file in which `find_connection` looks up a name."""
     return connections_folder() / f"{name}.properties"
 
 
 def check_replaceable(file: Path) -> None:
-    """Raise InvalidInput when the file is there and no sandbox wrote it."""
+    """Raise InvalidInput when the file exists and no sandbox wrote it."""
     if file.exists() and not _is_sandbox_file(file):
         raise InvalidInput(
-            f"{file} is a connection of your own; the sandbox does not replace it.",
+            f"{file} is your own connection; the sandbox does not replace it.",
             "Rename it, or set QUOTA_OPS_CONNECTIONS to another folder.",
         )
 
 
 def write_connection(file: Path, bootstrap: str) -> None:
-    """Write a connection to a sandbox broker; raises InvalidInput rather than replace another's."""
+    """Write a connection to a sandbox broker; InvalidInput rather than replace the user's."""
     check_replaceable(file)
     file.parent.mkdir(parents=True, exist_ok=True)
     written = file.with_name(f".{file.name}.{os.getpid()}")

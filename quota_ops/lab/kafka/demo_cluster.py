@@ -1,4 +1,4 @@
-"""The sandbox that a person starts and stops: one broker in the background, known as `demo`."""
+"""The sandbox of `quota-ops sandbox`: one broker in the background, with the name `demo`."""
 
 import os
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from quota_ops.lab.kafka.connection_file import (
 )
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION, Progress
 from quota_ops.lab.kafka.node import RunningNode, read_node
-from quota_ops.lab.kafka.process import locked
+from quota_ops.lab.kafka.process import lock_file
 from quota_ops.model.errors import InvalidInput
 
 DEMO_CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
@@ -29,7 +29,7 @@ DEMO_CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 class SandboxStatus:
     """The sandbox: its folder, its connection file, and its node, None before the first start.
 
-    `started` says that this very call started it.
+    `started` is whether this call started it.
     """
 
     home: Path
@@ -39,12 +39,12 @@ class SandboxStatus:
 
     @property
     def running(self) -> bool:
-        """Whether the broker's process is there."""
+        """Whether the broker's process is alive."""
         return self.node is not None and self.node.alive
 
 
 def sandbox_status() -> SandboxStatus:
-    """Return what is known of the sandbox, without touching it."""
+    """Return the state of the sandbox, without changing it."""
     chosen = os.environ.get("QUOTA_OPS_SANDBOX")
     home = (Path(chosen) if chosen else user_state_path("quota-ops") / "sandbox").resolve()
     node = read_node(home / "node-1")
@@ -59,17 +59,17 @@ def start_sandbox(
 ) -> SandboxStatus:
     """Start the sandbox in the background and write its connection file; leave it if it runs.
 
-    Without a `version` it is DEFAULT_VERSION, or what runs already. Each version's data is kept
-    from one start to the next, by itself. Raises InvalidInput when another version runs, the
-    connection file is somebody's own, or a folder cannot be written, MissingTool without Java or
-    jars, ClusterTrouble when Kafka does not start.
+    The default `version` is the running one, or DEFAULT_VERSION. Each version keeps its own data
+    from one start to the next. Raises InvalidInput when another version runs, the connection file
+    is the user's own, or a folder cannot be written; MissingTool without Java or jars;
+    ClusterTrouble when Kafka does not start.
     """
-    with _only_one_at_a_time() as status:
+    with _lock_sandbox() as status:
         if status.node and status.running:
             if version not in (None, status.node.version):
                 raise InvalidInput(
-                    f"The sandbox runs Kafka {status.node.version} already.",
-                    f"quota-ops sandbox stop && quota-ops sandbox start --version {version}",
+                    f"The sandbox already runs Kafka {status.node.version}.",
+                    f"Run: quota-ops sandbox stop && quota-ops sandbox start --version {version}",
                 )
             return status
         check_replaceable(status.connection)
@@ -86,7 +86,7 @@ def start_sandbox(
 
 def stop_sandbox() -> bool:
     """Stop the sandbox and remove its connection file; return whether it was running."""
-    with _only_one_at_a_time() as status:
+    with _lock_sandbox() as status:
         running = status.running
         if status.node:
             status.node.stop()
@@ -95,15 +95,15 @@ def stop_sandbox() -> bool:
 
 
 @contextmanager
-def _only_one_at_a_time() -> Iterator[SandboxStatus]:
+def _lock_sandbox() -> Iterator[SandboxStatus]:
     home = sandbox_status().home
     try:
-        with locked(home / ".lock"):
+        with lock_file(home / ".lock"):
             yield sandbox_status()
     except OSError as error:
         if error.filename is None:
             raise
         raise InvalidInput(
             f"the sandbox cannot use {error.filename}: {error.strerror}.",
-            "Make room there, or choose folders by QUOTA_OPS_SANDBOX and QUOTA_OPS_CONNECTIONS.",
+            "Make it writable, or choose folders by QUOTA_OPS_SANDBOX and QUOTA_OPS_CONNECTIONS.",
         ) from error

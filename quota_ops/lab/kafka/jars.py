@@ -1,4 +1,4 @@
-"""The pinned jars of each Kafka version: one folder of `versions` is all that a version needs."""
+"""The pinned jars of each Kafka version; a folder in `versions` adds a version."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from quota_ops.lab.kafka.process import locked
+from quota_ops.lab.kafka.process import lock_file
 from quota_ops.model.errors import InvalidInput, MissingTool, QuotaOpsError
 from quota_ops.sql.java import QUICK_START, find_java
 
@@ -26,10 +26,10 @@ IVY_SETTINGS = _VERSIONS / "ivysettings.xml"
 
 @dataclass(frozen=True, kw_only=True)
 class Pins:
-    """A Kafka version's jars: what Ivy fetches, and the SHA-256 of each by its file name.
+    """A Kafka version's jars: the Ivy file that lists them, and the SHA-256 of each by file name.
 
-    `log_settings` is put on the broker's class path under its own name, which is how the
-    version's logging binding finds it.
+    `log_settings` is on the broker's class path under its own name, by which the version's
+    logging library finds it.
     """
 
     version: str
@@ -39,7 +39,7 @@ class Pins:
 
 
 def pinned_versions() -> tuple[str, ...]:
-    """Return the Kafka versions that have pins, the oldest first."""
+    """Return the Kafka versions with pins, the oldest first."""
     names = (each.name for each in _VERSIONS.iterdir() if each.is_dir())
     return tuple(sorted(names, key=lambda name: [int(part) for part in name.split(".")]))
 
@@ -48,7 +48,9 @@ def pins_of(version: str) -> Pins:
     """Return the pins of a Kafka version; raises InvalidInput for a version without any."""
     if version not in pinned_versions():
         known = ", ".join(pinned_versions())
-        raise InvalidInput(f"There is no sandbox for Apache Kafka {version}.", f"Known: {known}")
+        raise InvalidInput(
+            f"There is no sandbox for Apache Kafka {version}.", f"Choose one of {known}."
+        )
     folder = _VERSIONS / version
     pairs = (line.split() for line in (folder / "sha256sums").read_text().splitlines())
     (log_settings,) = (each for each in folder.iterdir() if each.name.endswith(".properties"))
@@ -63,29 +65,29 @@ def pins_of(version: str) -> Pins:
 _FETCH_SECONDS = 900
 
 Progress = Callable[[int, int], None]
-"""Called with the jars fetched so far and the jars there are."""
+"""Called with the number of fetched jars and of all jars."""
 
 
-def kafka_jars(
+def fetch_jars(
     version: str = DEFAULT_VERSION, progress: Progress = lambda _done, _all: None
 ) -> Path:
-    """Return the folder that holds a Kafka version's pinned jars, each with its right SHA-256.
+    """Return the folder of a Kafka version's pinned jars; each has the pinned SHA-256.
 
     It is in the user's cache, or in QUOTA_OPS_CACHE. Missing or damaged jars are fetched again,
-    once; any number of processes may call at the same time. Raises InvalidInput for a version
-    without pins or a cache that cannot be written, MissingTool when the jars cannot be had.
+    once, also when several processes call at the same time. Raises InvalidInput for a version
+    without pins or a cache that cannot be written, MissingTool when fetching fails.
     """
     pins = pins_of(version)
     folder = _cache() / "kafka" / version
     if _wrong_jars(folder, pins):
         try:
-            with locked(folder.with_name(".lock")):
-                if _wrong_jars(folder, pins):  # another process may have been first
+            with lock_file(folder.with_name(".lock")):
+                if _wrong_jars(folder, pins):  # another process may have fetched them
                     _replace(folder, pins, progress)
         except OSError as refused:
             raise InvalidInput(
-                f"Kafka's jars cannot be kept in {folder}: {refused.strerror}.",
-                "Set QUOTA_OPS_CACHE to a folder that can be written.",
+                f"Kafka's jars cannot be stored in {folder}: {refused.strerror}.",
+                "Set QUOTA_OPS_CACHE to a writable folder.",
             ) from refused
     return folder
 
@@ -114,17 +116,17 @@ def _sha256(file: Path) -> str | None:
 
 
 def _replace(folder: Path, pins: Pins, progress: Progress) -> None:
-    """Fetch into a folder beside it and swap: a reader sees the old jars or the new ones."""
+    """Fetch into a scratch folder and swap: a reader sees all old jars or all new ones."""
     scratch = folder.with_name(f".{pins.version}-fetching")
-    shutil.rmtree(scratch, ignore_errors=True)  # of a call that was killed
+    shutil.rmtree(scratch, ignore_errors=True)  # from a killed call
     scratch.mkdir()
     try:
         _run_ivy(scratch, pins, progress)
         if wrong := _wrong_jars(scratch / "jars", pins):
             raise MissingTool(
-                f"{len(wrong)} jars of Apache Kafka {pins.version} arrived with another SHA-256 "
-                f"than the pinned one: {', '.join(wrong)}.",
-                "Something between here and the repository changes them; nothing of it was kept.",
+                f"{len(wrong)} jars of Apache Kafka {pins.version} do not have the pinned SHA-256: "
+                f"{', '.join(wrong)}.",
+                "A proxy or mirror may have changed them. No jar was stored.",
             )
         if folder.exists():
             folder.rename(scratch / "replaced")
@@ -154,10 +156,10 @@ def _run_ivy(scratch: Path, pins: Pins, progress: Progress) -> None:
             process.kill()
             process.wait()
     if process.returncode != 0:
-        said = "\n".join(log.read_text(errors="replace").strip().splitlines()[-12:])
+        tail = "\n".join(log.read_text(errors="replace").strip().splitlines()[-12:])
         raise MissingTool(
-            f"Apache Kafka {pins.version} could not be fetched; Ivy says:\n{said}",
-            "The jars come from Maven Central: check the network, then call again.",
+            f"Apache Kafka {pins.version} could not be fetched. The output of Ivy:\n{tail}",
+            "The jars come from Maven Central. Check the network, then run the command again.",
         )
     progress(len(pins.checksums), len(pins.checksums))
 
@@ -169,20 +171,20 @@ def find_ivy() -> Path:
     found = [jar for folder in folders or () for jar in Path(folder).glob("jars/ivy-*.jar")]
     if not found:
         raise MissingTool(
-            "Fetching Kafka needs the Ivy that comes with pyspark, which is not installed.",
+            "Fetching Kafka needs Ivy, which is part of pyspark, and pyspark is not installed.",
             "pip install 'quota-ops[spark]'",
         )
     return found[0]
 
 
-def counted(version: str) -> Progress:
-    """Return what says on stderr that a version is fetched, and on a terminal how far it is."""
-    said = False
+def build_progress(version: str) -> Progress:
+    """Return a Progress that shows on stderr that a version is fetched; a terminal shows counts."""
+    is_shown = False
 
     def show(done: int, total: int) -> None:
-        nonlocal said
-        if not said:
-            said = True
+        nonlocal is_shown
+        if not is_shown:
+            is_shown = True
             sys.stderr.write(f"fetching Apache Kafka {version}, once: {total} jars, 45 MB ...\n")
         if sys.stderr.isatty():
             end = "\n" if done == total else ""
@@ -195,7 +197,7 @@ def main(versions: Sequence[str]) -> int:
     """Fetch the jars of these versions, or of the default one."""
     try:
         for version in versions or (DEFAULT_VERSION,):
-            kafka_jars(version, counted(version))
+            fetch_jars(version, build_progress(version))
     except QuotaOpsError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code

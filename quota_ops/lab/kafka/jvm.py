@@ -1,4 +1,4 @@
-"""Runs Kafka's Java programs in a node's folder: StorageTool to format it, Kafka to serve."""
+"""Runs Kafka's Java programs in a node's folder: StorageTool to format it, then Kafka."""
 
 import os
 import subprocess
@@ -9,8 +9,8 @@ from typing import Self
 
 from quota_ops.lab.kafka.class_archive import ClassArchive, record_classes
 from quota_ops.lab.kafka.config import BrokerConfig
-from quota_ops.lab.kafka.jars import Progress, archive_folder, kafka_jars, pins_of
-from quota_ops.lab.kafka.node import LOG, build_mark, without_stack
+from quota_ops.lab.kafka.jars import Progress, archive_folder, fetch_jars, pins_of
+from quota_ops.lab.kafka.node import LOG, build_mark, drop_stack
 from quota_ops.lab.kafka.process import OwnProcess, launch
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.sql.java import QUICK_START, find_java
@@ -21,7 +21,7 @@ FORMAT, SERVE = "kafka.tools.StorageTool", "kafka.Kafka"
 
 @dataclass(frozen=True, kw_only=True)
 class Jvm:
-    """A Java with a Kafka version on its class path.
+    """A Java runtime with a Kafka version on its class path.
 
     It starts from the class archives that set-up made, or records them in the folder `recording`.
     """
@@ -36,7 +36,7 @@ class Jvm:
     def of(cls, config: BrokerConfig, progress: Progress, recording: Path | None = None) -> Self:
         """Find Java and the jars; raises MissingTool without them."""
         java = find_java()
-        jars = kafka_jars(config.version, progress)
+        jars = fetch_jars(config.version, progress)
         names = sorted(pins_of(config.version).checksums)
         return cls(
             java=java,
@@ -56,7 +56,7 @@ class Jvm:
         )
 
     def format(self, folders: Sequence[Path], config: BrokerConfig) -> None:
-        """Format the data folders that are new; raises ClusterTrouble in StorageTool's words."""
+        """Format the new data folders; raises ClusterTrouble with the output of StorageTool."""
         arguments = ("format", "--cluster-id", config.cluster_id, "--config", "server.properties")
         running = [
             subprocess.Popen(
@@ -70,10 +70,10 @@ class Jvm:
             for folder in folders
             if not (folder / config.data / "meta.properties").exists()
         ]
-        for tool, said in [(tool, tool.communicate()[0]) for tool in running]:
+        for tool, output in [(tool, tool.communicate()[0]) for tool in running]:
             if tool.returncode != 0:
-                told = "\n".join(without_stack(said.splitlines()))
-                raise ClusterTrouble(f"Kafka could not format its data folder:\n{told}")
+                reason = "\n".join(drop_stack(output.splitlines()))
+                raise ClusterTrouble(f"Kafka could not format its data folder:\n{reason}")
 
     def launch(self, folder: Path, *, detached: bool) -> OwnProcess:
         """Start the node in the folder."""

@@ -1,9 +1,9 @@
-"""Starts a program beside its parent, and stops it when the parent is gone, however it went.
+"""Starts a program, and stops it when the parent process ends, even by SIGKILL.
 
 Run by its path: `python launch.py attached|detached LOG COMMAND...`. It prints the command's
-process id. Attached, it holds a pipe from the parent as its standard input: the pipe's end, which
-comes on every system even when the parent is killed by SIGKILL, stops the command. Detached, it
-exits at once and the command lives on. It imports the standard library alone, to start at once.
+process id. Attached, its standard input is a pipe from the parent. The pipe closes when the parent
+ends, on every system, and that stops the command. Detached, it exits at once and the command
+continues. It imports only the standard library, to start fast.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ _GRACE_SECONDS = 15
 
 
 def main(mode: str, log: str, *command: str) -> int:
-    """Start the command in a session of its own, its output appended to the log."""
+    """Start the command in a session of its own, with its output appended to the log."""
     with Path(log).open("ab") as output:
         process = subprocess.Popen(
             command,

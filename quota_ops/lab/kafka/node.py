@@ -1,4 +1,4 @@
-"""One running Kafka node: its process, its folder and its ports."""
+"""A running Kafka node: its process, its folder and its ports."""
 
 import json
 import signal
@@ -33,7 +33,7 @@ class RunningNode:
 
     @property
     def log(self) -> Path:
-        """The file with everything that the node has written since its start."""
+        """The file with the node's output since its start."""
         return self.folder / LOG
 
     @property
@@ -43,7 +43,7 @@ class RunningNode:
 
     @property
     def alive(self) -> bool:
-        """Whether the process is there and is this node's, not another with its old id."""
+        """Whether the node's process is alive; another process with the same id does not count."""
         return self.process.alive
 
     def send(self, number: signal.Signals) -> None:
@@ -51,40 +51,40 @@ class RunningNode:
         self.process.send(number)
 
     def stop(self, grace: float = 30.0) -> None:
-        """Send SIGTERM and wait until the process is gone; after `grace` seconds send SIGKILL."""
+        """Send SIGTERM and wait until the process has ended; after `grace` seconds send SIGKILL."""
         self.process.stop(grace)
 
     def log_tail(self) -> str:
         """Return the last lines of the log, without Java's stacks, for an error message."""
-        lines = without_stack(self.log.read_text(errors="replace").splitlines())
+        lines = drop_stack(self.log.read_text(errors="replace").splitlines())
         return "\n".join(lines[-_TAIL_LINES:])
 
 
 def save_node(node: RunningNode) -> None:
-    """Write down in the node's folder which process it is, for `last_known`."""
-    told = {
+    """Write the node's process and ports into its folder, for `read_node`."""
+    state = {
         "id": node.id,
         "cluster_id": node.cluster_id,
         "version": node.version,
         "pid": node.pid,
         "ports": dict(node.ports),
     }
-    (node.folder / _STATE).write_text(json.dumps(told))
+    (node.folder / _STATE).write_text(json.dumps(state))
 
 
 def read_node(folder: Path) -> RunningNode | None:
     """Return the node that was last started in a folder, dead or alive."""
     try:
         return RunningNode(folder=folder, **json.loads((folder / _STATE).read_text()))
-    except (OSError, ValueError, TypeError):  # none, or one that a crash left half written
+    except (OSError, ValueError, TypeError):  # no file, or one that a crash left incomplete
         return None
 
 
-def without_stack(lines: Iterable[str]) -> list[str]:
-    """Return what Java wrote without the places in its code."""
+def drop_stack(lines: Iterable[str]) -> list[str]:
+    """Return Java's output without stack traces."""
     return [line for line in lines if not line.startswith("\t")]
 
 
 def build_mark(folder: Path) -> str:
-    """Return the argument by which the process of the node in this folder is recognised."""
+    """Return the argument that identifies the process of the node in this folder."""
     return f"-Dquota-ops.node={folder}/"

@@ -1,4 +1,4 @@
-"""Processes of ours: launched, recognised before they are signalled, and one at a time."""
+"""Child processes: started, identified before they are signalled, and locked."""
 
 import fcntl
 import os
@@ -15,14 +15,14 @@ from types import TracebackType
 from typing import IO, Self, cast
 
 _LAUNCH = Path(__file__).with_name("launch.py")
-_GLANCES = 200
+_MOST_READS = 200
 
 
 class StoppedAtEnd:
-    """A context manager that stops what it started; frozen dataclasses inherit from it."""
+    """A context manager that stops itself at the end; frozen dataclasses inherit from it."""
 
     def stop(self) -> None:
-        """Stop it, and return when it is gone."""
+        """Stop it, and return when it has ended."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -39,7 +39,7 @@ class StoppedAtEnd:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnProcess:
-    """A process with an argument, its mark, that no other has; its launcher if it is attached."""
+    """A process with a unique argument, its mark; `launcher` is set when it is attached."""
 
     pid: int
     mark: str
@@ -47,17 +47,17 @@ class OwnProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether the process is there and is ours, not another with its old id."""
+        """Whether the process is alive; another process with the same id does not count."""
         return self.mark in _command_line(self.pid)
 
     def send(self, number: signal.Signals) -> None:
-        """Send the process a signal, if it is still ours."""
+        """Send the process a signal, unless another process has its id now."""
         if self.alive:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def stop(self, grace: float = 30.0) -> None:
-        """Send SIGTERM and wait until the process is gone; after `grace` seconds send SIGKILL."""
+        """Send SIGTERM and wait until the process has ended; after `grace` seconds send SIGKILL."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             self.send(number)
             deadline = time.monotonic() + grace
@@ -75,9 +75,9 @@ def launch(
     environment: Mapping[str, str],
     detached: bool,
 ) -> OwnProcess:
-    """Start a command, one of whose arguments is the mark, in the folder of its log.
+    """Start a command in the folder of its log; one of its arguments is the mark.
 
-    It ends with this process, also when this is killed, unless `detached`.
+    It ends with this process, also when this process is killed, unless `detached`.
     """
     mode = "detached" if detached else "attached"
     launcher = subprocess.Popen(
@@ -87,7 +87,7 @@ def launch(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # Ctrl-C is for the parent, which then stops the process
+        start_new_session=True,  # Ctrl-C reaches only the parent, which then stops the process
     )
     pid = int(cast("IO[str]", launcher.stdout).readline())
     if detached:
@@ -96,24 +96,24 @@ def launch(
 
 
 def _command_line(pid: int) -> str:
-    """Return a process's arguments; empty when it is gone, or dead and not yet collected."""
+    """Return a process's arguments; empty when it has ended, or is a zombie."""
     if not Path("/proc/self/cmdline").exists():
         ps = [shutil.which("ps") or "ps", "-ww", "-o", "command=", "-p", str(pid)]
         return subprocess.run(ps, capture_output=True, text=True, check=False).stdout
     with suppress(OSError):
-        for _ in range(_GLANCES):
+        for _ in range(_MOST_READS):
             if arguments := Path(f"/proc/{pid}/cmdline").read_bytes():
                 return os.fsdecode(arguments)
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
             if state == "Z":
                 break
-            time.sleep(0.001)  # it is just being started: its arguments come a moment later
+            time.sleep(0.001)  # a starting process has its arguments a moment later
     return ""
 
 
 @contextmanager
-def locked(file: Path) -> Iterator[None]:
-    """Hold a file, which is made if it is not there; the end of the process lets it go, too."""
+def lock_file(file: Path) -> Iterator[None]:
+    """Lock a file, created if missing; the end of the process also releases the lock."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
