@@ -104,6 +104,24 @@ def find_unacknowledged(outcomes: Iterable[Outcome]) -> set[Key]:
     }
 
 
+_FEW = 3
+"""Entities with the same result that an error still lists one by one."""
+
+
+def format_outcomes(outcomes: Iterable[Outcome], artefact: str) -> str:
+    """Return a line for each entity; many entities with the same result share a line."""
+    by_result: dict[str, list[str]] = {}
+    for one in outcomes:
+        result = ": ".join(filter(None, (one.status, one.error, one.message)))
+        by_result.setdefault(result, []).append(one.entity)
+    lines = []
+    for result, entities in by_result.items():
+        more = len(entities) - 1
+        listed = entities if more < _FEW else [f"{entities[0]} and {more:,} more"]
+        lines += [f"{entity}  {result}" for entity in listed]
+    return format_lines(lines, artefact)
+
+
 def format_lines(lines: Sequence[str], artefact: str) -> str:
     """Return the first lines, indented, and how many more the artefact has."""
     more = len(lines) - MOST_LINES

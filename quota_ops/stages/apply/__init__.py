@@ -7,7 +7,7 @@ from typing import NamedTuple
 from quota_ops.desired.pauses import refuse_while_paused
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.delivery import Send, write_rows
-from quota_ops.kafka.outcomes import Stored, build_outcomes, format_lines
+from quota_ops.kafka.outcomes import Stored, build_outcomes, format_outcomes
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.approval import resume_command
 from quota_ops.model.errors import InvalidInput, NoResponse, QuotaOpsError, Refused
@@ -228,12 +228,8 @@ def _raise_unless_done(
     if trouble is not None and not unknown:
         done = sum(one.status in DONE for one in outcomes)
         raise type(trouble)(f"{done:,} of {total} done: {trouble.message}", again)
-    lines = [
-        f"{one.entity}  {': '.join(filter(None, (one.status, one.error, one.message)))}"
-        for one in left
-    ]
     raise Refused(
-        f"{len(left):,} of {total} did not end as planned:\n" + format_lines(lines, APPLIED),
+        f"{len(left):,} of {total} did not end as planned:\n" + format_outcomes(left, APPLIED),
         again
         if unknown
         else f"{_describe_others(outcomes)}Plan again to see their status: "
