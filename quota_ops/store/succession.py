@@ -53,7 +53,13 @@ def refuse_if_overtaken(folder: RunFolder, ledger_folder: Place) -> None:
     known = read(ledger_folder)
     why = why_lost(folder, known, ledger_folder) or why_overtaken(folder, known, ledger_folder)
     if why is not None:
-        raise Refused(why, "Nothing was written. Make a new plan.")
+        raise Refused(why, format_new_plan_remedy(folder))
+
+
+def format_new_plan_remedy(folder: RunFolder) -> str:
+    """Return the remedy for a plan that may no longer be written: the command for a new plan."""
+    again = "rollback RUN" if folder.has(ROLLBACK) else f"plan {folder.about()['cluster']}"
+    return f"Nothing was written. Make a new plan: quota-ops {again}"
 
 
 def why_lost(folder: RunFolder, known: Ledger, ledger_folder: Place) -> str | None:

@@ -39,6 +39,7 @@ def test_an_approval_that_waited_does_not_undo_a_newer_commit(lab: Lab) -> None:
 
     assert isinstance(error, Refused)
     assert error.message == "commit c2 was applied since this plan was made"
+    assert error.remedy == "Nothing was written. Make a new plan: quota-ops plan demo"
     assert lab.stored() == lab.known() == NEW
 
 

@@ -23,11 +23,10 @@ from quota_ops.stages.plan.earlier_runs import read_past
 from quota_ops.store import decisions
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import PLAN, VALIDATED, RunFolder
+from quota_ops.store.succession import format_new_plan_remedy
 
 Batches = Mapping[int, tuple[BatchRow, ...]]
 Values = tuple[str, float | None, float | None]
-
-_NEW_PLAN = "Nothing was written. Make a new plan."
 
 
 def load_approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tuple[Plan, Batches]:
@@ -89,29 +88,37 @@ def _load_intact_plan(folder: RunFolder) -> Plan:
         raise Refused(
             f"{folder.place / PLAN} was changed after it was written: its rows give the digest "
             f"{plan.digest[:SHORT]}, and the file has {written[:SHORT]}",
-            _NEW_PLAN,
+            format_new_plan_remedy(folder),
         )
     return plan
 
 
 def _compare_with_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
     if plan.policy != folder.policy():
-        raise Refused(f"{folder.place}: policy.json is not the policy of the plan", _NEW_PLAN)
+        raise Refused(
+            f"{folder.place}: policy.json is not the policy of the plan",
+            format_new_plan_remedy(folder),
+        )
     if not _same_rows(plan.differences, folder.differences()):
         raise Refused(
-            f"{folder.place}: differences.parquet does not have the rows of the plan", _NEW_PLAN
+            f"{folder.place}: differences.parquet does not have the rows of the plan",
+            format_new_plan_remedy(folder),
         )
     past = read_past(folder)
     recorded = tuple(replace(one, allowed=None) for one in plan.guards)
     if past.policy != plan.applied or judge_plan(folder, plan, past) != recorded:
-        raise Refused(f"{folder.place / PLAN} does not record what the guards find", _NEW_PLAN)
+        raise Refused(
+            f"{folder.place / PLAN} does not record what the guards find",
+            format_new_plan_remedy(folder),
+        )
     planned = {row.id: (row.cluster, row.before, row.target) for row in plan.writes}
     sent = {row.id: (row.cluster, row.before, row.after) for row in _rows(batches)}
     clusters = {cluster for cluster, *_ in sent.values()} - {plan.policy.cluster_id}
     once = sum(map(len, batches.values())) == len(sent) and len(plan.writes) == len(planned)
     if clusters or not once or not _same_values(planned, sent):
         raise Refused(
-            f"{folder.place}: batches.parquet does not have the rows of the plan", _NEW_PLAN
+            f"{folder.place}: batches.parquet does not have the rows of the plan",
+            format_new_plan_remedy(folder),
         )
 
 
