@@ -163,3 +163,45 @@ def _rounds_a_percent(node: ast.AST) -> bool:
         and str(after.value).lstrip().startswith("%")
         for one, after in pairwise(node.values)
     )
+
+
+_DOCUMENTED = {
+    "_asdict",
+    "_exit",
+    "_field_defaults",
+    "_fields",
+    "_make",
+    "_replace",
+    "_typeshed",
+    "_value_",
+}
+"""Documented names of the standard library and of typeshed that begin with `_`."""
+
+
+def test_no_private_name_of_a_library_is_used() -> None:
+    """A library may change its private names in any release."""
+    trees = [
+        ast.parse(path.read_text())
+        for folder in ("quota_ops", "spark_jobs", "dags")
+        for path in (ROOT / folder).rglob("*.py")
+    ]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    own = {
+        *(node.name for node in nodes if isinstance(node, ast.FunctionDef)),
+        *(node.id for node in nodes if isinstance(node, ast.Name)),
+        *(
+            node.attr
+            for node in nodes
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        ),
+    }
+    used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    used |= {
+        name
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and not (node.module or "").startswith("quota_ops")
+        for name in (*(node.module or "").split("."), *(one.name for one in node.names))
+    }
+    private = {one for one in used - own - _DOCUMENTED if one[:1] == "_" and one[:2] != "__"}
+
+    assert private == set()
