@@ -1,4 +1,4 @@
-"""What runs at work are doing: their progress, and the entities that they write."""
+"""The progress of a run, and the entities that other runs are writing."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -8,13 +8,13 @@ from quota_ops.model.verification import BrokerAnswer
 
 
 class Progress(Protocol):
-    """Told after each batch and after each round of asking the brokers."""
+    """Receives the progress of a run: after each batch, and after each query of the brokers."""
 
     def report_batch(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
-        """Be told that batch number `batch` of `batches` was answered so."""
+        """Receive the outcomes of batch number `batch` of `batches`."""
 
     def report_brokers(self, brokers: Sequence[BrokerAnswer], seconds_left: float) -> None:
-        """Be told what the brokers said in the last round, and the seconds until the deadline."""
+        """Receive each broker's result of the last query, and the seconds until the deadline."""
 
 
 class _Silent:
@@ -26,11 +26,11 @@ class _Silent:
 
 
 SILENT: Progress = _Silent()
-"""Tells nobody."""
+"""A Progress that ignores everything."""
 
 
 class ConcurrentWrite(NamedTuple):
-    """An entity that a run writes; `sure` where its process lives and its request is on the way."""
+    """An entity that a run writes; `sure` when its process is alive and its request in flight."""
 
     run: str
     entity: str

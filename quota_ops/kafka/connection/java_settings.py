@@ -139,7 +139,7 @@ _EXTENSION = "extension_"
 
 
 def translate_settings(entries: Sequence[Entry]) -> list[Entry]:
-    """The same settings by librdkafka's names; a place then says the Java name too.
+    """Return the settings by librdkafka's names; their places then have the Java name too.
 
     Raises InvalidInput at a security setting that is not offered, and for all other settings that
     a connection does not have at once: nothing is ignored.
