@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, settings
 from quota_ops.desired.remembered import Remembered
 from quota_ops.lab.kafka.broker import RunningBroker, start_broker
 from quota_ops.lab.kafka.config import BrokerConfig
-from quota_ops.lab.kafka.demo_cluster import DEMO_CLUSTER_ID
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION
+from quota_ops.lab.kafka.sandbox import DEMO_CLUSTER_ID
 from tests.broker.rights import secured
 from tests.faults.machine import Machine, start_machine
 from tests.workers import ByPlace, order_by_length

@@ -40,8 +40,8 @@ def start(version: str | None, output: str) -> None:
     The first start of a version downloads its jars (45 MB) from Maven Central into your cache.
     Each version keeps its own data.
     """
-    from quota_ops.lab.kafka.demo_cluster import start_sandbox
     from quota_ops.lab.kafka.jars import build_progress
+    from quota_ops.lab.kafka.sandbox import start_sandbox
 
     if output == "text":
         click.echo("starting Kafka on this machine ...", err=True)
@@ -57,9 +57,9 @@ def status(output: str) -> None:
 
     The exit code is 3 when it does not.
     """
-    from quota_ops.lab.kafka.demo_cluster import sandbox_status
+    from quota_ops.lab.kafka.sandbox import find_sandbox
 
-    found = sandbox_status()
+    found = find_sandbox()
     _show(found, output)
     if not found.running:
         raise click.exceptions.Exit(ClusterTrouble.exit_code)
@@ -68,7 +68,7 @@ def status(output: str) -> None:
 @sandbox.command()
 def stop() -> None:
     """Stop the broker; its data stays for the next start."""
-    from quota_ops.lab.kafka.demo_cluster import stop_sandbox
+    from quota_ops.lab.kafka.sandbox import stop_sandbox
 
     click.echo("stopped" if stop_sandbox() else "it was not running")
 

@@ -18,7 +18,7 @@ from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker, start_broker
 from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
-from quota_ops.lab.kafka.demo_cluster import stop_sandbox
+from quota_ops.lab.kafka.sandbox import stop_sandbox
 from quota_ops.sql import text
 from tests.broker.token_endpoint import AUDIENCE, TokenEndpoint
 from tests.broker.working_clients import fill

@@ -16,13 +16,13 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka import broker as broker_module
 from quota_ops.lab.kafka.broker import RunningBroker, can_describe, start_broker
 from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
-from quota_ops.lab.kafka.demo_cluster import (
+from quota_ops.lab.kafka.node import read_node
+from quota_ops.lab.kafka.sandbox import (
     DEMO_CLUSTER_ID,
-    sandbox_status,
+    find_sandbox,
     start_sandbox,
     stop_sandbox,
 )
-from quota_ops.lab.kafka.node import read_node
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, NotAuthorized
 from quota_ops.model.rows import StoredQuota
 from tests.looking import seen_in_time
@@ -138,15 +138,15 @@ def test_the_sandbox_starts_once_and_stops(sandbox_home: Path) -> None:
 
     Stopped and started again it keeps its ports, so that a copied connection stays valid.
     """
-    assert sandbox_status().node is None
+    assert find_sandbox().node is None
     first = start_sandbox()
     again = start_sandbox()
     assert first.started
     assert not again.started
-    assert first.node == again.node == sandbox_status().node
+    assert first.node == again.node == find_sandbox().node
     assert first.node
     assert first.node.cluster_id == DEMO_CLUSTER_ID
-    assert sandbox_status().running
+    assert find_sandbox().running
     with pytest.raises(InvalidInput) as error:
         start_sandbox(version="4.4.0")
     assert str(error.value) == (
@@ -158,7 +158,7 @@ def test_the_sandbox_starts_once_and_stops(sandbox_home: Path) -> None:
 
     assert stop_sandbox()
     assert not stop_sandbox()
-    assert not sandbox_status().running
+    assert not find_sandbox().running
     assert not first.node.alive
     assert not first.connection.exists()
     told = CliRunner().invoke(main, ["sandbox", "status"])
@@ -176,7 +176,7 @@ def test_after_a_reboot_it_starts_again(sandbox_home: Path) -> None:
     first.node.stop()
     state = sandbox_home / "node-1" / "node.json"
     state.write_text(json.dumps(json.loads(state.read_text()) | {"pid": os.getpid()}))
-    assert not sandbox_status().running
+    assert not find_sandbox().running
     second = start_sandbox()
     assert second.started
     assert second.running
@@ -184,7 +184,7 @@ def test_after_a_reboot_it_starts_again(sandbox_home: Path) -> None:
 
 def test_a_connection_of_ones_own_stops_the_start(sandbox_home: Path) -> None:
     """If the name demo is a user's own connection, nothing is started."""
-    connection = sandbox_status().connection
+    connection = find_sandbox().connection
     connection.parent.mkdir()
     connection.write_text("bootstrap.servers=kafka-1:9094\n")
     with pytest.raises(InvalidInput, match="your own connection"):

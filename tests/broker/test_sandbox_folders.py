@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.lab.kafka.demo_cluster import sandbox_status, start_sandbox
 from quota_ops.lab.kafka.node import read_node
+from quota_ops.lab.kafka.sandbox import find_sandbox, start_sandbox
 from quota_ops.model.errors import InvalidInput
 
 
@@ -21,13 +21,13 @@ def test_a_file_where_a_folder_should_be(sandbox_home: Path, name: str) -> None:
         start_sandbox()
 
     assert error.value.message.startswith(f"the sandbox cannot use {file}")
-    assert not sandbox_status().running
+    assert not find_sandbox().running
     file.unlink()
 
 
 def test_a_connection_that_cannot_be_written_stops_the_broker(sandbox_home: Path) -> None:
     """No broker is left running without a connection file that names it."""
-    connection = sandbox_status().connection
+    connection = find_sandbox().connection
     draft = connection.with_name(f".{connection.name}.{os.getpid()}")
     draft.mkdir(parents=True)
 
@@ -36,4 +36,4 @@ def test_a_connection_that_cannot_be_written_stops_the_broker(sandbox_home: Path
 
     assert error.value.message == f"the sandbox cannot use {draft}: Is a directory."
     assert read_node(sandbox_home / "node-1")
-    assert not sandbox_status().running
+    assert not find_sandbox().running

@@ -13,8 +13,8 @@ from platformdirs import user_state_path
 from quota_ops.kafka.connection import connections_folder
 from quota_ops.lab.airflow.server import RunningAirflow, find_airflow, local_bundle, start_airflow
 from quota_ops.lab.demo.repository import DAG_FILE, EXAMPLE
-from quota_ops.lab.kafka.demo_cluster import sandbox_status, start_sandbox, stop_sandbox
 from quota_ops.lab.kafka.process import lock_file
+from quota_ops.lab.kafka.sandbox import find_sandbox, start_sandbox, stop_sandbox
 from quota_ops.store.place import Place
 from quota_ops.store.run_store import ENVIRONMENT, find_run_store
 
@@ -37,7 +37,7 @@ def start_services(show: Callable[[str], object]) -> Up:
     `start_sandbox` and `start_airflow` raise.
     """
     store = find_run_store().root
-    if not sandbox_status().running:
+    if not find_sandbox().running:
         show("starting Kafka ...")
     node = start_sandbox().node
     kafka = node.address() if node else ""

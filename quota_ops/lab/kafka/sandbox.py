@@ -8,21 +8,16 @@ from pathlib import Path
 
 from platformdirs import user_state_path
 
-from quota_ops.kafka.connection import SANDBOX
+from quota_ops.kafka.connection import SANDBOX, connections_folder
 from quota_ops.lab.kafka.broker import start_broker
 from quota_ops.lab.kafka.config import BrokerConfig
-from quota_ops.lab.kafka.connection_file import (
-    check_replaceable,
-    connection_file,
-    remove_connection,
-    write_connection,
-)
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION, Progress
 from quota_ops.lab.kafka.node import RunningNode, read_node
 from quota_ops.lab.kafka.process import lock_file
 from quota_ops.model.errors import InvalidInput
 
 DEMO_CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+_FIRST_LINE = "# Written by quota-ops sandbox start; quota-ops sandbox stop removes it.\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +38,12 @@ class SandboxStatus:
         return self.node is not None and self.node.alive
 
 
-def sandbox_status() -> SandboxStatus:
+def find_sandbox() -> SandboxStatus:
     """Return the state of the sandbox, without changing it."""
     chosen = os.environ.get("QUOTA_OPS_SANDBOX")
     home = (Path(chosen) if chosen else user_state_path("quota-ops") / "sandbox").resolve()
     node = read_node(home / "node-1")
-    return SandboxStatus(home=home, connection=connection_file(SANDBOX), node=node)
+    return SandboxStatus(home=home, connection=find_connection_file(SANDBOX), node=node)
 
 
 def start_sandbox(
@@ -96,10 +91,10 @@ def stop_sandbox() -> bool:
 
 @contextmanager
 def _lock_sandbox() -> Iterator[SandboxStatus]:
-    home = sandbox_status().home
+    home = find_sandbox().home
     try:
         with lock_file(home / ".lock"):
-            yield sandbox_status()
+            yield find_sandbox()
     except OSError as error:
         if error.filename is None:
             raise
@@ -107,3 +102,36 @@ def _lock_sandbox() -> Iterator[SandboxStatus]:
             f"the sandbox cannot use {error.filename}: {error.strerror}.",
             "Make it writable, or choose folders by QUOTA_OPS_SANDBOX and QUOTA_OPS_CONNECTIONS.",
         ) from error
+
+
+def find_connection_file(name: str) -> Path:
+    """Return the file in which `find_connection` looks up a name."""
+    return connections_folder() / f"{name}.properties"
+
+
+def check_replaceable(file: Path) -> None:
+    """Raise InvalidInput when the file exists and no sandbox wrote it."""
+    if file.exists() and not _is_sandbox_file(file):
+        raise InvalidInput(
+            f"{file} is your own connection; the sandbox does not replace it.",
+            "Rename it, or set QUOTA_OPS_CONNECTIONS to another folder.",
+        )
+
+
+def write_connection(file: Path, bootstrap: str) -> None:
+    """Write a connection to a sandbox broker; InvalidInput rather than replace the user's."""
+    check_replaceable(file)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    written = file.with_name(f".{file.name}.{os.getpid()}")
+    written.write_text(f"{_FIRST_LINE}bootstrap.servers={bootstrap}\nsecurity.protocol=PLAINTEXT\n")
+    written.replace(file)
+
+
+def remove_connection(file: Path) -> None:
+    """Remove a connection file that a sandbox wrote; leave any other."""
+    if _is_sandbox_file(file):
+        file.unlink()
+
+
+def _is_sandbox_file(file: Path) -> bool:
+    return file.is_file() and file.read_bytes().startswith(_FIRST_LINE.encode())
