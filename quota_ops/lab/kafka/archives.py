@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from quota_ops.lab.kafka.broker import start_broker
-from quota_ops.lab.kafka.config import BrokerConfig, random_cluster_id
+from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION
 from quota_ops.lab.kafka.jvm import FORMAT, SERVE, Jvm
 from quota_ops.model.errors import ClusterTrouble, QuotaOpsError
@@ -22,7 +22,7 @@ def make_archives(version: str = DEFAULT_VERSION) -> None:
     Formats and starts a broker for that. Without the archives brokers start too, only slower.
     Raises MissingTool without Java or jars, ClusterTrouble if the broker does not start or end.
     """
-    config = BrokerConfig(cluster_id=random_cluster_id(), version=version)
+    config = BrokerConfig(cluster_id=generate_cluster_id(), version=version)
     jvm = Jvm.of(config, lambda _done, _all: None)
     archives = {program: jvm.archive(program) for program in (FORMAT, SERVE)}
     if all(archive.options() for archive in archives.values()):
