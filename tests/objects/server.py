@@ -1,6 +1,8 @@
 """A real S3 server on this machine: SeaweedFS, on loopback and free ports."""
 
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -11,6 +13,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+
+from quota_ops.lab.kafka import launch
 
 _SERVICES = ("master", "volume", "filer", "s3")
 _PATIENCE = 60.0
@@ -82,14 +86,21 @@ def start_s3(folder: Path) -> Iterator[S3Server]:
     server = S3Server(
         f"http://127.0.0.1:{by_name['s3.port']}", f"http://127.0.0.1:{by_name['filer.port']}"
     )
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        try:
-            _wait(server, process, folder / "log")
-            yield server
-        finally:
-            process.kill()  # a graceful stop takes seconds, and nothing of it is read again
-            process.wait()
+    log = folder / "log"
+    launcher = subprocess.Popen(
+        [sys.executable, launch.__file__, "attached", str(log), *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert launcher.stdout is not None
+    pid = int(launcher.stdout.readline())
+    try:
+        _wait(server, launcher, log)
+        yield server
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)  # nothing that it stores is read again
+        launcher.communicate()
 
 
 def _wait(server: S3Server, process: "subprocess.Popen[bytes]", log: Path) -> None:
