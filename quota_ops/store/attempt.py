@@ -32,13 +32,17 @@ class Attempt:
         self._noted = ()
         self._earlier = self.folder.outcomes(batch_file(number))
 
+    def require_folder(self) -> None:
+        """Raise InvalidInput if the run's folder was removed: a write would create a second one."""
+        if not self.folder.has(ABOUT):
+            raise InvalidInput(f"{self.folder.place} no longer exists")
+
     def note(self, number: int, batch: Iterable[Outcome]) -> None:
         """Record a batch's outcomes, as far as they are known, before it is sent.
 
-        Raises InvalidInput if the run's folder was removed: a write would create a second one.
+        Raises InvalidInput as `require_folder`.
         """
-        if not self.folder.has(ABOUT):
-            raise InvalidInput(f"{self.folder.place} no longer exists")
+        self.require_folder()
         self._noted = tuple(recalled(batch, self._earlier))
         self.folder.leave_outcomes(batch_file(number), self._noted)
 

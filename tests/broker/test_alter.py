@@ -202,9 +202,10 @@ def test_yaml_with_problems_stops_nobody(cluster: Cluster) -> None:
     result = alter("--names", "user=alice", "--add", f"{P}=5")
 
     assert result.exit_code == 0
-    assert result.stdout.splitlines()[-1] == (
-        "The desired state or a hold is invalid, so it is unknown what Git declares: see check."
-    )
+    assert result.stdout.splitlines()[-2:] == [
+        "The desired state or a hold is invalid, so it is unknown what Git declares.",
+        "Run quota-ops check.",
+    ]
     rows = {("user=alice", P, 5.0)}
     assert settled(cluster, rows) == rows
 

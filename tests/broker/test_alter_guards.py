@@ -86,7 +86,9 @@ def test_validate_only_names_the_guard_that_would_block() -> None:
     allowed = alter(*tiny, "--allow", "small_limit", "--reason", "INC-31")
 
     assert (blocked.exit_code, allowed.exit_code) == (1, 0)
-    assert blocked.stderr.startswith("small_limit: user=alice producer_byte_rate would become")
+    assert blocked.stderr.startswith(
+        "small_limit: user=alice producer_byte_rate would be set below"
+    )
     assert "would be accepted" in blocked.stdout
     assert not list(Path().glob("**/end-0001.json"))
 

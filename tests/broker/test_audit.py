@@ -195,9 +195,10 @@ def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
     altered = lab.call("alter", "demo", "--names", "user=a", "--add", f"{KEY}=3")
 
     assert (altered.returncode, altered.stderr) == (0, "")
-    assert altered.stdout.splitlines()[-1] == (
-        "The desired state or a hold is invalid, so it is unknown what Git declares: see check."
-    )
+    assert altered.stdout.splitlines()[-2:] == [
+        "The desired state or a hold is invalid, so it is unknown what Git declares.",
+        "Run quota-ops check.",
+    ]
     lab.wait_for({"user=a": {KEY: 3.0}})
     runs = on_disk(lab.store.root / "runs" / "demo").iterdir()
     ends = [json.loads((one / END).read_text("utf-8"))["changes"] for one in runs]

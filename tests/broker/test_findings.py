@@ -46,7 +46,7 @@ def test_a_plan_asks_the_cluster_for_what_it_finds(lab: Lab) -> None:
         "user=ANONYMOUS",
         key,
         "user=ANONYMOUS limits quota-ops itself to request_percentage 5 %: its user is ANONYMOUS, "
-        "client id quota-ops.",
+        "its client id is quota-ops.",
         CODES["QO203"].remedy,
         Location("team.yaml", 4),
     )

@@ -147,11 +147,11 @@ def test_ping_over_a_private_link(link: Broker, broker: RunningBroker, tmp_path:
     assert ping(tmp_path, f"bootstrap.servers={link.address}\n", policy) == Pinged(
         0,
         f"demo ({cluster_id}, as in cluster.yaml; KRaft)      the bootstrap address responds\n\n"
-        f"  broker  {'address':{wide}}  Kafka  answer\n"
+        f"  broker  {'address':{wide}}  Kafka  response\n"
         f"  1       {link.address}  4.3    N ms\n\n"
         "  User:ANONYMOUS is authorized to\n"
-        "  describe quotas     yes\n"
-        "  alter quotas        yes\n"
-        "  list users          yes\n",
+        "  describe quotas                  yes\n"
+        "  alter quotas                     yes\n"
+        "  list users                       yes\n",
         "",
     )

@@ -75,6 +75,7 @@ def apply_plan(
     try:
         checks = _Checks(plan.policy, holds_folder, watch_releases(folder, plan, ledger_folder))
         trouble = _send_all(attempt, cluster, batches, described, checks, progress=progress)
+        attempt.require_folder()
         _record_end(folder, attempt.done, noted, ledger_folder)
     except InvalidInput as error:
         raise attempt.unrecorded(error) from error
