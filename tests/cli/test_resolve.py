@@ -190,7 +190,7 @@ def test_many_clients(lab: Lab) -> None:
 
     assert resolve(lab, *asked) == (
         "user   client id  key                       limit          set by\n"
-        "alice  app        consumer_byte_rate        unlimited      nobody\n"
+        "alice  app        consumer_byte_rate        unlimited      none\n"
         "alice  app        controller_mutation_rate  5 mutations/s  user=alice (user)\n"
         "alice  app        producer_byte_rate        15 MiB/s       user=alice (user)\n"
         "alice  app        request_percentage        50 %           user=<default> (user-default)\n"
