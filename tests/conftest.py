@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from quota_ops.desired.remembered import Remembered
+from quota_ops.desired.file_cache import FileCache
 from quota_ops.lab.kafka.broker import RunningBroker, start_broker
 from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION
@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def _remembers_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Keep the remembered files of each test apart, and out of the user's cache."""
-    monkeypatch.setattr(Remembered, "folder_of_user", lambda: tmp_path / "cache" / "checked")
+    monkeypatch.setattr(FileCache, "folder_of_user", lambda: tmp_path / "cache" / "checked")
 
 
 @pytest.fixture(scope="session")

@@ -77,7 +77,7 @@ class Approve(ApprovalOperator):
 
     def execute(self, context: "Context") -> str:
         """Give the digest of a plan that nobody has to see; wait with any other."""
-        from quota_ops.model.approval import Author, Said, find_login, needs_person
+        from quota_ops.model.approval import Author, DecisionKind, find_login, needs_person
         from quota_ops.runs.approvals import (
             find_approval,
             make_decision,
@@ -96,7 +96,9 @@ class Approve(ApprovalOperator):
                 record_decision(run.folder, run.approvals, decision)
                 return plan.digest
             self._write_form(run)
-            pending = make_decision(run.folder, plan, Said.NOTHING, Author(None, find_login()), "")
+            pending = make_decision(
+                run.folder, plan, DecisionKind.NOTHING, Author(None, find_login()), ""
+            )
         try:
             super().execute(context)
         except TaskAwaitingInput as waiting:
@@ -145,16 +147,20 @@ class Approve(ApprovalOperator):
 
 def _read_decision(event: Mapping[str, Any], pending: Mapping[str, Any]) -> "Decision":
     """Return the pending decision, completed by Airflow's event; the API may give any reason."""
-    from quota_ops.model.approval import Decision, Said
+    from quota_ops.model.approval import Decision, DecisionKind
     from quota_ops.model.moment import iso_utc
-    from quota_ops.model.text import recorded
+    from quota_ops.model.text import clean_text
 
-    said = Said.APPROVED if event["chosen_options"] == [Approve.APPROVE] else Said.REJECTED
+    said = (
+        DecisionKind.APPROVED
+        if event["chosen_options"] == [Approve.APPROVE]
+        else DecisionKind.REJECTED
+    )
     by, reason = event["responded_by_user"], event["params_input"].get("why")
     return replace(
         Decision.from_json(pending),
-        said=Said.NOTHING if event.get("timedout") else said,
-        by=None if by is None else recorded(str(by["name"])),
+        said=DecisionKind.NOTHING if event.get("timedout") else said,
+        by=None if by is None else clean_text(str(by["name"])),
         at=iso_utc(event["responded_at"]),
-        reason=recorded(reason) if isinstance(reason, str) else "",
+        reason=clean_text(reason) if isinstance(reason, str) else "",
     )

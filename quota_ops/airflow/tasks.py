@@ -12,7 +12,7 @@ from quota_ops.airflow.runs import open_run
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.guard import idle_words
 from quota_ops.model.policy import ApprovalPolicy
-from quota_ops.model.text import recorded
+from quota_ops.model.text import clean_text
 from quota_ops.store.place import Place
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | No
     from quota_ops.runs.approvals import read_plan
     from quota_ops.runs.run import STAGES
 
-    allow, reason = (params or {})["allow"] or [], recorded((params or {})["reason"] or "")
+    allow, reason = (params or {})["allow"] or [], clean_text((params or {})["reason"] or "")
     allowed = dict.fromkeys(allow, reason)
     with open_run(cluster_folder, run_store, allow=allowed) as run, run.folder.stage("plan"):
         if allow and not reason:

@@ -152,7 +152,7 @@ def show_error(error: QuotaOpsError) -> None:
         click.echo(json.dumps(values), err=True)
         return
     from quota_ops.cli.console import show_screen
-    from quota_ops.report.screen import Tone, line
+    from quota_ops.report.layout import Tone, line
     from quota_ops.report.screens import problems_screen
 
     if isinstance(error, InvalidDesiredState):

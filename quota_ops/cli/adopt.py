@@ -58,7 +58,7 @@ def adopt(
     from quota_ops.cli.session import Session
     from quota_ops.model.approval import find_login
     from quota_ops.report.audit_verb import Verb
-    from quota_ops.report.ownership import adopted_fate, adopted_screen
+    from quota_ops.report.ownership import adopted_screen, format_adopted
     from quota_ops.runs.command_record import open_run_cluster
     from quota_ops.runs.ownership import Attribution, adopt_quotas
     from quota_ops.store.holds import holds_now
@@ -77,7 +77,7 @@ def adopt(
         )
     holds, stopped = holds_now(session.holds), run.standstill
     screen = adopted_screen(session.heading, rows, stopped, holds, named=who is not None)
-    fates = (adopted_fate(one, stopped, holds) for one in rows)
+    fates = (format_adopted(one, stopped, holds) for one in rows)
     run.show_rows(Verb.ADOPT, screen, list(map(_row, rows, fates)), output)
     warn_of_writes(writes)
 

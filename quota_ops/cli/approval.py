@@ -10,11 +10,11 @@ import click
 
 from quota_ops.cli.console import TEXT, show_screen
 from quota_ops.cli.run_end import MOST
-from quota_ops.model.approval import Author, Decision, Said, approval_source, needs_name
+from quota_ops.model.approval import Author, Decision, DecisionKind, approval_source, needs_name
 from quota_ops.model.errors import Refused
 from quota_ops.model.plan import SHORT, Plan
-from quota_ops.model.text import recorded
-from quota_ops.report.screen import Tone, line
+from quota_ops.model.text import clean_text
+from quota_ops.report.layout import Tone, line
 from quota_ops.report.screens import plan_screen
 from quota_ops.runs.approvals import make_decision
 from quota_ops.stages.apply.permission import refuse_unless_approves
@@ -57,7 +57,7 @@ def find_approver(
                 f"{approval_source(plan)}, so --approve needs --reason too",
                 "Nothing was written. Add --reason TEXT: it is recorded.",
             )
-        return make_decision(folder, plan, Said.APPROVED, author, reason)
+        return make_decision(folder, plan, DecisionKind.APPROVED, author, reason)
 
     def decide_at_terminal(plan: Plan) -> Decision:
         if approve is not None:
@@ -65,8 +65,8 @@ def find_approver(
         report = replace(read_report(folder), applied=())  # nobody has decided: nothing is unsent
         show_screen((*plan_screen(report, most=MOST), line()))
         if not _confirm_plan(plan):
-            return make_decision(folder, plan, Said.REJECTED, author, "")
-        return make_decision(folder, plan, Said.APPROVED, author, _prompt_reason())
+            return make_decision(folder, plan, DecisionKind.REJECTED, author, "")
+        return make_decision(folder, plan, DecisionKind.APPROVED, author, _prompt_reason())
 
     interactive = output == TEXT and sys.stdin.isatty() and sys.stdout.isatty()
     if approve is not None and (reason is not None or not interactive):
@@ -105,9 +105,9 @@ def _prompt_reason() -> str:
 
 
 def _parse_reason(text: str) -> str:
-    if not recorded(text):
+    if not clean_text(text):
         raise click.UsageError("the reason is blank")
-    return recorded(text)
+    return clean_text(text)
 
 
 def _prompt(question: Callable[[], Answer]) -> Answer:

@@ -16,8 +16,8 @@ from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.text import counted
 
 if TYPE_CHECKING:
+    from quota_ops.desired.file_cache import FileCache
     from quota_ops.desired.read import Desired
-    from quota_ops.desired.remembered import Remembered
 
 
 @click.command(
@@ -42,7 +42,7 @@ def check(
     output: str,
     *,
     strict: bool,
-    remembered: "Remembered | None",
+    remembered: "FileCache | None",
 ) -> None:
     """Check the YAML files and list every problem.
 
@@ -61,7 +61,7 @@ def check_clusters(
     output: str,
     *,
     strict: bool,
-    remembered: "Remembered | None" = None,
+    remembered: "FileCache | None" = None,
 ) -> None:
     """Read the clusters and say what is wrong; when none is named, all, and what is beside them.
 
@@ -97,14 +97,14 @@ def check_run(
     output: str,
     *,
     strict: bool,
-    remembered: "Remembered | None" = None,
+    remembered: "FileCache | None" = None,
 ) -> None:
     """Read the cluster of an earlier run again, and leave what it says in the run's folder."""
     from quota_ops.cli.session import find_cluster
-    from quota_ops.cli.stage_run import find_unwritten
+    from quota_ops.cli.stage_run import open_unwritten_run
     from quota_ops.stages.check import check_desired_state
 
-    run = find_unwritten(run_folder, "check")
+    run = open_unwritten_run(run_folder, "check")
     folder = find_cluster(run.about()["cluster"], desired_state)
     read = partial(check_desired_state, run, folder, remembered=remembered)
     _show_all([_check_cluster(folder, read, output)], output, strict=strict)
@@ -124,7 +124,7 @@ def _check_cluster(folder: Path, read: "Callable[[], Desired]", output: str) -> 
     from quota_ops.desired.files import cluster_name
     from quota_ops.findings.silences import list_unsilenced
     from quota_ops.report.findings import finding_lines, findings_json
-    from quota_ops.report.screen import Tone, line
+    from quota_ops.report.layout import Tone, line
     from quota_ops.report.screens import problems_screen
 
     name = cluster_name(folder)

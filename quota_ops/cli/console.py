@@ -15,7 +15,7 @@ from quota_ops.model.guard import GuardFinding, idle_words
 if TYPE_CHECKING:
     from quota_ops.model.policy import Policy
     from quota_ops.model.progress import ConcurrentWrite, Progress
-    from quota_ops.report.screen import Screen
+    from quota_ops.report.layout import Screen
 
 
 TEXT = "text"
@@ -24,7 +24,7 @@ TEXT = "text"
 
 def show_screen(screen: "Screen", stream: TextIO | None = None) -> None:
     """Lay a screen out on stdout, or another stream: in colour on a terminal, plain in a pipe."""
-    from quota_ops.report.screen import plain
+    from quota_ops.report.layout import plain
 
     stream = stream or sys.stdout
     if not stream.isatty():
@@ -39,10 +39,10 @@ class _OnStderr(logging.Handler):
     """Writes each record as one harmless line, above bars that are on the terminal."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        from quota_ops.report.formats import shown
+        from quota_ops.report.formats import escape_text
 
         at = f"{datetime.fromtimestamp(record.created).astimezone():%H:%M:%S.%f}"[:-3]
-        click.echo(f"{at} {shown(record.getMessage())}", err=True)
+        click.echo(f"{at} {escape_text(record.getMessage())}", err=True)
 
 
 @contextmanager

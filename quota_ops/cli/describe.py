@@ -87,7 +87,7 @@ def describe(
     from quota_ops.cli.session import open_source
     from quota_ops.model.snapshot import SnapshotHeader
     from quota_ops.model.specification import parse_filter
-    from quota_ops.report.stored import snapshot_lines
+    from quota_ops.report.quota_screens import snapshot_lines
     from quota_ops.store.snapshot import Snapshot
 
     left_out: str | None = None
@@ -117,19 +117,19 @@ def describe(
 def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter) -> None:
     from quota_ops.cli.console import show_screen
     from quota_ops.model.text import counted, plural
-    from quota_ops.report import stored
-    from quota_ops.report.screen import Tone, line
+    from quota_ops.report import quota_screens
+    from quota_ops.report.layout import Tone, line
 
     match output:
         case "table":
             fit = plural(len(rows), "fits", "fit")
             fitting = f" that {fit} {wanted.text}" if wanted.parts else ""
             total = line(f"{counted(len(rows), 'quota')}{fitting} on {place}", Tone.CONTEXT)
-            show_screen((*stored.table_screen(rows), total))
+            show_screen((*quota_screens.table_screen(rows), total))
         case "text":
-            show_screen(stored.kip546_screen(rows))
+            show_screen(quota_screens.kip546_screen(rows))
         case "json":
-            click.echo(json.dumps(stored.stored_objects(rows), ensure_ascii=False, indent=1))
+            click.echo(json.dumps(quota_screens.stored_objects(rows), ensure_ascii=False, indent=1))
         case _:
             from quota_ops.desired.export.quotas_text import left_out_comments, quotas_file
             from quota_ops.desired.export.writable import sort_out
@@ -142,7 +142,7 @@ def describe_run(
     path: Path, run_store: str | None, connection_file: Path | None
 ) -> tuple[tuple[StoredQuota, ...], str, str]:
     """What a cluster holds now, left as `actual` in the folder of an earlier run; path and id."""
-    from quota_ops.cli.stage_run import find_unwritten
+    from quota_ops.cli.stage_run import open_unwritten_run
     from quota_ops.kafka.connection import find_connection
     from quota_ops.model.entity import Entity
     from quota_ops.model.tables import ACTUAL
@@ -151,7 +151,7 @@ def describe_run(
     from quota_ops.store.parquet import to_rows
     from quota_ops.store.run_store import store_of
 
-    folder = find_unwritten(path, "describe")
+    folder = open_unwritten_run(path, "describe")
     store = store_of(folder.place, run_store)
     with connect_once(folder.policy, partial(find_connection, file=connection_file)) as connect:
         run_stages(Run(folder, Path(), store, connect), ("describe",))

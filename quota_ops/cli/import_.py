@@ -104,7 +104,7 @@ def write_desired_state(source: Source, into: Path, group_by: str, owner: str | 
     from quota_ops.desired.export.imported import GroupBy, import_quotas, new_cluster_file
     from quota_ops.desired.read import read_cluster, read_policy
     from quota_ops.model.policy import Policy
-    from quota_ops.report.screen import Tone, line
+    from quota_ops.report.layout import Tone, line
 
     text = None if source.folder is None else read_text(source.folder, CLUSTER_YAML)
     policy = None if source.folder is None or text is None else read_policy(source.folder)
@@ -150,7 +150,7 @@ def _read(source: Source, policy: "Policy | None") -> "tuple[tuple[StoredQuota, 
 
 def _read_snapshot(actual: Path, policy: "Policy | None") -> "tuple[tuple[StoredQuota, ...], str]":
     from quota_ops.desired.cluster_file import CLUSTER_YAML
-    from quota_ops.report.screen import Tone, line
+    from quota_ops.report.layout import Tone, line
     from quota_ops.store.snapshot import Snapshot
 
     snapshot = Snapshot.read(actual)

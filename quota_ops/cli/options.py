@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+if TYPE_CHECKING:
+    from quota_ops.desired.file_cache import FileCache
+
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guard import Guard
-from quota_ops.model.text import recorded
-
-if TYPE_CHECKING:
-    from quota_ops.desired.remembered import Remembered
+from quota_ops.model.text import clean_text
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -69,10 +69,10 @@ detailed_exitcode = click.option(
 )
 
 
-def _remembered(_ctx: click.Context, _option: click.Parameter, off: bool) -> "Remembered | None":  # noqa: FBT001
-    from quota_ops.desired.remembered import Remembered
+def _remembered(_ctx: click.Context, _option: click.Parameter, off: bool) -> "FileCache | None":  # noqa: FBT001
+    from quota_ops.desired.file_cache import FileCache
 
-    return None if off else Remembered.of_user()
+    return None if off else FileCache.of_user()
 
 
 no_cache = click.option(
@@ -91,13 +91,13 @@ def _recorded(remedy: str) -> Callable[[click.Context, click.Parameter, str | No
     """Return what takes a text as it is recorded; InvalidInput when it is blank."""
 
     def take(_ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
-        if given is not None and not recorded(given):
+        if given is not None and not clean_text(given):
             raise InvalidInput(f"{option.opts[0]} is blank, but it is recorded", remedy)
         if given == _PLACEHOLDER:
             raise InvalidInput(
                 f"{option.opts[0]} {given} is the placeholder of a printed command", remedy
             )
-        return given and recorded(given)
+        return given and clean_text(given)
 
     return take
 
@@ -107,7 +107,7 @@ def _commit(ctx: click.Context, option: click.Parameter, given: str | None) -> s
     del ctx, option
     if given is not None and not _COMMIT.fullmatch(given):
         raise InvalidInput(
-            f"--commit {recorded(given)!r} is not a commit id: an id has 1 to 200 letters, "
+            f"--commit {clean_text(given)!r} is not a commit id: an id has 1 to 200 letters, "
             "digits, '.', '_', '/' and '-'",
             "Give the id, or leave out --commit to record the commit of the checkout.",
         )

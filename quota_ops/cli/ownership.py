@@ -19,7 +19,7 @@ from quota_ops.model.filter import EntityFilter
 from quota_ops.model.progress import ConcurrentWrite
 from quota_ops.model.specification import parse_exactly
 from quota_ops.report.audit_verb import Verb
-from quota_ops.report.screen import Screen, Tone, line
+from quota_ops.report.layout import Screen, Tone, line
 from quota_ops.runs.command_record import start_command_run
 from quota_ops.runs.ownership import Attribution
 from quota_ops.store.run_folder import RunFolder

@@ -104,7 +104,7 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
     from quota_ops.model.hold import hold_on
     from quota_ops.model.ownership import why_unwritable
     from quota_ops.report.audit_verb import Verb
-    from quota_ops.report.ownership import released_fate, released_screen
+    from quota_ops.report.ownership import format_released, released_screen
     from quota_ops.runs.ownership import release_quotas
     from quota_ops.store.holds import holds_now
     from quota_ops.store.run_folder import RELEASED
@@ -119,7 +119,7 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
     rows = [
         (
             row,
-            released_fate(
+            format_released(
                 row,
                 desired_rows,
                 clear_unmanaged=policy.clear_unmanaged,

@@ -112,8 +112,8 @@ def resolve(
     """
     from quota_ops.cli.session import open_source
     from quota_ops.precedence.resolution import Limits
+    from quota_ops.report.layout import Tone, line
     from quota_ops.report.resolution import as_json, foreign_words, resolution_screen
-    from quota_ops.report.screen import Tone, line
     from quota_ops.report.sentences import callback_words, metadata_words
     from quota_ops.store.snapshot import Snapshot
 

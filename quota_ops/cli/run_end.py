@@ -13,8 +13,8 @@ from quota_ops.model.report import Report
 from quota_ops.report import screens
 from quota_ops.report.audit import audit_record
 from quota_ops.report.audit_verb import Verb
-from quota_ops.report.rollback import afterwards, rollback_screen
-from quota_ops.report.screen import Screen, Tone, line
+from quota_ops.report.layout import Screen, Tone, line
+from quota_ops.report.rollback import list_next_steps, rollback_screen
 from quota_ops.report.sentences import is_accepted
 from quota_ops.runs.command_record import record_command_end
 from quota_ops.stages.report.end_record import record_end
@@ -27,21 +27,23 @@ MOST = 200
 
 def load_report(folder: RunFolder) -> Report:
     """Load the report of a run: the one it left, else what its artefacts say."""
-    return folder.once(REPORT, lambda: read_report(folder))
+    return folder.read_cached(REPORT, lambda: read_report(folder))
 
 
 def show_run(command: str, folder: RunFolder, output: str) -> Report:
     """Show the result of a run, and return its report."""
     report = load_report(folder)
     if output != TEXT:
-        from quota_ops.report.data import as_json
+        from quota_ops.report.json_report import as_json
 
         click.echo(as_json(report))
         return report
     if command in {"diff", "plan", "validate", "apply", "reconcile", "report", "rollback"}:
         show_screen(screens.plan_screen(report, most=None if command == "diff" else MOST))
     if report.rollback:
-        ahead = [line(words, Tone.CHANGE) for words in afterwards(report.rollback, report.cluster)]
+        ahead = [
+            line(words, Tone.CHANGE) for words in list_next_steps(report.rollback, report.cluster)
+        ]
         show_screen((line(), *rollback_screen(report.rollback), *ahead, line()))
     if report.applied:
         show_screen(screens.apply_screen(report, most=MOST))

@@ -12,7 +12,7 @@ from quota_ops.model.errors import InvalidInput
 
 if TYPE_CHECKING:
     from quota_ops.model.report import Report
-    from quota_ops.report.screen import Line, Screen, Table
+    from quota_ops.report.layout import Line, Screen, Table
     from quota_ops.store.run_folder import RunFolder
 
 
@@ -41,9 +41,9 @@ def show(run: str, run_store: str | None, output: str) -> None:
     RUN is a run's name, a unique part of it, its folder, or `last`; with CLUSTER/ before it, only
     runs of that cluster are searched. Reads only the run store.
     """
-    from quota_ops.report.data import as_json
+    from quota_ops.report.json_report import as_json
     from quota_ops.report.markdown import as_markdown
-    from quota_ops.report.text import report_screen
+    from quota_ops.report.text_report import report_screen
     from quota_ops.stages.report.run_report import read_end_time, read_report
     from quota_ops.store.retention import refuse_pruned
     from quota_ops.store.run_names import find_run
@@ -64,7 +64,7 @@ def _records(folder: "RunFolder", report: "Report") -> "Screen":
     """Return what an alter, adopt or release recorded: those runs have no plan."""
     from quota_ops.report.alteration import result_words
     from quota_ops.report.history import record_screen
-    from quota_ops.report.screen import Tone, line
+    from quota_ops.report.layout import Tone, line
     from quota_ops.store.run_folder import ADOPTED, ALTER, RELEASED
 
     sent = bool(report.applied)
@@ -84,7 +84,7 @@ def _records(folder: "RunFolder", report: "Report") -> "Screen":
 
 
 def _place(folder: "RunFolder") -> "Screen":
-    from quota_ops.report.screen import Tone, line
+    from quota_ops.report.layout import Tone, line
     from quota_ops.store.run_folder import PAGE
 
     page = folder.place / PAGE

@@ -15,8 +15,8 @@ from quota_ops.cli.console import TEXT, show_progress, warn_idle, warn_unnamed
 from quota_ops.cli.interrupt import report_run_if_stopped
 from quota_ops.cli.run_end import keep_run, load_report, show_run
 from quota_ops.cli.session import find_cluster
+from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.files import cluster_name
-from quota_ops.desired.remembered import Remembered
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.approval import Author, find_login
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
@@ -59,7 +59,7 @@ class StageOptions:
     approve: str | None = None
     detailed_exitcode: bool = False
     actual: Path | None = None
-    remembered: Remembered | None = None
+    remembered: FileCache | None = None
 
     def read_permission(self) -> Permission:
         """Return what the options permit; InvalidInput if a reason is missing or has no effect."""
@@ -113,7 +113,7 @@ def _begin(name: str, typed: StageOptions, permission: Permission) -> _Begun:
             find_run(typed.run_folder),
             store_of(open_place(typed.run_folder), typed.run_store),
         )
-        return _Begun(folder.keeping(), store, Path(), _choose_resumed(name, folder, permission))
+        return _Begun(folder.with_cache(), store, Path(), _choose_resumed(name, folder, permission))
     store = find_run_store(typed.run_store)
     cluster_folder = find_cluster(str(typed.cluster), typed.desired_state)
     cluster = cluster_name(cluster_folder)
@@ -122,7 +122,7 @@ def _begin(name: str, typed: StageOptions, permission: Permission) -> _Begun:
     if by not in {None, login}:  # the default of --by is the login
         folder.write_json(ABOUT, {**folder.read_json(ABOUT), "by": by})
     stages = [one for one in CHAINS[name] if typed.actual is None or one in OFFLINE]
-    return _Begun(folder.keeping(), store, cluster_folder, stages)
+    return _Begun(folder.with_cache(), store, cluster_folder, stages)
 
 
 def _run(begun: _Begun, typed: StageOptions, permission: Permission) -> None:
@@ -193,7 +193,7 @@ def find_run(path: Path) -> RunFolder:
     return folder
 
 
-def find_unwritten(path: Path, stage: str) -> RunFolder:
+def open_unwritten_run(path: Path, stage: str) -> RunFolder:
     """The run folder at a path, for a stage that begins the run anew.
 
     InvalidInput when it is none, or when the run wrote: its report and rollback need what it left.

@@ -12,6 +12,7 @@ from quota_ops.desired.cluster_file import (
     read_cluster_file,
     refuse_placeholder,
 )
+from quota_ops.desired.file_cache import FileCache, read_files
 from quota_ops.desired.files import (
     cluster_folders,
     cluster_name,
@@ -23,16 +24,15 @@ from quota_ops.desired.files import (
 )
 from quota_ops.desired.findings import check_quotas
 from quota_ops.desired.quotas_file import Quota, quota_rows
-from quota_ops.desired.remembered import Remembered, read_files
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.nodes import (
-    Room,
+    SizeBudget,
     read_document,
 )
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import not_opened, unread
 from quota_ops.findings.codes import CODES, DecidedBy
-from quota_ops.findings.silences import find_idle_silences, silenced
+from quota_ops.findings.silences import find_idle_silences, mark_silenced
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.filter import Borders
@@ -62,7 +62,7 @@ class Desired:
     contents: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
 
-def read_cluster(folder: Path, remembered: Remembered | None = None) -> Desired:
+def read_cluster(folder: Path, remembered: FileCache | None = None) -> Desired:
     """Read all files of a cluster's folder; files that are `remembered` are not parsed again.
 
     Raises InvalidDesiredState with every problem of every file: one unreadable file stops the
@@ -81,7 +81,7 @@ def read_cluster(folder: Path, remembered: Remembered | None = None) -> Desired:
         raise InvalidDesiredState([problem], files=1, quotas=0) from None
 
 
-def _read_cluster(folder: Folder, remembered: Remembered | None) -> Desired:
+def _read_cluster(folder: Folder, remembered: FileCache | None) -> Desired:
     problems = Problems()
     names = list_quotas_files(folder, problems)
     cluster = _read_cluster_file(folder, problems)
@@ -184,7 +184,7 @@ def _read_alone(folder: Path, problems: Problems) -> ClusterFile | None:
 def _read_cluster_file(folder: Folder, problems: Problems) -> ClusterFile | None:
     if not find_cluster_yaml(folder, problems):
         return None
-    document = read_document(folder, CLUSTER_YAML, problems, Room())
+    document = read_document(folder, CLUSTER_YAML, problems, SizeBudget())
     return None if document is None else read_cluster_file(*document, cluster_name(folder.path))
 
 
@@ -204,10 +204,10 @@ def _refuse_untouchable(quotas: Iterable[Quota], cluster: ClusterFile) -> None:
     if policy.scope[_FEW:]:
         allowed += f" and {len(policy.scope) - _FEW:,} more"
     for quota in quotas:
-        if scope.meets(quota.entity) is None:
+        if scope.find_match(quota.entity) is None:
             message = f"{quota.entity} is outside the scope of {policy.cluster}."
             quota.refuse(message, f"{cluster.source.file} allows {allowed}.")
-        protected = protect.meets(quota.entity)
+        protected = protect.find_match(quota.entity)
         if protected is not None:
             message = f"{quota.entity} is protected at {cluster.protect[protected]}."
             quota.refuse(message, "Remove this quota, or that protection.")
@@ -218,4 +218,4 @@ def _findings(
 ) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
     own = (one for quotas in by_file for quota in quotas for one in quota.silences)
     silences = (*cluster.silences, *own)
-    return tuple(silenced(check_quotas(by_file), silences)), silences
+    return tuple(mark_silenced(check_quotas(by_file), silences)), silences

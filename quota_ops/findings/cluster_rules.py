@@ -29,7 +29,7 @@ _PREFIX = "User:"
 def check_cluster(asked: Rows, others: Rows, facts: ClusterFacts | None) -> Iterator[Finding]:
     """Yield the findings of Git's rows together with the rows that stay on the cluster.
 
-    Findings that need facts are left out without them; see `decided`.
+    Findings that need facts are left out without them; see `list_decidable_codes`.
     """
     yield from _find_hidden(asked, others)
     if facts is not None:
@@ -38,7 +38,7 @@ def check_cluster(asked: Rows, others: Rows, facts: ClusterFacts | None) -> Iter
         yield from _find_own_throttle(asked, others, facts)
 
 
-def decided(facts: ClusterFacts | None) -> frozenset[str]:
+def list_decidable_codes(facts: ClusterFacts | None) -> frozenset[str]:
     """Return the codes for which `check_cluster` can find everything."""
     known = {
         BEYOND_THREADS: facts is not None and _capacity(facts) is not None,

@@ -6,7 +6,7 @@ from quota_ops.findings.codes import CODES, IDLE_SILENCE
 from quota_ops.model.finding import Finding, Location, Silence
 
 
-def silenced(findings: Iterable[Finding], silences: Iterable[Silence]) -> Iterator[Finding]:
+def mark_silenced(findings: Iterable[Finding], silences: Iterable[Silence]) -> Iterator[Finding]:
     """Mark the findings that a silence covers with its reason; an entity's own silence wins."""
     reasons = {(one.code, one.entity): one.reason for one in silences}
     for finding in findings:

@@ -17,7 +17,7 @@ LARGE = 100
 """From this many changes on, approving a plan takes typing the cluster's name."""
 
 
-class Said(StrEnum):
+class DecisionKind(StrEnum):
     """The outcome of a request for approval."""
 
     APPROVED = "approved"
@@ -49,7 +49,7 @@ def find_login() -> str:
 class Decision:
     """What a person decided about the plan of one digest: who, when, why, in which run."""
 
-    said: Said
+    said: DecisionKind
     digest: str
     shown: tuple[GuardFinding, ...]
     """The guards that blocked then, with their facts: an approval overrides these, no others."""
@@ -86,7 +86,7 @@ class Decision:
             raise TypeError(f"{dict(values)!r} is not a decision")
         found = values.get("shown", [{"guard": one, "message": ""} for one in guards])
         shown = check_types([GuardFinding(**one) for one in found])
-        decision = cls(Said(values["said"]), shown=shown, by=by, login=login, **texts)
+        decision = cls(DecisionKind(values["said"]), shown=shown, by=by, login=login, **texts)
         return check_types([decision])[0]
 
 
@@ -102,10 +102,12 @@ def in_force(
     """
     standing: list[Decision] = []
     for one in record:
-        if one.said is Said.REJECTED or (one.said is Said.APPLIED and one.run != run):
+        if one.said is DecisionKind.REJECTED or (
+            one.said is DecisionKind.APPLIED and one.run != run
+        ):
             standing = []
-        elif (one.said is Said.OVERRIDDEN and one.run == run) or (
-            one.said is Said.APPROVED and policy is not ApprovalPolicy.NEVER
+        elif (one.said is DecisionKind.OVERRIDDEN and one.run == run) or (
+            one.said is DecisionKind.APPROVED and policy is not ApprovalPolicy.NEVER
         ):
             standing.append(one)
     oldest = now - timedelta(seconds=seconds)

@@ -103,7 +103,7 @@ class Borders:
                 (named,) = (part for part in one.parts if part.match is not Match.ANY)
                 self._partly[types, named.type, named.name] = one
 
-    def meets(self, entity: Entity) -> EntityFilter | None:
+    def find_match(self, entity: Entity) -> EntityFilter | None:
         """Return a filter that the entity matches, or None."""
         if self._single and (found := self._single.get(entity)):
             return found

@@ -107,7 +107,7 @@ class GuardFinding:
         )
 
 
-def found(
+def make_finding(
     guard: str,
     message: str,
     rows: "Sequence[Difference]" = (),

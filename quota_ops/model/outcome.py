@@ -63,5 +63,5 @@ class Outcome(NamedTuple):
 
 DONE = frozenset({Status.ACCEPTED, Status.ALREADY})
 """The cluster stores the planned value."""
-MEANT = DONE | {Status.HELD}
+AS_INTENDED = DONE | {Status.HELD}
 """No failure: written, or skipped because of a hold."""

@@ -55,8 +55,8 @@ def find_adoptions(
 
 def why_unwritable(entity: Entity, key: str, scope: Borders, protect: Borders) -> str | None:
     """Return why no plan can write the row, so that it cannot be managed; None if one can."""
-    if protect.meets(entity) is not None:
+    if protect.find_match(entity) is not None:
         return "protected"
-    if scope.meets(entity) is None:
+    if scope.find_match(entity) is None:
         return "outside the scope"
     return unalterable(entity.types, key)

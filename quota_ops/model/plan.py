@@ -12,7 +12,7 @@ from quota_ops.model.difference import EARLIER_KINDS, WRITES, Action, Difference
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.hold import Hold
 from quota_ops.model.policy import GuardLimits, Policy
-from quota_ops.model.stricter import stricter
+from quota_ops.model.policy_limits import stricter
 
 SHORT = 8
 """How many characters of a digest people compare: anybody can make two plans that share them."""

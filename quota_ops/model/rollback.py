@@ -65,7 +65,9 @@ class Rollback:
         """The rows that stay as they are."""
         return tuple(row for row in self.rows if row.left is not None)
 
-    def met(self, stored: Mapping[Key, float], known: Mapping[Key, LedgerRow]) -> Self:
+    def compare_with_cluster(
+        self, stored: Mapping[Key, float], known: Mapping[Key, LedgerRow]
+    ) -> Self:
         """The rollback against what the cluster holds now, and what the ledger knows of it.
 
         Only a row that still is what the run made of it goes back.

@@ -49,7 +49,7 @@ def is_visible(text: str) -> bool:
     return text.isprintable() and (text.isascii() or UNSEEN.search(text) is None)
 
 
-def recorded(text: str) -> str:
+def clean_text(text: str) -> str:
     """Return the text as one line, with invisible characters and invalid text escaped.
 
     Blanks and line ends of every kind become one space, and go at both ends. Empty where nothing

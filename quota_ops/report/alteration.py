@@ -16,7 +16,7 @@ from quota_ops.model.quota import format_limit, json_number, same
 from quota_ops.model.rows import BatchRow, Key
 from quota_ops.report.cells import outcome_words
 from quota_ops.report.findings import FEW, finding_lines, findings_json
-from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
+from quota_ops.report.layout import Line, Row, Screen, Span, Table, Tone, line
 from quota_ops.report.screens import guard_line
 from quota_ops.report.sentences import altered_at_standstill
 

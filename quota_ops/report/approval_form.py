@@ -8,7 +8,7 @@ from quota_ops.model.guard import MEANINGS
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.report import Report
 from quota_ops.model.text import counted
-from quota_ops.report.formats import shown
+from quota_ops.report.formats import escape_text
 from quota_ops.report.markdown import code, commit_part, table_lines
 from quota_ops.report.row_status import report_rows
 from quota_ops.report.sentences import NO_LEDGER, validated_words
@@ -17,7 +17,7 @@ from quota_ops.report.sentences import NO_LEDGER, validated_words
 def format_subject(report: Report, plan: Plan) -> str:
     """Return the title: the cluster, the plan, and how many changes it has."""
     what = f"plan {plan.digest[:SHORT]} ({counted(len(plan.writes), 'change')})"
-    return f"{shown(report.cluster)}: apply {what}?"
+    return f"{escape_text(report.cluster)}: apply {what}?"
 
 
 def format_body(report: Report, plan: Plan, until: datetime) -> str:

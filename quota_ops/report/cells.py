@@ -5,12 +5,12 @@ from math import isfinite
 from quota_ops.model.difference import DRIFT_KINDS, WRITES, Action, Difference, Kind
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
 from quota_ops.model.memory import CLEARED
-from quota_ops.model.outcome import DONE, MEANT, Outcome, Status
+from quota_ops.model.outcome import AS_INTENDED, DONE, Outcome, Status
 from quota_ops.model.plan import change_share, is_cut
 from quota_ops.model.quota import UNLIMITED, format_limit
 from quota_ops.model.text import format_percent, plural
 from quota_ops.model.verification import BOOTSTRAP, RowVerdict, Verdict
-from quota_ops.report.formats import moment, short_commit, shown
+from quota_ops.report.formats import escape_text, moment, short_commit
 from quota_ops.report.row_status import ReportRow, Section
 
 KIND_MEANING = {
@@ -108,20 +108,20 @@ def since(row: ReportRow) -> tuple[str, ...]:
 
 def origin(row: ReportRow) -> str:
     """Return where a value that is not in the ledger came from; empty for others."""
-    return shown(row.origin.words) if row.origin else ""
+    return escape_text(row.origin.words) if row.origin else ""
 
 
 def source(row: ReportRow) -> str:
     """Return the line in Git that declares the row, or did, and the run whose value came back."""
-    return "  ".join(filter(None, (_declared_at(row.difference), memory(row.difference))))
+    return "  ".join(filter(None, (_declared_at(row.difference), format_memory(row.difference))))
 
 
-def memory(difference: Difference) -> str:
+def format_memory(difference: Difference) -> str:
     """Return which run cleared the row, or wrote its value late; empty for all others."""
     if difference.memory is None:
         return ""
     did = "cleared by" if difference.memory == CLEARED else "late write of"
-    return shown(f"({did} run {difference.run})")
+    return escape_text(f"({did} run {difference.run})")
 
 
 def _declared_at(difference: Difference) -> str:
@@ -129,23 +129,23 @@ def _declared_at(difference: Difference) -> str:
     if source is None:
         return ""
     if difference.after is not None:
-        return shown(source)
+        return escape_text(source)
     commit = difference.commit if difference.commit != difference.file else None
     cleared = difference.memory == CLEARED or difference.kind is Kind.CLEARED
     word = "before" if cleared else "at"  # the commit of a clear has the row no longer
     until = f", {word} {short_commit(commit)}" if commit else ""
-    return f"(was {shown(source)}{until})"
+    return f"(was {escape_text(source)}{until})"
 
 
-def touches(difference: Difference) -> str:
+def format_affected(difference: Difference) -> str:
     """Return whom a default entity affects: `touches every user`; empty for all others."""
     if not difference.has_default:
         return ""
-    named = people(Entity.parse(difference.entity))
+    named = list_entity_names(Entity.parse(difference.entity))
     return f"touches {', '.join(f'{noun} {name}'.rstrip() for noun, name in named)}"
 
 
-def people(entity: Entity) -> tuple[tuple[str, str], ...]:
+def list_entity_names(entity: Entity) -> tuple[tuple[str, str], ...]:
     """Return the parts of an entity as noun and name, the user first: (`user`, `alice`).
 
     A default has no name: (`any other client`, ``). A quoted name keeps its quotes.
@@ -168,7 +168,7 @@ def result(row: ReportRow, *, read_back: bool) -> str:
     if row.verdict is not None and row.verdict.verdict is Verdict.UNANSWERED and row.applied:
         return f"{outcome_words(row.applied)}; no broker responded afterwards"
     if row.verdict is not None:
-        return shown(_seen(row.verdict))
+        return escape_text(_seen(row.verdict))
     if row.applied is not None:
         words = outcome_words(row.applied)
         agreed = row.applied.status in DONE and read_back
@@ -183,7 +183,7 @@ def left_alone(row: ReportRow) -> str:
     """Return why a row that differs is only reported; empty for a row to be written."""
     difference = row.difference
     if difference.hands_off:
-        return shown(f"left alone: {difference.hands_off}")
+        return escape_text(f"left alone: {difference.hands_off}")
     if difference.action is Action.REPORT and difference.kind is Kind.DRIFTED:
         return "only reported: cluster.yaml sets drift: report"
     return ""
@@ -194,7 +194,7 @@ def held(row: ReportRow) -> str:
     if row.section is not Section.HELD:
         return ""
     since_the_plan = row.applied.message if row.applied else None
-    return shown(since_the_plan or row.difference.held or "")
+    return escape_text(since_the_plan or row.difference.held or "")
 
 
 def trouble(row: ReportRow) -> str:
@@ -202,7 +202,7 @@ def trouble(row: ReportRow) -> str:
     if not trouble_word(row):
         return ""
     source = row.difference.source
-    return result(row, read_back=False) + (f" [{shown(source)}]" if source else "")
+    return result(row, read_back=False) + (f" [{escape_text(source)}]" if source else "")
 
 
 def trouble_word(row: ReportRow) -> str:
@@ -210,7 +210,7 @@ def trouble_word(row: ReportRow) -> str:
     if row.verdict is not None and row.verdict.verdict is Verdict.DIFFERS:
         return "differs"
     outcome = row.applied or row.validated
-    if outcome is None or outcome.status in MEANT:
+    if outcome is None or outcome.status in AS_INTENDED:
         return "not read back" if row.verdict is not None else ""
     return outcome.status.replace("_", " ")
 
@@ -231,7 +231,7 @@ def outcome_words(outcome: Outcome) -> str:
     words = _STATUS[outcome.status]
     if outcome.message:
         words += f": {outcome.message}"
-    return shown(f"{words} ({outcome.error})" if outcome.error else words)
+    return escape_text(f"{words} ({outcome.error})" if outcome.error else words)
 
 
 def _seen(verdict: RowVerdict) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 from quota_ops.findings.codes import CODES, Code, Severity
 from quota_ops.model.finding import Finding, Problem
 from quota_ops.model.text import counted
-from quota_ops.report.formats import shown
-from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line, width
+from quota_ops.report.formats import escape_text
+from quota_ops.report.layout import Line, Row, Screen, Span, Table, Tone, line, width
 
 MOST, FEW = 100, 10
 """Findings that a report lists, and that a screen lists among other things; JSON has all."""
@@ -114,10 +114,10 @@ def excerpt(problem: Problem) -> tuple[Line, ...]:
     at = problem.column - 1
     begin = max(0, at - BEFORE)
     text = problem.excerpt[begin : at + AFTER]
-    head = shown(("…" if begin else "") + text[: at - begin])
-    marked = shown(text[at - begin :][: max(1, problem.length)])
+    head = escape_text(("…" if begin else "") + text[: at - begin])
+    marked = escape_text(text[at - begin :][: max(1, problem.length)])
     tail = "…" if at + AFTER < len(problem.excerpt) else ""
     number = f"{problem.line:6} | "
-    whole = head + shown(text[at - begin :]) + tail
+    whole = head + escape_text(text[at - begin :]) + tail
     under = " " * (len(number) + width(head)) + "^" * max(1, width(marked))
     return ((Span(number, Tone.CONTEXT), Span(whole)), line(under, Tone.REFUSAL))

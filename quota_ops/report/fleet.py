@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from quota_ops.model.report import Report
 from quota_ops.model.text import counted, plural
 from quota_ops.report.formats import moment
+from quota_ops.report.layout import Row, Screen, Span, Table, Tone, line, plain
 from quota_ops.report.markdown import cell, fitting
 from quota_ops.report.page import LONG
 from quota_ops.report.page_parts import bar, choices, headings, page_row
 from quota_ops.report.row_status import ReportRow, RowStatus, Section, count_statuses, report_rows
 from quota_ops.report.row_table import report_table
-from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line, plain
 from quota_ops.report.summary import Summary, SyncStatus, summarize
 from quota_ops.report.template import rendered
 

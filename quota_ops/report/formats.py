@@ -14,7 +14,7 @@ _STATED: Mapping[CommitSource | None, str] = {
 }
 
 
-def shown(text: str) -> str:
+def escape_text(text: str) -> str:
     """Return the text as one line that is safe to print, with JSON escapes where needed.
 
     Every control character, terminal escape, line end and direction mark is escaped.
@@ -48,7 +48,7 @@ def moment(at: str | None) -> str:
             time = time.replace(tzinfo=UTC)
         return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     except (OverflowError, ValueError):
-        return shown(at)
+        return escape_text(at)
 
 
 def duration(seconds: float) -> str:
@@ -76,7 +76,7 @@ def stated_words(provenance: Provenance) -> str:
     return _STATED.get(provenance.source, "") if is_git(provenance.commit or "") else ""
 
 
-def uncommitted_words(provenance: Provenance, quoted: Callable[[str], str] = shown) -> str:
+def uncommitted_words(provenance: Provenance, quoted: Callable[[str], str] = escape_text) -> str:
     """Return `uncommitted changes in team.yaml and 2 more since a1b2c3d`."""
     first, *others = provenance.uncommitted
     least = "at least " if len(provenance.uncommitted) == MOST_UNCOMMITTED else ""
@@ -87,4 +87,4 @@ def uncommitted_words(provenance: Provenance, quoted: Callable[[str], str] = sho
 
 def short_commit(commit: str | None) -> str:
     """Return the first seven characters of a commit, as Git shows it."""
-    return shown(short(commit)) if commit else "unknown commit"
+    return escape_text(short(commit)) if commit else "unknown commit"

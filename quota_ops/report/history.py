@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from quota_ops.model.approval import Decision, Said
+from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.quota import format_limit
 from quota_ops.model.report import PastRun
-from quota_ops.report.formats import file_size, moment, short_commit, shown
-from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.formats import escape_text, file_size, moment, short_commit
+from quota_ops.report.layout import Row, Screen, Span, Table, Tone, line
 from quota_ops.report.summary import SyncStatus
 
 _TONES: Mapping[str, Tone] = {
@@ -49,12 +49,12 @@ def _tone(run: PastRun) -> Tone:
 
 
 def _decision_words(decision: Decision) -> str:
-    if decision.said is Said.NOTHING:
+    if decision.said is DecisionKind.NOTHING:
         return "no decision in time"
     who = decision.by or decision.login or "unknown"
-    if decision.said is Said.OVERRIDDEN:
+    if decision.said is DecisionKind.OVERRIDDEN:
         return f"{who} (--allow {', '.join(decision.guards)})"
-    return who if decision.said is Said.APPROVED else f"rejected by {who}"
+    return who if decision.said is DecisionKind.APPROVED else f"rejected by {who}"
 
 
 def record_screen(
@@ -84,8 +84,8 @@ def record_screen(
 def _cells(
     row: Mapping[str, Any], columns: Sequence[str], results: Mapping[str, str]
 ) -> Iterator[str]:
-    yield shown(row["entity"])
-    yield shown(row["key"])
+    yield escape_text(row["entity"])
+    yield escape_text(row["key"])
     for column in columns:
         if column == "result":
             yield results.get(row["entity"], "")

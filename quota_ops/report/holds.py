@@ -8,7 +8,7 @@ from quota_ops.model.hold import Hold
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import DriftPolicy, Policy
 from quota_ops.report.formats import moment
-from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.layout import Row, Screen, Span, Table, Tone, line
 
 HEADINGS = ("who", "until", "by", "since", "why")
 _UNKNOWN = "Neither Git nor the ledger has an entity of that name: check the spelling."

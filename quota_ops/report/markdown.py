@@ -17,8 +17,8 @@ from quota_ops.report import cells
 from quota_ops.report.brokers import broker_words
 from quota_ops.report.findings import EXPLAINED, FEW, more_words
 from quota_ops.report.formats import (
+    escape_text,
     shortened,
-    shown,
     stated_words,
     uncommitted_words,
 )
@@ -26,8 +26,8 @@ from quota_ops.report.rollback import left_words, rollback_words
 from quota_ops.report.row_status import ReportRow, Section, has_applied, report_rows
 from quota_ops.report.sentences import (
     NO_LEDGER,
-    allow,
     approval_words,
+    format_override,
     holds_words,
     standstill_words,
     validated_words,
@@ -96,7 +96,7 @@ def commit_part(provenance: Provenance) -> str:
 
 def code(text: str) -> str:
     """Return the text in a code span whose fence is longer than any backticks inside."""
-    text = shortened(shown(text), LONGEST) or " "
+    text = shortened(escape_text(text), LONGEST) or " "
     fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     # CommonMark takes a space from both ends, unless there is nothing but spaces.
     pad = " " if text.strip(" ") and {text[0], text[-1]} & {"`", " "} else ""
@@ -119,7 +119,7 @@ def _table_row(row: ReportRow) -> str:
     share = f" ({change})" if change.endswith("%") else ""
     whom = (
         f"{noun} {cell(name)}".strip()
-        for noun, name in cells.people(Entity.parse(row.difference.entity))
+        for noun, name in cells.list_entity_names(Entity.parse(row.difference.entity))
     )
     columns = (
         cells.sign(row),
@@ -148,7 +148,7 @@ def _guards(report: Report) -> Iterator[str]:
         yield f"\n⚠ {code(stopped)}"
     yield from (f"\n‖ {code(words)}" for words in holds_words(report))
     for guard in plan.guards if plan else ():
-        way = f"override it with {code(allow(guard.guard))}"
+        way = f"override it with {code(format_override(guard.guard))}"
         if guard.allowed is not None:
             way = f"overridden: {code(guard.allowed)}"
         yield f"\n⚠ Guard {code(guard.guard)}: {code(guard.message)}; {way}."

@@ -9,7 +9,7 @@ from quota_ops.model.ownership import Adoption
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import DesiredRow, Key, LedgerRow
 from quota_ops.model.text import counted, plural
-from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.layout import Row, Screen, Span, Table, Tone, line
 
 Asked = Mapping[Key, DesiredRow]
 """The desired rows by entity and key."""
@@ -26,12 +26,12 @@ def adopted_screen(
 ) -> Screen:
     """Return the rows to adopt, and what the next run does with each.
 
-    `standstill` and `holds` as in `adopted_fate`. `named` is whether the entities were named on
+    `standstill` and `holds` as in `format_adopted`. `named` is whether the entities were named on
     the command line, so that no row at all may be a typing error.
     """
     adopted, ours = (sum(getattr(one, what) for one in found) for what in ("adopted", "ours"))
     before = f", {ours:,} {plural(ours, 'was', 'were')} managed already" if ours else ""
-    rows = tuple(_adopted_row(one, adopted_fate(one, standstill, holds)) for one in found)
+    rows = tuple(_adopted_row(one, format_adopted(one, standstill, holds)) for one in found)
     headings = ("entity", "key", "value", "next")
     heading = f"{where}: {counted(adopted, 'quota')} adopted{before}; the cluster was not changed"
     slip = f"The cluster stores {_NONE}" if named else None
@@ -54,7 +54,7 @@ def _moves(one: Adoption) -> bool:
     return one.refusal is None and (one.asked is None or one.asked.value != one.value)
 
 
-def adopted_fate(one: Adoption, standstill: str | None, holds: Sequence[Hold] = ()) -> str:
+def format_adopted(one: Adoption, standstill: str | None, holds: Sequence[Hold] = ()) -> str:
     """Return what the next run does with a row to adopt, while these holds last.
 
     `standstill` is the cluster's name and why nothing may be written now; None where it may.
@@ -98,7 +98,7 @@ def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]], *, named:
     return (line(heading, Tone.STRONG), *_listed(headings, table, slip))
 
 
-def released_fate(
+def format_released(
     row: LedgerRow,
     asked: Asked,
     *,
@@ -110,7 +110,7 @@ def released_fate(
     """Return what the next run does with a row that was removed from the ledger.
 
     `hold` is the hold on its entity, `why` is why no plan may write it; `standstill` as in
-    `adopted_fate`.
+    `format_adopted`.
     """
     if row.state in REMEMBERED:
         return "no longer remembered: if the value comes back, no run is named"

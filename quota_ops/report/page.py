@@ -15,8 +15,8 @@ from quota_ops.report.rollback import left_words, rollback_words
 from quota_ops.report.row_status import RowStatus, Section, count_statuses, has_applied, report_rows
 from quota_ops.report.sentences import (
     NO_LEDGER,
-    allow,
     approval_words,
+    format_override,
     holds_words,
     in_airflow,
     standstill_words,
@@ -100,7 +100,10 @@ def _notes(report: Report) -> Iterator[Note]:
         if stopped := standstill_words(plan):
             yield Note(style(RowStatus.PENDING), "no writes", [stopped])
         for guard in plan.refused:
-            title, ways = f"guard {guard.guard}", (allow(guard.guard), in_airflow(plan))
+            title, ways = (
+                f"guard {guard.guard}",
+                (format_override(guard.guard), in_airflow(plan)),
+            )
             yield Note(style(RowStatus.PENDING), title, [guard.message], *ways)
     for broker in report.brokers:
         if not broker.agrees:

@@ -80,7 +80,7 @@ def headings(*, applied: bool) -> tuple[str, ...]:
 def page_row(row: ReportRow, *, read_back: bool) -> PageRow:
     """Return the cells of one row."""
     difference = row.difference
-    touches = "" if row.section is Section.REST else cells.touches(difference)
+    touches = "" if row.section is Section.REST else cells.format_affected(difference)
     return PageRow(
         style=style(row.status),
         sign=cells.sign(row),

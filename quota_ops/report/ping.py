@@ -8,8 +8,8 @@ from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
 from quota_ops.model.registration import Absent
 from quota_ops.model.text import counted, plural
 from quota_ops.model.verification import BACK_OR_GONE, BOOTSTRAP, ONLY_BOOTSTRAP
-from quota_ops.report.formats import duration, shown
-from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
+from quota_ops.report.formats import duration, escape_text
+from quota_ops.report.layout import Line, Row, Screen, Span, Table, Tone, line
 from quota_ops.report.sentences import INCOMPLETE, callback_words, names_of, needless_words
 
 _ZOOKEEPER = (
@@ -59,7 +59,10 @@ def _broker(broker: BrokerPing) -> Row:
 def _absent(broker: Absent) -> Row:
     words, tone = broker.why, Tone.REFUSAL
     if broker.retired is not None:
-        words, tone = f"{words}; retired in cluster.yaml: {shown(broker.retired)}", Tone.CONTEXT
+        words, tone = (
+            f"{words}; retired in cluster.yaml: {escape_text(broker.retired)}",
+            Tone.CONTEXT,
+        )
     cells = (f"  {broker.id}", broker.address or "unknown", "unknown")
     return Row((*map(Span, cells), Span(words, tone)))
 

@@ -7,8 +7,8 @@ from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.progress import ConcurrentWrite
 from quota_ops.model.verification import BrokerAnswer
 from quota_ops.report.brokers import broker_words, brokers_words
-from quota_ops.report.formats import shown
-from quota_ops.report.screen import GAP
+from quota_ops.report.formats import escape_text
+from quota_ops.report.layout import GAP
 
 ShowStage = Callable[[str, str, int, int], None]
 """Called with a stage, its text, and how many of its steps are done, of how many."""
@@ -37,7 +37,7 @@ class ProgressText:
         """Show how many brokers agree, the results of the others, and the seconds that are left."""
         agree = sum(broker.agrees for broker in brokers)
         words = [brokers_words(brokers)]
-        words += [shown(broker_words(broker)) for broker in brokers if not broker.agrees]
+        words += [escape_text(broker_words(broker)) for broker in brokers if not broker.agrees]
         if agree < len(brokers):
             words.append(f"{int(seconds_left) // 60:02}:{int(seconds_left) % 60:02} left")
         self._show_stage("verify", GAP.join(words), agree, len(brokers))
@@ -51,6 +51,6 @@ def concurrent_words(writes: Iterable[ConcurrentWrite]) -> Iterator[str]:
     for run, sure in entities.items():
         first, *others = sure
         verb = "is writing" if all(sure.values()) else "may be writing"
-        whom = shown(first) + (f" and {len(others):,} more" if others else "")
+        whom = escape_text(first) + (f" and {len(others):,} more" if others else "")
         look = f"look again when it has ended (quota-ops show {run})"
         yield f"run {run} {verb} {whom} at this moment: {look}"

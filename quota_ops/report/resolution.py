@@ -9,7 +9,7 @@ from quota_ops.model.quota import UNLIMITED, format_limit, json_number
 from quota_ops.model.rows import StoredQuota
 from quota_ops.model.text import counted
 from quota_ops.precedence.resolution import CLIENT_KEYS, Resolution, Rung
-from quota_ops.report.screen import Line, Row, Screen, Span, Table, Tone, line
+from quota_ops.report.layout import Line, Row, Screen, Span, Table, Tone, line
 
 WHO_SHARES = {
     1: "{user}'s connections with client id {client}",

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from quota_ops.model.text import counted
-from quota_ops.report.formats import file_size, moment, shown
-from quota_ops.report.screen import Row, Screen, Span, Table, line
+from quota_ops.report.formats import escape_text, file_size, moment
+from quota_ops.report.layout import Row, Screen, Span, Table, line
 from quota_ops.store.retention import Expired
 
 _HEADINGS = ("cluster", "what", "number", "size")
@@ -35,7 +35,7 @@ def expired_screen(store: str, expired: Sequence[Expired], *, before: str, dry_r
 
 def _row(cluster: str, what: str, found: Sequence[Expired]) -> Row:
     noun = _NOUNS[what]
-    cells = (shown(cluster), noun, f"{len(found):,}", file_size(_size(found)))
+    cells = (escape_text(cluster), noun, f"{len(found):,}", file_size(_size(found)))
     return Row(tuple(map(Span, cells)))
 
 

@@ -9,7 +9,7 @@ from quota_ops.model.quota import format_limit
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.specification import format_flags
 from quota_ops.model.text import counted, is_visible
-from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.layout import Row, Screen, Span, Table, Tone, line
 
 MOST, MOST_HELD = 20, 3
 """How many unchanged rows are listed, and how many `hold` commands are shown."""
@@ -53,7 +53,7 @@ def left_words(rollback: Rollback) -> Iterator[str]:
         yield f"and {more:,} more left unchanged; report.json has them all"
 
 
-def afterwards(rollback: Rollback, cluster: str) -> Iterator[str]:
+def list_next_steps(rollback: Rollback, cluster: str) -> Iterator[str]:
     """Yield what the next runs do with the rows, and how to prevent it."""
     if not rollback.taken:
         return

@@ -14,12 +14,12 @@ from quota_ops.model.difference import (
     Kind,
 )
 from quota_ops.model.guard import Guard
-from quota_ops.model.guards import concerns
+from quota_ops.model.guard_rules import is_blocked_by
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.plan import Plan
+from quota_ops.model.policy_limits import left_alone_before
 from quota_ops.model.report import Origin, Report, StageStatus
 from quota_ops.model.rows import DesiredRow, Key
-from quota_ops.model.stricter import left_alone_before
 from quota_ops.model.verification import RowVerdict, Verdict
 
 
@@ -138,7 +138,9 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
         place = difference.id
         answers = validated.get(place), applied.get(place), verdicts.pop(place, None)
         status = _find_status(difference, *answers, forgets=forgets)
-        guarded = bool(blocking) and any(concerns(one, difference, judged_by) for one in blocking)
+        guarded = bool(blocking) and any(
+            is_blocked_by(one, difference, judged_by) for one in blocking
+        )
         guarded |= is_unprotected and difference.action in WRITES and left_alone(difference)
         rows.append(
             ReportRow(difference, status, *answers, guarded, origin=report.origins.get(place))

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from quota_ops.report import cells
+from quota_ops.report.layout import Line, Row, Span, Table, Tone, line
 from quota_ops.report.row_status import ReportRow, RowStatus, Section
-from quota_ops.report.screen import Line, Row, Span, Table, Tone, line
 
 Columns = dict[str, Callable[[ReportRow], Span]]
 
@@ -29,7 +29,7 @@ def _mark(row: ReportRow) -> Span:
 
 
 def _source(row: ReportRow) -> Span:
-    touches = "" if row.section is Section.REST else cells.touches(row.difference)
+    touches = "" if row.section is Section.REST else cells.format_affected(row.difference)
     note = f"({touches})" if touches else ""
     return Span("  ".join(filter(None, (cells.source(row), note))), Tone.CONTEXT)
 

@@ -7,7 +7,7 @@ from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.guard import GuardFinding
-from quota_ops.model.outcome import MEANT, Outcome, Status
+from quota_ops.model.outcome import AS_INTENDED, Outcome, Status
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.quota import format_limit
 from quota_ops.model.report import Report
@@ -15,10 +15,10 @@ from quota_ops.model.text import counted, plural
 from quota_ops.report.brokers import broker_words, brokers_words
 from quota_ops.report.cells import trouble
 from quota_ops.report.findings import FEW, excerpt, finding_lines
-from quota_ops.report.formats import at_commit, duration, shown
+from quota_ops.report.formats import at_commit, duration, escape_text
+from quota_ops.report.layout import Line, Screen, Span, Tone, line
 from quota_ops.report.row_status import ReportRow, RowStatus, Section, not_read_back, report_rows
 from quota_ops.report.row_table import plan_table
-from quota_ops.report.screen import Line, Screen, Span, Tone, line
 from quota_ops.report.sentences import (
     NO_LEDGER,
     guards_words,
@@ -159,7 +159,7 @@ def apply_screen(report: Report, *, most: int) -> Screen:
         keys[outcome.status] += len(outcome.keys)
     total = ", ".join(f"{number:,} {status.replace('_', ' ')}" for status, number in keys.items())
     rows = [row for row in report_rows(report) if row.status is RowStatus.UNSETTLED]
-    tone = Tone.OK if MEANT.issuperset(keys) else Tone.REFUSAL
+    tone = Tone.OK if AS_INTENDED.issuperset(keys) else Tone.REFUSAL
     more = [_more(rows, most)] if rows[most:] else []
     return (
         line(f"applied: {total or 'nothing'}", tone),
@@ -180,7 +180,7 @@ def verdicts_screen(report: Report, *, most: int) -> Screen:
     rows = [row for row in report_rows(report) if row.verdict is not None and row.verdict.seen]
     wrong = (
         line(
-            f"{shown(row.difference.entity)}  {shown(row.difference.key)}  desired "
+            f"{escape_text(row.difference.entity)}  {escape_text(row.difference.key)}  desired "
             f"{format_limit(row.difference.key, row.verdict and row.verdict.expected)}: "
             f"{trouble(row)}",
             Tone.REFUSAL,
@@ -229,7 +229,7 @@ def finished_line(report: Report, place: str) -> Line:
         parts.append(f"already stored: {_keys(found)}")
     if report.brokers:
         parts.append(brokers_words(report.brokers))
-    whole = MEANT.issuperset(one.status for one in report.applied) and all(
+    whole = AS_INTENDED.issuperset(one.status for one in report.applied) and all(
         one.agrees for one in report.brokers
     )
     guarded = report.plan and report.plan.refused

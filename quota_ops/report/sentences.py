@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from quota_ops.model.approval import Decision, Said
+from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import DONE
@@ -11,7 +11,7 @@ from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.registration import Absent
 from quota_ops.model.report import Report
 from quota_ops.model.text import counted, plural
-from quota_ops.report.formats import duration, moment, shown
+from quota_ops.report.formats import duration, escape_text, moment
 from quota_ops.report.row_status import RowStatus, count_statuses
 
 INCOMPLETE = (
@@ -25,7 +25,7 @@ def standstill_words(plan: Plan) -> str:
     """Return why nothing may be written, as one sentence; empty where it may."""
     if plan.standstill is None:
         return ""
-    return shown(
+    return escape_text(
         f"{plan.policy.cluster} is {plan.standstill}. Nothing is written; reports continue."
     )
 
@@ -33,14 +33,14 @@ def standstill_words(plan: Plan) -> str:
 def altered_at_standstill(cluster: str, why: str) -> str:
     """Return that alter writes during a pause or a freeze, and reconcile does not."""
     back = "no reconcile reverts it before that ends"
-    return shown(f"{cluster} is {why}. alter writes anyway; {back}.")
+    return escape_text(f"{cluster} is {why}. alter writes anyway; {back}.")
 
 
 def holds_words(report: Report) -> list[str]:
     """Return the holds in force: `user=alice is held until 2026-11-21 05:12 UTC by anna: test`."""
     if report.plan is None:
-        return [shown(f"{one.entity} is {one.held}") for one in report.held]
-    return [shown(f"{one.who.text} is {one.text}") for one in report.plan.holds]
+        return [escape_text(f"{one.entity} is {one.held}") for one in report.held]
+    return [escape_text(f"{one.who.text} is {one.text}") for one in report.plan.holds]
 
 
 def validated_words(report: Report) -> str:
@@ -72,10 +72,10 @@ def guards_words(plan: Plan) -> str:
     names = list(dict.fromkeys(guard.guard for guard in plan.refused))
     if not names:
         return ""
-    number = len(names)
+    number, ways = len(names), f"{format_override(*names)} ({in_airflow(plan)})"
     return (
         f"{counted(number, 'guard')} {plural(number, 'blocks', 'block')} this plan. "
-        f"Override {plural(number, 'it', 'them')} with {allow(*names)} ({in_airflow(plan)})."
+        f"Override {plural(number, 'it', 'them')} with {ways}."
     )
 
 
@@ -91,21 +91,21 @@ def approval_words(report: Report) -> str:
 
     The last approval, and every override.
     """
-    approvals = [one for one in report.decisions if one.said is Said.APPROVED][-1:]
-    overrides = [one for one in report.decisions if one.said is Said.OVERRIDDEN]
+    approvals = [one for one in report.decisions if one.said is DecisionKind.APPROVED][-1:]
+    overrides = [one for one in report.decisions if one.said is DecisionKind.OVERRIDDEN]
     return "; ".join(map(_decision_words, (*overrides, *approvals)))
 
 
 def _decision_words(one: Decision) -> str:
     who = one.by or one.login or "unknown"
     acted = f" (login {one.login})" if one.by and one.login and one.by != one.login else ""
-    overrode = one.said is Said.OVERRIDDEN
+    overrode = one.said is DecisionKind.OVERRIDDEN
     did = f"overrode {', '.join(one.guards)} of" if overrode else "approved"
     what = f"plan {one.digest[:SHORT]}" if one.digest else "this alter"
     return f"{who}{acted} {did} {what} at {moment(one.at)}: {one.reason}"
 
 
-def allow(*guards: str) -> str:
+def format_override(*guards: str) -> str:
     """Return the options that override guards."""
     return f"{' '.join(f'--allow {name}' for name in guards)} --reason TEXT"
 
@@ -164,7 +164,7 @@ def _absent_words(metadata: Metadata) -> Iterator[str]:
         if one.retired is None:
             yield f"{words}: no client is sent to it, and it was not queried."
         else:
-            yield f"{words}; cluster.yaml lists it as retired: {shown(one.retired)}."
+            yield f"{words}; cluster.yaml lists it as retired: {escape_text(one.retired)}."
     yield from needless_words(metadata.needless)
 
 

@@ -10,7 +10,7 @@ from quota_ops.model.report import Report, has_not_ended
 from quota_ops.model.text import counted, plural
 from quota_ops.report.brokers import brokers_words
 from quota_ops.report.cells import trouble_word
-from quota_ops.report.formats import shown
+from quota_ops.report.formats import escape_text
 from quota_ops.report.row_status import (
     ReportRow,
     RowStatus,
@@ -56,7 +56,7 @@ class Summary(NamedTuple):
 def summarize(report: Report, named: str | None = None) -> Summary:
     """Return whether the cluster matches Git; `named` is its name as the output formats it."""
     rows, count = report_rows(report), count_statuses(report)
-    cluster = shown(named or report.cluster)
+    cluster = escape_text(named or report.cluster)
     if report.plan is None and not report.brokers:
         return _record_words(report, cluster)
     stop = stop_words(report)
@@ -80,7 +80,7 @@ def summarize(report: Report, named: str | None = None) -> Summary:
 def _record_words(report: Report, cluster: str) -> Summary:
     """Return what a run without a plan did, or why the state is unknown."""
     if report.record is not None:
-        return Summary(report.record.word, shown(report.record.reason))
+        return Summary(report.record.word, escape_text(report.record.reason))
     why = stop_words(report) or "no plan was made"
     return Summary(SyncStatus.UNKNOWN, f"{why}, so the state of {cluster} is unknown")
 
@@ -94,7 +94,7 @@ def _agreement_words(report: Report, cluster: str) -> str:
     if report.rollback is None:
         return f"{cluster} matches Git{part}"
     left = "has been rolled back" if report.applied else "left nothing to roll back"
-    return f"run {shown(report.rollback.run)} {left} on {cluster}"
+    return f"run {escape_text(report.rollback.run)} {left} on {cluster}"
 
 
 def _count_skipped(report: Report) -> int:

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from quota_ops.report.formats import shown
+from quota_ops.report.formats import escape_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -42,7 +42,7 @@ def _environment() -> "Environment":
     from markupsafe import Markup  # noqa: PLC0415 - as above
 
     def harmless(value: object) -> object:
-        return shown(value) if isinstance(value, str) and type(value) is not Markup else value
+        return escape_text(value) if isinstance(value, str) and type(value) is not Markup else value
 
     return Environment(
         loader=FunctionLoader(_file),

@@ -12,9 +12,9 @@ from rich.table import Column
 from rich.table import Table as Grid
 from rich.text import Text
 
-from quota_ops.report.formats import shown
+from quota_ops.report.formats import escape_text
+from quota_ops.report.layout import GAP, Line, Row, Screen, Span, Table, Tone, widths
 from quota_ops.report.progress import ProgressText
-from quota_ops.report.screen import GAP, Line, Row, Screen, Span, Table, Tone, widths
 
 NARROWEST = 12
 """A column is folded down to this many cells before the terminal wraps its rows."""
@@ -47,7 +47,7 @@ def show(screen: Screen, stream: TextIO | None = None) -> None:
 
 
 def _text(line: Line) -> Text:
-    return Text.assemble(*((shown(span.text), STYLES[span.tone]) for span in line))
+    return Text.assemble(*((escape_text(span.text), STYLES[span.tone]) for span in line))
 
 
 def _show_table(table: Table, out: Console) -> None:

@@ -15,19 +15,19 @@ from quota_ops.kafka.connection import find_connection
 from quota_ops.kafka.delivery import write_rows
 from quota_ops.kafka.outcomes import Stored, build_outcomes, list_interrupted
 from quota_ops.model.alteration import Alteration
-from quota_ops.model.approval import Decision, Said
+from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
 from quota_ops.model.filter import Borders, EntityFilter
 from quota_ops.model.guard import Guard, GuardFinding, read_guards
-from quota_ops.model.guards import judge_values
+from quota_ops.model.guard_rules import judge_values
 from quota_ops.model.memory import forget_values, ledger_key
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.policy import Policy
+from quota_ops.model.policy_limits import Limits
 from quota_ops.model.quota import json_number
 from quota_ops.model.rows import BatchRow, Key
-from quota_ops.model.stricter import Limits
 from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.model.text import counted
 from quota_ops.runs.dead_runs import settle_dead_runs
@@ -61,7 +61,7 @@ def refuse_protected(alterations: Iterable[Alteration], protect: Iterable[Entity
     """Raise Refused when cluster.yaml protects an entity."""
     protected = Borders(protect)
     for one in alterations:
-        if (met := protected.meets(one.entity)) is not None:
+        if (met := protected.find_match(one.entity)) is not None:
             raise Refused(
                 f"{one.entity} is protected: cluster.yaml lists {met.text} under protect, so "
                 "quota-ops never sets or clears it",
@@ -85,7 +85,7 @@ def alter_quotas(
     Nothing is sent when a guard blocks (a limit becomes small, or rises far) that `allow` does
     not name. A refusal is recorded as the end of the stage apply.
     """
-    batches, outcomes = validate_changes(
+    batches, outcomes = record_and_validate(
         folder, cluster, alterations, attribution, allow=allow, policy=policy
     )
     guards = read_guards(folder.read_json(ALTER))
@@ -127,7 +127,7 @@ def _record_overrides(
         shown = tuple(replace(one, allowed=None) for one in guards)
         run = folder.about()["run"]
         decision = Decision(
-            Said.OVERRIDDEN,
+            DecisionKind.OVERRIDDEN,
             "",
             shown,
             attribution.by,
@@ -152,7 +152,7 @@ def end_memory(ledger_folder: Place, rows: Iterable[BatchRow], outcomes: Iterabl
             ledger.change(ledger_folder, partial(forget_values, values=values))
 
 
-def validate_changes(
+def record_and_validate(
     folder: RunFolder,
     cluster: Cluster,
     alterations: Iterable[Alteration],

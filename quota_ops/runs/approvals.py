@@ -1,6 +1,6 @@
 """A person's decision on a plan: made, found by the plan's digest, and recorded."""
 
-from quota_ops.model.approval import Author, Decision, Said
+from quota_ops.model.approval import Author, Decision, DecisionKind
 from quota_ops.model.errors import Refused
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.stages.plan import plan_changes
@@ -17,7 +17,7 @@ def read_plan(folder: RunFolder) -> Plan:
 
 
 def make_decision(
-    folder: RunFolder, plan: Plan, said: Said, author: Author, reason: str
+    folder: RunFolder, plan: Plan, said: DecisionKind, author: Author, reason: str
 ) -> Decision:
     """Return a new decision on a run's plan."""
     return decisions.new_decision(folder, plan, said, author, reason, shown=plan.guards)
@@ -28,12 +28,12 @@ def find_approval(folder: RunFolder, approvals: Place, plan: Plan) -> Decision |
 
     Raises InvalidInput when the record is damaged.
     """
-    counting = decisions.counting(folder, approvals, plan)
+    counting = decisions.find_valid_decisions(folder, approvals, plan)
     return next(
         (
             one
             for one in reversed(counting)
-            if one.said is Said.APPROVED
+            if one.said is DecisionKind.APPROVED
             if all(finding.is_no_worse(one.shown) for finding in plan.refused)
         ),
         None,
@@ -57,16 +57,16 @@ def record_decision(folder: RunFolder, approvals: Place, decision: Decision) -> 
             f"{who} decided on plan {short} before {', '.join(sorted(more))} blocked it",
             f"{_NOTHING} Review the plan again.",
         )
-    if decision.said is Said.APPROVED and not decision.reason:
+    if decision.said is DecisionKind.APPROVED and not decision.reason:
         raise Refused(
             f"{who} approved plan {short} without a reason",
             f"{_NOTHING} Run again with a reason: it is recorded.",
         )
     _record(folder, approvals, decision)
-    if decision.said is Said.REJECTED:
+    if decision.said is DecisionKind.REJECTED:
         why = f": {decision.reason}" if decision.reason else ""
         raise Refused(f"{who} rejected plan {short}{why}", _NOTHING)
-    if decision.said is Said.NOTHING:
+    if decision.said is DecisionKind.NOTHING:
         raise Refused(f"plan {short} was not approved in time", _NOTHING)
     if plan.refused:
         with folder.stage("plan"):
@@ -76,6 +76,6 @@ def record_decision(folder: RunFolder, approvals: Place, decision: Decision) -> 
 def _record(folder: RunFolder, approvals: Place, decision: Decision) -> None:
     """Add a new decision on this run to the record, and to the run's copy."""
     is_new = decision not in folder.decisions() and decision.run == folder.place.name
-    if is_new and decision.said is not Said.NOTHING:
+    if is_new and decision.said is not DecisionKind.NOTHING:
         decisions.append(approvals, decision)
     decisions.copy_to_run(folder, (decision,))

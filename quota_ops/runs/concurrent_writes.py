@@ -11,7 +11,7 @@ from quota_ops.model.report import StageStatus
 from quota_ops.store.attempt import outcomes_so_far
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_marks import Life, find_marked_runs, is_overdue, life
+from quota_ops.store.run_marks import Life, find_liveness, find_marked_runs, is_overdue
 
 _OPEN = frozenset({Status.UNKNOWN, Status.NOT_SENT})
 """The outcomes of entities whose request is not sent yet, or has no response yet."""
@@ -37,7 +37,7 @@ def find_concurrent_writes(
 def _find_writes(
     run: RunFolder, name: str, accepts: Callable[[Entity], bool]
 ) -> Iterator[ConcurrentWrite]:
-    alive = life(run.place)
+    alive = find_liveness(run.place)
     is_dead = alive is Life.GONE or (alive is Life.UNKNOWN and is_overdue(run.place))
     if is_dead or run.stage_result("apply").status is not StageStatus.NOT_ENDED:
         return

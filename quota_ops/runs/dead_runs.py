@@ -21,11 +21,11 @@ from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ALTER, APPLIED, RunFolder
 from quota_ops.store.run_marks import (
     Life,
+    find_liveness,
     find_marked_runs,
     is_marked,
     is_overdue,
     is_unsettled,
-    life,
     unmark,
 )
 from quota_ops.store.run_store import store_of
@@ -54,7 +54,7 @@ def settle_dead_runs(by: RunFolder, cluster: Cluster, find: Callable[[str], Conn
 
 
 def _is_dead(run: RunFolder) -> bool:
-    alive = life(run.place)
+    alive = find_liveness(run.place)
     return alive is not Life.AT_WORK and (
         (alive is Life.GONE and _has_not_ended(run))
         or is_unsettled(run.place)
@@ -78,7 +78,7 @@ def _claim(run: RunFolder, by: Place, runs: Place) -> bool:
 
 
 def _is_at_work(run: Place) -> bool:
-    is_over = is_unsettled(run) or is_overdue(run) or life(run) is Life.GONE
+    is_over = is_unsettled(run) or is_overdue(run) or find_liveness(run) is Life.GONE
     return is_marked(run) and not is_over
 
 

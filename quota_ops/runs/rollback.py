@@ -85,7 +85,7 @@ def find_rollback_differences(folder: RunFolder, engine: str) -> None:
     The comparison is the same as for any run; rows that the rollback does not change are dropped.
     """
     policy = folder.policy()
-    rollback = folder.read_as(ROLLBACK, Rollback.from_json).met(
+    rollback = folder.read_as(ROLLBACK, Rollback.from_json).compare_with_cluster(
         {row.id: row.value for row in folder.read_rows(ACTUAL)},
         {row.id: row for row in folder.read_rows(LEDGER) if row.state == ledger_edits.VERIFIED},
     )

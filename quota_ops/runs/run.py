@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.git.commit import BundleVersion
-from quota_ops.desired.remembered import Remembered
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.approval import Author, Decision, needs_person
 from quota_ops.model.errors import GitFailed, GuardsRefused
@@ -21,8 +21,8 @@ from quota_ops.stages.check import check_desired_state
 from quota_ops.stages.diff import EMBEDDED, find_differences
 from quota_ops.stages.plan import plan_changes
 from quota_ops.stages.verify.record import mark_superseded
+from quota_ops.store.earlier_attempts import begin
 from quota_ops.store.place import Place
-from quota_ops.store.restart import begin
 from quota_ops.store.run_folder import ROLLBACK, RunFolder
 from quota_ops.store.run_marks import at_work
 from quota_ops.store.run_store import RunStore
@@ -55,7 +55,7 @@ class Run:
     """The DAG bundle that the cluster's folder is in, where Airflow runs this."""
     must_know_commit: bool = False
     """Whether check fails when the commit cannot be read from Git, because this run may write."""
-    remembered: Remembered | None = None
+    remembered: FileCache | None = None
     """The cache of checked files, which are not parsed again; None to parse all files."""
     actual: Path | None = None
     """A snapshot to describe in place of the cluster, which is never validated or written."""
@@ -210,6 +210,6 @@ def run_stage(run: Run, stage: str) -> None:
     A stage that cannot reach the cluster is recorded as failed.
     """
     if run.folder.kept is None:
-        run = replace(run, folder=run.folder.keeping())
+        run = replace(run, folder=run.folder.with_cache())
     with run.folder.stage(stage):
         STAGES[stage](run)

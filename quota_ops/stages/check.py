@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
+from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.git.commit import BundleVersion, read_with_commit
 from quota_ops.desired.read import Desired, refuse_twins
-from quota_ops.desired.remembered import Remembered
 from quota_ops.model.commit import CommitSource
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import DESIRED
-from quota_ops.store.restart import move_attempt
+from quota_ops.store.earlier_attempts import move_attempt
 from quota_ops.store.run_folder import CHECKED, POLICY, ROLLBACK, RunFolder
 from quota_ops.store.run_json import checked_json
 
@@ -19,7 +19,7 @@ def check_desired_state(
     *,
     bundle: BundleVersion | None = None,
     must_know_commit: bool = False,
-    remembered: Remembered | None = None,
+    remembered: FileCache | None = None,
 ) -> Desired:
     """Leave policy.json, checked.json (findings and silences) and desired.parquet.
 

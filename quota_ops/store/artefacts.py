@@ -24,14 +24,14 @@ class ArtefactFolder:
     kept: dict[str | Table[Any], Any] | None = field(default=None, compare=False, repr=False)
     """The parsed artefacts that this process wrote or read, by name; None to remember nothing."""
 
-    def keeping(self) -> Self:
+    def with_cache(self) -> Self:
         """Return the same folder, for a process that runs several stages.
 
         It reads no artefact twice, even if another process changes the file meanwhile.
         """
         return replace(self, kept={})
 
-    def once(self, what: str | Table[Any], read: Callable[[], Parsed]) -> Parsed:
+    def read_cached(self, what: str | Table[Any], read: Callable[[], Parsed]) -> Parsed:
         """Return a parsed artefact: the remembered one, or else the result of `read`."""
         if self.kept is None:
             return read()
@@ -62,7 +62,9 @@ class ArtefactFolder:
     def read_table(self, table: Table[Any]) -> pa.Table:
         """Return the table of an earlier stage; InvalidInput if it is missing or damaged."""
         place = str(self.place / table.file)
-        return self.once(table, lambda: parquet.from_bytes(table, self._read(table.file), place))
+        return self.read_cached(
+            table, lambda: parquet.from_bytes(table, self._read(table.file), place)
+        )
 
     def read_rows(self, table: Table[Row]) -> Iterator[Row]:
         """Return the rows of an earlier stage's table; raises as `read_table`."""

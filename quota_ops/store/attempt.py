@@ -43,17 +43,17 @@ class Attempt:
         Raises InvalidInput as `require_folder`.
         """
         self.require_folder()
-        self._noted = tuple(recalled(batch, self._earlier))
+        self._noted = tuple(merge_earlier(batch, self._earlier))
         self.folder.leave_outcomes(batch_file(number), self._noted)
 
     def keep(self, number: int, batch: Iterable[Outcome]) -> tuple[Outcome, ...]:
         """Record a batch's outcomes, and return them combined with those of earlier attempts."""
-        known = tuple(recalled(batch, self._earlier))
+        known = tuple(merge_earlier(batch, self._earlier))
         self.done += known
         self.folder.leave_outcomes(batch_file(number), known)
         return known
 
-    def unrecorded(self, error: InvalidInput) -> QuotaOpsError:
+    def build_store_error(self, error: InvalidInput) -> QuotaOpsError:
         """Return an error with what was sent when the store failed; `error` if nothing was.
 
         The intents are in the ledger, so the next run finds out what arrived.
@@ -91,7 +91,7 @@ def _interrupted(one: Outcome) -> Outcome:
     return one._replace(message="interrupted") if one.status in open_ends else one
 
 
-def recalled(batch: Iterable[Outcome], earlier: Iterable[Outcome]) -> Iterator[Outcome]:
+def merge_earlier(batch: Iterable[Outcome], earlier: Iterable[Outcome]) -> Iterator[Outcome]:
     """Combine a batch's outcomes with what earlier attempts of the run did to the same rows."""
     before = {(one.entity, key): one for one in earlier for key in one.keys}
     if not before:

@@ -8,7 +8,7 @@ import json
 from datetime import UTC, datetime
 from itertools import takewhile
 
-from quota_ops.model.approval import Author, Decision, Said, in_force
+from quota_ops.model.approval import Author, Decision, DecisionKind, in_force
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.moment import iso_utc
@@ -21,7 +21,7 @@ from quota_ops.store.run_folder import APPROVAL, RunFolder
 def new_decision(
     folder: RunFolder,
     plan: Plan,
-    said: Said,
+    said: DecisionKind,
     author: Author,
     reason: str,
     *,
@@ -40,7 +40,7 @@ def new_decision(
     )
 
 
-def counting(folder: RunFolder, approvals: Place, plan: Plan) -> tuple[Decision, ...]:
+def find_valid_decisions(folder: RunFolder, approvals: Place, plan: Plan) -> tuple[Decision, ...]:
     """Return the decisions that count for a run's plan now, as `in_force` defines.
 
     Raises InvalidInput if the record is damaged or cannot be listed.
@@ -63,12 +63,12 @@ def append(approvals: Place, decision: Decision) -> None:
     )
 
 
-def spend(folder: RunFolder, approvals: Place, plan: Plan) -> None:
+def record_use(folder: RunFolder, approvals: Place, plan: Plan) -> None:
     """Record that a run begins to write its plan: earlier decisions then count for it alone."""
     record = _read(approvals, plan.digest)
     run = folder.place.name
-    if record and (record[-1].said, record[-1].run) != (Said.APPLIED, run):
-        applied = Decision(Said.APPLIED, plan.digest, (), None, None, iso_utc(), "", run)
+    if record and (record[-1].said, record[-1].run) != (DecisionKind.APPLIED, run):
+        applied = Decision(DecisionKind.APPLIED, plan.digest, (), None, None, iso_utc(), "", run)
         append(approvals, applied)
 
 

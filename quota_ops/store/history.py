@@ -31,7 +31,7 @@ from quota_ops.store.run_folder import (
     stage_file,
 )
 from quota_ops.store.run_json import typed
-from quota_ops.store.run_marks import Life, life
+from quota_ops.store.run_marks import Life, find_liveness
 from quota_ops.store.run_names import latest_first
 from quota_ops.store.run_store import RunStore
 
@@ -175,7 +175,7 @@ def _interrupted(parts: _Parts) -> _End | None:
     if ended is None or ended.status not in {StageStatus.INTERRUPTED, StageStatus.NOT_ENDED}:
         return None
     is_ended = ended.status is StageStatus.INTERRUPTED
-    came_to = Life.GONE if is_ended else life(parts.folder.place)
+    came_to = Life.GONE if is_ended else find_liveness(parts.folder.place)
     outcomes = tuple(_outcomes_so_far(parts, is_ended=is_ended))
     keys: Counter[str] = Counter()
     for one in outcomes:

@@ -78,7 +78,7 @@ def held_entities(folder: RunFolder, cluster_id: str, lasting: Sequence[Hold]) -
             yield HoldRow(cluster_id, text, hold.text)
 
 
-def without_held(
+def separate_held_rows(
     number: int, rows: Sequence[BatchRow], stored: Stored, folder: Place
 ) -> tuple[tuple[BatchRow, ...], tuple[Outcome, ...]]:
     """Return the rows of a batch that are not held now, and the outcomes of those that are.

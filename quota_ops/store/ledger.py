@@ -124,7 +124,7 @@ def read(folder: Place) -> Ledger:
     """Return the ledger of the last file; InvalidInput as `last`."""
     found = last(folder)
     notes = (known_brokers(found.table), applied_by(found.table))
-    return Ledger(found.name, found.rows, *applied(found.table), *notes)
+    return Ledger(found.name, found.rows, *read_applied_notes(found.table), *notes)
 
 
 _known: dict[bytes, _Content] = {}
@@ -164,7 +164,7 @@ def _remember(content: bytes, parsed: _Content) -> None:
     _known[content] = parsed
 
 
-def applied(table: pa.Table) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+def read_applied_notes(table: pa.Table) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
     """Return the policy that was last applied, and the applied commits, from the notes."""
     notes = parquet.notes(table)
     return json.loads(notes.get("policy", "null")), tuple(json.loads(notes.get("commits", "[]")))

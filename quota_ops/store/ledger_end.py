@@ -31,7 +31,7 @@ def read(folder: Place) -> str | None:
     return name if is_file_name(name, KIND) else None
 
 
-def doubt(read_file: str | None, end: str | None) -> str | None:
+def explain_old_copy(read_file: str | None, end: str | None) -> str | None:
     """Return why the ledger file that was read may be an older copy; None if it is the newest.
 
     Without a record, any ledger may be an older copy.

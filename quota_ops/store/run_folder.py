@@ -26,7 +26,7 @@ from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.store import parquet, run_numbers
 from quota_ops.store.artefacts import ArtefactFolder
 from quota_ops.store.json_text import json_text
-from quota_ops.store.ledger_end import doubt
+from quota_ops.store.ledger_end import explain_old_copy
 from quota_ops.store.place import Place
 from quota_ops.store.run_json import (
     about_from_json,
@@ -111,11 +111,11 @@ class RunFolder(ArtefactFolder):
 
     def about(self) -> dict[str, Any]:
         """Return run.json; the fields about its commit as one Provenance."""
-        return self.once(ABOUT, lambda: self.read_as(ABOUT, about_from_json))
+        return self.read_cached(ABOUT, lambda: self.read_as(ABOUT, about_from_json))
 
     def policy(self) -> Policy:
         """Return the policy that check recorded."""
-        return self.once(POLICY, lambda: self.read_as(POLICY, Policy.from_json))
+        return self.read_cached(POLICY, lambda: self.read_as(POLICY, Policy.from_json))
 
     def checked(self) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
         """Return the findings of the files, and every silence, that check recorded."""
@@ -131,7 +131,7 @@ class RunFolder(ArtefactFolder):
 
     def described(self) -> tuple[str | None, tuple[Hold, ...]]:
         """Return the ledger file that describe read, and the holds that were in force then."""
-        return self.once(DESCRIBED, lambda: self.read_as(DESCRIBED, _described))
+        return self.read_cached(DESCRIBED, lambda: self.read_as(DESCRIBED, _described))
 
     def old_ledger(self) -> str | None:
         """Return why the ledger that describe read may be an older copy; None if it is not."""
@@ -143,23 +143,23 @@ class RunFolder(ArtefactFolder):
 
     def plan(self) -> tuple[Plan, str]:
         """Return the plan of an earlier stage, and the digest in its file."""
-        return self.once(PLAN, lambda: self.read_as(PLAN, plan_from_json))
+        return self.read_cached(PLAN, lambda: self.read_as(PLAN, plan_from_json))
 
     def leave_plan(self, plan: Plan) -> None:
         """Write plan.json."""
         self.write_json(PLAN, plan_json(plan))
-        self.once(PLAN, lambda: (plan, plan.digest))
+        self.read_cached(PLAN, lambda: (plan, plan.digest))
 
     def outcomes(self, name: str) -> tuple[Outcome, ...]:
         """Return the outcomes of an earlier stage; empty if it did not run."""
         if not self.has(name):
             return ()
-        return self.once(name, lambda: self.read_as(name, outcomes_from_json))
+        return self.read_cached(name, lambda: self.read_as(name, outcomes_from_json))
 
     def leave_outcomes(self, name: str, outcomes: tuple[Outcome, ...]) -> None:
         """Write outcomes; no two attempts write the same bytes."""
         self.write_json(name, {"attempt": uuid4().hex, **outcomes_json(outcomes)})
-        self.once(name, lambda: outcomes)
+        self.read_cached(name, lambda: outcomes)
 
     def decisions(self) -> tuple[Decision, ...]:
         """Return the decisions about this run's plan, in order."""
@@ -167,7 +167,7 @@ class RunFolder(ArtefactFolder):
 
     def differences(self) -> tuple[Difference, ...]:
         """Return the rows of DIFFERENCES."""
-        return self.once(DIFFERENCES.file, self._differences)
+        return self.read_cached(DIFFERENCES.file, self._differences)
 
     def _differences(self) -> tuple[Difference, ...]:
         table = self.read_table(DIFFERENCES)
@@ -181,7 +181,7 @@ class RunFolder(ArtefactFolder):
 
     def batches(self) -> dict[int, tuple[BatchRow, ...]]:
         """Return the rows of BATCHES by the number of their batch, in order."""
-        return self.once(BATCHES.file, self._batches)
+        return self.read_cached(BATCHES.file, self._batches)
 
     def _batches(self) -> dict[int, tuple[BatchRow, ...]]:
         batches: dict[int, list[BatchRow]] = {}
@@ -244,4 +244,6 @@ def _described(values: dict[str, Any]) -> tuple[str | None, tuple[Hold, ...]]:
 
 
 def _old_ledger(values: dict[str, Any]) -> str | None:
-    return doubt(typed(values["ledger"], str | None), typed(values["ledger_end"], str | None))
+    return explain_old_copy(
+        typed(values["ledger"], str | None), typed(values["ledger_end"], str | None)
+    )

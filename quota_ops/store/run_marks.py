@@ -73,7 +73,7 @@ def find_marked_runs(runs: Place) -> list[Place]:
     return [one for one in (runs / name for name in names) if (one / ABOUT).exists()]
 
 
-def life(run: Place) -> Life:
+def find_liveness(run: Place) -> Life:
     """Return whether the process that marked a run is alive, if this machine can find out."""
     place, machine = _mark(run), None
     with suppress(OSError, RecursionError, ValueError, KeyError, TypeError):

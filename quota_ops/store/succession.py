@@ -12,7 +12,7 @@ from quota_ops.model.rows import LedgerRow
 from quota_ops.model.tables import DESIRED, LEDGER
 from quota_ops.store import claims
 from quota_ops.store.claims import Claim
-from quota_ops.store.ledger import Ledger, applied, last, read
+from quota_ops.store.ledger import Ledger, last, read, read_applied_notes
 from quota_ops.store.parquet import to_rows
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ROLLBACK, RunFolder
@@ -33,11 +33,11 @@ def note_beginning(folder: RunFolder, ledger_folder: Place) -> None:
     if folder.has(BEGAN) and _began(folder)[0] == commit:
         folder.take_next_number()
     else:
-        _, commits = applied(last(ledger_folder).table)
+        _, commits = read_applied_notes(last(ledger_folder).table)
         folder.write_json(BEGAN, {"commit": commit, "after": commits[-1] if commits else None})
 
 
-def overtaken_by(folder: RunFolder, commits: tuple[str, ...]) -> str | None:
+def find_overtaking_commit(folder: RunFolder, commits: tuple[str, ...]) -> str | None:
     """Return the last applied commit, if it was applied after the run first began."""
     commit, after = _began(folder)
     if commit is None or not commits or commits[-1] in {commit, after}:
@@ -67,13 +67,13 @@ def why_lost(folder: RunFolder, known: Ledger, ledger_folder: Place) -> str | No
 
     A ledger that ends before that file was lost, or is an older copy. None if it is not older.
     """
-    (began, _), (_, then) = folder.described(), applied(folder.read_table(LEDGER))
+    (began, _), (_, then) = folder.described(), read_applied_notes(folder.read_table(LEDGER))
     if (known.file or "") >= (began or "") and (known.commits or not then):
         return None
     return f"the ledger that this plan was made from, {began}, is no longer in {ledger_folder}"
 
 
-def claim(folder: RunFolder, ledger_folder: Place) -> None:
+def record_claim(folder: RunFolder, ledger_folder: Place) -> None:
     """Show earlier runs that this one applies, even if it has nothing to change."""
     if number := folder.about()["sequence"]:
         claims.create(ledger_folder, number, _claim_of(folder))
@@ -84,7 +84,7 @@ def why_overtaken(folder: RunFolder, known: Ledger, ledger_folder: Place) -> str
 
     Of two runs, the one with the larger number began later. An earlier run never overtakes.
     """
-    about, (_, then) = folder.about(), applied(folder.read_table(LEDGER))
+    about, (_, then) = folder.about(), read_applied_notes(folder.read_table(LEDGER))
     number = about["sequence"] or 0
     is_later = known.applied_by is None or known.applied_by > number
     for commit in known.commits[-1:]:

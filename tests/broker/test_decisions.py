@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model.approval import Author, Decision, Said
+from quota_ops.model.approval import Author, Decision, DecisionKind
 from quota_ops.model.errors import GuardsRefused, Refused
 from quota_ops.runs.approvals import make_decision
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
@@ -35,7 +35,7 @@ def approves(lab: Lab, run: str) -> Callable[[Any], Decision]:
 
     def approve(plan: Any) -> Decision:
         folder = RunFolder(lab.store.root / "runs" / "demo" / run)
-        return make_decision(folder, plan, Said.APPROVED, ANNA, "agreed")
+        return make_decision(folder, plan, DecisionKind.APPROVED, ANNA, "agreed")
 
     return approve
 
@@ -55,7 +55,14 @@ def test_an_override_typed_into_a_run_folder(lab: Lab) -> None:
         guard["allowed"] = "I said so"
     refused.write_json(PLAN, plan)
     forged = Decision(
-        Said.OVERRIDDEN, plan["digest"], (), "mallory", "mallory", "2999-01-01T00:00:00Z", "I", ""
+        DecisionKind.OVERRIDDEN,
+        plan["digest"],
+        (),
+        "mallory",
+        "mallory",
+        "2999-01-01T00:00:00Z",
+        "I",
+        "",
     ).as_json() | {"run": on_disk(refused).name, "shown": plan["guards"]}
     refused.write_json(APPROVAL, {"decisions": [forged]})
 
@@ -74,7 +81,7 @@ def test_an_override_is_recorded(lab: Lab) -> None:
     run_stages(run, CHAINS["reconcile"])
 
     override, applied = record(lab)
-    assert (override["said"], applied["said"]) == (Said.OVERRIDDEN, Said.APPLIED)
+    assert (override["said"], applied["said"]) == (DecisionKind.OVERRIDDEN, DecisionKind.APPLIED)
     names = ("by", "login", "reason", "guards", "run")
     assert [override[name] for name in names] == [
         "anna",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quota_ops.model.approval import Decision, Said
+from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import Plan
@@ -161,7 +161,7 @@ def _approves(lab: Lab, plan: Plan) -> Decision:
         on_disk(lab.store.root / "runs" / "demo").iterdir(), key=lambda one: one.stat().st_mtime
     )
     return Decision(
-        Said.APPROVED, plan.digest, plan.guards, "anna", "anna", now, "agreed", newest.name
+        DecisionKind.APPROVED, plan.digest, plan.guards, "anna", "anna", now, "agreed", newest.name
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model.approval import Decision, Said
+from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.store.run_folder import PLAN, RunFolder
 from quota_ops.store.run_store import open_place
 from tests.cli.test_screens import KEY, STATE, on_a_terminal, said
@@ -60,7 +60,11 @@ def test_in_a_pipe(lab: Lab) -> None:
     said(lab, *command)
     assert lab.stored() == STATE
     (kept,) = last_decisions(lab)
-    assert (kept.said, kept.by, kept.reason) == (Said.APPROVED, getuser(), "agreed in PLAT-12")
+    assert (kept.said, kept.by, kept.reason) == (
+        DecisionKind.APPROVED,
+        getuser(),
+        "agreed in PLAT-12",
+    )
 
     lab.put({"user=alice": {KEY: None}, "user=bob": {KEY: None}})
     again = lab.cli("reconcile", "demo")
@@ -77,7 +81,7 @@ def test_at_a_terminal(lab: Lab) -> None:
         code, shown = on_a_terminal(lab, "reconcile", "demo", typed=typed)
         assert (code, lab.stored()) == (1, {})
         (rejected,) = last_decisions(lab)
-        assert rejected.said is Said.REJECTED
+        assert rejected.said is DecisionKind.REJECTED
         assert f"Apply plan {rejected.digest[:8]} to demo? [y/N]: " in shown
         assert f"{getuser()} rejected plan {rejected.digest[:8]}" in shown
 

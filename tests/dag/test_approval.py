@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model.approval import Decision, Said
+from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.store import ledger
 from quota_ops.store.run_store import open_place
 from tests.dag.answering import approve, lost, nobody, question, reject
@@ -50,7 +50,14 @@ def test_approved(taken: Repository, quotas: Quotas) -> None:
     name = on_disk(run.folder()).name
     assert kept.guards == ("takeover",)
     assert kept == Decision(
-        Said.APPROVED, kept.digest, kept.shown, "olga", getuser(), "", "agreed in PLAT-12", name
+        DecisionKind.APPROVED,
+        kept.digest,
+        kept.shown,
+        "olga",
+        getuser(),
+        "",
+        "agreed in PLAT-12",
+        name,
     )
     subject, body = shown
     assert subject == f"demo: apply plan {kept.digest} (1 change)?"
@@ -77,7 +84,7 @@ def test_rejected(taken: Repository, quotas: Quotas) -> None:
     run = taken.run(RECONCILE, reject("not on a Friday", by="olga"))
     assert (run.state, run.tasks, run.tries["approve"]) == ("failed", NOT_APPROVED, 1)
     assert f"olga rejected plan {decision(run).digest}: not on a Friday" in said(run, "apply")
-    assert (decision(run).said, decision(run).by) == (Said.REJECTED, "olga")
+    assert (decision(run).said, decision(run).by) == (DecisionKind.REJECTED, "olga")
     assert "not on a Friday" in (on_disk(run.folder()) / "report.txt").read_text()
     assert quotas.stored() == TAKEN_OVER
 
@@ -89,7 +96,7 @@ def test_nobody_answers(taken: Repository, quotas: Quotas) -> None:
     run = replace(taken, approval_seconds=0.001).run(RECONCILE, nobody)
     assert (run.state, run.tasks, run.tries["approve"]) == ("failed", NOT_APPROVED, 1)
     assert f"plan {decision(run).digest[:8]} was not approved in time" in said(run, "apply")
-    assert (decision(run).said, decision(run).by) == (Said.NOTHING, None)
+    assert (decision(run).said, decision(run).by) == (DecisionKind.NOTHING, None)
     assert quotas.stored() == TAKEN_OVER
 
 

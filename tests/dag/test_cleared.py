@@ -7,7 +7,7 @@ import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.store import ledger
-from quota_ops.store.restart import begin
+from quota_ops.store.earlier_attempts import begin
 from quota_ops.store.run_folder import PLAN, RunFolder
 from quota_ops.store.run_store import RunStore, open_place
 from quota_ops.store.succession import BEGAN

@@ -8,7 +8,7 @@ import pytest
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import DIFFERENCES
-from quota_ops.store.restart import move_attempt
+from quota_ops.store.earlier_attempts import move_attempt
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.run_store import open_place
 

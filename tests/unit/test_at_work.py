@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.store.place import Place
-from quota_ops.store.run_marks import GRACE, Life, at_work, is_overdue, life
+from quota_ops.store.run_marks import GRACE, Life, at_work, find_liveness, is_overdue
 from quota_ops.store.run_store import RunStore, open_place
 
 LONG_AGO = (datetime.now(UTC) - 2 * GRACE).isoformat()
@@ -18,8 +18,8 @@ def _run(tmp_path: Path) -> Place:
     """Create a run that was writing."""
     run = RunStore(open_place(tmp_path)).new_run("demo", "one")
     with at_work(run):
-        assert life(run) is Life.AT_WORK
-    assert life(run) is Life.GONE
+        assert find_liveness(run) is Life.AT_WORK
+    assert find_liveness(run) is Life.GONE
     return run
 
 
@@ -42,5 +42,5 @@ def test_a_run_is_given_up(content: str | None, run: Place, *, overdue: bool) ->
     mark = run.parent.parent.parent / "at_work" / "demo" / "one"
     mark.delete() if content is None else mark.replace(content.encode())
 
-    assert life(run) is Life.UNKNOWN
+    assert find_liveness(run) is Life.UNKNOWN
     assert is_overdue(run) is overdue

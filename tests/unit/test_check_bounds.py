@@ -13,7 +13,7 @@ from quota_ops.cli import main
 from quota_ops.desired import files
 from quota_ops.desired.read import read_cluster
 from quota_ops.desired.yaml import checkout
-from quota_ops.desired.yaml.nodes import Room
+from quota_ops.desired.yaml.nodes import SizeBudget
 from quota_ops.model.errors import InvalidDesiredState
 
 CLUSTER_YAML = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
@@ -115,7 +115,7 @@ def test_a_long_message_is_cut(folder: Path) -> None:
 
 def test_values_are_counted_over_all_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file that exceeds the limit is named, and no file after it is read."""
-    monkeypatch.setattr(Room.__init__, "__defaults__", (30, 2**20))
+    monkeypatch.setattr(SizeBudget.__init__, "__defaults__", (30, 2**20))
     for name in "abcd":
         (folder / f"{name}.yaml").write_text(QUOTAS.replace("alice", name))
 
@@ -128,7 +128,7 @@ def test_values_are_counted_over_all_files(folder: Path, monkeypatch: pytest.Mon
 
 def test_text_is_counted_over_all_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Comments count too, because they are read as well."""
-    monkeypatch.setattr(Room.__init__, "__defaults__", (1_000, 2 * len(QUOTAS)))
+    monkeypatch.setattr(SizeBudget.__init__, "__defaults__", (1_000, 2 * len(QUOTAS)))
     for name in "abcd":
         (folder / f"{name}.yaml").write_text(QUOTAS.replace("alice", f"user{name}"))
 

@@ -20,7 +20,7 @@ from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.registration import Absent
 from quota_ops.model.rows import LedgerRow
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
-from quota_ops.report.screen import line, plain
+from quota_ops.report.layout import line, plain
 from quota_ops.runs.chain import run_stages
 from quota_ops.runs.run import Run
 from quota_ops.stages.apply.permission import load_approved_plan

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from quota_ops.cli.idle_options import check_rule, rules_of
-from quota_ops.desired.remembered import Remembered
+from quota_ops.desired.file_cache import FileCache
 from quota_ops.model.errors import InvalidInput
 from tests.cli.test_help import EVERY
 
@@ -25,7 +25,7 @@ COMMANDS = {
 @pytest.fixture
 def _without_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not hash the code for the cache of checked files a thousand times, once for each pair."""
-    monkeypatch.setattr(Remembered, "of_user", lambda: None)
+    monkeypatch.setattr(FileCache, "of_user", lambda: None)
 
 
 def items(command: click.Command) -> dict[str, list[str]]:

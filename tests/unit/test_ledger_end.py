@@ -98,7 +98,7 @@ def test_why_a_ledger_may_be_an_older_copy(
     read: str | None, end: str | None, doubt: str | None
 ) -> None:
     """Only an end that is known, and not ahead of the ledger, removes every doubt."""
-    assert ledger_end.doubt(read, end) == doubt
+    assert ledger_end.explain_old_copy(read, end) == doubt
 
 
 def test_an_end_that_cannot_be_written_is_an_error(ledger_folder: Place) -> None:

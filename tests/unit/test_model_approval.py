@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from quota_ops.model.approval import (
     LARGE,
     Decision,
-    Said,
+    DecisionKind,
     approval_source,
     approve_command,
     find_login,
@@ -32,7 +32,7 @@ CHANGE = row("user=a", Action.SET, None, 1.0)
 CUT = GuardFinding("cut", "user=a would fall", rows=1, subject="user=a")
 NOW = "2026-11-21T09:00:00Z"
 DIGEST = plan([CHANGE]).digest
-OLGA = Decision(Said.APPROVED, DIGEST, (CUT,), "olga", "airflow", NOW, "agreed", "run-1")
+OLGA = Decision(DecisionKind.APPROVED, DIGEST, (CUT,), "olga", "airflow", NOW, "agreed", "run-1")
 words = st.text(max_size=8)
 
 
@@ -113,9 +113,9 @@ def test_the_last_decision_says_why() -> None:
     assert [one.allowed for one in overridden([CUT], decisions)] == ["agreed again"]
 
 
-APPLIED = replace(OLGA, said=Said.APPLIED, shown=(), by=None, login=None, reason="")
-OVERRIDE = replace(OLGA, said=Said.OVERRIDDEN)
-REJECTED = replace(OLGA, said=Said.REJECTED)
+APPLIED = replace(OLGA, said=DecisionKind.APPLIED, shown=(), by=None, login=None, reason="")
+OVERRIDE = replace(OLGA, said=DecisionKind.OVERRIDDEN)
+REJECTED = replace(OLGA, said=DecisionKind.REJECTED)
 OTHER = "run-2"
 
 
@@ -134,7 +134,7 @@ OTHER = "run-2"
         ([OLGA, replace(APPLIED, run=OTHER), OVERRIDE], [OVERRIDE]),
         ([replace(OLGA, at="2026-11-14T10:00:01Z")], [replace(OLGA, at="2026-11-14T10:00:01Z")]),
         ([replace(OLGA, at="2026-11-14T10:00:00Z")], []),
-        ([replace(OLGA, said=Said.NOTHING)], []),
+        ([replace(OLGA, said=DecisionKind.NOTHING)], []),
     ],
 )
 def test_what_counts_of_a_record(record: list[Decision], counts: list[Decision]) -> None:
@@ -143,7 +143,7 @@ def test_what_counts_of_a_record(record: list[Decision], counts: list[Decision])
     found = in_force(record, "run-1", now, ApprovalPolicy.ON_BREACH, WEEK)
     assert list(found) == counts
     never = in_force(record, "run-1", now, ApprovalPolicy.NEVER, WEEK)
-    assert list(never) == [one for one in counts if one.said is Said.OVERRIDDEN]
+    assert list(never) == [one for one in counts if one.said is DecisionKind.OVERRIDDEN]
 
 
 findings = st.builds(
@@ -151,7 +151,7 @@ findings = st.builds(
 )
 decisions = st.builds(
     Decision,
-    st.sampled_from(Said),
+    st.sampled_from(DecisionKind),
     words,
     st.lists(findings, max_size=3).map(tuple),
     st.none() | words,

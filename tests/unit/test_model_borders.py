@@ -40,7 +40,7 @@ def test_borders_are_the_filters_themselves(
     """An entity meets a border exactly if one of the filters accepts it."""
     entity = Entity.of(names)
 
-    met = Borders(filters).meets(entity)
+    met = Borders(filters).find_match(entity)
 
     assert (met is not None) == any_accepts(filters, entity)
     assert met is None or met.accepts(entity)

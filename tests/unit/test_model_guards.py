@@ -9,7 +9,7 @@ import yaml
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.guard import Guard, GuardFinding, unknown_guards
-from quota_ops.model.guards import Past, concerns, judge
+from quota_ops.model.guard_rules import Past, is_blocked_by, judge
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy
 
 CASES: tuple[Any, ...] = tuple(
@@ -97,7 +97,7 @@ def test_guards_know_the_rows_they_mean(case: dict[str, Any]) -> None:
     policy = policy_of(case)
 
     for guard, about in case["about"].items():
-        assert [who for who, row in rows if concerns(guard, row, policy)] == about
+        assert [who for who, row in rows if is_blocked_by(guard, row, policy)] == about
 
 
 def test_guards_that_judge_the_whole_plan_mean_no_row() -> None:
@@ -105,8 +105,8 @@ def test_guards_that_judge_the_whole_plan_mean_no_row() -> None:
     row = difference({"who": "alice", "kind": "pending", "before": inf, "after": 1})
     policy = policy_of({})
 
-    assert not concerns(Guard.POLICY_CHANGED, row, policy)
-    assert not concerns(Guard.WENT_BACK, row, policy)
+    assert not is_blocked_by(Guard.POLICY_CHANGED, row, policy)
+    assert not is_blocked_by(Guard.WENT_BACK, row, policy)
 
 
 def test_a_name_that_is_no_guard_is_told() -> None:

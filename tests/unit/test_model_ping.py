@@ -8,8 +8,8 @@ from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
 from quota_ops.model.registration import Absent
 from quota_ops.model.verification import BACK_OR_GONE, BOOTSTRAP
+from quota_ops.report.layout import plain
 from quota_ops.report.ping import ping_screen
-from quota_ops.report.screen import plain
 from quota_ops.report.sentences import INCOMPLETE
 
 FIRST, SECOND = BrokerFacts(1, "kafka-1:9092", "4.3", "", 3, 8), BrokerFacts(2, "kafka-2:9092")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quota_ops.model.text import recorded
+from quota_ops.model.text import clean_text
 
 
 @pytest.mark.parametrize(
@@ -23,5 +23,5 @@ from quota_ops.model.text import recorded
 )
 def test_what_is_recorded(given: str, kept: str) -> None:
     """One line with every character visible; empty for an empty text."""
-    assert recorded(given) == kept
-    assert recorded(kept) == kept
+    assert clean_text(given) == kept
+    assert clean_text(kept) == kept

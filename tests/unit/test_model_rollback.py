@@ -34,7 +34,9 @@ def test_what_goes_back(case: dict[str, Any]) -> None:
         origin = (said["commit"], said["run"], "2026-11-21T10:00:00Z")
         known[where] = LedgerRow("id", *where, said["value"], "verified", None, None, *origin)
 
-    met = rollback(ROW._replace(**case["was"])).met({} if now is None else {where: now}, known)
+    met = rollback(ROW._replace(**case["was"])).compare_with_cluster(
+        {} if now is None else {where: now}, known
+    )
 
     assert met.rows == (ROW._replace(**case["was"], now=now, left=case["left"]),)
     assert (met.taken, met.left) == ((met.rows, ()) if case["left"] is None else ((), met.rows))

@@ -7,12 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 from quota_ops.cli import main
-from quota_ops.model.approval import Said
+from quota_ops.model.approval import DecisionKind
 from quota_ops.store import claims, decisions, holds, ledger, ledger_end
+from quota_ops.store.earlier_attempts import move_attempt
 from quota_ops.store.history import past_runs
-from quota_ops.store.restart import move_attempt
 from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_marks import Life, find_marked_runs, life
+from quota_ops.store.run_marks import Life, find_liveness, find_marked_runs
 from quota_ops.store.run_numbers import newest_runs
 from quota_ops.store.run_store import RunStore, open_place
 from tests.places import on_disk
@@ -39,17 +39,19 @@ def test_an_old_store_is_read(store: RunStore) -> None:
     ((run,), more), place = past_runs(store, "demo", 9), store.ledger(CLUSTER_ID)
     (row,), folder = ledger.read(place).rows, RunFolder(store.runs("demo")[0])
     (hold,), plan = holds.read(store.holds(CLUSTER_ID)), folder.plan()[0]
-    (said,) = decisions.counting(folder, store.approvals(CLUSTER_ID), plan)
+    (said,) = decisions.find_valid_decisions(folder, store.approvals(CLUSTER_ID), plan)
 
     assert (run.run, run.came_to, run.trouble, more) == (RUN, "planned", None, 0)
     assert (row.entity, row.value, row.state) == ("user=alice", 1048576.0, "verified")
     assert ledger.last(place).name == ledger_end.read(place) == "00000001.parquet"
     assert (claims.last_number(place), claims.read(place, 1).run) == (1, RUN)
     assert (hold.who.text, hold.by, hold.reason) == ("user=bob", "anna", "kept")
-    assert (said.said, said.by, said.digest) == (Said.APPROVED, "anna", plan.digest)
+    assert (said.said, said.by, said.digest) == (DecisionKind.APPROVED, "anna", plan.digest)
     assert newest_runs(store.sequence, 9) == [f"demo/{RUN}"]
     assert find_marked_runs(store.runs_of("demo")) == [folder.place]
-    assert life(folder.place) is Life.UNKNOWN, "another machine, or one that was started since"
+    assert find_liveness(folder.place) is Life.UNKNOWN, (
+        "another machine, or one that was started since"
+    )
 
 
 def test_a_new_run_leaves_the_same_files(

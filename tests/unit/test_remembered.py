@@ -9,10 +9,10 @@ import yaml
 from click.testing import CliRunner
 
 from quota_ops.cli import main
-from quota_ops.desired import remembered
+from quota_ops.desired import file_cache
+from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.read import Desired, read_cluster
-from quota_ops.desired.remembered import Remembered
-from quota_ops.desired.yaml.nodes import Room, compose
+from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.source import Source
 from quota_ops.model.errors import InvalidDesiredState
 
@@ -42,22 +42,22 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the names of the quotas files that are parsed from here on."""
     names: list[str] = []
 
-    def noting(source: Source, room: Room) -> object:
+    def noting(source: Source, room: SizeBudget) -> object:
         names.append(source.name)
         return compose(source, room)
 
-    monkeypatch.setattr(remembered, "compose", noting)
+    monkeypatch.setattr(file_cache, "compose", noting)
     return names
 
 
 def read(folder: Path) -> Desired:
     """Read the folder as a command of this user does."""
-    return read_cluster(folder, Remembered.of_user())
+    return read_cluster(folder, FileCache.of_user())
 
 
 def entries() -> list[Path]:
     """Return the remembered entries."""
-    return sorted(Remembered.folder_of_user().iterdir())
+    return sorted(FileCache.folder_of_user().iterdir())
 
 
 def test_only_a_file_that_changed_is_parsed(folder: Path, parsed: list[str]) -> None:
@@ -112,7 +112,7 @@ def test_what_the_files_of_a_cluster_may_contain(
 ) -> None:
     """Remembered files count towards the limits as parsed ones do."""
     read(folder)
-    monkeypatch.setattr(remembered, "Room", lambda: Room(values=50))
+    monkeypatch.setattr(file_cache, "SizeBudget", lambda: SizeBudget(values=50))
     with pytest.raises(InvalidDesiredState, match="contain more than") as error:
         read(folder)
     assert [one.file for one in error.value.problems] == [f"{folder}/b.yaml"]
@@ -190,8 +190,8 @@ def test_other_code_reads_for_itself(
 @pytest.mark.parametrize("mode", [0o770, 0o500])
 def test_a_folder_that_is_not_private_or_full(folder: Path, parsed: list[str], mode: int) -> None:
     """A folder that other users can write, or that cannot be written, is not used."""
-    Remembered.folder_of_user().mkdir(parents=True)
-    Remembered.folder_of_user().chmod(mode)
+    FileCache.folder_of_user().mkdir(parents=True)
+    FileCache.folder_of_user().chmod(mode)
     assert read(folder) == read(folder)
     if mode == 0o770 or os.geteuid():
         assert (parsed, entries()) == (["a.yaml", "b.yaml"] * 2, [])
@@ -201,9 +201,9 @@ def test_what_is_kept_is_private_and_bounded(folder: Path) -> None:
     """No other user can read it, and it is removed when it grows too large."""
     read(folder)
     modes = {path.stat().st_mode & 0o777 for path in entries()}
-    assert (modes, Remembered.folder_of_user().stat().st_mode & 0o777) == ({0o600}, 0o700)
+    assert (modes, FileCache.folder_of_user().stat().st_mode & 0o777) == ({0o600}, 0o700)
 
-    user, size = Remembered.of_user(), sum(path.stat().st_size for path in entries())
+    user, size = FileCache.of_user(), sum(path.stat().st_size for path in entries())
     assert user is not None
     user.trim(most_bytes=size)
     assert len(entries()) == 2
@@ -215,7 +215,7 @@ def test_no_cache_neither_reads_nor_leaves_anything(folder: Path, parsed: list[s
     """With --no-cache every file is parsed; without it the second command parses none."""
     arguments = ["check", "--desired-state", str(folder.parent)]
     plain = CliRunner().invoke(main, [*arguments, "--no-cache"])
-    assert not Remembered.folder_of_user().exists()
+    assert not FileCache.folder_of_user().exists()
     runs = [CliRunner().invoke(main, arguments) for _ in range(2)]
 
     assert parsed == ["a.yaml", "b.yaml"] * 2

@@ -7,9 +7,9 @@ import pytest
 from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer, RowVerdict, Verdict
 from quota_ops.report.brokers import broker_words, brokers_words
 from quota_ops.report.cells import result
+from quota_ops.report.layout import plain
 from quota_ops.report.page import as_html
 from quota_ops.report.row_status import report_rows
-from quota_ops.report.screen import plain
 from quota_ops.report.screens import finished_line, verified_line
 from quota_ops.report.summary import summarize
 from tests.unit.report_sample import APPLIED

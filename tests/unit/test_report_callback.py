@@ -9,13 +9,13 @@ import pytest
 
 from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.report import Report
-from quota_ops.report.data import as_json
+from quota_ops.report.json_report import as_json
+from quota_ops.report.layout import plain
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
-from quota_ops.report.screen import plain
 from quota_ops.report.screens import plan_screen
 from quota_ops.report.sentences import callback_words
-from quota_ops.report.text import as_text
+from quota_ops.report.text_report import as_text
 from tests.unit.report_sample import PLANNED
 
 WORDS = (

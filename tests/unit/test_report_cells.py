@@ -93,7 +93,7 @@ def test_values(one: Difference, words: tuple[str, ...]) -> None:
 )
 def test_people(names: dict[str, str | None], words: str) -> None:
     """An entity is shown as people write it, the user first; an unknown type as Kafka has it."""
-    said = cells.people(Entity.of(names))
+    said = cells.list_entity_names(Entity.of(names))
 
     assert ", ".join(f"{noun} {name}".strip() for noun, name in said) == words
 

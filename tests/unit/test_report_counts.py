@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.guards import Past, judge
+from quota_ops.model.guard_rules import Past, judge
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.report import Report
 from quota_ops.model.verification import RowVerdict, Verdict
-from quota_ops.report.data import as_json
+from quota_ops.report.json_report import as_json
+from quota_ops.report.layout import plain
 from quota_ops.report.page_parts import bar
 from quota_ops.report.row_status import RowStatus, Section, count_statuses, report_rows
-from quota_ops.report.screen import plain
 from quota_ops.report.screens import plan_screen
 from quota_ops.report.summary import summarize
-from quota_ops.report.text import as_text
+from quota_ops.report.text_report import as_text
 from tests.unit.report_sample import APPLIED, BROKERS, PLAN, PLANNED, difference
 
 _IN_GIT = (Kind.PENDING, Kind.DRIFTED, Kind.TAKEOVER, Kind.CONFLICT)

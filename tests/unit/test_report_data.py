@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import inf, nan
 
 from quota_ops.model.rollback import Rollback, Undone
-from quota_ops.report.data import as_json
+from quota_ops.report.json_report import as_json
 from tests.unit.report_sample import ALICE_RAISED, DIFFERENCES, FAILED, PLAN, TROUBLED
 
 

@@ -8,24 +8,24 @@ from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance, r
 from quota_ops.report.formats import (
     at_commit,
     duration,
+    escape_text,
     file_size,
     moment,
     short_commit,
     shortened,
-    shown,
 )
 
 
 @given(st.text())
 def test_shown_text_is_one_printable_line(text: str) -> None:
     """No control sequence remains, and a second pass changes nothing."""
-    assert shown(text).isprintable()
-    assert shown(shown(text)) == shown(text)
+    assert escape_text(text).isprintable()
+    assert escape_text(escape_text(text)) == escape_text(text)
 
 
 def test_shown_text_says_what_it_escaped() -> None:
     """A reader can tell which characters were there."""
-    assert shown("a\x1b[31m\n\u202eb\u200bé日本") == "a\\u001b[31m\\n\\u202eb\\u200bé日本"
+    assert escape_text("a\x1b[31m\n\u202eb\u200bé日本") == "a\\u001b[31m\\n\\u202eb\\u200bé日本"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
 from quota_ops.report.row_status import RowStatus, count_statuses
 from quota_ops.report.summary import summarize
-from quota_ops.report.text import as_text
+from quota_ops.report.text_report import as_text
 from tests.unit.report_sample import ALICE_RAISED, MIB, PLAN, PLANNED, answered, difference
 
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)

@@ -12,7 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from quota_ops.model.approval import Decision, Said
+from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState
@@ -23,15 +23,15 @@ from quota_ops.model.report import Report
 from quota_ops.model.rollback import Rollback, Undone
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
 from quota_ops.report import approval_form, fleet
-from quota_ops.report.data import as_json
-from quota_ops.report.formats import shown
+from quota_ops.report.formats import escape_text
+from quota_ops.report.json_report import as_json
+from quota_ops.report.layout import Screen, plain
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
 from quota_ops.report.progress import ProgressText
-from quota_ops.report.screen import Screen, plain
 from quota_ops.report.screens import plan_screen, problems_screen, verify_screen
 from quota_ops.report.terminal import show
-from quota_ops.report.text import as_text, report_screen
+from quota_ops.report.text_report import as_text, report_screen
 from tests.unit.report_reader import Page
 from tests.unit.report_sample import (
     ALICE_RAISED,
@@ -116,7 +116,7 @@ def report_of(name: str) -> Report:
         rollback=Rollback(
             name, name, name, name, name, (Undone(name, name, 1.0, 2.0, name, True, 3.0, name),)
         ),
-        decisions=(Decision(Said.APPROVED, PLAN.digest, (), name, name, name, name, name),),
+        decisions=(Decision(DecisionKind.APPROVED, PLAN.digest, (), name, name, name, name, name),),
     )
 
 
@@ -132,7 +132,7 @@ def test_html(name: str) -> None:
     page, plain_page = Page(html), Page(as_html(HARMLESS))
     assert page.elements == plain_page.elements
     assert all(line.isprintable() for line in html.split("\n"))
-    assert shown(name).split() == [] or " ".join(shown(name).split()) in page.said("dd")
+    assert escape_text(name).split() == [] or " ".join(escape_text(name).split()) in page.said("dd")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -162,7 +162,7 @@ def test_markdown(name: str) -> None:
     }
     assert {token.content for token in tokens(markdown) if "html" in token.type} <= {"<br>"}
     assert not re.search(r"[@#\[\]<>`|]|http|www", "".join(outside))
-    assert shown(name) in {
+    assert escape_text(name) in {
         token.content for token in tokens(markdown) if token.type == "code_inline"
     }
 
@@ -183,7 +183,9 @@ def test_question(name: str) -> None:
         token.type for token in tokens(asked(HARMLESS))
     }
     assert not re.search(r"[@#\[\]<>`|]|http|www", "".join(outside))
-    assert {shown(name)} < {one.content for one in tokens(markdown) if one.type == "code_inline"}
+    assert {escape_text(name)} < {
+        one.content for one in tokens(markdown) if one.type == "code_inline"
+    }
 
 
 def screens_of(name: str) -> list[Screen]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from quota_ops.model.outcome import Status
-from quota_ops.report.formats import shown
+from quota_ops.report.formats import escape_text
 from quota_ops.report.markdown import LIMIT, as_markdown, cell, code
 from tests.unit.report_sample import (
     ALICE_RAISED,
@@ -128,7 +128,7 @@ def test_a_code_span_holds_any_text(text: str) -> None:
 
     inlines = [one.children or [] for one in GITHUB.parse(document) if one.type == "inline"]
 
-    expected = [[("code_inline", shown(text))]] if text else [[]]
+    expected = [[("code_inline", escape_text(text))]] if text else [[]]
     assert [[(one.type, one.content) for one in children] for children in inlines[2:]] == [
         *expected,
         [("code_inline", "b")],

@@ -9,7 +9,7 @@ from quota_ops.model.ownership import Adoption
 from quota_ops.model.policy import DriftPolicy, Policy
 from quota_ops.model.rows import DesiredRow, LedgerRow
 from quota_ops.report.holds import hold_screen, released_words
-from quota_ops.report.ownership import adopted_fate, released_fate
+from quota_ops.report.ownership import format_adopted, format_released
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
 ALICE = EntityFilter((FilterPart("user", Match.EXACT, "alice"),))
@@ -95,7 +95,7 @@ def test_a_row_that_left_the_ledger_is_not_cleared_where_no_plan_may() -> None:
     held = hold(ANY_USER)
 
     assert [
-        released_fate(row, {}, clear_unmanaged=True, hold=one, why=why)
+        format_released(row, {}, clear_unmanaged=True, hold=one, why=why)
         for one, why in ((None, "protected"), (held, "protected"), (held, None), (None, None))
     ] == [
         "unmanaged: reported, and left alone (protected)",
@@ -118,7 +118,7 @@ def test_no_reconcile_is_promised_while_nothing_may_be_written() -> None:
     differs = Adoption("user=alice", "producer_byte_rate", 5.0, ROW, None)
 
     assert [
-        adopted_fate(one, why, holds)
+        format_adopted(one, why, holds)
         for one, why, holds in (
             (differs, None, ()),
             (differs, PAUSED, ()),
@@ -140,7 +140,7 @@ def test_no_reconcile_is_promised_while_nothing_may_be_written() -> None:
     ]
     released = LedgerRow("id", *ROW[1:4], "verified", *(None,) * 3, "", "")
     asked = {ROW.id: ROW}
-    fate = released_fate(
+    fate = format_released(
         released, asked, clear_unmanaged=False, hold=None, why=None, standstill=PAUSED
     )
     ours = "team.yaml:3 declares it: the next reconcile manages it again"

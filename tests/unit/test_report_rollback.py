@@ -9,7 +9,7 @@ from quota_ops.model.commit import rollback_of
 from quota_ops.model.entity import Entity
 from quota_ops.model.rollback import Rollback, Undone
 from quota_ops.model.specification import parse_entity
-from quota_ops.report.rollback import MOST_HELD, afterwards
+from quota_ops.report.rollback import MOST_HELD, list_next_steps
 
 AGAIN = "sets it again once a person overrides guard takeover for 1 quota."
 
@@ -20,7 +20,9 @@ def told(*entities: Entity, commit: str | None = "c2", foreign: bool = False) ->
         Undone(one.text, "k", 1.0, 2.0, None, verified=True, foreign=foreign and not number)
         for number, one in enumerate(entities)
     ]
-    return list(afterwards(Rollback("that", commit, "digest", "anna", "", tuple(rows)), "demo"))
+    return list(
+        list_next_steps(Rollback("that", commit, "digest", "anna", "", tuple(rows)), "demo")
+    )
 
 
 @pytest.mark.parametrize(

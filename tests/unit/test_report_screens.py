@@ -7,7 +7,7 @@ import pytest
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.finding import Problem
 from quota_ops.model.report import Report
-from quota_ops.report.screen import Row, Span, Table, plain
+from quota_ops.report.layout import Row, Span, Table, plain
 from quota_ops.report.screens import (
     apply_screen,
     finished_line,
@@ -16,7 +16,7 @@ from quota_ops.report.screens import (
     verdicts_screen,
     verify_screen,
 )
-from quota_ops.report.text import as_text
+from quota_ops.report.text_report import as_text
 from tests.unit.report_sample import APPLIED, FAILED, PLAN, PLANNED, TROUBLED
 
 SOME_AGREE = "2 of 4 brokers agree; report: report.html"

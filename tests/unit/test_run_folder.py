@@ -140,7 +140,7 @@ def test_what_a_process_left_itself_it_does_not_read_again(folder: RunFolder) ->
     """A folder that remembers its artefacts returns them until it writes new ones."""
     left = (Outcome(1, "user=a", ("k",), Status.ACCEPTED),)
     rows = [BatchRow("id", 1, "user=b", "k", None, 1.0)]
-    keeping = folder.keeping()
+    keeping = folder.with_cache()
     keeping.leave_outcomes(APPLIED, left)
     folder.write_table(BATCHES, rows)
     read = keeping.batches(), keeping.count(BATCHES)

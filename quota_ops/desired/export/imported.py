@@ -10,7 +10,7 @@ import yaml
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.export.quotas_text import UNASSIGNED, protect_lines, quotas_file
 from quota_ops.desired.export.writable import LeftOut, Writable, sort_out
-from quota_ops.desired.yaml.nodes import Room, compose
+from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
 from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
@@ -110,7 +110,7 @@ def _last_line(node: yaml.Node) -> int:
 
 
 def _protect(text: str) -> yaml.SequenceNode | None:
-    root = compose(Source(CLUSTER_YAML, CLUSTER_YAML, text, Problems()), Room())
+    root = compose(Source(CLUSTER_YAML, CLUSTER_YAML, text, Problems()), SizeBudget())
     fields = root.value if isinstance(root, yaml.MappingNode) else ()
     return next((value for name, value in fields if name.value == "protect"), None)
 
@@ -143,9 +143,9 @@ def import_quotas(
     ours = [
         one
         for one in writable
-        if scope.meets(one.entity) is not None and protect.meets(one.entity) is None
+        if scope.find_match(one.entity) is not None and protect.find_match(one.entity) is None
     ]
-    new = tuple(one for one in left_out if protect.meets(one.entity) is None)
+    new = tuple(one for one in left_out if protect.find_match(one.entity) is None)
     groups: dict[str, list[Writable]] = {}
     for one in ours:
         groups.setdefault(group_of(one.entity, by), []).append(one)

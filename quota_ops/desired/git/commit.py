@@ -9,10 +9,10 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
+from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.files import NESTED, is_read, list_quotas_files, open_cluster
 from quota_ops.desired.git import Entry, Repository
 from quota_ops.desired.read import Desired, read_cluster
-from quota_ops.desired.remembered import Remembered
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import MAX_FILE_BYTES, unread
 from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance
@@ -47,7 +47,7 @@ def read_with_commit(
     given: str | None = None,
     bundle: BundleVersion | None = None,
     must_know: bool = False,
-    remembered: Remembered | None = None,
+    remembered: FileCache | None = None,
 ) -> tuple[Desired, Provenance]:
     """Read a cluster's folder as `read_cluster` does, and find the commit with exactly these bytes.
 
@@ -75,7 +75,7 @@ def read_with_commit(
         sleep(_PAUSE)
 
 
-def read_whole_checkout(folder: Path, remembered: Remembered | None = None) -> Desired:
+def read_whole_checkout(folder: Path, remembered: FileCache | None = None) -> Desired:
     """Read a cluster's folder; InvalidDesiredState also for files that its checkout leaves out.
 
     Nothing else is compared with Git, which need not be installed.

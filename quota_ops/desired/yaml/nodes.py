@@ -94,7 +94,7 @@ class Document(NamedTuple):
 
 
 @dataclass
-class Room:
+class SizeBudget:
     """How much the files of a cluster may still contain; negative if they contain too much."""
 
     values: int = MAX_VALUES
@@ -106,14 +106,16 @@ class Room:
         return self.values < 0 or self.characters < 0
 
 
-def read_document(folder: Folder, name: str, problems: Problems, room: Room) -> Document | None:
+def read_document(
+    folder: Folder, name: str, problems: Problems, room: SizeBudget
+) -> Document | None:
     """Read and compose a file; None, after adding problems, if any part is invalid."""
     source = read_bounded(folder, name, problems, room)
     root = None if source is None else compose(source, room)
     return None if source is None or root is None else Document(source, root)
 
 
-def read_bounded(folder: Folder, name: str, problems: Problems, room: Room) -> Source | None:
+def read_bounded(folder: Folder, name: str, problems: Problems, room: SizeBudget) -> Source | None:
     """Read the text of a file; None, after adding a problem, if it is unreadable or too large."""
     source = read_source(folder, name, problems)
     if source is None:
@@ -127,7 +129,7 @@ def read_bounded(folder: Folder, name: str, problems: Problems, room: Room) -> S
     return source
 
 
-def compose(source: Source, room: Room) -> yaml.Node | None:
+def compose(source: Source, room: SizeBudget) -> yaml.Node | None:
     """Compose the one document of a file; None, after adding problems, if that fails."""
     loader = LOADER(source.text)
     loader.most = room.values

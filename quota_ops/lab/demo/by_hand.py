@@ -9,7 +9,7 @@ from quota_ops.model.alteration import Alteration
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import Refused
 from quota_ops.model.quota import format_limit
-from quota_ops.report.screen import Line, Span, Tone
+from quota_ops.report.layout import Line, Span, Tone
 
 MiB = 1024.0 * 1024
 

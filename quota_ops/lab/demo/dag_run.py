@@ -9,7 +9,7 @@ from quota_ops.lab.airflow.api import AirflowApi
 from quota_ops.lab.demo.narration import Update
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.text import counted
-from quota_ops.report.screen import Line, Span, Tone
+from quota_ops.report.layout import Line, Span, Tone
 
 _ENDED = {"success", "failed"}
 _POLL_SECONDS = 0.3

@@ -16,7 +16,7 @@ from quota_ops.lab.demo.home import Home
 from quota_ops.lab.demo.narration import Narration
 from quota_ops.model.errors import Refused
 from quota_ops.model.report import Report
-from quota_ops.report.screen import Tone, line
+from quota_ops.report.layout import Tone, line
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.run_names import LAST, find_run
 from quota_ops.store.run_store import RunStore, open_place

@@ -8,7 +8,7 @@ from textwrap import wrap
 from time import monotonic
 
 from quota_ops.report.formats import duration
-from quota_ops.report.screen import GAP, Line, Row, Span, Table, Tone, line, plain
+from quota_ops.report.layout import GAP, Line, Row, Span, Table, Tone, line, plain
 
 MARGIN = "     "
 WIDEST = 100

@@ -3,11 +3,11 @@
 from quota_ops.lab.demo.by_hand import AT_NIGHT, BEFORE_GIT, BY_HAND, LAST_MINUTE, by_hand_cells
 from quota_ops.lab.demo.kinds import KINDS, kinds_cells, missing_kinds
 from quota_ops.lab.demo.lab import Lab, expect
+from quota_ops.report.layout import Tone
 from quota_ops.report.row_status import Section, report_rows
 from quota_ops.report.row_table import plan_table
-from quota_ops.report.screen import Tone
 from quota_ops.report.summary import SyncStatus, summarize
-from quota_ops.report.text import as_text
+from quota_ops.report.text_report import as_text
 
 GUARDS = ("takeover", "conflict", "changed_since", "default_touched")
 REASON = "agreed with payments and platform"

@@ -11,7 +11,7 @@ from quota_ops.kafka.outcomes import Stored, build_outcomes, format_outcomes
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.approval import resume_command
 from quota_ops.model.errors import InvalidInput, NoResponse, QuotaOpsError, Refused
-from quota_ops.model.outcome import DONE, MEANT, EntityResponse, Outcome, Status
+from quota_ops.model.outcome import AS_INTENDED, DONE, EntityResponse, Outcome, Status
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.progress import SILENT, Progress
@@ -27,11 +27,11 @@ from quota_ops.stages.apply.intent import (
 )
 from quota_ops.stages.apply.permission import load_approved_plan
 from quota_ops.store.attempt import Attempt
-from quota_ops.store.decisions import spend
-from quota_ops.store.holds import without_held
+from quota_ops.store.decisions import record_use
+from quota_ops.store.holds import separate_held_rows
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import APPLIED, RunFolder
-from quota_ops.store.succession import claim, refuse_if_overtaken
+from quota_ops.store.succession import record_claim, refuse_if_overtaken
 
 
 def compute_max_age(took: float) -> float:
@@ -68,8 +68,8 @@ def apply_plan(
     if plan.writes:
         refuse_while_paused(plan.policy)
     described = _describe(cluster)
-    spend(folder, approvals, plan)
-    claim(folder, ledger_folder)
+    record_use(folder, approvals, plan)
+    record_claim(folder, ledger_folder)
     noted = record_intents(folder, plan, described.stored, ledger_folder)
     attempt = Attempt(folder)
     try:
@@ -78,7 +78,7 @@ def apply_plan(
         attempt.require_folder()
         _record_end(folder, attempt.done, noted, ledger_folder)
     except InvalidInput as error:
-        raise attempt.unrecorded(error) from error
+        raise attempt.build_store_error(error) from error
     except QuotaOpsError:
         raise
     except BaseException:  # a signal, or Airflow's timeout of the task
@@ -146,7 +146,7 @@ def _send_all(
                 described = _describe(cluster)
             refuse_while_paused(checks.policy)
             stored = described.stored
-            free, on_hold = without_held(number, rows, stored, checks.holds_folder)
+            free, on_hold = separate_held_rows(number, rows, stored, checks.holds_folder)
             sorted_rows = _sort_rows(number, free, stored, released)
             sorted_rows = sorted_rows._replace(outcomes=(*sorted_rows.outcomes, *on_hold))
             batch, stored = _send(cluster, attempt, number, sorted_rows, stored, send=send)
@@ -219,7 +219,7 @@ def _stale_outcomes(number: int, rows: Sequence[BatchRow], stored: Stored) -> It
 def _raise_unless_done(
     folder: RunFolder, plan: Plan, outcomes: Sequence[Outcome], trouble: QuotaOpsError | None
 ) -> None:
-    left = [one for one in outcomes if one.status not in MEANT]
+    left = [one for one in outcomes if one.status not in AS_INTENDED]
     if not left:
         return
     total = counted(len(outcomes), "entity")

@@ -53,14 +53,14 @@ def record_intents(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder:
         refuse_if_overtaken(folder, ledger_folder)  # again after each lost race
         known.clear()
         known.update(row.id for row in rows.values() if row.state == ledger_edits.INTENDED)
-        released = find_released(plan, rows.values())
+        released = find_unmanaged_since(plan, rows.values())
         ledger_edits.intend(rows, (row for row in intents if row.id not in released), stored)
 
     ledger.change(ledger_folder, edit)
     return frozenset({row.id for row in intents} - known)
 
 
-def find_released(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
+def find_unmanaged_since(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
     """Return the rows that the plan treats as managed and that are no longer in the ledger.
 
     A row that the cluster does not store is never among them: no other owner can lose it.
@@ -85,7 +85,7 @@ def watch_releases(folder: RunFolder, plan: Plan, ledger_folder: Place) -> Calla
         last = max(ledger.file_numbers(ledger_folder), default=0)
         if (files := [last, claims.last_number(ledger_folder)]) != seen:
             refuse_if_overtaken(folder, ledger_folder)
-            released = find_released(plan, ledger.read(ledger_folder).rows)
+            released = find_unmanaged_since(plan, ledger.read(ledger_folder).rows)
             seen = files
         return released
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from quota_ops.kafka.outcomes import group_keys
 from quota_ops.model.approval import (
-    Said,
+    DecisionKind,
     approval_source,
     approve_command,
     needs_person,
@@ -42,10 +42,10 @@ def load_approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tu
     refuse_unless_approves(approved, folder, plan)
     batches = folder.batches()
     _compare_with_plan(folder, plan, batches)
-    counting = decisions.counting(folder, approvals, plan)
+    counting = decisions.find_valid_decisions(folder, approvals, plan)
     plan = plan.judged(overridden(plan.guards, counting))
     refuse_unless_guards_pass(plan)
-    if needs_person(plan) and not any(one.said is Said.APPROVED for one in counting):
+    if needs_person(plan) and not any(one.said is DecisionKind.APPROVED for one in counting):
         raise build_approval_error(folder, plan)
     _refuse_unless_validated(folder, batches)
     return plan, batches

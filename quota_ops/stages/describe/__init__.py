@@ -66,7 +66,7 @@ def describe_cluster(
     folder.write_arrow(LEDGER, known.table)
     folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, holds)))
     verified = ledger_edits.VERIFIED in to_values(known.table["state"])
-    was_verified = verified and ledger.applied(known.table)[0] is not None
+    was_verified = verified and ledger.read_applied_notes(known.table)[0] is not None
     clears = policy.clear_unmanaged and was_verified
     first = remembered_from(policy.memory, datetime.fromisoformat(folder.about()["started"]))
     cluster_row = ClusterRow(
@@ -104,8 +104,8 @@ def _actual_rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[Actu
     for entity, key, value in stored:
         if entity is not last:
             last, text, types = entity, entity.text, entity.types
-            in_scope = scope.meets(entity) is not None
-            protected = protect.meets(entity) is not None
+            in_scope = scope.find_match(entity) is not None
+            protected = protect.find_match(entity) is not None
         hands_off = "protected" if protected else unalterable(types, key)
         yield ActualRow(policy.cluster_id, text, key, value, in_scope, hands_off)
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from quota_ops.desired.pauses import find_pause
-from quota_ops.model.approval import Author, Said, find_login, overridden
+from quota_ops.model.approval import Author, DecisionKind, find_login, overridden
 from quota_ops.model.errors import GuardsRefused, InvalidInput
 from quota_ops.model.guard import Guard, GuardFinding, unknown_guards
-from quota_ops.model.guards import Past, judge
+from quota_ops.model.guard_rules import Past, judge
 from quota_ops.model.plan import Plan, by_risk
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.tables import ACTUAL, DESIRED
@@ -68,7 +68,7 @@ def assemble_plan(folder: RunFolder) -> Plan:
 
 def _apply_overrides(folder: RunFolder, approvals: Place, plan: Plan) -> Plan:
     """Return the plan with the guards overridden that the record in `approvals` overrides."""
-    counting = decisions.counting(folder, approvals, plan)
+    counting = decisions.find_valid_decisions(folder, approvals, plan)
     judged = plan.judged(overridden(plan.guards, counting))
     decisions.copy_to_run(folder, counting)
     return judged
@@ -82,7 +82,7 @@ def _record_overrides(
     for reason in dict.fromkeys(allow[one.guard] for one in new):
         shown = tuple(one for one in new if allow[one.guard] == reason)
         override = decisions.new_decision(
-            folder, plan, Said.OVERRIDDEN, author, reason, shown=shown
+            folder, plan, DecisionKind.OVERRIDDEN, author, reason, shown=shown
         )
         decisions.append(approvals, override)
 

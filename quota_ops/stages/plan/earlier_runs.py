@@ -7,14 +7,14 @@ from typing import Any
 import pyarrow as pa
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.guards import Past
+from quota_ops.model.guard_rules import Past
 from quota_ops.model.ledger_edits import VERIFIED, find_managed
 from quota_ops.model.policy import Policy
 from quota_ops.model.tables import ACTUAL, LEDGER
-from quota_ops.store.ledger import applied
+from quota_ops.store.ledger import read_applied_notes
 from quota_ops.store.parquet import read_rows, to_values
 from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.succession import overtaken_by
+from quota_ops.store.succession import find_overtaking_commit
 
 
 def read_past(folder: RunFolder) -> Past:
@@ -24,13 +24,13 @@ def read_past(folder: RunFolder) -> Past:
     """
     table = folder.read_table(LEDGER)
     owners = Counter(_list_owners(folder, table))
-    values, commits = applied(table)
+    values, commits = read_applied_notes(table)
     return Past(
         owned=owners.total(),
         owners=owners,
         policy=None if values is None else _parse_policy(folder, values),
         commits=commits,
-        overtaken_by=overtaken_by(folder, commits),
+        overtaken_by=find_overtaking_commit(folder, commits),
         old_ledger=folder.old_ledger(),
     )
 

@@ -1,7 +1,7 @@
 """The findings that plan leaves: those of the files, and those that need the cluster."""
 
-from quota_ops.findings.cluster_rules import Rows, check_cluster, decided
-from quota_ops.findings.silences import find_idle_silences, silenced
+from quota_ops.findings.cluster_rules import Rows, check_cluster, list_decidable_codes
+from quota_ops.findings.silences import find_idle_silences, mark_silenced
 from quota_ops.model.difference import Action
 from quota_ops.model.finding import Finding, Location
 from quota_ops.model.plan import Plan
@@ -26,8 +26,8 @@ def leave_findings(folder: RunFolder, plan: Plan) -> None:
     desired, others = _read_desired(folder), _find_others(plan)
     known = {one[:3] for one in of_files}
     more = [one for one in check_cluster(desired, others, facts) if one[:3] not in known]
-    found = (*of_files, *silenced(_add_locations(folder, more), silences))
-    found += tuple(find_idle_silences(found, silences, decided(facts)))
+    found = (*of_files, *mark_silenced(_add_locations(folder, more), silences))
+    found += tuple(find_idle_silences(found, silences, list_decidable_codes(facts)))
     folder.write_json(FINDINGS, {"findings": [finding_json(one) for one in found]})
 
 

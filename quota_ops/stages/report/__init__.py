@@ -9,10 +9,10 @@ from platform import python_version
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.report import Report
 from quota_ops.report.audit import audit_record
-from quota_ops.report.data import as_json
+from quota_ops.report.json_report import as_json
 from quota_ops.report.markdown import as_markdown
 from quota_ops.report.page import as_html
-from quota_ops.report.text import as_text
+from quota_ops.report.text_report import as_text
 from quota_ops.stages.report.end_record import record_end
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.run_folder import PAGE, REPORT, RunFolder
@@ -35,7 +35,7 @@ def write_reports(folder: RunFolder, find: Callable[[str], Connection] = find_co
     report = read if missed == read.audit else replace(read, audit=missed)
     for name, form in FORMS.items():
         folder.write_text(name, form(report))
-    return folder.once(REPORT, lambda: report)
+    return folder.read_cached(REPORT, lambda: report)
 
 
 def _versions() -> tuple[tuple[str, str], ...]:

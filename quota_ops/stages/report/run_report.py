@@ -36,7 +36,7 @@ from quota_ops.store.run_folder import (
     stage_file,
 )
 from quota_ops.store.run_json import typed, verification_from_json
-from quota_ops.store.run_marks import Life, life
+from quota_ops.store.run_marks import Life, find_liveness
 
 Part = TypeVar("Part")
 
@@ -182,7 +182,7 @@ class _Parts:
         result = self.read(stage, stage_file(stage), lambda: self._folder.stage_result(stage))
         result = result or StageResult(stage, StageStatus.NOT_RUN)
         if result.status is StageStatus.NOT_ENDED:
-            result = result._replace(message=_SINCE[life(self._folder.place)])
+            result = result._replace(message=_SINCE[find_liveness(self._folder.place)])
         return self.mark_damaged(result)
 
     def mark_damaged(self, result: StageResult) -> StageResult:

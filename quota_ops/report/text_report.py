@@ -7,10 +7,10 @@ from quota_ops.model.plan import SHORT
 from quota_ops.model.report import Report
 from quota_ops.report.findings import finding_lines
 from quota_ops.report.formats import at_commit, moment
+from quota_ops.report.layout import Line, Screen, Tone, line, plain
 from quota_ops.report.rollback import rollback_screen
 from quota_ops.report.row_status import ReportRow, Section, has_applied, report_rows
 from quota_ops.report.row_table import report_table
-from quota_ops.report.screen import Line, Screen, Tone, line, plain
 from quota_ops.report.screens import guard_lines, verify_screen, warning_lines
 from quota_ops.report.sentences import approval_words
 from quota_ops.report.stages import stage_lines, stages_not_run, stopped_stages

@@ -9,7 +9,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.quota import QUOTA_KEYS, UNLIMITED, format_limit, json_number
 from quota_ops.model.rows import StoredQuota
 from quota_ops.model.snapshot import SnapshotHeader
-from quota_ops.report.screen import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.layout import Row, Screen, Span, Table, Tone, line
 
 
 def kip546_entity(entity: Entity) -> str:

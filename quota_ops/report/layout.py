@@ -9,7 +9,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 from unicodedata import combining, east_asian_width
 
-from quota_ops.report.formats import shown
+from quota_ops.report.formats import escape_text
 
 GAP = "  "
 WIDEST = 60
@@ -53,7 +53,7 @@ class Table:
 
     def texts(self) -> list[tuple[str, ...]]:
         """Return the headings and the cells as they are shown."""
-        rows = (tuple(shown(span.text) for span in row.cells) for row in self.rows)
+        rows = (tuple(escape_text(span.text) for span in row.cells) for row in self.rows)
         return [self.headings, *rows]
 
 
@@ -86,7 +86,7 @@ def plain(screen: Screen) -> str:
 
 def _plain(block: Line | Table) -> Iterator[str]:
     if not isinstance(block, Table):
-        yield "".join(shown(span.text) for span in block)
+        yield "".join(escape_text(span.text) for span in block)
         return
     headings, *texts = block.texts()
     wide = widths([headings, *texts])

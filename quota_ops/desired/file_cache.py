@@ -22,7 +22,7 @@ import yaml
 import quota_ops
 from quota_ops.desired.quotas_file import Limit, Quota, QuotasFile, read_quotas
 from quota_ops.desired.yaml.checkout import Folder
-from quota_ops.desired.yaml.nodes import Room, compose, read_bounded
+from quota_ops.desired.yaml.nodes import SizeBudget, compose, read_bounded
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.model.entity import Entity
@@ -48,7 +48,7 @@ _ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(_Entry)
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class FileCache:
     """A private folder of entries; an entry with any defect is ignored."""
 
     folder: Path
@@ -113,10 +113,10 @@ class Remembered:
 
 
 def read_files(
-    folder: Folder, names: Iterable[str], problems: Problems, remembered: Remembered | None
+    folder: Folder, names: Iterable[str], problems: Problems, remembered: FileCache | None
 ) -> Iterator[QuotasFile]:
     """Read the quotas files, up to the one that exceeds what a cluster's files may contain."""
-    room = Room()
+    room = SizeBudget()
     for name in names:
         source = read_bounded(folder, name, problems, room)
         file = None if source is None else _read_file(source, room, remembered)
@@ -128,7 +128,7 @@ def read_files(
         remembered.trim()
 
 
-def _read_file(source: Source, room: Room, remembered: Remembered | None) -> QuotasFile | None:
+def _read_file(source: Source, room: SizeBudget, remembered: FileCache | None) -> QuotasFile | None:
     found = remembered.find(source, room.values) if remembered else None
     if found is not None:
         file, values = found

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from quota_ops.model.commit import named, short
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.guard import Guard, GuardFinding, found
+from quota_ops.model.guard import Guard, GuardFinding, make_finding
 from quota_ops.model.memory import CLEARED
 from quota_ops.model.plan import is_cut, is_raise, is_small
 from quota_ops.model.policy import DriftPolicy, Policy
+from quota_ops.model.policy_limits import Limits, left_alone_before
 from quota_ops.model.quota import format_limit
-from quota_ops.model.stricter import Limits, left_alone_before
 from quota_ops.model.text import counted
 
 SHARE_COUNTS_FROM = 5
@@ -65,7 +65,7 @@ Findings = Iterator[GuardFinding]
 
 def _empty(clears: Sequence[Difference], desired: int) -> Findings:
     if clears and not desired:
-        yield found(Guard.EMPTY_DESIRED, "Git declares no quota", clears)
+        yield make_finding(Guard.EMPTY_DESIRED, "Git declares no quota", clears)
 
 
 def _removals(clears: Sequence[Difference], limits: Limits, past: Past) -> Findings:
@@ -74,10 +74,10 @@ def _removals(clears: Sequence[Difference], limits: Limits, past: Past) -> Findi
     least = limits.of("removals_share")
     if removed > most.value:
         words = f"{counted(removed, 'removal')}, more than {most.value:,}{most.source}"
-        yield found(Guard.REMOVALS, words, clears, share)
+        yield make_finding(Guard.REMOVALS, words, clears, share)
     elif removed >= SHARE_COUNTS_FROM and share > least.value:
         words = f"{removed:,} of {counted(past.owned, 'managed row')} would be removed, more than "
-        yield found(Guard.REMOVALS, f"{words}{least.value:g} %{least.source}", clears, share)
+        yield make_finding(Guard.REMOVALS, f"{words}{least.value:g} %{least.source}", clears, share)
 
 
 _NOT_OWNED = frozenset({Kind.UNMANAGED, Kind.RETURNED})
@@ -89,7 +89,7 @@ def _owners(clears: Sequence[Difference], past: Past) -> Findings:
         if owner is not None and rows >= past.owners.get(owner, rows + 1):
             theirs = [row for row in clears if row.owner == owner]
             words = f"every row of {owner} would be cleared ({rows:,})"
-            yield found(Guard.OWNER_REMOVED, words, theirs)
+            yield make_finding(Guard.OWNER_REMOVED, words, theirs)
 
 
 def judge_values(writes: Sequence[Difference], limits: Limits) -> Findings:
@@ -98,14 +98,14 @@ def judge_values(writes: Sequence[Difference], limits: Limits) -> Findings:
     cuts = [row for row in writes if is_cut(row, beyond=share.value)]
     if cuts:
         message = f"{_rows(cuts)} would fall by more than {share.value:g} %{share.source}"
-        yield found(Guard.CUT, message, cuts)
+        yield make_finding(Guard.CUT, message, cuts)
     raises = [row for row in writes if is_raise(row, factor.value)]
     if raises:
         message = f"{_rows(raises)} would rise to more than {factor.value:g} times{factor.source}"
-        yield found(Guard.RAISE, message, raises)
+        yield make_finding(Guard.RAISE, message, raises)
     small = [row for row in writes if is_small(row, limits.strict.guards)]
     if small:
-        yield found(Guard.SMALL_LIMIT, ", and ".join(_small_words(small, limits)), small)
+        yield make_finding(Guard.SMALL_LIMIT, ", and ".join(_small_words(small, limits)), small)
 
 
 def _small_words(small: Sequence[Difference], limits: Limits) -> Iterator[str]:
@@ -129,34 +129,36 @@ def _by_kind(writes: Sequence[Difference], limits: Limits) -> Findings:
     ):
         rows = [row for row in writes if row.kind is kind]
         if rows and (kind is not Kind.DRIFTED or limits.strict.drift is not DriftPolicy.REPAIR):
-            yield found(guard, f"{_rows(rows)} {words}", rows)
+            yield make_finding(guard, f"{_rows(rows)} {words}", rows)
 
 
 def _unprotected(writes: Sequence[Difference], policy: Policy, applied: Policy | None) -> Findings:
     rows = list(filter(left_alone_before(policy, applied), writes))
     if rows:
         words = "would change, although the last applied policy excludes it"
-        yield found(Guard.UNPROTECTED, f"{_rows(rows)} {words}", rows)
+        yield make_finding(Guard.UNPROTECTED, f"{_rows(rows)} {words}", rows)
 
 
 def _earlier(writes: Sequence[Difference], limits: Limits) -> Findings:
     late = [row for row in writes if row.kind is Kind.LATE_WRITE]
     if late and limits.strict.drift is not DriftPolicy.REPAIR:
         seems = f"the write of run {late[0].run} seems to have arrived late"
-        yield found(Guard.LATE_WRITE, f"{_rows(late)}: {seems}, and {limits.drift_words}", late)
+        yield make_finding(
+            Guard.LATE_WRITE, f"{_rows(late)}: {seems}, and {limits.drift_words}", late
+        )
     returned = [row for row in writes if row.kind is Kind.RETURNED]
     if returned:
         first = returned[0]
         did = "cleared" if first.memory == CLEARED else "wrote late"
         what = f"not in Git, and on the cluster with a value that run {first.run} {did}"
-        yield found(Guard.RETURNED, f"{_rows(returned)}: {what}", returned)
+        yield make_finding(Guard.RETURNED, f"{_rows(returned)}: {what}", returned)
 
 
 def _defaults(writes: Sequence[Difference]) -> Findings:
     touched = [row for row in writes if row.has_default]
     if touched:
         message = f"{_rows(touched)} would change; a default applies to many clients"
-        yield found(Guard.DEFAULT_TOUCHED, message, touched)
+        yield make_finding(Guard.DEFAULT_TOUCHED, message, touched)
 
 
 def _history(
@@ -168,20 +170,22 @@ def _history(
     if changed:
         message = f"cluster.yaml changed since it was applied: {', '.join(changed)}"
         values = [[name, before[name], now[name]] for name in changed]
-        yield found(Guard.POLICY_CHANGED, message, what=values)
+        yield make_finding(Guard.POLICY_CHANGED, message, what=values)
     if writes and commit in past.commits[:-1]:
         last = past.commits[-1]
         message = f"{named(str(commit))} was applied before, and {short(last)} after it"
-        yield found(Guard.WENT_BACK, message, what=last)
+        yield make_finding(Guard.WENT_BACK, message, what=last)
     elif writes and past.overtaken_by is not None:
         run = f"this run of {named(str(commit))}"
         message = f"{short(past.overtaken_by)} was applied after {run} began"
-        yield found(Guard.WENT_BACK, message, what=past.overtaken_by)
+        yield make_finding(Guard.WENT_BACK, message, what=past.overtaken_by)
 
 
 def _old_ledger(clears: Sequence[Difference], past: Past) -> Findings:
     if clears and past.old_ledger is not None:
-        yield found(Guard.OLD_LEDGER, f"{_rows(clears)} would go by {past.old_ledger}", clears)
+        yield make_finding(
+            Guard.OLD_LEDGER, f"{_rows(clears)} would go by {past.old_ledger}", clears
+        )
 
 
 def _rows(rows: Sequence[Difference]) -> str:
@@ -200,7 +204,7 @@ _CONCERNED: Mapping[str, Callable[[Difference, Policy], bool]] = {
 }
 
 
-def concerns(guard: str, row: Difference, policy: Policy) -> bool:
+def is_blocked_by(guard: str, row: Difference, policy: Policy) -> bool:
     """Whether a guard blocks because of this row; some guards judge the whole plan.
 
     `policy` is the one that the guards judged by.

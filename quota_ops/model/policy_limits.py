@@ -90,7 +90,7 @@ def left_alone_before(policy: Policy, applied: Policy | None) -> Callable[[Diffe
 
     def left_alone(row: Difference) -> bool:
         entity = Entity.parse(row.entity)
-        outside = freed.meets(entity) is not None or scope.meets(entity) is None
+        outside = freed.find_match(entity) is not None or scope.find_match(entity) is None
         return outside or (clears and row.kind is Kind.UNMANAGED)
 
     return left_alone
