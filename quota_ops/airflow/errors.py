@@ -1,4 +1,4 @@
-"""How a task fails: the error in its log without a traceback, and a retry only where one helps."""
+"""Fail a task: log the error without a traceback, and retry only if that may help."""
 
 import logging
 from collections.abc import Iterator

@@ -93,7 +93,7 @@ def warn_of_writes(writes: "Iterable[ConcurrentWrite]") -> None:
 
 
 def warn_unnamed(actual: Path, cluster_id: str | None, policy: "Policy") -> None:
-    """Say on stderr that a snapshot without an id may be of any cluster."""
+    """Warn on stderr that a snapshot without an id may come from any cluster."""
     if cluster_id is None:
         click.echo(
             f"{actual} names no cluster, so quota-ops cannot check that it is of {policy.cluster} "

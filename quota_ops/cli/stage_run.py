@@ -156,7 +156,7 @@ def _run(begun: _Begun, typed: StageOptions, permission: Permission) -> None:
 
 
 def _show(name: str, folder: RunFolder, output: str, error: QuotaOpsError | None) -> Report:
-    """Show a run; `error`, which ended it, is raised rather than why it cannot be shown."""
+    """Show a run; if that fails, raise the error that ended the run, if there is one."""
     try:
         return show_run(name, folder, output)
     except QuotaOpsError as failed:

@@ -48,7 +48,7 @@ from quota_ops.model.quota import QUOTA_KEYS, parse_limit
 
 CLUSTER_YAML = "cluster.yaml"
 CLUSTER_YML = "cluster.yml"
-"""A likely misspelling of cluster.yaml, and an unlikely name of a quotas file."""
+"""A likely misspelling of cluster.yaml, and an unlikely name for a quotas file."""
 _EXAMPLES = ", ".join(f"{one}: {CLUSTER_FILE.fields[one].example}" for one in CLUSTER_FILE.required)
 _LEAST = f"Create it with at least {{{_EXAMPLES}}}."
 _RENAME = f"Rename {CLUSTER_YML} to {CLUSTER_YAML}."
@@ -156,7 +156,7 @@ def _one_of(policies: type[Named]) -> Callable[[str, yaml.Node], Named]:
     """Return a reader for a field that takes one of a few words."""
 
     def read(field: str, node: yaml.Node) -> Named:
-        # Quotes would not help: no policy is a word that YAML reads as another type.
+        # Do not suggest quotes: no policy is a word that YAML reads as another type.
         scalar = isinstance(node, yaml.ScalarNode) and node.value
         text = scalar or read_text(field, node)
         if text not in list(policies):

@@ -134,7 +134,7 @@ class _Requests:
         return future
 
     def wait(self, seconds: float) -> None:
-        """Return when every request has ended, later ones too, or after so many seconds."""
+        """Wait until every request has ended, including those sent meanwhile, or time is up."""
         self._waited, deadline = seconds, time.monotonic() + seconds
         while not all(one.is_done for one in self._futures.values()):
             left = deadline - time.monotonic()

@@ -82,7 +82,7 @@ class GuardLimits:
 
 
 YOUNGER_GUARDS = frozenset({"raise_factor", "small_byte_rate", "small_percentage"})
-"""Numbers that guards of the first version did not have: in a digest only where they are others."""
+"""Fields added after the first version: part of a digest only if they differ from the default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ def filter_json(entity_filter: EntityFilter) -> dict[str, Any]:
 
 
 def filter_from_json(values: dict[str, Any]) -> EntityFilter:
-    """The filter that `filter_json` wrote; KeyError or TypeError when it is none."""
+    """Return the filter that `filter_json` wrote; KeyError or TypeError for other values."""
     parts = [
         FilterPart(kind, Match[part["match"].upper()], part["name"])
         for kind, part in values.items()

@@ -92,9 +92,9 @@ _EXACT = Context(prec=2 * _LONGEST)
 
 
 def parse_limit(key: QuotaKey, text: str) -> float:
-    """The value, in the key's unit, of a limit as a person writes it: `10 MiB`, `50`, `unlimited`.
+    """Return the value, in the key's unit, of a limit as written: `10 MiB`, `50`, `unlimited`.
 
-    ValueError says what is wrong with the text, in words that follow the key's name.
+    Raises ValueError with a message that continues the key's name: `must be greater than 0`.
     """
     if text.strip() == UNLIMITED:
         return key.unlimited

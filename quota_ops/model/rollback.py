@@ -82,7 +82,7 @@ class Rollback:
         )
 
     def planned(self, differences: Iterable[Difference]) -> Self:
-        """The rollback after the diff: what no plan may write stays too."""
+        """Return the rollback after the diff: rows that no plan may write are left too."""
         actions = {row.id: row for row in differences}
         return replace(
             self,

@@ -22,7 +22,10 @@ def holds_screen(words: Sequence[Hold], now: datetime) -> Screen:
 
 
 def hold_screen(policy: Policy, hold: Hold, lasting: Sequence[Hold], *, is_known: bool) -> Screen:
-    """Return what a new hold means, `lasting` all holds; `is_known`: such an entity exists."""
+    """Return what a new hold means.
+
+    `lasting` are all holds in force; `is_known` is whether an entity of the hold exists.
+    """
     longer = who_holds(hold.who, [one for one in lasting if one.until > hold.until])
     if never := _never_written(policy, hold.who):
         more = [*never, "It is reported, held or not."]

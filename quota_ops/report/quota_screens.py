@@ -36,7 +36,7 @@ def _bare(key: str, value: float) -> str:
 
 
 def table_screen(stored: Sequence[StoredQuota]) -> Screen:
-    """Return a row for each key, with its unit; nothing where nothing is stored."""
+    """Return a table with a row for each stored key; an empty screen if nothing is stored."""
     rows = tuple(
         Row(tuple(map(Span, (one.entity.text, one.key, format_limit(one.key, one.value)))))
         for one in stored

@@ -46,7 +46,7 @@ def holds_words(report: Report) -> list[str]:
 def validated_words(report: Report) -> str:
     """Return the result of validate: `The broker accepts all 4 changes (validate-only ...).`.
 
-    Empty where nothing was validated.
+    Empty if nothing was validated.
     """
     if report.plan is None or not report.validated:
         return ""

@@ -21,11 +21,11 @@ def check_desired_state(
     must_know_commit: bool = False,
     remembered: FileCache | None = None,
 ) -> Desired:
-    """Leave policy.json, checked.json (findings and silences) and desired.parquet.
+    """Write policy.json, checked.json (findings and silences) and desired.parquet.
 
     Records the commit of the files in run.json. Raises InvalidDesiredState with every problem, and
-    when another folder beside this one declares the same cluster: each would clear the quotas of
-    the other. For the commit it raises what `read_with_commit` raises.
+    if another folder next to this one declares the same cluster: each would clear the quotas of
+    the other. Passes on the errors of `read_with_commit`.
     """
     if folder.has(ROLLBACK):
         raise InvalidInput(f"{folder.place} rolls back a run, so it does not read YAML")

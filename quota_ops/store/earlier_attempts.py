@@ -30,7 +30,7 @@ def move_attempt(folder: RunFolder, stage: str) -> None:
     try:
         files = (one.name for one in folder.place.entries() if not one.is_folder)
         left = [one for one in files if one not in _KEPT[stage] and not one.startswith("end-")]
-        # differences.parquet is last: if this is killed, the next attempt continues here.
+        # differences.parquet is last: if the process is killed, the next attempt continues here.
         for name in sorted(left, key=DIFFERENCES.file.__eq__):
             file = folder.place / name
             (free / name).create(file.read())

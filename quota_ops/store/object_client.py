@@ -94,7 +94,7 @@ def open_client(bucket: str) -> "Client":
             client_options={
                 "connect_timeout": timedelta(seconds=5),
                 "timeout": PATIENCE,
-                # These options hide the variable from the library.
+                # With client options, the library ignores this variable.
                 "allow_http": os.environ.get("AWS_ALLOW_HTTP", "").lower() == "true",
             },
             retry_config={

@@ -222,7 +222,7 @@ def _is_verified(folder: RunFolder) -> bool:
 
 
 def _order(folder: RunFolder) -> tuple[int, str]:
-    """Return the order of a run in its store: by number, or by name without a number."""
+    """Return the sort key of a run in its store: its number (0 if it has none), then its name."""
     try:
         return folder.about()["sequence"] or 0, folder.place.name
     except InvalidInput:

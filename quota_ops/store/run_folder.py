@@ -180,7 +180,7 @@ class RunFolder(ArtefactFolder):
             raise InvalidInput(f"{self.place / DIFFERENCES.file} is damaged: {error}") from error
 
     def batches(self) -> dict[int, tuple[BatchRow, ...]]:
-        """Return the rows of BATCHES by the number of their batch, in order."""
+        """Return the rows of BATCHES, grouped by batch number in ascending order."""
         return self.read_cached(BATCHES.file, self._batches)
 
     def _batches(self) -> dict[int, tuple[BatchRow, ...]]:

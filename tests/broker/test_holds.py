@@ -115,7 +115,7 @@ def test_every_report_tells_of_it(lab: Lab) -> None:
 
 
 def test_held_after_the_plan_was_approved(lab: Lab) -> None:
-    """The approved digest is still valid; a row held since is left alone, which is no failure."""
+    """The approved digest stays valid; a row held since then is left alone, without a failure."""
     lab.desire({**ALICE, **BOB})
     run = lab.planned()
     word = hold(lab, "alice")

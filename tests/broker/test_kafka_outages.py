@@ -151,7 +151,7 @@ def test_a_write_without_an_answer_is_unknown(what: str, cluster: Cluster, wire:
 
 
 def test_reading_is_tried_again(cluster: Cluster, wire: Wire) -> None:
-    """A describe or validate whose connection breaks succeeds when the wire works again."""
+    """A describe or validate retries a broken connection, and succeeds once it works again."""
     for call, answer in ((cluster.describe, ()), (partial(cluster.validate, LIMIT), ACCEPTED)):
         wire.cut_at = "answer"
         threading.Timer(0.3, setattr, (wire, "cut_at", None)).start()
@@ -159,7 +159,7 @@ def test_reading_is_tried_again(cluster: Cluster, wire: Wire) -> None:
 
 
 def test_reading_ends_in_time(cluster: Cluster, wire: Wire) -> None:
-    """A call to an unreachable broker ends within the timeout; a write at once, as not sent."""
+    """A call to an unreachable broker fails within the timeout; a write fails at once, unsent."""
     wire.remove()
     words = f"cluster demo: broker 1 at 127.0.0.1:{wire.port} cannot be reached: 111 ECONNREFUSED."
     for call, least, most in (

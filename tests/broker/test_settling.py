@@ -42,7 +42,7 @@ def test_unknown_rows_of_a_run_that_ended(lab: Lab) -> None:
 
 
 def test_two_runs_find_one_that_died(lab: Lab) -> None:
-    """The first of them settles it, and the other leaves it alone while the first is running."""
+    """The first run to find it settles it; another leaves it alone while the first is running."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 1, before=False))
     first = lab.start().folder

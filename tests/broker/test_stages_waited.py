@@ -156,7 +156,7 @@ def test_a_later_run_of_the_same_values(lab: Lab) -> None:
 
 
 def test_a_rollback_that_waited(lab: Lab) -> None:
-    """A run that had nothing to change confirms only what the rollback undoes."""
+    """A run in between that changed nothing does not stop the rollback of what it confirmed."""
     lab.put(OLD)
     lab.note(OLD)
     changed = reconcile(lab, NEW, "c1")

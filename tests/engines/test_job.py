@@ -88,7 +88,7 @@ def test_a_run_is_of_one_cluster(clusters: tuple[str, ...], tmp_path: Path) -> N
 
 
 def test_what_an_earlier_diff_left_is_written_anew(tmp_path: Path) -> None:
-    """A repeated diff on a run folder has the result of its current sides."""
+    """A repeated diff of a run folder replaces the result of the earlier diff."""
     folder = put(tmp_path, "c", desired=[DesiredRow("c", *ROW, None, None, "f", 1)])
     diff_runs(EmbeddedEngine(), [open_place(folder)])
     assert len(differences(folder)) == 1

@@ -200,7 +200,7 @@ def test_a_file_that_is_no_list_of_clients(
     ],
 )
 def test_spark_skips_no_broken_row(spark: Resolver, name: str, text: str, tmp_path: Path) -> None:
-    """A damaged row ends the job on Spark too, which by itself would read null."""
+    """A damaged row also ends the job on Spark, which by default would read it as null."""
     place = tmp_path / name
     place.write_text(text, encoding="utf-8")
 

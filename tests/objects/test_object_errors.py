@@ -81,7 +81,7 @@ def test_a_run_does_not_begin(
     address: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A store that cannot be used is an error with its cause and a remedy, and no secret."""
+    """A store that cannot be used raises an error with its cause and a remedy, and no secret."""
     monkeypatch.setattr(object_client, "MOST_RETRIES", 1)
     address = settings.pop("address", address)
     for name, value in settings.items():

@@ -110,7 +110,7 @@ def test_each_client_gets_its_own_names() -> None:
 
 
 def test_kafka_python_knows_its_names() -> None:
-    """No setting is dropped silently: kafka-python ignores keyword arguments it does not know."""
+    """No setting is dropped, although kafka-python ignores keyword arguments it does not know."""
     from kafka.net.manager import KafkaConnectionManager  # noqa: PLC0415 - slow to import
 
     options = map_to_kafka_python(dict.fromkeys(SETTINGS, ""))

@@ -136,5 +136,5 @@ def test_what_an_entity_says(
 
 @given(entities)
 def test_entities_travel_between_processes(entity: Entity) -> None:
-    """An entity is a plain value: pickled, it stays equal and hashes alike."""
+    """An entity is a plain value: after pickling, it is equal and has the same hash."""
     assert {entity: 1}[pickle.loads(pickle.dumps(entity))] == 1  # noqa: S301 - our own bytes

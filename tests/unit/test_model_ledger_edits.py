@@ -136,7 +136,7 @@ def test_what_was_read_back_ends_the_intent() -> None:
 
 
 def test_an_intent_for_another_value_than_was_read_back_is_remembered() -> None:
-    """A run killed before it sent, or whose request waits in a broker, may still be written."""
+    """A write that another run intended may still arrive, so it is remembered."""
     known = rows(row("user=a", 1.0), row("user=a", 2.0, INTENDED, run="run-2"))
     known |= rows(row("user=b", 2.0, INTENDED, run="run-2"))
 

@@ -86,7 +86,7 @@ def test_bytes_are_read_as_they_are_shown(value: float) -> None:
     ],
 )
 def test_limits_as_people_read_them(key: str, value: float | None, shown: str) -> None:
-    """A value has its unit, the shortest that is exact; an unknown key has none."""
+    """A value is exact, in the unit that makes it shortest; an unknown key has no unit."""
     assert format_limit(key, value) == shown
 
 

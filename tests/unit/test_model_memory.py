@@ -50,7 +50,7 @@ def test_equal_values_of_a_key_are_remembered_once() -> None:
 
 
 def test_a_person_ends_the_memory_of_rows() -> None:
-    """All memories of these rows; managed rows and other rows stay."""
+    """All memories of these rows are forgotten; managed rows and other rows stay."""
     ours, other = row("user=a", 1.0, "verified"), row("user=b", 1.0)
     known = rows(ours, other, row("user=a", 1.0), row("user=a", 2.0, CLEARED))
 

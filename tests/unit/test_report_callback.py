@@ -65,7 +65,7 @@ def test_every_output_warns_of_a_callback_class(output: Callable[[Report], str])
 
 
 def test_brokers_may_differ() -> None:
-    """Each class is named; a class on all brokers needs no list."""
+    """Each class is named; the brokers are not listed if every broker has a class."""
     assert callback_words(facts("b.B", "a.A")).startswith(
         "client.quota.callback.class is a.A and b.B on every broker: "
     )

@@ -1,4 +1,4 @@
-"""A kafka-python connection to one broker; its errors separate requests that were sent or not."""
+"""A kafka-python connection to one broker; its errors show whether a request was sent."""
 
 import logging
 import threading

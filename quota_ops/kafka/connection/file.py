@@ -169,7 +169,7 @@ def _check_value(setting: Setting, value: str, place: str, folder: Path) -> str:
 
 
 def _format_pem(setting: Setting, value: str, place: str) -> str:
-    """Return a PEM text with its line ends, which Java's files may omit."""
+    """Return a PEM text with its line breaks, which Java's files may omit."""
     if "-----BEGIN " not in value:
         _refuse(place, setting, "contains no PEM text, which begins with -----BEGIN")
     if "\n" in value:

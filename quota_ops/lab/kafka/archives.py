@@ -1,4 +1,4 @@
-"""Makes the class archives of Kafka's programs, once for a Java and a Kafka version."""
+"""Make the class archives of Kafka's programs, once per version of Java and Kafka."""
 
 import signal
 import sys

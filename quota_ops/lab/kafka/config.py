@@ -106,6 +106,6 @@ def _list_authorizer(config: BrokerConfig) -> dict[str, str]:
         return {}
     return {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        # The nodes talk to each other by the listeners without authentication.
+        # The nodes connect to each other through the listeners without a login.
         "super.users": ";".join(f"User:{name}" for name in ("ANONYMOUS", *config.super_users)),
     }

@@ -15,9 +15,9 @@ _GONE_AFTER = frozenset({Action.CLEAR, Action.FORGET})
 
 
 def leave_findings(folder: RunFolder, plan: Plan) -> None:
-    """Leave findings.json: every finding of the files and of the cluster, silenced or not.
+    """Write findings.json: every finding of the files and of the cluster, silenced or not.
 
-    A rollback reads no files, so it leaves none.
+    A rollback reads no YAML, so it has no findings.json.
     """
     if not folder.has(CHECKED):
         return
