@@ -60,11 +60,13 @@ def _back(memories: list[LedgerRow], have: float | None) -> LedgerRow | None:
 def _recalled(kind: str, memories: list[LedgerRow], back: LedgerRow | None) -> LedgerRow | None:
     """Return the remembered row that explains a difference.
 
-    For an unmanaged one, its last clear.
+    For an unmanaged one, or one to take over, its last clear.
     """
-    if kind in {"late_write", "returned"}:
+    if kind in {"late_write", "returned"} or (kind == "takeover" and back):
         return back
-    cleared = [row for row in memories if row.state == "cleared"] if kind == "unmanaged" else []
+    if kind not in {"takeover", "unmanaged"}:
+        return None
+    cleared = [row for row in memories if row.state == "cleared"]
     return max(cleared, key=_last_cleared, default=None)
 
 
