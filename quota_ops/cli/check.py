@@ -38,7 +38,7 @@ Examples:
 def check(
     clusters: tuple[str, ...],
     desired_state: Path,
-    run_folder: Path | None,
+    run_folder: str | None,
     output: str,
     *,
     strict: bool,
@@ -92,7 +92,7 @@ def check_clusters(
 
 
 def check_run(
-    run_folder: Path,
+    run_folder: str,
     desired_state: Path,
     output: str,
     *,

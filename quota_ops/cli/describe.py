@@ -71,7 +71,7 @@ def describe(
     desired_state: Path,
     connection_file: Path | None,
     run_store: str | None,
-    run_folder: Path | None,
+    run_folder: str | None,
     output: str,
     **flags: Any,
 ) -> None:
@@ -139,7 +139,7 @@ def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter
 
 
 def describe_run(
-    path: Path, run_store: str | None, connection_file: Path | None
+    path: str, run_store: str | None, connection_file: Path | None
 ) -> tuple[tuple[StoredQuota, ...], str, str]:
     """What a cluster holds now, left as `actual` in the folder of an earlier run; path and id."""
     from quota_ops.cli.stage_run import open_unwritten_run

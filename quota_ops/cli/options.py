@@ -145,7 +145,6 @@ def on_run(what: str) -> Callable[[Command], Command]:
     return click.option(
         "--run",
         "run_folder",
-        type=click.Path(path_type=Path, file_okay=False),
         metavar="FOLDER",
         help=f"{what} for the run folder of an earlier command.",
     )

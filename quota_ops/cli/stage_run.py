@@ -49,7 +49,7 @@ class StageOptions:
     desired_state: Path
     connection_file: Path | None
     run_store: str | None
-    run_folder: Path | None
+    run_folder: str | None
     output: str
     commit: str | None = None
     engine: str = EMBEDDED
@@ -184,7 +184,7 @@ def _keep_end(stages: Sequence[str], folder: RunFolder, *, reported: bool) -> No
         keep_run(folder, load_report(folder))
 
 
-def find_run(path: Path) -> RunFolder:
+def find_run(path: str) -> RunFolder:
     """The run folder at a path; InvalidInput when it is none."""
     folder = RunFolder(open_place(path))
     if not folder.has(ABOUT):
@@ -193,7 +193,7 @@ def find_run(path: Path) -> RunFolder:
     return folder
 
 
-def open_unwritten_run(path: Path, stage: str) -> RunFolder:
+def open_unwritten_run(path: str, stage: str) -> RunFolder:
     """The run folder at a path, for a stage that begins the run anew.
 
     InvalidInput when it is none, or when the run wrote: its report and rollback need what it left.

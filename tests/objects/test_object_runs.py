@@ -1,5 +1,6 @@
 """The commands with a run store in a bucket, on a real broker and a real S3 server."""
 
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -38,13 +39,17 @@ def test_a_quota_lives_in_a_bucket(lab: Lab, s3: S3Server, address: str) -> None
     run("reconcile", "demo")
     assert lab.stored() == {"user=alice": {KEY: 1100.0}, "user=bob": {KEY: 2000.0}}
 
+    lab.desire({"user=alice": {KEY: 1200.0}, "user=bob": {KEY: 2100.0}})
+    planned = run("plan", "demo")
+    run(*shlex.split(planned.partition("\nnext: quota-ops ")[2]))
+
     rows = ledger.read(store.ledger(lab.cluster.cluster_id)).rows
     known = {row.entity: row.value for row in rows if row.state == VERIFIED}
-    assert known == {"user=alice": 1100.0, "user=bob": 2000.0}
+    assert known == {"user=alice": 1200.0, "user=bob": 2000.0}
 
     listed = run("runs", "demo")
     runs = store.runs("demo")
-    assert len(runs) == 2
+    assert len(runs) == 3
     assert all(one.name in listed for one in runs)
     assert "user=alice" in run("show", "last")
     assert all(RunFolder(one).has(PAGE) for one in runs)
