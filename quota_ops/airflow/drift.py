@@ -40,7 +40,7 @@ def build_drift_dag(
     always = TriggerRule.ALL_DONE
     with build_dag(
         "drift",
-        description="Reports the differences between Git and the clusters, and writes to none",
+        description="Reports the differences between Git and the clusters; writes to no cluster",
         doc_md=ABOUT,
         schedule=schedule,
         deadline=notify.get("late"),

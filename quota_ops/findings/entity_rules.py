@@ -60,13 +60,13 @@ def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, s
         yield PREFIXED_USER, message, so if name != _PREFIX else CODES[PREFIXED_USER].remedy
     if kind != IP and name == DEFAULT_TEXT:
         message = f"{entity} is for a {kind} with this name, not for the default."
-        yield DEFAULT_AS_TEXT, message, f"For the default write {kind}: {{default: true}}."
+        yield DEFAULT_AS_TEXT, message, f"For the default, write {kind}: {{default: true}}."
     if kind != IP and name == _WORD:
         message = f"{entity} is for a {kind} named {_WORD}, not for the default."
-        yield DEFAULT_AS_TEXT, message, f"For the default write {kind}: {{default: true}}."
+        yield DEFAULT_AS_TEXT, message, f"For the default, write {kind}: {{default: true}}."
     if kind != IP and (bare := name.strip(_AROUND)) != name:
         what = "a space" if bare == name.strip(" ") else "curly quotes"
-        message = f"{entity} has {what} around the name, which Kafka treats as a part of it."
+        message = f"{entity} has {what} around the name, which Kafka treats as part of it."
         so = f"Write {kind}: {json.dumps(bare, ensure_ascii=False)}."
         yield AROUND_NAME, message, so if bare else CODES[AROUND_NAME].remedy
     if kind != IP and name == _STAR:

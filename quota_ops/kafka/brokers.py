@@ -114,7 +114,7 @@ class Brokers:
             return self.client(broker).send(request, limit)
         except ResponseLost as error:
             raise NoResponse(
-                f"{error} The request was sent, and whether the cluster applied it is unknown.",
+                f"{error} The request was sent, but it is unknown whether the cluster applied it.",
                 "See what the cluster stores: quota-ops describe CLUSTER",
             ) from None
 

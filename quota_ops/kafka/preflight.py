@@ -230,11 +230,13 @@ def explain_unusable(connection: Connection, words: str) -> InvalidInput:
         return InvalidInput(f"{connection.source}: librdkafka rejects it: {words}.")
     start = f"{connection.place(name)}: {name} "
     if "key values mismatch" in why:
-        return InvalidInput(f"{start}is not the key of the certificate that is set.")
+        return InvalidInput(f"{start}does not match the configured certificate.")
     if name.startswith("ssl.key.") and _is_encrypted(connection, name):
         if _PASSWORD in connection.lines:
             place = connection.place(_PASSWORD)
-            return InvalidInput(f"{start}is encrypted with another {_PASSWORD} than {place} sets.")
+            return InvalidInput(
+                f"{start}is encrypted with a password other than {_PASSWORD} in {place}."
+            )
         return InvalidInput(f"{start}is encrypted, and {_PASSWORD} is not set.")
     if any(one in why for one in _NO_PEM):
         what = "key" if name.startswith("ssl.key.") else "certificate"

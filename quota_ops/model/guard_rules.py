@@ -135,7 +135,7 @@ def _by_kind(writes: Sequence[Difference], limits: Limits) -> Findings:
 def _unprotected(writes: Sequence[Difference], policy: Policy, applied: Policy | None) -> Findings:
     rows = list(filter(left_alone_before(policy, applied), writes))
     if rows:
-        words = "would change, although the last applied policy excludes it"
+        words = "would change, although excluded by the last applied policy"
         yield make_finding(Guard.UNPROTECTED, f"{_rows(rows)} {words}", rows)
 
 
@@ -184,7 +184,7 @@ def _history(
 def _old_ledger(clears: Sequence[Difference], past: Past) -> Findings:
     if clears and past.old_ledger is not None:
         yield make_finding(
-            Guard.OLD_LEDGER, f"{_rows(clears)} would go by {past.old_ledger}", clears
+            Guard.OLD_LEDGER, f"{_rows(clears)} would be cleared based on {past.old_ledger}", clears
         )
 
 

@@ -143,7 +143,7 @@ def test_a_write_without_an_answer_is_unknown(what: str, cluster: Cluster, wire:
         cluster.apply(LIMIT)
     assert str(error.value) == (
         f"cluster demo: broker 1 at 127.0.0.1:{wire.port} did not respond: socket disconnected. "
-        "The request was sent, and whether the cluster applied it is unknown.\n"
+        "The request was sent, but it is unknown whether the cluster applied it.\n"
         "  See what the cluster stores: quota-ops describe CLUSTER"
     )
     wire.cut_at = None

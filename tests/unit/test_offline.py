@@ -177,8 +177,9 @@ def test_a_plan_that_clears_by_a_ledger_whose_end_is_not_known(
 
     assert result.exit_code == 1
     assert (
-        "old_ledger: user=alice producer_byte_rate would go by a ledger that may be an older copy: "
-        "the run store has no record of its newest file (ledger_ends is lost or damaged)\n"
+        "old_ledger: user=alice producer_byte_rate would be cleared based on a ledger that may be "
+        "an older copy: the run store has no record of its newest file (ledger_ends is lost or "
+        "damaged)\n"
     ) in result.stdout
     assert run("plan", "--allow", "old_ledger", "--reason", "it is").exit_code == 0
 

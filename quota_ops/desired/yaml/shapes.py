@@ -192,8 +192,8 @@ FREEZE = Shape(
 )
 
 SILENCE = Shape(
-    "An entry of silence",
-    "a field of an entry of silence",
+    "A silence entry",
+    "a field of a silence entry",
     {
         "finding": Field(
             "The code that check and plan print; quota-ops findings CODE explains it.",
