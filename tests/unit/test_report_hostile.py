@@ -162,9 +162,8 @@ def test_markdown(name: str) -> None:
     }
     assert {token.content for token in tokens(markdown) if "html" in token.type} <= {"<br>"}
     assert not re.search(r"[@#\[\]<>`|]|http|www", "".join(outside))
-    assert escape_text(name) in {
-        token.content for token in tokens(markdown) if token.type == "code_inline"
-    }
+    quoted = {token.content for token in tokens(markdown) if token.type == "code_inline"}
+    assert escape_text(name) in quoted
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -183,9 +182,8 @@ def test_question(name: str) -> None:
         token.type for token in tokens(asked(HARMLESS))
     }
     assert not re.search(r"[@#\[\]<>`|]|http|www", "".join(outside))
-    assert {escape_text(name)} < {
-        one.content for one in tokens(markdown) if one.type == "code_inline"
-    }
+    quoted = {one.content for one in tokens(markdown) if one.type == "code_inline"}
+    assert {escape_text(name)} < quoted
 
 
 def screens_of(name: str) -> list[Screen]:
