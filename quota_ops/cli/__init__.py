@@ -53,13 +53,13 @@ COMMANDS = {
     "up": "Start the sandbox broker and Airflow in the background.",
     "down": "Stop what `up` started.",
 }
-"""Each command and what it does in a line, in the order of `--help`; its module has its name."""
+"""Each command with its line in `--help`, in the order of `--help`; its module has its name."""
 
 _VERBOSE = "quota_ops.verbose"
 
 
 def _add_verbose(command: click.Command) -> None:
-    """Let a command, and those below it, take --verbose."""
+    """Add --verbose to a command and its subcommands."""
     if all(one.name != "verbose" for one in command.params):
         command.params.append(
             click.Option(
@@ -84,15 +84,15 @@ def _note_verbose(ctx: click.Context, _option: click.Parameter, value: bool) -> 
 
 
 class Commands(click.Group):
-    """Imports the module of a command when it is run or its own help is asked for."""
+    """Imports the module of a command only to run the command or to show its own help."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Give the commands in the order in which people meet them."""
+        """Return the names of the commands, in the order of `COMMANDS`."""
         del ctx
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Give one command; None when there is none of that name."""
+        """Import and return a command; None if there is no command of that name."""
         del ctx
         if cmd_name not in COMMANDS:
             return None
@@ -110,7 +110,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that is asked for; one that is not there has a neighbour."""
+        """Find the command that was typed; the error for an unknown one suggests a similar name."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             near = get_close_matches(args[0], COMMANDS, n=1)
             meant = f" Did you mean {near[0]}?" if near else ""
@@ -118,12 +118,12 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read what stands before the command's name."""
+        """Parse the options before the command's name."""
         with _showing_usage_errors():
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; what a person can mend is known without a traceback."""
+        """Run a command; show an error of quota-ops without a traceback, and exit with its code."""
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):  # a name may have what a terminal cannot show
                 stream.reconfigure(errors="backslashreplace")
@@ -135,7 +135,7 @@ class Commands(click.Group):
             ctx.exit(exit_code(error))
         except (click.ClickException, click.Abort, click.exceptions.Exit):
             raise
-        except Exception as error:  # noqa: BLE001 - nobody foresaw some
+        except Exception as error:  # noqa: BLE001 - some are unexpected
             limit = find_limit(error)
             known = error if isinstance(error, QuotaOpsError) else Unexpected(error)
             known = known if limit is None else Unexpected(limit)
@@ -164,7 +164,7 @@ def show_error(error: QuotaOpsError) -> None:
 
 @contextmanager
 def _showing_usage_errors() -> Iterator[None]:
-    """Leave errors of usage to click, but show them to machines as other errors are shown."""
+    """Leave usage errors to click; with `--format json`, show them as JSON like other errors."""
     try:
         yield
     except click.UsageError as error:

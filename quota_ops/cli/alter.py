@@ -1,4 +1,4 @@
-"""The command for a one-off change."""
+"""The command `alter`: change quotas once, without Git."""
 
 import json
 from datetime import UTC, datetime
@@ -161,7 +161,7 @@ def alter(
 
 
 def _read_changes(source: Path, policy: "Policy") -> "tuple[Alteration, ...]":
-    """Read the changes of a file; InvalidInput where it names another cluster."""
+    """Read the changes in a file; InvalidInput if it names another cluster."""
     from quota_ops.model.alteration import read_changes
     from quota_ops.model.snapshot import read_header
     from quota_ops.store.snapshot import read_lines
@@ -185,7 +185,7 @@ def _show(report: "AlterReport", output: str) -> None:
 def _read_desired(
     session: "Session", commit: str | None, *, must_know: bool
 ) -> "tuple[Desired | None, Provenance]":
-    """The desired state and its commit; no problem of its files stops an operator at night."""
+    """Read the desired state and its commit; None, not an error, if its files are invalid."""
     from quota_ops.desired.git.commit import read_with_commit
     from quota_ops.model.commit import Provenance
 
@@ -198,7 +198,7 @@ def _read_desired(
 
 
 def _compare_git(session: "Session", desired: "Desired | None") -> "OneOff | None":
-    """What becomes of the change by Git and holds; None when one of them has problems."""
+    """Compare the change with Git and the holds; None if either of them is invalid."""
     from quota_ops.desired.export.one_off import OneOff
     from quota_ops.desired.pauses import find_pause
     from quota_ops.store.holds import holds_now

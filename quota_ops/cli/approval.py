@@ -75,7 +75,7 @@ def find_approver(
 
 
 def _confirm_plan(plan: Plan) -> bool:
-    """Ask for the decision alone; Enter and `no` reject the plan."""
+    """Prompt for yes or no; Enter and `no` reject the plan."""
     show_screen((line(f"This plan needs approval: {approval_source(plan)}.", Tone.CHANGE),))
     what, cluster = f"plan {plan.digest[:SHORT]}", plan.policy.cluster
     if not needs_name(plan):
@@ -88,7 +88,7 @@ def _confirm_plan(plan: Plan) -> bool:
 
 
 def _parse_name(text: str, *, cluster: str) -> bool:
-    """Return whether the plan is approved; another text than the name or `no` decides nothing."""
+    """Return whether the plan is approved; any text but the name or `no` decides nothing."""
     if text.strip() in {"", "n", "no"}:
         return False
     if text.strip() != cluster:
@@ -99,7 +99,7 @@ def _parse_name(text: str, *, cluster: str) -> bool:
 
 
 def _prompt_reason() -> str:
-    """Ask why, until there is an answer."""
+    """Prompt for a reason until one is given."""
     question = "Reason (it is recorded with your name)"
     return _prompt(partial(click.prompt, question, value_proc=_parse_reason))
 

@@ -1,4 +1,4 @@
-"""The command that reads the YAML."""
+"""The command `check`: check the YAML files."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -63,9 +63,9 @@ def check_clusters(
     strict: bool,
     remembered: "FileCache | None" = None,
 ) -> None:
-    """Read the clusters and say what is wrong; when none is named, all, and what is beside them.
+    """Check the named clusters; if none is named, all of them and the YAML files outside them.
 
-    `strict` takes findings that nobody silenced for problems.
+    With `strict`, findings that are not silenced count as problems.
     """
     from quota_ops.cli.session import find_cluster
     from quota_ops.desired.git.commit import read_whole_checkout
@@ -81,7 +81,7 @@ def check_clusters(
     ]
     try:
         _show_all(checked, output, strict=strict)
-    finally:  # whatever that raised: every problem is told at once
+    finally:  # even after an error: all problems are listed at once
         if not clusters:
             refuse_strays(desired_state)
     if not folders:
@@ -99,7 +99,7 @@ def check_run(
     strict: bool,
     remembered: "FileCache | None" = None,
 ) -> None:
-    """Read the cluster of an earlier run again, and leave what it says in the run's folder."""
+    """Check the cluster of an earlier run again, and write the result to the run's folder."""
     from quota_ops.cli.session import find_cluster
     from quota_ops.cli.stage_run import open_unwritten_run
     from quota_ops.stages.check import check_desired_state

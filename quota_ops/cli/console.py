@@ -23,7 +23,7 @@ TEXT = "text"
 
 
 def show_screen(screen: "Screen", stream: TextIO | None = None) -> None:
-    """Lay a screen out on stdout, or another stream: in colour on a terminal, plain in a pipe."""
+    """Print a screen to stdout or another stream: in colour on a terminal, plain in a pipe."""
     from quota_ops.report.layout import plain
 
     stream = stream or sys.stdout
@@ -36,7 +36,7 @@ def show_screen(screen: "Screen", stream: TextIO | None = None) -> None:
 
 
 class _OnStderr(logging.Handler):
-    """Writes each record as one harmless line, above bars that are on the terminal."""
+    """Writes each log record as one harmless line, above any progress bars on the terminal."""
 
     def emit(self, record: logging.LogRecord) -> None:
         from quota_ops.report.formats import escape_text
@@ -47,7 +47,7 @@ class _OnStderr(logging.Handler):
 
 @contextmanager
 def log_to_stderr() -> Iterator[None]:
-    """Show the log of quota-ops on stderr, for --verbose: no other library's log, and no secret."""
+    """Show the log of quota-ops on stderr, for --verbose: no library's log, and no secret."""
     log, handler = logging.getLogger("quota_ops"), _OnStderr()
     level = log.level
     log.addHandler(handler)
@@ -61,7 +61,7 @@ def log_to_stderr() -> Iterator[None]:
 
 @contextmanager
 def show_progress(output: str) -> "Iterator[Progress]":
-    """Show how far apply and verify are: on a terminal as bars, in a pipe not at all."""
+    """Show the progress of apply and verify as bars on a terminal; show nothing in a pipe."""
     if output != TEXT or not sys.stderr.isatty():
         from quota_ops.model.progress import SILENT
 
@@ -74,7 +74,7 @@ def show_progress(output: str) -> "Iterator[Progress]":
 
 
 def warn_idle(allow: Iterable[str], guards: Iterable[GuardFinding] | None) -> None:
-    """Name on stderr the guards of --allow that did not block; nothing where none judged.
+    """Warn on stderr of guards in --allow that did not block; silent if no guard was evaluated.
 
     Programs that ask for JSON read the guards of the plan: their stderr is for one error alone.
     """
@@ -85,7 +85,7 @@ def warn_idle(allow: Iterable[str], guards: Iterable[GuardFinding] | None) -> No
 
 
 def warn_of_writes(writes: "Iterable[ConcurrentWrite]") -> None:
-    """Name on stderr the runs that are writing the entities of a command at this moment."""
+    """Name on stderr the runs that are currently writing the entities of a command."""
     from quota_ops.report.progress import concurrent_words
 
     for words in concurrent_words(writes):

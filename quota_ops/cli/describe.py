@@ -1,4 +1,4 @@
-"""The command that shows what a cluster holds."""
+"""The command `describe`: show the quotas that a cluster stores."""
 
 import json
 from functools import partial
@@ -141,7 +141,7 @@ def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter
 def describe_run(
     path: str, run_store: str | None, connection_file: Path | None
 ) -> tuple[tuple[StoredQuota, ...], str, str]:
-    """What a cluster holds now, left as `actual` in the folder of an earlier run; path and id."""
+    """Describe a cluster into an earlier run's folder; return the rows, the path and the id."""
     from quota_ops.cli.stage_run import open_unwritten_run
     from quota_ops.kafka.connection import find_connection
     from quota_ops.model.entity import Entity

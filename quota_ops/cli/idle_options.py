@@ -1,7 +1,7 @@
 """Refuses options that have no effect together with others, before a command does anything.
 
-Each command lists its rules; tests/cases/cli/options.yaml lists what they come to for every option
-and every pair.
+Each command lists its rules; tests/cases/cli/options.yaml lists their results for every option and
+every pair.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,10 +19,10 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class IdleRule:
-    """An option and when it has no effect: beside any of some options, or without any of others.
+    """When an option has no effect: with any option in `beside`, or without all in `without`.
 
-    With any of `unless` it has an effect in every case.
-    Options and values are named as people type them: `--format json` is `--format` of that value.
+    With any option in `unless` it always has an effect.
+    Options are named as they are typed; `--format json` is the option `--format` with that value.
     """
 
     option: str
@@ -32,7 +32,7 @@ class IdleRule:
     without: tuple[str, ...] = ()
 
     def find_why(self, given: Sequence[str]) -> str | None:
-        """Return why the option has no effect among what was given; None when it has one."""
+        """Return why the option has no effect with the given options; None if it has one."""
         if self.option not in given or set(self.unless) & set(given):
             return None
         if met := [one for one in self.beside if one in given]:
@@ -50,7 +50,7 @@ def refuse_idle(
     unless: Sequence[str] = (),
     without: Sequence[str] = (),
 ) -> Callable[[Command], Command]:
-    """Add a rule to a command; InvalidInput with the remedy when somebody gives the option so."""
+    """Add a rule to a command, which then raises InvalidInput if the option has no effect."""
     rule = IdleRule(option, remedy, tuple(beside), tuple(unless), tuple(without))
 
     def decorate(command: Command) -> Command:
@@ -72,13 +72,13 @@ def rules_of(command: Callable[..., Any] | None) -> tuple[IdleRule, ...]:
 
 
 def check_rule(rule: IdleRule, context: click.Context) -> None:
-    """Raise InvalidInput when the option was typed where it has no effect."""
+    """Raise InvalidInput if the option was typed but has no effect."""
     if why := rule.find_why(tuple(_given(context))):
         raise InvalidInput(why, rule.remedy)
 
 
 def _given(context: click.Context) -> Iterator[str]:
-    """What was typed: options by their names, with their values, and arguments by theirs."""
+    """Yield what was typed: the names of options, alone and with their values, and of arguments."""
     for param in context.command.params:
         is_typed = context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
         if not (is_typed and param.expose_value):  # --verbose is no option of the command's own

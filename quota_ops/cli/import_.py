@@ -1,4 +1,4 @@
-"""The command that writes desired state from a live cluster."""
+"""The command `import`: write YAML files from the quotas that a cluster stores."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -85,7 +85,7 @@ def import_(
 
 @dataclass(frozen=True)
 class Source:
-    """Where the quotas come from; `folder` is the cluster's, None when it has none yet."""
+    """Where the quotas come from; `folder` is the cluster's, None if it does not exist yet."""
 
     cluster: str
     folder: Path | None
@@ -93,12 +93,12 @@ class Source:
     connection_file: Path | None
 
     def at(self, folder: Path) -> Self:
-        """The same with the cluster's folder."""
+        """Return the same source with the cluster's folder set."""
         return replace(self, folder=folder)
 
 
 def write_desired_state(source: Source, into: Path, group_by: str, owner: str | None) -> None:
-    """Write the files, read them back as check does, and say what was left out."""
+    """Write the files, read them back as check does, and list what was left out."""
     from quota_ops.desired.cluster_file import CLUSTER_YAML
     from quota_ops.desired.export.disk import read_text, write_files
     from quota_ops.desired.export.imported import GroupBy, import_quotas, new_cluster_file
@@ -133,7 +133,7 @@ def write_desired_state(source: Source, into: Path, group_by: str, owner: str | 
 
 
 def _read(source: Source, policy: "Policy | None") -> "tuple[tuple[StoredQuota, ...], str]":
-    """The stored quotas and the cluster's id."""
+    """Read the stored quotas and the cluster's id."""
     if source.actual is not None:
         return _read_snapshot(source.actual, policy)
     from quota_ops.kafka.cluster import open_cluster

@@ -70,7 +70,7 @@ def init(folder: Path, cluster: str, cluster_id: str | None) -> None:
 
 
 def _columns(cluster: str) -> dict[str, str]:
-    """The commands of the README, all as long as the longest."""
+    """Return the commands in the README, padded to one length."""
     commands = {
         "check": "quota-ops check",
         "plan": f"quota-ops plan {cluster}",

@@ -16,7 +16,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C; what `kill`, a cancelled CI job and Kubernetes send; a closed terminal."""
 
 _AGAIN = 0.02
-"""Seconds until an interrupt that nobody raise_on_signals is raised again."""
+"""Seconds until an interrupt that has not left the block is raised again."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -84,25 +84,25 @@ def report_run_if_stopped(run: Place, keep_end: Callable[[], object]) -> Iterato
 
 
 def exit_code(error: KeyboardInterrupt) -> int:
-    """The exit code of a command that a signal ended, as shells count: 128 and its number."""
+    """Return the exit code of a command that a signal ended: 128 plus its number, as in shells."""
     return 128 + (error.number if isinstance(error, Interrupted) else signal.SIGINT)
 
 
 def format_interrupt(error: KeyboardInterrupt) -> str:
-    """Return `interrupted`, and by which signal where it was not Ctrl-C."""
+    """Return `interrupted`, with the name of the signal unless it was Ctrl-C."""
     by_signal = isinstance(error, Interrupted) and error.number != signal.SIGINT
     return str(error) if by_signal else "interrupted"
 
 
 def _ends_command(number: int) -> bool:
-    """Whether a signal is to end a command: one that is ignored is not."""
+    """Whether a signal may end a command; an ignored signal may not."""
     handler = signal.getsignal(number)
-    # Python takes SIGINT when it starts: where it is default afterwards, a program wants it so.
+    # Python handles SIGINT from its start: if the default is set now, a program has reset it.
     return callable(handler) or (handler == signal.SIG_DFL and number != signal.SIGINT)
 
 
 def _is_handled() -> bool:
-    """Whether an interrupt is on its way out, through whatever it met there."""
+    """Whether an interrupt, or an error raised because of one, is being handled now."""
     error = sys.exception()
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
@@ -110,6 +110,6 @@ def _is_handled() -> bool:
 
 
 def _unless_interrupt(tell: Callable[[Any], object], lost: Any) -> None:
-    """Report an error in a finalizer or callback; an interrupt is raised again instead."""
+    """Report an error in a finalizer or callback, unless it is an interrupt."""
     if not issubclass(lost.exc_type, KeyboardInterrupt):
         tell(lost)

@@ -1,4 +1,4 @@
-"""Options that commands share, and what they mean."""
+"""The options that commands share, with their help texts."""
 
 import re
 from collections.abc import Callable
@@ -84,11 +84,11 @@ no_cache = click.option(
 )
 
 _PLACEHOLDER = "TEXT"
-"""What stands for a reason in the commands that screens print."""
+"""The placeholder for a reason in the commands that screens print."""
 
 
 def _recorded(remedy: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
-    """Return what takes a text as it is recorded; InvalidInput when it is blank."""
+    """Return a callback that cleans a text to be recorded; InvalidInput if it is blank."""
 
     def take(_ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
         if given is not None and not clean_text(given):
@@ -103,7 +103,7 @@ def _recorded(remedy: str) -> Callable[[click.Context, click.Parameter, str | No
 
 
 def _commit(ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
-    """Return a commit id as typed; InvalidInput when it cannot be one."""
+    """Return a commit id as typed; InvalidInput if it cannot be a commit id."""
     del ctx, option
     if given is not None and not _COMMIT.fullmatch(given):
         raise InvalidInput(
@@ -141,7 +141,7 @@ by = click.option(
 
 
 def on_run(what: str) -> Callable[[Command], Command]:
-    """The option --run, with what is done on the run folder of an earlier command."""
+    """Return the option --run; its help states what is done in an earlier command's run folder."""
     return click.option(
         "--run",
         "run_folder",
@@ -154,7 +154,7 @@ run = on_run("Run only this stage")
 
 
 def reason(why: str, *, required: bool = False) -> Callable[[Command], Command]:
-    """The option --reason, with what it is for."""
+    """Return the option --reason; its help states what the reason is for."""
     remedy = "Give a reason." if required else "Give a reason, or leave out --reason."
     return click.option("--reason", required=required, callback=_recorded(remedy), help=why)
 
@@ -169,14 +169,14 @@ allow = click.option(
 
 
 def allowing(command: Command) -> Command:
-    """Add --allow, --reason and --by."""
+    """Add --allow, --reason and --by to a command."""
     return allow(reason("Why you approve or override; it is recorded.")(by(command)))
 
 
 def parse_allowed(
     allow: tuple[str, ...], reason: str | None, approve: str | None
 ) -> dict[str, str]:
-    """The guards that may pass, each with the reason; InvalidInput without one."""
+    """Return the guards to override, each with the reason; InvalidInput without a reason."""
     if allow and not reason:
         raise InvalidInput(f"--allow {allow[0]} needs a reason", "Add --reason TEXT.")
     if reason is not None and not (allow or approve):

@@ -27,7 +27,7 @@ from quota_ops.store.run_folder import RunFolder
 
 @dataclass(frozen=True)
 class OwnershipRun:
-    """A run that changes the ledger: its cluster, its desired state, who asks for it and why."""
+    """A run that changes the ledger: its cluster, its desired state, who started it and why."""
 
     session: Session
     desired: Desired
@@ -42,19 +42,19 @@ class OwnershipRun:
         return cls(session, desired, folder, attribution)
 
     def find_writes(self, who: EntityFilter | None) -> tuple[ConcurrentWrite, ...]:
-        """Find what other runs are writing to these entities, or to any."""
+        """Find what other runs are writing to these entities; None stands for every entity."""
         return self.session.find_writes(who.accepts if who else lambda _: True)
 
     @property
     def standstill(self) -> str | None:
-        """The cluster and why nothing may be written to it now: `demo is paused: a move`."""
+        """Return the cluster and why runs may not write to it now: `demo is paused: a move`."""
         why = find_pause(self.desired.policy, datetime.now(UTC))
         return why and f"{self.desired.policy.cluster} is {why}"
 
     def show_rows(
         self, verb: Verb, screen: Screen, rows: list[dict[str, Any]], output: str
     ) -> None:
-        """Show what was done, and keep its end, also where nobody can read it."""
+        """Show what was done, and record the run's end even if the output cannot be written."""
         path = str(self.folder.place)
         try:
             if output == TEXT:
@@ -68,7 +68,7 @@ class OwnershipRun:
 def parse_wanted(
     names: Sequence[str], defaults: Sequence[str], anyone: Sequence[str], *, everything: bool
 ) -> EntityFilter | None:
-    """Whose rows the flags mean; None for --all."""
+    """Return the filter for the rows that the flags select; None for --all."""
     if not everything:
         return parse_exactly(names, defaults, anyone)
     if names or defaults or anyone:

@@ -1,4 +1,4 @@
-"""The command that shows what would change."""
+"""The command `plan`: show what would change."""
 
 from typing import Any
 

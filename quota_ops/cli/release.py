@@ -1,4 +1,4 @@
-"""The command that ends a hold, or takes rows out of the ledger."""
+"""The command `release`: end a hold, or remove rows from the ledger."""
 
 import json
 from pathlib import Path
@@ -97,7 +97,7 @@ def release(
 
 
 def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) -> None:
-    """Release what the ledger knows of these entities, and say what the next run makes of it."""
+    """Release the managed rows of these entities, and show what the next run does with each."""
     from quota_ops.cli.run_end import keep_verb_if_stopped
     from quota_ops.model.entity import Entity
     from quota_ops.model.filter import Borders

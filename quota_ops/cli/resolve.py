@@ -150,7 +150,7 @@ def resolve(
 def _find_absent(
     source: "Cluster", cluster: str, desired_state: Path, run_store: str | None
 ) -> "Metadata":
-    """The brokers that belong to the cluster and could not be queried; they have limits too."""
+    """Find the brokers of the cluster that could not be queried; they enforce limits too."""
     from quota_ops.cli.session import find_cluster
     from quota_ops.desired.read import read_policy
     from quota_ops.stages.describe import add_absent_brokers, read_known_brokers
@@ -163,7 +163,7 @@ def _find_absent(
 
 
 def _read_names(typed: dict[str, Any]) -> dict[str, str]:
-    """The names by type, from the options of their own and from --names."""
+    """Return the names by type, from --user, --client-id, --ip and --names."""
     from quota_ops.model.specification import parse_names, require_carried, require_text
     from quota_ops.precedence.resolution import normalize_address
 
@@ -190,7 +190,7 @@ def _read_names(typed: dict[str, Any]) -> dict[str, str]:
 
 
 def _choose_keys(names: dict[str, str], key: str | None) -> tuple[str, ...]:
-    """The keys that are asked for; InvalidInput when a name is missing for them."""
+    """Return the keys to resolve; InvalidInput if a key needs a name that is missing."""
     by_client, by_address = not names.keys().isdisjoint((USER, CLIENT_ID)), IP in names
     if not names:
         raise InvalidInput(
@@ -212,7 +212,7 @@ def _resolve(limits: "Limits", key: str, names: dict[str, str]) -> "Resolution":
 
 
 def _resolve_file(stored: "Sequence[StoredQuota]", clients: Path, typed: dict[str, Any]) -> None:
-    """Resolve a file's clients into another file, or on the screen when none is named."""
+    """Resolve the clients in a file, into the file of --output or, without it, to the screen."""
     from quota_ops.sql.resolve import check_destination
 
     destination: Path | None = typed["destination"]

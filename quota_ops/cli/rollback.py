@@ -1,4 +1,4 @@
-"""The command that plans to roll back what a run changed."""
+"""The command `rollback`: plan the rollback of an earlier run."""
 
 from functools import partial
 from pathlib import Path

@@ -26,7 +26,7 @@ MOST = 200
 
 
 def load_report(folder: RunFolder) -> Report:
-    """Load the report of a run: the one it left, else what its artefacts say."""
+    """Load the report of a run: the one that it wrote, or else one made from its artefacts."""
     return folder.read_cached(REPORT, lambda: read_report(folder))
 
 
@@ -80,20 +80,20 @@ def _next_command(command: str, folder: RunFolder, report: Report) -> Screen:
 
 
 def keep_run(folder: RunFolder, report: Report) -> None:
-    """Keep the end of a run that wrote and makes no report; say so when the audit topic misses it.
+    """Record the end of a run that wrote and makes no report; warn if the audit topic misses it.
 
-    Raises InvalidInput when the run store cannot be written.
+    Raises InvalidInput if the run store cannot be written.
     """
     _warn_missed(record_end(folder, partial(audit_record, report), find_connection))
 
 
 def keep_verb(folder: RunFolder, verb: Verb) -> None:
-    """Keep the end of an alter, adopt or release in the same way."""
+    """Record the end of an alter, adopt or release in the same way."""
     _warn_missed(record_command_end(folder, verb))
 
 
 def keep_verb_if_stopped(folder: RunFolder, verb: Verb, left: str) -> AbstractContextManager[None]:
-    """Keep the end of a verb where a signal ends the block after it has left an artefact."""
+    """Record the end of a verb if a signal ends the block after the artefact `left` was written."""
 
     def keep() -> None:
         if folder.has(left):

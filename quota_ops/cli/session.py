@@ -24,7 +24,7 @@ from quota_ops.store.snapshot import Snapshot
 
 
 def find_cluster(cluster: str, desired_state: Path) -> Path:
-    """The folder of a cluster: its name under --desired-state, or a path to it."""
+    """Return the folder of a cluster, given as a name under --desired-state or as a path."""
     for folder in (desired_state / cluster, Path(cluster)):
         if is_folder_or_link(folder):
             return folder
@@ -60,7 +60,7 @@ class Session:
 
     @property
     def heading(self) -> str:
-        """The cluster, as headings name it."""
+        """The name of the cluster for headings."""
         return f"{self.policy.cluster} ({self.policy.cluster_id})"
 
     @property
@@ -74,15 +74,15 @@ class Session:
         return self.store.ledger(self.policy.cluster_id)
 
     def find_connection(self) -> Connection:
-        """Find the connection to the cluster; InvalidInput when there is none."""
+        """Find the connection to the cluster; InvalidInput if there is none."""
         return find_connection(self.policy.connection, file=self.connection_file)
 
     def find_writes(self, accepts: Callable[[Entity], bool]) -> tuple[ConcurrentWrite, ...]:
-        """Find what other runs are writing to the accepted entities at this moment."""
+        """Find what other runs are currently writing to the accepted entities."""
         return find_concurrent_writes(self.store.runs_of(self.policy.cluster), accepts)
 
     def is_described(self, who: EntityFilter) -> bool:
-        """Whether Git describes such an entity, as far as its files can be read."""
+        """Whether Git declares an entity that the filter accepts; True if its files are invalid."""
         try:
             rows = read_cluster(self.folder).rows
         except InvalidDesiredState:
@@ -90,7 +90,7 @@ class Session:
         return any(who.accepts(Entity.parse(row.entity)) for row in rows)
 
     def is_managed(self, who: EntityFilter) -> bool:
-        """Whether the ledger has such an entity, as far as it can be read."""
+        """Whether the ledger has an entity that the filter accepts; True if it cannot be read."""
         try:
             rows = ledger.read(self.ledger).rows
         except InvalidInput:
@@ -102,9 +102,9 @@ class Session:
 def open_source(
     cluster: str | None, actual: Path | None, desired_state: Path, connection_file: Path | None
 ) -> Iterator[tuple[Cluster | Snapshot, str]]:
-    """What can be asked for the stored quotas, and the words for where they are.
+    """Open the cluster or snapshot that has the stored quotas; yield it and its name for headings.
 
-    With `actual` the cluster is not asked, and need not be named. Where it is named, the snapshot
+    With `actual`, the cluster is not queried and need not be named. If it is named, the snapshot
     must be of that cluster.
     """
     if actual is not None:

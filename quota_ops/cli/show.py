@@ -61,7 +61,7 @@ def show(run: str, run_store: str | None, output: str) -> None:
 
 
 def _records(folder: "RunFolder", report: "Report") -> "Screen":
-    """Return what an alter, adopt or release recorded: those runs have no plan."""
+    """Return what an alter, adopt or release recorded; such runs have no plan."""
     from quota_ops.report.alteration import result_words
     from quota_ops.report.history import record_screen
     from quota_ops.report.layout import Tone, line

@@ -1,4 +1,4 @@
-"""The options of the commands that run stages, in the groups in which commands take them."""
+"""The options of the commands that run stages, in groups that commands share."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -55,7 +55,7 @@ _IDLE_ON_RUN = {
 def stage_command(
     *groups: Decorators, examples: str, run: Any = options.run
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Declare a command that runs the stages up to one, or that one on an earlier run's folder."""
+    """Declare a command that runs all stages up to its own, or its own alone with --run."""
 
     def declare(function: Callable[..., None]) -> click.Command:
         name = function.__name__

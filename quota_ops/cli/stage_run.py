@@ -77,7 +77,7 @@ class _Begun(NamedTuple):
 
 
 def run_command(name: str, typed: StageOptions) -> None:
-    """Run a command's stages in a new run folder, or the one it names on an earlier run's."""
+    """Run a command's stages in a new run folder, or its own stage in the folder of --run."""
     if (typed.cluster is None) == (typed.run_folder is None):
         raise InvalidInput(f"{name} needs a CLUSTER or --run", f"See quota-ops {name} --help.")
     if typed.actual is not None and typed.run_folder is not None:
@@ -126,7 +126,7 @@ def _begin(name: str, typed: StageOptions, permission: Permission) -> _Begun:
 
 
 def _run(begun: _Begun, typed: StageOptions, permission: Permission) -> None:
-    """Run the stages; where a signal ends them, keep how far they came."""
+    """Run the stages; if a signal ends them, record how far they got."""
     folder, stages = begun.folder, begun.stages
     judged_now = typed.run_folder is None or bool(permission.allow)
     find = partial(find_connection, file=typed.connection_file)
@@ -164,7 +164,7 @@ def _show(name: str, folder: RunFolder, output: str, error: QuotaOpsError | None
 
 
 def _show_offline(actual: Path, folder: RunFolder, shown: Report, output: str) -> None:
-    """Say what a snapshot in the cluster's place cannot tell."""
+    """Show what is unknown because a snapshot was used instead of the cluster."""
     if folder.has(DESCRIBED):
         warn_unnamed(actual, folder.read_json(DESCRIBED)["cluster_id"], folder.policy())
     if shown.plan is not None and output == TEXT:
@@ -172,20 +172,20 @@ def _show_offline(actual: Path, folder: RunFolder, shown: Report, output: str) -
 
 
 def _refuse_unseen(report: Report) -> None:
-    """Raise Refused where a broker that counts could not be queried."""
+    """Raise Refused if a broker of the cluster could not be queried."""
     if missed := unseen_words(report):
         raise Refused(missed, BACK_OR_GONE)
 
 
 def _keep_end(stages: Sequence[str], folder: RunFolder, *, reported: bool) -> None:
-    """Keep the end of what writes, which the stage report does itself."""
+    """Record the end of a run that writes, unless the stage report has already recorded it."""
     writes = "apply" in stages or ("verify" in stages and folder.has(APPLIED))
     if writes and not reported:
         keep_run(folder, load_report(folder))
 
 
 def find_run(path: str) -> RunFolder:
-    """The run folder at a path; InvalidInput when it is none."""
+    """Return the run folder at a path; InvalidInput if the path is not a run folder."""
     folder = RunFolder(open_place(path))
     if not folder.has(ABOUT):
         raise InvalidInput(f"{path} is not a run folder: it has no {ABOUT}")
@@ -194,9 +194,10 @@ def find_run(path: str) -> RunFolder:
 
 
 def open_unwritten_run(path: str, stage: str) -> RunFolder:
-    """The run folder at a path, for a stage that begins the run anew.
+    """Return the run folder at a path, for a stage that starts the run over.
 
-    InvalidInput when it is none, or when the run wrote: its report and rollback need what it left.
+    InvalidInput if it is not a run folder, or if the run wrote: its report and rollback need the
+    files.
     """
     folder = find_run(path)
     _refuse_written(folder, stage)
@@ -227,7 +228,7 @@ def _choose_resumed(name: str, folder: RunFolder, permission: Permission) -> Seq
 
 
 def _digest_words(folder: RunFolder) -> str:
-    """Where the digest of a run's plan comes from, and which it is."""
+    """Return the remedy for a missing digest: how to review the plan, and its digest."""
     show = f"quota-ops show {quote(str(folder.place))}"
     if not folder.has(PLAN):
         return f"This run has no plan to approve. How it ended: {show}"

@@ -12,15 +12,15 @@ _STDIN, _STDOUT, _STDERR = range(3)
 
 
 class Printed(FileIO):
-    """Where a stream leads; what cannot be written is dropped, and `failure` says why.
+    """The file of a stream; output that cannot be written is dropped, and `failure` has the error.
 
-    A reader that has left, as `head` does, is no failure.
+    A reader that stops early, such as `head`, is not a failure.
     """
 
     failure: OSError | None = None
 
     def write(self, data: "ReadableBuffer", /) -> int:
-        """Write some bytes, or drop them all."""
+        """Write bytes; if that fails, drop them and report them as written."""
         try:
             return super().write(data)
         except BrokenPipeError:
@@ -31,9 +31,9 @@ class Printed(FileIO):
 
 
 def open_streams() -> Printed:
-    """Make the standard streams such that no writing fails; give where standard output leads.
+    """Replace the standard streams so that no write fails; return the file of standard output.
 
-    One that the process was started without (`>&-`) is /dev/null.
+    A stream that the process was started without (`>&-`) becomes /dev/null.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         os.set_inheritable(number, True)

@@ -1,4 +1,4 @@
-"""The command that has the broker judge every change."""
+"""The command `validate`: let the broker validate every change."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The command that reads every broker back."""
+"""The command `verify`: check that every broker stores what Git declares."""
 
 from typing import Any
 

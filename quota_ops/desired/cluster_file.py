@@ -74,7 +74,7 @@ class ClusterFile(NamedTuple):
 
 
 def find_cluster_yaml(folder: Folder, problems: Problems) -> bool:
-    """Whether a folder has a cluster.yaml. Adds a problem if not, or if cluster.yml exists too."""
+    """Whether a folder has a cluster.yaml; adds a problem if not, or if cluster.yml exists too."""
     is_there, misnamed = folder.has(CLUSTER_YAML), folder.has(CLUSTER_YML)
     if not is_there:
         remedy = _RENAME if misnamed else _LEAST

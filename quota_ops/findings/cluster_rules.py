@@ -39,7 +39,7 @@ def check_cluster(asked: Rows, others: Rows, facts: ClusterFacts | None) -> Iter
 
 
 def list_decidable_codes(facts: ClusterFacts | None) -> frozenset[str]:
-    """Return the codes for which `check_cluster` can find everything."""
+    """Return the codes for which `check_cluster` has all the facts that it needs."""
     known = {
         BEYOND_THREADS: facts is not None and _capacity(facts) is not None,
         UNKNOWN_USER: facts is not None and bool(_known_users(facts)),

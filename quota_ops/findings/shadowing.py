@@ -37,7 +37,7 @@ _COVERING = {
 
 
 class Hiding:
-    """Finds the limits of one key that other stored entities cover.
+    """Finds the limits of one key that the limits of other stored entities cover.
 
     Only an entity with a default covers others, so no other entities need to be given.
     """

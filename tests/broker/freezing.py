@@ -34,7 +34,7 @@ def freeze(*nodes: RunningNode) -> None:
 
 
 def _moving(pid: int) -> set[str]:
-    """Return the states of threads that are not stopped; none where there is no /proc."""
+    """Return the states of threads that are not stopped; nothing on systems without /proc."""
     states = set()
     for thread in Path(f"/proc/{pid}/task").glob("*"):
         with suppress(OSError):  # it has ended

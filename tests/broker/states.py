@@ -1,4 +1,4 @@
-"""What a cluster stores, by the text of the entity and by key; None is a cleared key."""
+"""States: the values that a cluster stores, by entity text and key; None is a cleared key."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -61,7 +61,7 @@ def settled(cluster: Cluster, expected: Rows) -> Rows:
 
 
 def test_set_and_delete(cluster: Cluster) -> None:
-    """A key is set and another deleted at once; the run folder has both; Git's entry is quoted."""
+    """One alter sets a key and deletes another; its run folder has both; Git's entry is quoted."""
     assert alter("--names", "user=alice", "--add", f"{P}=3 MiB,{C}=5").exit_code == 0
     before = {("user=alice", P, 3 * 2.0**20), ("user=alice", C, 5.0)}
     assert settled(cluster, before) == before
@@ -103,7 +103,7 @@ def test_set_and_delete(cluster: Cluster) -> None:
 
 
 def test_validate_only_writes_nothing(cluster: Cluster) -> None:
-    """The broker responds for each entity, with its own text and code."""
+    """Validate-only lists the broker's text and code for each entity, and writes nothing."""
     lines = (
         {"entity": {"user": "alice"}, "key": P, "value": "10 MiB"},
         {"entity": {"user": "bob", "client-id": None}, "key": P, "value": 0},
@@ -135,7 +135,7 @@ def test_validate_only_writes_nothing(cluster: Cluster) -> None:
 
 
 def refused(words: str) -> tuple[str, int, str, str]:
-    """Return a rejection in the broker's words."""
+    """Return a rejection with the broker's message."""
     return "refused", 42, "INVALID_REQUEST", words
 
 
@@ -161,7 +161,7 @@ def test_one_refusal_stops_all(cluster: Cluster) -> None:
 
 
 def test_what_was_only_asked_is_not_kept(cluster: Cluster) -> None:
-    """After validate-only there is nothing to keep, and `show` shows what was done, and by whom."""
+    """Validate-only prints no YAML to keep; `show` distinguishes validated changes from written."""
     asked = alter("--names", "user=alice", "--add", f"{P}=3 MiB", "--validate-only")
     only_asked = CliRunner().invoke(main, ["show", "last"]).stdout
     alter("--names", "user=alice", "--add", f"{P}=3 MiB")
@@ -178,7 +178,7 @@ def test_what_was_only_asked_is_not_kept(cluster: Cluster) -> None:
 
 
 def test_what_is_protected_is_left_alone(cluster: Cluster) -> None:
-    """The whole command is refused before any request, with the entry of the policy."""
+    """An alter of a protected entity is refused as a whole, and names the entry of `protect`."""
     result = alter("--names", "user=kafka-operator", "--delete", P)
 
     assert (result.exit_code, result.stdout, stored(cluster)) == (1, "", set())
@@ -197,7 +197,7 @@ def test_names_as_they_are(cluster: Cluster) -> None:
 
 
 def test_yaml_with_problems_stops_nobody(cluster: Cluster) -> None:
-    """At night a limit can be lifted although a file in Git cannot be read; a warning names it."""
+    """An alter writes although the YAML is invalid, and shows that what Git declares is unknown."""
     (Path("desired_state") / "demo" / "broken.yaml").write_text("owner: [")
     result = alter("--names", "user=alice", "--add", f"{P}=5")
 
@@ -221,7 +221,7 @@ FREEZE = "freeze: [{cron: '* * * * *', zone: UTC, duration: 1h, reason: the week
     ],
 )
 def test_a_standstill_is_said(policy: str, why: str, cluster: Cluster) -> None:
-    """The change is written all the same, with a warning that no reconcile undoes it yet."""
+    """An alter during a pause writes, and shows that no reconcile reverts it before the end."""
     with (Path("desired_state") / "demo" / "cluster.yaml").open("a") as file:
         file.write(policy)
 

@@ -109,7 +109,7 @@ def test_what_the_broker_refuses_has_an_end() -> None:
 
 
 def test_what_changes_nothing_is_no_change(cluster: Cluster) -> None:
-    """An unchanged value and a missing key count nowhere; `rollback last` skips the run."""
+    """Setting an equal value or deleting a missing key counts as no change; a rollback skips it."""
     same = ("--names", "user=alice", "--add", f"{P}=3 MiB", "--delete", C)
     assert alter("--names", "user=alice", "--add", f"{P}=3 MiB").exit_code == 0
     wanted = {("user=alice", P): 3 * 2.0**20}

@@ -48,7 +48,7 @@ def consumed(lab: Lab, topic: str, number: int) -> list[tuple[str, object]]:
 
 
 def test_a_topic_takes_the_end_of_a_run(lab: Lab, topic: str) -> None:
-    """Each end is a message keyed by the cluster's id, identical to the record in the run store."""
+    """The topic gets each run's end, keyed by the cluster id and identical to the stored record."""
     lab.desire({"user=a": {KEY: 1.0}})
     first = lab.run("reconcile")
     lab.desire({"user=a": {KEY: 2.0}, "user=<default>": {KEY: 1.0}})
@@ -82,7 +82,7 @@ def test_every_end_is_kept(lab: Lab) -> None:
 def test_a_topic_that_is_out_of_reach(
     trouble: str, lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run is applied, verified and kept, and its report names the topic that misses it."""
+    """Without its audit topic a run is applied, verified and recorded; reports name the topic."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))  # bound and not listening, so that nobody else takes it
         file = lab.root / "audit.properties"
@@ -159,7 +159,7 @@ def test_a_topic_takes_what_has_no_report(lab: Lab, topic: str) -> None:
 
 
 def test_an_alter_that_the_topic_misses(lab: Lab) -> None:
-    """It is written and kept all the same, with a warning."""
+    """An alter whose audit topic is out of reach is written and recorded, with a warning."""
     lab.desire({})
     environment = {end_record.TOPIC: "audit", end_record.CONNECTION: "nowhere"}
 
@@ -175,7 +175,7 @@ def test_an_alter_that_the_topic_misses(lab: Lab) -> None:
 
 
 def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
-    """A full output, or a damaged hold, does not hide what was written."""
+    """A change is recorded even if the output cannot be printed, or a hold is damaged."""
     lab.desire({"user=a": {KEY: 2.0**20}})
     hold = lab.store.holds(lab.cluster.cluster_id) / "00000001.json"
     for command, value in (

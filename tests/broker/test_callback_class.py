@@ -47,7 +47,7 @@ def _lab(strange: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
 
 
 def test_a_plan_and_a_report_say_so(lab: Lab) -> None:
-    """On the screens of plan and verify, and in each file that report writes."""
+    """The screens of plan and verify show the warning once, and every file of a report has it."""
     screens = [lab.call(command, "demo").stdout for command in ("plan", "verify")]
     lab.call("report", "demo")
 
@@ -59,14 +59,14 @@ def test_a_plan_and_a_report_say_so(lab: Lab) -> None:
 
 
 def test_ping_says_so(lab: Lab) -> None:
-    """Beside everything else, and nothing is missing."""
+    """The last line of ping is the warning, and the exit code is 0."""
     pinged = lab.call("ping", "demo")
 
     assert (pinged.returncode, pinged.stdout.splitlines()[-1]) == (0, WORDS)
 
 
 def test_what_resolve_found_may_not_hold(lab: Lab) -> None:
-    """As text, as a ladder, for machines, and for many clients; an address is not affected."""
+    """Every format of resolve has the warning, for one client or many, but not for addresses."""
     clients = lab.root / "clients.csv"
     clients.write_text("user,client-id\nalice,app\n")
 

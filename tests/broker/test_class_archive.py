@@ -13,7 +13,7 @@ from quota_ops.sql.java import QUICK_START
 
 @pytest.fixture(name="options")
 def _options(broker: RunningBroker) -> tuple[str, ...]:
-    """The options with which the shared broker uses its archive."""
+    """Return the JVM options by which the shared broker uses its archive."""
     jvm = Jvm.of(broker.config, lambda _done, _all: None)
     if not (options := jvm.archive(SERVE).options()):
         pytest.skip("set-up could not make an archive of Kafka's classes")
@@ -31,7 +31,7 @@ def test_a_broker_uses_the_archive(broker: RunningBroker, options: tuple[str, ..
 
 @pytest.mark.usefixtures("options")
 def test_archives_are_made_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where the archives are whole, set-up starts no broker."""
+    """If the archives are intact, set-up makes none and prints nothing."""
     make_archives()
     assert capsys.readouterr() == ("", "")
 

@@ -96,7 +96,7 @@ def test_users_with_a_credential_are_known(listeners: Listeners) -> None:
 
 
 def test_a_describe_leaves_the_facts_in_the_run(lab: Lab) -> None:
-    """They are stored beside the described quotas, for every later stage."""
+    """The run folder has the brokers' facts after a describe, for every later stage."""
     lab.desire({})
 
     facts = lab.run("diff").facts()
@@ -110,7 +110,7 @@ def test_a_describe_leaves_the_facts_in_the_run(lab: Lab) -> None:
 def test_facts_neither_fail_a_describe_nor_hold_it_up(
     seconds: float, lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If they fail, or take too long, the run has none, and everything else as usual."""
+    """If the query of facts fails or takes too long, the run has no facts, and succeeds."""
 
     def facts(_cluster: Cluster, _timeout: float) -> ClusterFacts:
         Event().wait(seconds)

@@ -45,7 +45,7 @@ def refusing(repository: Lab) -> dict[str, str]:
 
 
 def test_a_commit_that_was_read_is_recorded(repository: Lab) -> None:
-    """It is in the run and in the ledger, and on the screen."""
+    """The commit of a reconcile is on its screen, in the ledger and in `runs`."""
     commit = head(repository.folder)
     ended = repository.call("reconcile", "demo", "--allow", "takeover", "--reason", "first")
 
@@ -57,7 +57,7 @@ def test_a_commit_that_was_read_is_recorded(repository: Lab) -> None:
 
 
 def test_uncommitted_changes_of_an_old_checkout(repository: Lab) -> None:
-    """They are named, no commit is claimed for them, and going back needs an approval."""
+    """A plan names the uncommitted file, and guard went_back knows the commit it is based on."""
     first = head(repository.folder)
     assert repository.call("reconcile", "demo").returncode == 0
     repository.desire(SECOND)
@@ -75,9 +75,9 @@ def test_uncommitted_changes_of_an_old_checkout(repository: Lab) -> None:
 
 
 def test_git_refuses(repository: Lab, refusing: dict[str, str]) -> None:
-    """A command that reads shows why there is no commit.
+    """If Git refuses, a command that only reads gives the reason.
 
-    One that writes stops until it is mended.
+    A command that writes stops.
     """
     why = WHY.format(repository.folder.resolve())
     remedy = "git config --global --add safe.directory /srv; or pass the commit with --commit."

@@ -105,7 +105,7 @@ def test_the_next_run_settles_it(lab: Lab) -> None:
 
 
 def test_what_was_settled_goes_back(lab: Lab) -> None:
-    """It is rolled back if a later run read it back; a row that changed since is named."""
+    """A dead run's row is rolled back if a later run read it back and it has not changed since."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 2, before=False))
     early = lab.call("rollback", str(on_disk(run)), "--reason", "INC-31")
@@ -126,7 +126,7 @@ def test_what_was_settled_goes_back(lab: Lab) -> None:
 
 
 def test_what_nobody_knows_is_left(lab: Lab) -> None:
-    """A row without a recorded response is named by the rollback, and stays as it is."""
+    """A rollback lists a row without a recorded response as unknown, and leaves it alone."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 2, before=True))
     lab.run("reconcile")
@@ -138,7 +138,7 @@ def test_what_nobody_knows_is_left(lab: Lab) -> None:
 
 
 def test_what_did_not_arrive_stays_unknown(lab: Lab) -> None:
-    """It may still arrive, so no report claims that it was not sent."""
+    """A write of a dead run that did not arrive is unknown, because it may still arrive."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 1, before=True))
 
@@ -181,7 +181,7 @@ def test_a_run_of_another_machine(lab: Lab) -> None:
 
 
 def test_resumed_it_knows_its_own_writes(lab: Lab) -> None:
-    """Its writes before it was killed are accepted, never already there; all of them go back."""
+    """A killed run that is resumed reports its earlier writes as accepted; all can be undone."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 2, before=False))
 
@@ -242,7 +242,7 @@ def test_an_alter(lab: Lab) -> None:
 
 @pytest.mark.parametrize("before", [True, False])
 def test_nothing_is_lost_between_noting_and_sending(before: bool, lab: Lab) -> None:  # noqa: FBT001
-    """Sent or not, a row in flight is unknown: no report claims more."""
+    """A row in flight at the kill is unknown, whether or not its request was sent."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 1, before=before))
 

@@ -75,7 +75,7 @@ def test_an_override_typed_into_a_run_folder(lab: Lab) -> None:
 
 
 def test_an_override_is_recorded(lab: Lab) -> None:
-    """Who, by which login, why, and the guards that were shown: in the record and in the end."""
+    """An override is recorded with name, login, reason and guards, also in the run's end record."""
     lab.desire(EVERYONE)
     run = lab.start(allow={"default_touched": "agreed in PLAT-1"}, author=ANNA)
     run_stages(run, CHAINS["reconcile"])
@@ -158,7 +158,7 @@ def test_an_approval_expires(lab: Lab, policy: dict[str, Any], days: int, *, cou
 
 
 def test_a_commit_that_loosens_its_own_guards(lab: Lab) -> None:
-    """The last applied policy judges too, and the guard's finding names it."""
+    """A guard of the last applied policy blocks too, and its finding names that policy."""
     lab.desire({"user=alice": {KEY: 100.0}}, guards={"cut_share": 50})
     lab.run("reconcile")
     lab.desire({"user=alice": {KEY: 1.0}}, guards={"cut_share": 100}, approval="never")
@@ -170,7 +170,7 @@ def test_a_commit_that_loosens_its_own_guards(lab: Lab) -> None:
 
 
 def test_a_login_is_noted_where_nobody_is_named(lab: Lab) -> None:
-    """Without --by the login stands in for the person."""
+    """Without --by, an override is recorded with the login as the name."""
     lab.desire(EVERYONE)
     options = ("--allow", "default_touched", "--reason", "agreed")
     assert lab.call("reconcile", "demo", *options).returncode == 0

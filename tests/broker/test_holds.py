@@ -92,7 +92,7 @@ def test_it_comes_back_by_itself(lab: Lab) -> None:
 
 
 def test_every_report_tells_of_it(lab: Lab) -> None:
-    """Until when, who and why is in each output, beside the row and on its own."""
+    """Every report shows a hold's end, author and reason, beside the row and in a list."""
     lab.desire({**ALICE, **BOB})
     word = hold(lab, "alice")
 
@@ -158,7 +158,7 @@ def test_a_name_that_nobody_has(lab: Lab) -> None:
 
 
 def test_a_hold_makes_another_plan(lab: Lab) -> None:
-    """A held row is not in the digest: an approval of the whole does not cover the rest."""
+    """A held row is not in the digest: an approval of the whole plan does not cover the rest."""
     lab.desire({**ALICE, **BOB})
     whole = digest(lab.run("plan"))
     hold(lab, "alice")
@@ -171,7 +171,7 @@ def test_a_hold_makes_another_plan(lab: Lab) -> None:
 
 
 def test_guards_do_not_speak_of_what_is_held(lab: Lab) -> None:
-    """A held takeover needs no approval."""
+    """A takeover of a held row is not blocked, and is not written."""
     lab.put({"user=alice": {KEY: 99.0}})
     lab.desire(ALICE)
     hold(lab, "alice")
@@ -182,7 +182,7 @@ def test_guards_do_not_speak_of_what_is_held(lab: Lab) -> None:
 
 
 def test_verify_does_not_ask_for_what_is_held(lab: Lab) -> None:
-    """A held row may be changed by hand at any moment: it is skipped, and its hold is shown."""
+    """Verify skips a held row, which may be changed by hand at any time, and shows its hold."""
     lab.desire({**ALICE, **BOB})
     lab.run("reconcile")
     held = hold(lab, "alice")
@@ -196,7 +196,7 @@ def test_verify_does_not_ask_for_what_is_held(lab: Lab) -> None:
 
 
 def test_a_damaged_hold_stops_every_write(lab: Lab) -> None:
-    """Before the plan the run ends; between plan and apply nothing is sent."""
+    """A damaged hold ends a run before its plan; after the plan, apply sends nothing."""
     lab.desire(ALICE)
     run = lab.planned()
     hold(lab, "alice")
@@ -224,7 +224,7 @@ def test_a_damaged_hold_stops_every_write(lab: Lab) -> None:
     ],
 )
 def test_mistakes(arguments: tuple[str, ...], message: str, lab: Lab) -> None:
-    """The mistake is named, and nothing is kept."""
+    """Invalid arguments of hold and release are named, and no hold is stored."""
     lab.desire(ALICE)
 
     result = lab.call(*arguments)

@@ -86,7 +86,7 @@ def run(*arguments: str) -> Any:
 def test_the_plan_after_an_import_is_empty(
     cluster: Cluster, quotas: dict[Entity, dict[str, float]], limits: dict[str | None, float]
 ) -> None:
-    """Whatever a broker has accepted: nothing to write, and every reason is shown."""
+    """After an import of any stored quotas the plan writes nothing, and gives each row's reason."""
     rows = {(entity, key): value for entity, keys in quotas.items() for key, value in keys.items()}
     rows |= {
         (Entity.of({"ip": name}), "connection_creation_rate"): value

@@ -101,7 +101,7 @@ def test_after_the_last_answer(run_store: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_adopt(run_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It names its run too, and records no end of a run that changed nothing."""
+    """An interrupted adopt that changed nothing names its run, and records no end."""
     signal_after(Cluster, "describe", monkeypatch)
     ended = CliRunner().invoke(main, ["adopt", "demo", "--all", "--reason", "a test"])
 

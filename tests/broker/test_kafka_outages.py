@@ -204,9 +204,9 @@ def test_a_broker_that_froze_before_is_unreachable(broker: RunningBroker) -> Non
 
 
 def test_three_brokers(three: Machine) -> None:
-    """Each is queried by its id.
+    """Each broker is queried by its id, and one that does not respond is named.
 
-    One that fails is named; the others respond; without a quorum none do.
+    Without a quorum the last broker still describes, but neither validates nor applies.
     """
     servers = three.broker.bootstrap()
     with open_cluster(demo(servers), cluster_id=None, timeout=1.5) as cluster:

@@ -81,7 +81,7 @@ def test_who_may_nothing_is_told_what_is_missing(
 
 @pytest.mark.usefixtures("login")
 def test_a_pull_request_by_who_may_describe(secured_broker: RunningBroker, tmp_path: Path) -> None:
-    """Its comment has every change, and states that the broker did not validate them."""
+    """The comment of a job with DescribeConfigs alone has every change, marked as not validated."""
     with open_lab(secured_broker, tmp_path) as lab:
         lab.connection_file.write_text(properties_of(secured_broker, "reader"))
         lab.desire(TEN)

@@ -79,7 +79,7 @@ def test_a_token_lets_both_clients_in(
 def test_every_way_to_get_no_token(
     case: Any, listeners: Listeners, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Each failure has its class and its text within five seconds, and never a secret in it."""
+    """Each failure to get a token has its class and text within five seconds, without a secret."""
     caplog.set_level(logging.DEBUG)
     connection = connect(listeners, LIBRDKAFKA, **case["words"])
     started = time.monotonic()

@@ -32,7 +32,7 @@ def since(lab: Lab) -> tuple[str, str]:
 
 
 def test_nothing_is_claimed_of_what_nobody_saw(lab: Lab) -> None:
-    """At the first look at a cluster, who set a value and when is unknown."""
+    """In the first run on a cluster it is unknown who set an existing value, and when."""
     lab.desire({"user=bob": {KEY: 10.0}})
     lab.put({"user=bob": {KEY: 7.0}})
     below, column = since(lab)
@@ -68,7 +68,7 @@ def test_a_value_that_appeared_between_two_runs_is_told(lab: Lab) -> None:
 
 
 def test_a_value_that_was_released_is_told(lab: Lab) -> None:
-    """A released value is not legacy: who released it, in which run and why is shown."""
+    """For a released value a plan shows who released it, in which run and why."""
     lab.desire({"user=bob": {KEY: 7.0}})
     lab.run("reconcile")
     lab.call("release", "demo", "--from-ledger", *WHO, "--reason", "search owns it", "--by", "anna")
@@ -86,7 +86,7 @@ def test_a_value_that_was_released_is_told(lab: Lab) -> None:
 
 
 def test_the_last_run_that_wrote_a_value_is_told(lab: Lab) -> None:
-    """After the ledger is lost, a release counts no longer that an adoption and a run followed."""
+    """The last run that wrote a value is shown, even if the ledger that recorded it is lost."""
     lab.desire({"user=alice": {KEY: 10.0}, "user=bob": {KEY: 7.0}})
     lab.run("reconcile")
     released = ("release", "demo", "--from-ledger", *WHO, "--reason", "search", "--by", "anna")
@@ -107,7 +107,7 @@ def test_the_last_run_that_wrote_a_value_is_told(lab: Lab) -> None:
 
 
 def test_a_value_that_alter_set_is_told(lab: Lab) -> None:
-    """Who set a value by `alter`, and in which run, is known; JSON has it too."""
+    """For a value set by `alter`, the JSON of a plan has who set it and in which run."""
     lab.desire({"user=alice": {KEY: 10.0}})
     lab.run("reconcile")
     lab.call("alter", "demo", *WHO, "--add", f"{KEY}=7")

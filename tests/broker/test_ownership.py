@@ -180,7 +180,7 @@ def test_everybody_at_once(lab: Lab) -> None:
 
 
 def test_a_name_that_nobody_has(lab: Lab) -> None:
-    """As `hold` does, both warn that it may be misspelt, which is not an error."""
+    """An adopt or release of an unknown name succeeds, with the advice to check the spelling."""
     lab.desire(SAME)
     where, names = f"demo ({lab.cluster.cluster_id})", ("--names", "user=nosuch", *WHY)
 
@@ -207,7 +207,7 @@ def test_a_name_that_nobody_has(lab: Lab) -> None:
     ],
 )
 def test_mistakes(arguments: tuple[str, ...], message: str, lab: Lab) -> None:
-    """The mistake is named, and no run is created except one that changed nothing."""
+    """Invalid arguments of adopt and release are named, and the ledger stays empty."""
     lab.desire(SAME)
 
     result = lab.call(*arguments)
@@ -217,7 +217,7 @@ def test_mistakes(arguments: tuple[str, ...], message: str, lab: Lab) -> None:
 
 
 def test_a_row_that_was_released_by_mistake_is_adopted_again(lab: Lab) -> None:
-    """A release and an adoption leave the plan unchanged; both runs are kept."""
+    """Adopting a released row again restores the plan; both runs keep their records."""
     lab.desire({**SAME, **OLD})
     lab.run("reconcile")
     lab.desire(SAME)

@@ -78,7 +78,7 @@ def _granted(secured_broker: RunningBroker) -> Iterator[RunningBroker]:
 def test_what_we_may_do(
     user: str, may: tuple[str, ...], exit_code: int, granted: RunningBroker, tmp_path: Path
 ) -> None:
-    """Each user sees its permissions, and the command that grants a missing one."""
+    """Ping shows each user's permissions, and the command that grants a missing one."""
     cluster_id, servers = granted.config.cluster_id, granted.bootstrap("SASL")
 
     pinged = ping(tmp_path, properties_of(granted, user), cluster_id)
@@ -93,7 +93,7 @@ def test_what_we_may_do(
 
 
 def test_ping_for_machines(granted: RunningBroker, tmp_path: Path) -> None:
-    """As JSON: everything of each broker, and each permission with the command that grants it."""
+    """The JSON of ping has each broker, and each permission with the command that grants it."""
     cluster_id, servers = granted.config.cluster_id, granted.bootstrap("SASL")
 
     pinged = ping(tmp_path, properties_of(granted, "reader"), cluster_id, "--format", "json")

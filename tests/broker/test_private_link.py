@@ -62,7 +62,7 @@ def reports(lab: Lab) -> list[RunFolder]:
     ],
 )
 def test_an_address_is_read_as_librdkafka_reads_it(server: str, host: str, port: int) -> None:
-    """A protocol before it is not part of the host, and a port may be left out."""
+    """An address may have a protocol before it, and may lack a port."""
     assert Broker.at(server) == Broker(BOOTSTRAP, host, port)
 
 
@@ -82,7 +82,7 @@ def test_no_broker_can_be_reached(
 
 
 def test_a_run_over_a_private_link(lab: Lab, link: Broker, out_of_reach: socket.socket) -> None:
-    """Everything is read from one address, and every output shows it."""
+    """With verify: bootstrap a run uses one address alone, and every output shows this."""
     lab.desire(TEN, verify="bootstrap")
     came(out_of_reach)
 
@@ -123,7 +123,7 @@ def test_a_run_over_a_private_link(lab: Lab, link: Broker, out_of_reach: socket.
 def test_a_broker_behind_a_private_link_differs(
     lab: Lab, link: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is queried again until the deadline, and shown by its own name."""
+    """With verify: bootstrap an error names the address and the id of the broker behind it."""
     monkeypatch.setattr(verify, "compute_deadline", lambda _rows: 0.1)
     lab.desire({"user=alice": {"producer_byte_rate": 1.0}}, verify="bootstrap")
     connection = Connection.parse(lab.connection_file.read_text(), name="demo", source="a test")

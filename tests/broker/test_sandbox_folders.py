@@ -12,7 +12,7 @@ from quota_ops.model.errors import InvalidInput
 
 @pytest.mark.parametrize("name", ["sandbox", "sandbox/node-1", "connections"])
 def test_a_file_where_a_folder_should_be(sandbox_home: Path, name: str) -> None:
-    """It is named before anything is started, and stays."""
+    """A file in the place of a folder is named and left alone, and no broker is started."""
     file = sandbox_home.parent / name
     file.parent.mkdir(exist_ok=True)
     file.touch()
@@ -26,7 +26,7 @@ def test_a_file_where_a_folder_should_be(sandbox_home: Path, name: str) -> None:
 
 
 def test_a_connection_that_cannot_be_written_stops_the_broker(sandbox_home: Path) -> None:
-    """No broker is left running without a connection file that names it."""
+    """If the connection file cannot be written, the broker that was started is stopped again."""
     connection = find_sandbox().connection
     draft = connection.with_name(f".{connection.name}.{os.getpid()}")
     draft.mkdir(parents=True)

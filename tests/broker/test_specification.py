@@ -100,7 +100,7 @@ def by_us(parts: Sequence[Part], *, strict: bool) -> object:
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_our_filter_is_the_brokers(client: BrokerClient, *, strict: bool) -> None:
-    """They agree for exact, default and any of the three types, and on invalid filters."""
+    """Both filters accept the same entities, and reject the same filters, for all three types."""
     order = {Match.EXACT: 0, Match.DEFAULT: 1, Match.ANY: 2}
     for mix in (*EVERY, *ODD):
         parts = sorted(mix, key=lambda part: order[part[1]])  # the order in which flags are read

@@ -23,7 +23,7 @@ def reconciled(lab: Lab, commit: str, state: State) -> RunFolder:
 
 
 def test_an_old_run_that_is_cleared(lab: Lab) -> None:
-    """A guard blocks, nothing is written, and the report omits what the run once wrote."""
+    """A cleared old run is blocked by a guard, and its report omits what it once wrote."""
     old = reconciled(lab, "c1", FIRST)
     reconciled(lab, "c2", SECOND)
     before = ledger.read(lab.ledger_folder)
@@ -62,7 +62,7 @@ def test_what_an_attempt_came_to_is_kept(lab: Lab) -> None:
 
 
 def test_an_attempt_that_ends_as_it_begins(lab: Lab) -> None:
-    """A damaged ledger ends it, and it shows no result of the attempt before."""
+    """An attempt that ends in describe leaves no result of the previous attempt in the folder."""
     run = reconciled(lab, "c1", FIRST)
     on_disk(lab.ledger_folder / "00000003.parquet").write_bytes(b"")
 

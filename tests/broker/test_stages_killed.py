@@ -78,7 +78,7 @@ class Play:
         return process.exitcode != 0
 
     def check_what_is_ours(self) -> None:
-        """Check that the ledger has whatever the killed run changed on the cluster."""
+        """Check that the ledger has every row that the killed run changed on the cluster."""
         verified, intended = rows(self.lab.known()), rows(self.lab.known(INTENDED))
         before, now = rows(self.before), rows(self.stored())
         for row in before.keys() | now.keys():
@@ -110,7 +110,7 @@ def play(lab: Lab, name: str) -> Play:
 
 @pytest.mark.usefixtures("small_batches")
 def test_killed_at_every_step_and_resumed(lab: Lab) -> None:
-    """Killed at any file or request of apply, verify and report, the same run can be resumed."""
+    """A run that is killed at any file or request from apply to report can be resumed."""
     for step in count(1, STRIDE):
         one = play(lab, f"resumed-{step}")
         folder = one.lab.run("plan")
@@ -128,7 +128,7 @@ def test_killed_at_every_step_and_resumed(lab: Lab) -> None:
 
 
 def test_killed_at_every_step_and_run_afresh(lab: Lab) -> None:
-    """Killed at any file or request of a whole reconcile, the next run completes the work."""
+    """After a reconcile is killed at any file or request, the next run completes the work."""
     for step in count(LAST_STEP_BEFORE_APPLY, STRIDE):
         one = play(lab, f"afresh-{step}")
         command = ("reconcile", "demo", *ALLOW, "--reason", "a test")
@@ -144,7 +144,7 @@ def test_killed_at_every_step_and_run_afresh(lab: Lab) -> None:
 
 @pytest.mark.parametrize("milliseconds", [0, 2, 5, 10, 20, 35, 60, 100])
 def test_killed_at_any_moment(milliseconds: int, lab: Lab) -> None:
-    """With requests in flight or responses unread, the next run completes the work."""
+    """After a kill with requests in flight or responses unread, the next run completes the work."""
     one = play(lab, f"moment-{milliseconds}")
     command = ("reconcile", "demo", *ALLOW, "--reason", "a test")
     one.kill(partial(kill_after, milliseconds / 1000), command)

@@ -96,7 +96,7 @@ def test_a_ledger_that_does_not_parse(damage: Callable[[Path], bytes], lab: Lab)
 
 
 def test_a_file_in_the_place_of_the_ledger(lab: Lab) -> None:
-    """It differs from a ledger that never existed: the cluster is neither queried nor changed."""
+    """A file in the place of the ledger's folder is a damaged ledger: nothing is changed."""
     begin(lab)
     lab.note({**OURS, **OLD})
     shutil.rmtree(on_disk(lab.ledger_folder))
@@ -217,7 +217,7 @@ def test_a_row_that_moves_to_another_file(lab: Lab) -> None:
 
 
 def test_two_folders_of_one_cluster(lab: Lab) -> None:
-    """Each would clear what the other declares, so neither is planned."""
+    """Two folders of one cluster are refused: each would clear what the other declares."""
     lab.desire(TEN)
     shutil.copytree(lab.folder, lab.folder.parent / "twin")
 

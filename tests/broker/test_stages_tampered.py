@@ -146,7 +146,7 @@ CASES = {
 def test_a_tampered_plan_is_not_written(
     edit: Edit, kind: type[QuotaOpsError], words: str, lab: Lab
 ) -> None:
-    """Whatever was changed since the approval is named, and cluster and ledger stay unchanged."""
+    """A change in the run folder since the approval is named; cluster and ledger stay unchanged."""
     lab.desire(DESIRED_STATE, protect=[{"user": "operator"}])
     run = lab.planned()
     edit(run.folder)

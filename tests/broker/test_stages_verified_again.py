@@ -17,7 +17,7 @@ BEFORE: State = {"user=bob": {KEY: 1.0}, "user=given": {KEY: 1.0}}
 
 
 def test_an_old_run_that_is_verified_again(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Released rows stay released, and the commit and policy of a later run stay the last."""
+    """Verifying an old run again fails and leaves the ledger unchanged; released rows stay so."""
     monkeypatch.setattr(verify, "compute_deadline", lambda _rows: 0.1)
     old = reconcile(lab, BEFORE, "c1")
     given = parse_exactly(["user=given"], [], [])
@@ -36,7 +36,7 @@ def test_an_old_run_that_is_verified_again(lab: Lab, monkeypatch: pytest.MonkeyP
 
 
 def test_an_old_run_that_was_never_read_back(lab: Lab) -> None:
-    """Its writes that are still stored enter the ledger; the later commit stays the last."""
+    """Verifying an old run records what is still stored, and keeps the later commit and policy."""
     lab.desire({"user=given": {KEY: 1.0}})
     old = lab.planned()
     old.folder.write_json("run.json", old.folder.about() | {"commit": "c1"})

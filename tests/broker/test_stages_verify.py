@@ -199,7 +199,7 @@ def test_rows_that_differ_are_counted_and_named(lab: Lab) -> None:
 
 
 def test_no_broker_answers(lab: Lab, three: Machine) -> None:
-    """It is an error of the cluster, and nothing enters the ledger as verified."""
+    """If no broker responds, verify fails as unreachable and records nothing as verified."""
     lab.desire(TEN)
     run = lab.planned()
     run_stages(run, ("apply",))
@@ -217,7 +217,7 @@ def test_no_broker_answers(lab: Lab, three: Machine) -> None:
 def test_no_broker_answers_where_nothing_is_asked_for(
     three: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is an error of the cluster even then: no broker confirmed that nothing is missing."""
+    """If no broker responds, verify fails even if Git declares nothing."""
     monkeypatch.setattr(verify, "compute_deadline", lambda _rows: 0.1)
     with open_lab(three.broker, tmp_path, timeout=1.0) as lab:
         lab.desire({})

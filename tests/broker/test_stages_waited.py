@@ -59,9 +59,9 @@ def test_a_plan_may_wait_while_nothing_else_is_applied(lab: Lab) -> None:
 @pytest.mark.parametrize("commit", ["c1", None])
 @pytest.mark.parametrize("left", [None, "00000001.parquet"])
 def test_a_plan_whose_ledger_is_gone(lab: Lab, commit: str | None, left: str | None) -> None:
-    """It is unknown what was applied since: nothing is written before a new plan is made.
+    """A plan is not applied if the ledger file that it was made from is gone.
 
-    This is so for a lost ledger and an older copy, and also if no commit is known.
+    This applies to a lost ledger and to an older copy, with and without a commit.
     """
     lab.desire(OLD)
     run_stages(lab.resume(at_commit(lab, commit)), CHAINS["reconcile"])
@@ -86,7 +86,7 @@ def test_a_plan_whose_ledger_is_gone(lab: Lab, commit: str | None, left: str | N
 def test_a_run_that_slept_while_another_commit_was_applied(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It does not send the remaining rows, which would undo the newer commit."""
+    """A run that slept does not send its remaining rows, which would undo the newer commit."""
     monkeypatch.setattr(text, "batches_text", partial(text.batches_text, max_keys=1))
     lab.desire(NEW)
 
@@ -145,7 +145,7 @@ def test_a_later_run_that_had_nothing_to_change(lab: Lab) -> None:
 
 
 def test_a_later_run_of_the_same_values(lab: Lab) -> None:
-    """It takes nothing from the plan that waits: both succeed."""
+    """A later run of the same values does not stop a waiting plan: both succeed."""
     lab.desire(OLD)
     waiting = lab.planned()
     lab.run("reconcile")

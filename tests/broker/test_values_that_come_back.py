@@ -84,7 +84,7 @@ def test_verify_refuses_a_returned_row_alone(came_back: Lab) -> None:
 
 
 def test_a_run_repairs_the_one_and_clears_the_other_by_its_guard(came_back: Lab) -> None:
-    """Both are settled then; the audit record has each with its kind."""
+    """A run repairs a late write, and clears a returned row after an override; both are settled."""
     folder = came_back.run("reconcile", allow={"returned": "a test"})
 
     assert kinds(came_back, folder) == {

@@ -142,7 +142,7 @@ def test_what_is_no_number(kafka: RunningBroker, cluster: Cluster) -> None:
 
 
 def test_a_broker_tells_its_release(kafka: RunningBroker, cluster: Cluster) -> None:
-    """Each is known by its release line."""
+    """The facts of a broker have the release line of its version."""
     (broker,) = cluster.read_facts(10.0).brokers
     assert broker.version == kafka.config.version.rpartition(".")[0]
 

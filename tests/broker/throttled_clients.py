@@ -34,11 +34,11 @@ def _client(quick: RunningBroker, user: str, client_id: str) -> KafkaNetClient:
 
 
 def mutation_rate(quick: RunningBroker, user: str, client_id: str) -> float | None:
-    """The partitions per second that a client may create, None when it may as many as it likes.
+    """Return how many partitions per second a client may create; None if there is no limit.
 
-    Of PARTITIONS that are asked for at once, the controller takes what is above the burst on
-    credit; it refuses the next request, and says after how long the debt is paid. Whatever is
-    only validated counts too.
+    The controller accepts a request for PARTITIONS partitions, even above the burst, as debt. It
+    rejects the next request, and responds how long to wait until the debt is paid. Requests that
+    are only validated count too.
     """
     request = CreateTopicsRequest(
         topics=[
@@ -67,7 +67,7 @@ def mutation_rate(quick: RunningBroker, user: str, client_id: str) -> float | No
 
 
 def is_throttled(quick: RunningBroker, user: str, client_id: str) -> bool:
-    """Whether requests that cost next to nothing cost a client too much."""
+    """Whether a client is throttled although it sends only requests that cost next to nothing."""
     request = ApiVersionsRequest(client_software_name="test", client_software_version="1")
     with closing(_client(quick, user, client_id)) as client:
         return any(
@@ -77,9 +77,9 @@ def is_throttled(quick: RunningBroker, user: str, client_id: str) -> bool:
 
 
 def connection_rate(quick: RunningBroker, address: str, seconds: float) -> float:
-    """The connections per second from an address that a broker takes, of many more.
+    """Return how many connections per second a broker accepts from an address, out of many more.
 
-    It hangs up on the others, after a while and without an answer.
+    The broker closes the others after a while, without a response.
     """
     port, taken = quick.nodes[0].ports["PLAINTEXT"], 0
     waiting, opened = select.poll(), {}

@@ -73,9 +73,9 @@ def test_in_a_pipe(lab: Lab) -> None:
 
 
 def test_at_a_terminal(lab: Lab) -> None:
-    """The plan is shown with its digest, then the decision is requested: Enter and no reject.
+    """At a terminal, the plan is shown with its digest before the prompt; Enter and `no` reject it.
 
-    A yes is asked for the reason, until there is one.
+    After `y`, a prompt for the reason is repeated until there is one.
     """
     for typed in ("\n", "no\n"):
         code, shown = on_a_terminal(lab, "reconcile", "demo", typed=typed)
@@ -92,9 +92,9 @@ def test_at_a_terminal(lab: Lab) -> None:
 
 
 def test_what_a_guard_refuses(lab: Lab) -> None:
-    """With `on_breach` a person types the cluster's name; with `never` there is no question.
+    """A plan that a guard blocks is approved by typing the cluster's name; `never` has no prompt.
 
-    Another text than the name neither approves nor rejects.
+    Any other text than the name or `no` repeats the prompt.
     """
     lab.desire(EVERYONE, approval="never")
     code, shown = on_a_terminal(lab, "reconcile", "demo", typed="demo\nagreed in PLAT-12\n")
@@ -135,7 +135,7 @@ def test_an_approval_of_another_plan(lab: Lab) -> None:
 def test_an_approval_that_names_guards(lab: Lab) -> None:
     """With --allow the named guards are overridden, and no other guard.
 
-    A later plan may have guards that its digest was not shown with.
+    A later plan with the same digest may be blocked by guards that were not shown before.
     """
     before: State = {"user=alice": {KEY: 9.0}}
     after: State = {**STATE, **EVERYONE}

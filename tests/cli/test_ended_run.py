@@ -70,7 +70,7 @@ def test_a_verify_without_an_answer_shows_no_earlier_one(lab: Lab, run: RunFolde
 
 
 def test_an_apply_after_verify_shows_no_earlier_one(lab: Lab, run: RunFolder) -> None:
-    """Values read back before a second apply are not shown as read back after it."""
+    """After a second apply, no view shows values as read back that were read before it."""
     digest = run.read_json("plan.json")["digest"]
 
     ended = lab.cli("apply", "--run", str(on_disk(run)), "--approve", digest)
@@ -82,7 +82,7 @@ def test_an_apply_after_verify_shows_no_earlier_one(lab: Lab, run: RunFolder) ->
 
 
 def test_runs_and_show_agree_after_another_verify(lab: Lab, run: RunFolder) -> None:
-    """A quota that changed since is in both, and each verify leaves one record of its end."""
+    """`runs` and `show` agree on a quota that changed since; each verify records one end."""
     lab.put({"user=alice": {KEY: 5.0}})
 
     ended = lab.cli("verify", "--run", str(on_disk(run)))
@@ -101,7 +101,7 @@ def test_runs_and_show_agree_after_another_verify(lab: Lab, run: RunFolder) -> N
 def test_what_was_written_before_is_not_claimed_again(
     command: str, lab: Lab, run: RunFolder
 ) -> None:
-    """The last line of the same command, given again, shows what was written when."""
+    """If a command is repeated, its last line counts earlier writes as written earlier."""
     again = (command, "--run", str(on_disk(run)), "--approve", run.read_json(PLAN)["digest"])
     read_back = "1 of 1 broker agrees; " if command == "reconcile" else ""
 
@@ -116,7 +116,7 @@ def test_what_was_written_before_is_not_claimed_again(
 
 
 def test_a_plan_that_somebody_else_wrote_first_changed_nothing(lab: Lab) -> None:
-    """Every view of the run counts no change, and there is nothing to roll back."""
+    """A run whose values were already stored counts no change, and cannot be rolled back."""
     folder = lab.run("plan")
     lab.put(STATE)
 

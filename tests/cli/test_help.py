@@ -36,7 +36,7 @@ def help_of(command: click.Command, name: str) -> str:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_a_command_is_told_in_one_line(name: str) -> None:
-    """Its first sentence fits beside its name on a narrow terminal, complete."""
+    """The first sentence of a command's help fits on a narrow terminal, uncut."""
     short = EVERY[name].get_short_help_str(NARROW)
     assert short.endswith(".")
     assert not short.endswith("...")

@@ -13,7 +13,7 @@ QUOTA_OPS = (sys.executable, "-m", "quota_ops")
     [(["schema", "quotas"], 0), (["check", "--desired-state", "/nowhere"], 2), (["--nothing"], 2)],
 )
 def test_a_process_ends_with_its_commands_exit_code(arguments: list[str], code: int) -> None:
-    """The exit code is the command's, and all of its output arrives."""
+    """The process exits with the command's code, after all of the output is written."""
     ended = subprocess.run([*QUOTA_OPS, *arguments], capture_output=True, text=True, check=False)
 
     said = ended.stdout if code == 0 else ended.stderr
@@ -38,7 +38,7 @@ FULL = "quota-ops: cannot print: No space left on device\n"
     ],
 )
 def test_what_a_command_did_decides_its_exit_code(command: str, code: int, stderr: str) -> None:
-    """A closed output does not change it, except for output lost silently, which gives 120."""
+    """A closed output leaves the exit code unchanged; a success whose output is lost gives 120."""
     ended = subprocess.run(
         ["/bin/sh", "-c", f"{' '.join(QUOTA_OPS)} {command}"],
         capture_output=True,
@@ -50,7 +50,7 @@ def test_what_a_command_did_decides_its_exit_code(command: str, code: int, stder
 
 
 def test_a_reader_that_leaves_early_sees_no_traceback() -> None:
-    """`quota-ops schema quotas | head -1` succeeds silently; this reader reads nothing."""
+    """A reader that leaves without reading, as in `schema quotas | :`, causes no error."""
     piped = subprocess.run(
         ["/bin/sh", "-c", f"({' '.join(QUOTA_OPS)} schema quotas; echo $? >&2) | :"],
         capture_output=True,

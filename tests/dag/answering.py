@@ -73,7 +73,7 @@ def _respond(option: str, reason: object, by: str) -> Answer:
 
 
 def lost(answer: Answer) -> Answer:
-    """Decide before the task's process has ended: the scheduler takes the task for killed."""
+    """Decide before the task's process has ended, so that the scheduler treats it as killed."""
 
     def overtake(waiting: Any) -> None:
         from airflow.models import TaskInstance

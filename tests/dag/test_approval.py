@@ -35,7 +35,7 @@ def decision(run: DagRun) -> Decision:
 
 
 def test_approved(taken: Repository, quotas: Quotas) -> None:
-    """Nothing is written before the approval; the record and the run have who, why and what."""
+    """Nothing is written before the approval, which is recorded with name, reason and guards."""
     shown: list[str] = []
 
     def answer(waiting: Any) -> None:
@@ -102,7 +102,7 @@ def test_nobody_answers(taken: Repository, quotas: Quotas) -> None:
 
 @pytest.mark.parametrize("reason", [None, " \n", 7, {"because": "I can"}])
 def test_approved_without_a_reason(taken: Repository, quotas: Quotas, reason: object) -> None:
-    """Airflow's API accepts any reason or none; without a text nothing is written."""
+    """An approval without a reason, which Airflow's API accepts, fails; nothing is written."""
     run = taken.run(RECONCILE, approve(reason, by="a robot"))
     assert (run.state, run.tasks) == ("failed", NOT_APPROVED)
     assert "a robot approved plan" in said(run, "apply")
@@ -146,9 +146,9 @@ _UNVERIFIED = {"verify": "skipped", "report": "failed"}
 
 
 def test_always(demo: Repository, quotas: Quotas) -> None:
-    """With `approval: always` a plan waits that no guard minds; one that writes nothing does not.
+    """With `approval: always` every plan that writes waits, even if no guard blocks it.
 
-    The same digest later, when the cluster moved and came back, is asked about again.
+    If the cluster changes and returns to its earlier state, the same digest needs a new approval.
     """
     demo.add_policy("demo", "approval: always")
     first = demo.run(RECONCILE, approve("checked", by="olga"))

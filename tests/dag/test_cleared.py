@@ -55,7 +55,7 @@ def test_an_old_run_that_finds_a_newer_commit(demo: Repository, broker: RunningB
 def test_a_run_that_failed_and_was_overtaken(
     demo: Repository, quotas: Quotas, broker: RunningBroker
 ) -> None:
-    """A later commit was applied instead of its own: the cleared run needs approval."""
+    """A cleared run needs approval if a later commit was applied instead of its own."""
     store, mine = RunStore(open_place(demo.store)), committed(demo)
     failed = RunFolder.start(
         store.new_run("demo", RUN.format(OLDER.isoformat())), cluster="demo", commit=mine

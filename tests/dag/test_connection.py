@@ -121,7 +121,7 @@ def test_a_mistake_in_a_connection_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_without_one_the_files_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an Airflow connection of that name, the one of the command line is used."""
+    """Without an Airflow connection of that name, the command line's connection file is used."""
     from quota_ops.airflow.connection import find_connection
 
     file = tmp_path / "demo.properties"
@@ -133,7 +133,7 @@ def test_without_one_the_files_count(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_without_any_the_places_of_a_task_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error lists the Airflow connection first; a task has no --connection."""
+    """The error about a missing connection lists the Airflow connection first, not --connection."""
     from quota_ops.airflow.connection import find_connection
 
     monkeypatch.setenv("QUOTA_OPS_CONNECTIONS", str(tmp_path))

@@ -93,7 +93,7 @@ def test_drift_alone_leaves_the_run_green(demo: Repository, quotas: Quotas) -> N
 
 
 def test_no_cluster_answers(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a cluster to compare, Spark is skipped; the overview shows why, and fails."""
+    """If no cluster can be described, Spark is skipped; the overview shows why, and fails."""
     connect(monkeypatch, "gone", "127.0.0.1", 1)
     repository.cluster("gone", cluster_id="AAAAAAAAAAAAAAAAAAAAAA", payments=ALICE)
     run = repository.run("drift")

@@ -41,7 +41,7 @@ def test_a_plan_that_waits_and_is_rejected(demo: Repository, quotas: Quotas) -> 
 
 
 def test_a_run_that_failed(demo: Repository) -> None:
-    """A run that was not refused has failed."""
+    """A run that ends because of invalid YAML sends `failed`, not `refused`."""
     (demo.root / "desired_state" / "demo" / "payments.yaml").write_text("owner: payments\n")
     run = demo.run(RECONCILE)
     assert lines(demo, run) == [

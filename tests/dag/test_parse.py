@@ -95,19 +95,19 @@ def test_every_task_ends_some_time_and_uses_no_pool(repository: Repository) -> N
 
 @pytest.mark.parametrize("allow", [["takeover"], [guard.value for guard in Guard], [], None])
 def test_guards_that_may_be_allowed(repository: Repository, allow: list[str]) -> None:
-    """The param accepts every guard."""
+    """The param `allow` accepts every guard, none, and null."""
     Draft202012Validator(_schema(repository)).validate(allow)
 
 
 @pytest.mark.parametrize("allow", [["everything"], "takeover", [1]])
 def test_no_guard(repository: Repository, allow: object) -> None:
-    """Airflow rejects anything else before a run begins."""
+    """The param `allow` rejects anything but a list of guards."""
     with pytest.raises(ValidationError):
         Draft202012Validator(_schema(repository)).validate(allow)
 
 
 def test_the_form_asks_for_nothing(repository: Repository) -> None:
-    """Every param allows null: Airflow's form requires a value of all others."""
+    """Every param allows null, because Airflow's form requires a value for all others."""
     params = repository.dags()["reconcile_demo"].params
     assert {name: params[name] for name in params} == {"allow": None, "reason": None}
     assert all("null" in params.get_param(name).schema["type"] for name in params)

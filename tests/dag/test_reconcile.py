@@ -38,8 +38,8 @@ def test_done(demo: Repository, quotas: Quotas) -> None:
 def test_nothing_to_do(demo: Repository, quotas: Quotas, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run without changes still verifies and reports; each stage records its end once.
 
-    Told before it has ended, a worker that is killed then would leave a stage that was not done.
-    Only apply, which sends, notes before that it has not ended.
+    An end recorded too early would be wrong if the worker is then killed. Only apply, which sends,
+    also records at its start that it has not ended.
     """
     told: list[str] = []
     write = RunFolder.write_json
@@ -174,7 +174,7 @@ def test_invalid_yaml(demo: Repository) -> None:
 
 
 def test_a_cluster_file_that_does_not_parse(demo: Repository) -> None:
-    """Its DAG exists without a schedule, and its check shows the problem."""
+    """The DAG of a cluster with an invalid cluster.yaml has no schedule; its check fails."""
     (demo.root / "desired_state" / "demo" / "cluster.yaml").write_text("cluster_id: [\n")
     assert demo.dags()["reconcile_demo"].schedule is None
     run = demo.run("reconcile_demo")
@@ -183,7 +183,7 @@ def test_a_cluster_file_that_does_not_parse(demo: Repository) -> None:
 
 
 def test_two_folders_of_one_cluster(demo: Repository, broker: RunningBroker) -> None:
-    """Neither is reconciled, because each would undo the other."""
+    """Of two folders of one cluster neither is reconciled: each would undo the other."""
     demo.cluster("twin", cluster_id=broker.config.cluster_id)
     run = demo.run("reconcile_demo")
     assert (run.state, run.tasks["check"]) == ("failed", "failed")

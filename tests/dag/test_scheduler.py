@@ -101,7 +101,7 @@ def api(company: Company) -> AirflowApi:
 
 
 def answered(api: AirflowApi, run_id: str, option: str) -> str:
-    """Decide about a waiting plan, again if Airflow lost the decision; return the run's state."""
+    """Decide about a waiting plan, again if Airflow lost the decision; return the end state."""
     while (state := api.read_state(RECONCILE, run_id)) not in {"success", "failed"}:
         if run_id in api.list_waiting_runs(RECONCILE):
             time.sleep(1)
@@ -111,9 +111,10 @@ def answered(api: AirflowApi, run_id: str, option: str) -> str:
 
 
 def test_what_goes_on_while_a_plan_waits(company: Company, api: AirflowApi, quotas: Quotas) -> None:
-    """Drift is reported; the cluster's next run waits for the answer, then plans and asks anew.
+    """While a plan waits, drift is reported, and the cluster's next run waits for the decision.
 
-    Approved, it ends with the broker as Git says, at the commit of the bundle, by the wheel's job.
+    The next run then needs its own approval. It writes what Git declares at the bundle's commit,
+    with the Spark job of the wheel.
     """
     quotas.set({"user=alice producer_byte_rate": 900})
     waiting = api.trigger(RECONCILE)
@@ -138,6 +139,6 @@ def test_what_goes_on_while_a_plan_waits(company: Company, api: AirflowApi, quot
 
 
 def test_a_param_that_is_no_guard(api: AirflowApi) -> None:
-    """Airflow rejects it before a run begins."""
+    """Airflow rejects an unknown guard in `allow` before a run begins."""
     with pytest.raises(InvalidInput, match="everything"):
         api.trigger(RECONCILE, allow=["everything"])

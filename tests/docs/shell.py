@@ -32,7 +32,7 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True)
 class Shell:
-    """Runs commands in bash; `told` maps what a page writes to what it is here."""
+    """Runs commands in bash; `told` maps texts of a page to their values in the test."""
 
     home: Path
     told: Mapping[str, str]

@@ -33,7 +33,7 @@ def test_every_section_is_somewhere() -> None:
 
 
 def test_the_readme_names_each_kafka() -> None:
-    """It names every version of Kafka that the suite starts, and no other."""
+    """The README names every version of Kafka that the suite starts, and no other."""
     (row,) = re.findall(r"^Tested with .*$", Page(ROOT / "README.md").text, re.MULTILINE)
     assert set(re.findall(r"\d+\.\d+\.\d+", row)) == set(pinned_versions())
 

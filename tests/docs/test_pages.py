@@ -1,6 +1,6 @@
 """Every command of every page prints what the page shows, on a real broker.
 
-`UPDATE_DOCS=1 python -m pytest tests/docs` writes into the pages what is so now.
+`UPDATE_DOCS=1 python -m pytest tests/docs` writes the current output into the pages.
 """
 
 from collections.abc import Callable

@@ -82,7 +82,7 @@ PROMISES = {
 
 
 def test_every_promise_about_links_has_a_test() -> None:
-    """Every sentence of the section has a test."""
+    """Every item of the section on what a pull request cannot read has a test."""
     page = (ROOT / "docs" / "how-to" / "pull-requests.md").read_text(encoding="utf-8")
     section = page.partition("## What a pull request cannot read\n")[2]
     _, *lines = re.split(r"\n(?=- |\n\w)", section)

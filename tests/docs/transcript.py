@@ -58,7 +58,7 @@ def _steps(block: Block) -> Iterator[Step]:
 def as_it_went(page: Page, went: Sequence[tuple[Step, Said]]) -> None:
     """Write the output of its commands into a page, unless only times would change.
 
-    A failure is written only where the page says `[exit code ...]` already, and no traceback ever.
+    A failure is written only where the page has `[exit code ...]` already; a traceback never is.
     """
     broken = [
         (step.command, said.output)

@@ -97,7 +97,7 @@ def approval_replayed(scene: Scene) -> Seen:
 
 
 def approved(scene: Scene) -> tuple[str, str]:
-    """Do a whole run whose plan a person approves: return how it ended, and the digest."""
+    """Run a whole reconcile with an approved plan; return how it ended, and the digest."""
     folder = scene.start().folder
     agrees = approves(scene.lab, on_disk(folder).name)
     said = scene.go_on(scene.lab.resume(folder, request_decision=agrees), CHAINS["reconcile"])

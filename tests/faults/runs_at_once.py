@@ -30,7 +30,7 @@ def at(commit: str, scene: Scene, state: State) -> Run:
 
 
 def newer(scene: Scene) -> None:
-    """Do a whole run at the later commit."""
+    """Run a whole reconcile at the later commit."""
     run_stages(at("newer", scene, AFTER), CHAINS["reconcile"])
 
 

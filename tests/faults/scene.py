@@ -65,7 +65,7 @@ class Scene:
         return replace(run, connect=connect) if connect else run
 
     def reconcile(self, **options: Any) -> str:
-        """Do a whole run, and return how it ended."""
+        """Run a whole reconcile, and return how it ended."""
         return self.go_on(self.start(**options), CHAINS["reconcile"])
 
     def prepare(self, stages: tuple[str, ...], **options: Any) -> Run:
@@ -112,7 +112,7 @@ class Scene:
         return re.sub(r"(?i)(broker|node) \d", r"\1 N", said).replace("|", "/")
 
     def holds(self, others: State | None = None) -> str:
-        """Return how many changes are on the cluster; assert that nothing else was changed."""
+        """Return how many changes the cluster stores; assert that nothing else was changed."""
         stored = self.lab.stored()
         theirs = others or {}
         for entity in {*stored, *BEFORE, *AFTER} - theirs.keys():

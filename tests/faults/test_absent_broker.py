@@ -71,9 +71,9 @@ OF_BROKERS = re.compile(r"roker 3|[23] brokers|fenced|that responded|others stor
 
 @pytest.mark.parametrize("scene", [Ground("three", 30.0)], indirect=True)
 def test_every_command_counts_the_stopped_broker(scene: Scene) -> None:
-    """Each names it, and none calls the two that are left the whole cluster.
+    """Each command names the stopped broker; none treats the other two as the whole cluster.
 
-    An entry of `retired_brokers` that names it while it runs has no effect, and can be removed.
+    While the broker runs, its entry in `retired_brokers` is reported as having no effect.
     """
     scene.lab.run("reconcile")
     scene.lab.desire(AFTER, retired_brokers=[{"id": 3, "reason": "scaled down"}])

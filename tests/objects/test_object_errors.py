@@ -31,7 +31,7 @@ def _faults(s3: S3Server, address: str, monkeypatch: pytest.MonkeyPatch) -> Iter
     "plan", [[LOST], [LOST, LOST], [CONFLICT], [CONFLICT, LOST, BUSY], [BUSY, BUSY]]
 )
 def test_a_create_survives_faults(plan: list[int], faults: Faults, address: str) -> None:
-    """A lost response, a conflict without an object and a busy store end as one created object."""
+    """A create succeeds despite lost responses, conflicts without an object, or a busy store."""
     place = open_place(address) / "ledger" / "00000001.parquet"
     faults.plan += plan
 

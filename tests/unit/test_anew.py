@@ -28,7 +28,7 @@ def no_listing(path: str) -> NoReturn:
 def test_what_cannot_be_set_aside(
     trouble: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are named and stay in place: no attempt starts on top of the outcomes of another."""
+    """Files that cannot be moved are named and stay, and no new attempt starts."""
     (tmp_path / DIFFERENCES.file).touch()
     if trouble == "a file":
         (tmp_path / "attempt-0001").touch()

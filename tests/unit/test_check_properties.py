@@ -62,7 +62,7 @@ PIECES = st.sampled_from(
 
 @given(st.lists(st.tuples(st.integers(0, len(DEMO)), st.integers(0, 40), PIECES), max_size=5))
 def test_any_edit_gives_rows_or_problems_inside_the_file(edits: list[tuple[int, int, str]]) -> None:
-    """However a file is broken, check lists problems at places that an editor can open."""
+    """After any edit of a file, check gives rows, or problems at places inside the file."""
     text = DEMO
     for start, length, piece in edits:
         text = text[:start] + piece + text[start + length :]

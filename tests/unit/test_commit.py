@@ -111,7 +111,7 @@ def test_what_git_writes_differently_into_a_checkout(
 
 
 def test_a_link_that_became_a_file(cluster_folder: Path, repository: Path) -> None:
-    """Its content is the link's target, as in the commit, but it is a changed file."""
+    """A file that replaced a committed link is a change, even if it contains the link's target."""
     target = TEAM.format("linked", 1)
     (cluster_folder / "linked.yaml").symlink_to(target)
     commit_all(repository)

@@ -26,7 +26,7 @@ COMPARED = CommitSource.COMPARED
 def test_a_file_that_the_checkout_leaves_out(
     cluster_folder: Path, repository: Path, command: str
 ) -> None:
-    """It is not a removal: no file of the folder is read until all are there."""
+    """A file that the checkout omits is a problem, not a removal, even if a commit is given."""
     git(repository, *command.split())
     (cluster_folder / "teams" / "payments.yml").unlink(missing_ok=True)
 
@@ -82,7 +82,7 @@ def test_a_submodule(
 
 
 def test_a_repository_in_a_cluster_s_folder(cluster_folder: Path, repository: Path) -> None:
-    """Its files are in no commit of the outer repository, whatever the outer index contains."""
+    """A nested repository's files are in no commit of the outer one, whatever its index has."""
     git(cluster_folder / "teams", "init", "--quiet")
 
     with pytest.raises(InvalidDesiredState, match=r"demo/teams.* separate Git repository"):
@@ -115,7 +115,7 @@ def test_a_worktree_has_the_commit_of_its_own(
 def test_a_partial_clone_fetches_nothing(
     cluster_folder: Path, repository: Path, tmp_path: Path
 ) -> None:
-    """It has the file names and object ids of a commit without the files, which are not needed."""
+    """In a partial clone the commit is found, and uncommitted files are named, without a fetch."""
     git(repository, "config", "uploadpack.allowFilter", "true")
     clone = tmp_path / "clone"
     url = f"file://{repository}"
@@ -134,9 +134,9 @@ def test_a_partial_clone_fetches_nothing(
 def test_a_bundle_without_git(
     cluster_folder: Path, repository: Path, tmp_path: Path, *, bare: bool
 ) -> None:
-    """Its files are compared with its bare repository.
+    """A bundle without `.git` is compared with its bare repository.
 
-    Without one Airflow's version is recorded.
+    Without a bare repository, the version is recorded as Airflow states it.
     """
     mine, version = head(repository), tmp_path / "versions" / head(repository)
     git(tmp_path, "clone", "--quiet", "--bare", str(repository), str(tmp_path / "bare"))
@@ -163,7 +163,7 @@ def test_a_bundle_without_git(
 def test_a_bundle_that_has_its_own_git(
     cluster_folder: Path, repository: Path, tmp_path: Path
 ) -> None:
-    """The checked-out commit counts, not the one that Airflow states."""
+    """If a bundle has a `.git`, its checked-out commit is recorded, not the one Airflow states."""
     stated = BundleVersion("f00", repository, tmp_path / "no-such-bare")
 
     assert read_with_commit(cluster_folder, bundle=stated)[1] == Provenance(

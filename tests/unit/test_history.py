@@ -56,14 +56,14 @@ def test_what_is_told_of_a_run(case: dict[str, Any], tmp_path: Path) -> None:
 
 
 def test_when_a_damaged_run_started(tmp_path: Path) -> None:
-    """Its name gives the time, if it is one; the times of its files are not read."""
+    """The start of a run without a readable run.json is taken from the run's name."""
     path = leave(tmp_path / "demo" / "2026-11-22T10-11-12Z-beef", {"run.json": "{"})
 
     assert past_run(open_place(path)).started == "2026-11-22T10:11:12Z"
 
 
 def test_when_a_run_ended(tmp_path: Path) -> None:
-    """Its stages give the time, or a report of an earlier version, or at least its start."""
+    """A run's end is that of its last stage, else that in an old report, else its own start."""
     folder = RunFolder(open_place(leave(tmp_path / "demo" / "one", {"run.json": ABOUT})))
     assert read_end_time(folder) == "2026-11-21T10:00:00Z"
     folder.write_json("report.json", {"finished": "2026-11-21T10:05:00Z"})
@@ -85,7 +85,7 @@ def store_of(root: Path, *names: str) -> RunStore:
 
 
 def test_runs_from_before_there_were_numbers(tmp_path: Path) -> None:
-    """They precede all runs with a number, in the order of their names."""
+    """Runs without a number precede all others, in the order of their names."""
     for name in ("b", "a"):
         leave(tmp_path / "runs" / "demo" / name, {"run.json": ABOUT})
     assert on_disk(find_run(RunStore(open_place(tmp_path)), "last")).name == "b"
@@ -99,7 +99,7 @@ def test_runs_from_before_there_were_numbers(tmp_path: Path) -> None:
 
 
 def test_a_copied_store_orders_its_runs_alike(tmp_path: Path) -> None:
-    """The order is in the runs: neither file times nor the clocks of workers matter."""
+    """Runs are ordered by what they contain: neither file times nor workers' clocks matter."""
     names = ("demo/scheduled__9", "other/b", "demo/c", "demo/a")
     store = store_of(tmp_path / "one", *names)
     shutil.copytree(on_disk(store.root), tmp_path / "two", copy_function=shutil.copyfile)
@@ -166,7 +166,7 @@ def test_the_last_runs(tmp_path: Path) -> None:
     ],
 )
 def test_a_run_is_found(wanted: str, found: str, tmp_path: Path) -> None:
-    """By its name, by a unique beginning or part of it, or as the last one."""
+    """A run is found by its name, by a unique beginning or part of the name, or by `last`."""
     runs = ["demo/max", "demo/x", "demo/drift__1", "other/drift__1", "demo/2026-1-beef"]
     store = store_of(tmp_path, *runs, "demo/2026-1-c0de")
 

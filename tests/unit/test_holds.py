@@ -47,7 +47,7 @@ def test_people_lose_nothing_to_each_other(tmp_path: Path) -> None:
 
 
 def test_a_file_in_the_place_of_all_holds(tmp_path: Path) -> None:
-    """It is an error, because the held entities are unknown."""
+    """A file in the place of the holds' folder is an error: the held entities are unknown."""
     (tmp_path / "holds").touch()
 
     with pytest.raises(InvalidInput, match="holds cannot be listed: Not a directory"):
@@ -58,7 +58,7 @@ def test_a_file_in_the_place_of_all_holds(tmp_path: Path) -> None:
     "content", ["", "[]", "{", "[" * 3000, '{"who": {}}', '{"who": 1, "by": ""}']
 )
 def test_a_damaged_hold_did_not_end(content: str, tmp_path: Path) -> None:
-    """It is an error that names the file, so that no held entity is written by mistake."""
+    """A damaged hold is an error that names the file, so that no held entity is written."""
     holds.add(open_place(tmp_path), ALICE)
     damaged = tmp_path / "00000002.json"
     damaged.write_text(content)

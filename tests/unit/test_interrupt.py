@@ -124,7 +124,7 @@ def test_the_engine_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_cleaning_up_is_left_in_peace() -> None:
-    """Everything is closed on the way out, even if a close fails."""
+    """After an interrupt all cleanup code runs, even if a part of it fails."""
     done = []
 
     def work() -> None:

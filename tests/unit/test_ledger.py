@@ -141,7 +141,7 @@ def test_writers_lose_nothing_to_each_other(ledger_folder: Place) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"PAR1 no", b"not at all"])
 def test_a_damaged_ledger_is_no_empty_one(content: bytes, ledger_folder: Place) -> None:
-    """It is an error that names the file and the remedy; nothing is written."""
+    """A damaged ledger is an error with the file and a remedy, for readers and writers."""
     add(ledger_folder, row("user=a", 1.0))
     damaged = ledger_folder / "00000002.parquet"
     on_disk(damaged).write_bytes(content)
@@ -171,7 +171,7 @@ def test_a_table_of_another_kind_is_no_ledger(ledger_folder: Place) -> None:
 
 @pytest.mark.parametrize("aside", ["00000002.parquet.bad", "00000002.bad.parquet", "copy.parquet"])
 def test_a_file_that_was_moved_aside_does_not_count(aside: str, ledger_folder: Place) -> None:
-    """The ledger continues from the file before it, with its number."""
+    """A file moved aside is ignored: the file before it is read, and its number is used again."""
     add(ledger_folder, row("user=a", 1.0))
     on_disk(ledger_folder / aside).write_bytes(b"damaged")
     on_disk(ledger_folder / "00000002.parquet.0123.part").write_bytes(b"half")

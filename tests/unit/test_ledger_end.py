@@ -13,7 +13,7 @@ from tests.unit.test_ledger import POLICY, add, row
 
 
 def test_what_a_ledger_ended_with(ledger_folder: Place, tmp_path: Path) -> None:
-    """It is reported while an older copy is in its place, until that copy has caught up."""
+    """The noted end stays while an older copy is in use, until that copy has caught up."""
     assert ledger_end.read(ledger_folder) is None
     add(ledger_folder, row("user=a", 1.0))
     shutil.copytree(on_disk(ledger_folder.parent), tmp_path / "copy")
@@ -34,7 +34,7 @@ def test_what_a_ledger_ended_with(ledger_folder: Place, tmp_path: Path) -> None:
 
 
 def test_a_run_goes_on_from_an_older_copy(ledger_folder: Place) -> None:
-    """Rebuilding a lost ledger continues too: no older copy is left to report."""
+    """The noted end goes back if a run is verified on an older copy, or the ledger is rebuilt."""
     for name in "abc":
         add(ledger_folder, row(f"user={name}", 1.0))
     on_disk(ledger_folder / "00000003.parquet").unlink()
@@ -48,7 +48,7 @@ def test_a_run_goes_on_from_an_older_copy(ledger_folder: Place) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"\x1b[2J00000001.parquet", b"1.parquet", None])
 def test_an_end_that_is_lost_or_damaged(content: bytes | None, ledger_folder: Place) -> None:
-    """It is then unknown whether the ledger is the last one, until a run was verified on it."""
+    """A noted end that is lost or damaged is unknown until a run is verified on the ledger."""
     add(ledger_folder, row("user=a", 1.0))
     ends = on_disk(ledger_folder.parent).with_name("ledger_ends") / ledger_folder.name
     ends.unlink() if content is None else ends.write_bytes(content)

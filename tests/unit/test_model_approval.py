@@ -57,7 +57,7 @@ def judged(policy: ApprovalPolicy, *guards: GuardFinding, writes: bool = True) -
     ],
 )
 def test_which_plans_need_a_person(made: Plan, *, needed: bool) -> None:
-    """The policy decides; a blocking guard counts even if nothing would be written."""
+    """The policy decides; a plan with a blocking guard needs approval even if it writes nothing."""
     assert needs_person(made) is needed
 
 
@@ -71,12 +71,12 @@ def test_which_plans_need_a_person(made: Plan, *, needed: bool) -> None:
     ],
 )
 def test_which_plans_need_the_name_of_the_cluster(made: Plan, *, needed: bool) -> None:
-    """A large plan, or one with a warning, cannot be approved by a slip of the finger."""
+    """A large plan, or one with a guard's finding, is approved by typing the cluster's name."""
     assert needs_name(made) is needed
 
 
 def test_the_command_that_approves() -> None:
-    """It contains the whole digest, and a reason where a person decides."""
+    """The printed command has the whole digest, and --reason if the plan needs approval."""
     free, blocked = judged(ApprovalPolicy.ON_BREACH), judged(ApprovalPolicy.ON_BREACH, CUT)
     command = f"quota-ops reconcile --run '/a b' --approve {free.digest}"
     assert approve_command("/a b", free) == command
@@ -167,7 +167,7 @@ def test_a_decision_keeps_its_way_through_json(decision: Decision) -> None:
 
 
 def test_a_decision_of_the_first_version() -> None:
-    """It named guards without their facts: it is read, and overrides no guard of today."""
+    """A decision of the first version, without details of its guards, overrides no guard now."""
     old = {name: value for name, value in OLGA.as_json().items() if name not in {"shown", "login"}}
     read = Decision.from_json(old)
     assert (read.guards, read.login) == (("cut",), None)
@@ -188,7 +188,7 @@ def test_a_decision_of_the_first_version() -> None:
     ],
 )
 def test_what_is_no_decision_is_refused(damage: dict[str, Any]) -> None:
-    """A damaged file never approves anything."""
+    """A damaged decision is rejected, so it approves nothing."""
     with pytest.raises((KeyError, TypeError, ValueError)):
         Decision.from_json(OLGA.as_json() | damage)
 
@@ -221,7 +221,7 @@ def test_the_stricter_policy_asks() -> None:
 def test_an_override_of_a_guard_that_does_not_block(
     allow: tuple[str, ...], words: str | None
 ) -> None:
-    """Each such guard is named once."""
+    """A guard in --allow that does not block is named, once."""
     assert idle_words(allow, [CUT]) == words
 
 

@@ -28,7 +28,7 @@ OPTIONS = ("-qx", "-n0", "-p", "no:cacheprovider", "--hypothesis-profile=few")
 
 
 def test_every_branch_of_the_model_is_run(tmp_path: Path) -> None:
-    """The tests of these rooms alone reach each of their lines and branches.
+    """The tests of the model, findings and precedence alone reach each line and branch of them.
 
     A few examples of each property suffice, so no branch is reached by luck.
     """

@@ -26,7 +26,7 @@ from quota_ops.model.finding import Problem
     ],
 )
 def test_an_unexpected_error_has_a_remedy(error: BaseException, message: str, remedy: str) -> None:
-    """Memory, files and places are named; for any other error the traceback is worth a report."""
+    """An unexpected error names its cause and place if known, and its remedy fits the cause."""
     told = Unexpected(error)
 
     assert told.message == message
@@ -57,7 +57,7 @@ def caused(cause: BaseException) -> InvalidInput:
     [MemoryError(), OSError(EMFILE, "x"), RuntimeError("can't start new thread"), OSError("x")],
 )
 def test_a_limit_is_found_behind_an_error(limit: BaseException) -> None:
-    """It is found at any depth; an error that only quotes such text does not count."""
+    """A limit of the machine is found among an error's causes, at any depth; no other cause is."""
     is_limit = str(limit) != "x"
 
     assert find_limit(caused(limit)) is (limit if is_limit else None)

@@ -30,7 +30,7 @@ ALICE = hold(user("alice"), 2)
 
 
 def test_what_a_hold_says() -> None:
-    """Until when, who and why, in one line; stored as JSON and read back."""
+    """A hold has its end, author and reason in one line; it is stored as JSON and read back."""
     assert ALICE.text == "held until 2026-11-21 05:12 UTC by anna: a load test"
     assert ALICE.as_json() == {
         "who": {"user": {"match": "exact", "name": "alice"}},

@@ -38,7 +38,7 @@ def test_a_later_run_wins(state: str) -> None:
 
 
 def test_an_intent_stands_beside_what_was_verified() -> None:
-    """Until it is read back, both are known."""
+    """An intent is kept next to the verified value until it is read back."""
     known = rows(row("user=a", 1.0))
 
     ledger_edits.intend(known, [row("user=a", 2.0, INTENDED)], {Key("user=a", KEY): 1.0})
@@ -147,7 +147,7 @@ def test_an_intent_for_another_value_than_was_read_back_is_remembered() -> None:
 
 
 def test_a_row_that_is_only_forgotten_leaves_no_memory() -> None:
-    """Somebody else removed the value: no run of quota-ops cleared it."""
+    """A value that another tool removed is not remembered as cleared by a run."""
     known = rows(row("user=a", 1.0))
 
     ledger_edits.confirm(known, [row("user=a", None)])
@@ -156,7 +156,7 @@ def test_a_row_that_is_only_forgotten_leaves_no_memory() -> None:
 
 
 def test_adopting_a_row_ends_its_memory() -> None:
-    """Its value is now the adopted one; a row known with that value is not recorded again."""
+    """An adopted row is verified at that value and has no memory; a known value is not noted."""
     others = [row("user=c", 5.0, CLEARED)]
     memories = [row("user=a", 5.0, CLEARED), row("user=b", 5.0, SUPERSEDED)]
     known = rows(row("user=b", 1.0), *memories, *others)

@@ -37,7 +37,7 @@ def rows(*given: LedgerRow) -> dict[LedgerKey, LedgerRow]:
 
 
 def test_equal_values_of_a_key_are_remembered_once() -> None:
-    """The last one is kept; other values, no value, NaN and the other state are kept beside it."""
+    """Of rows with equal value and state the last is kept; other values and states stay too."""
     values = (None, nan, 1.0, 2.0)
     known = rows(*(row("user=a", value) for value in values))
 
@@ -60,7 +60,7 @@ def test_a_person_ends_the_memory_of_rows() -> None:
 
 
 def test_an_answered_write_is_not_remembered() -> None:
-    """It cannot arrive any more; one of another run, or of another row, still can."""
+    """A write that got a response is forgotten; those of other runs and other rows are kept."""
     kept = [row("user=a", 1.0, run="run-2"), row("user=b", 1.0), row("user=a", 1.0, CLEARED)]
     known = rows(*kept, row("user=a", 2.0), row("user=a", None))
 
@@ -71,7 +71,7 @@ def test_an_answered_write_is_not_remembered() -> None:
 
 @pytest.mark.parametrize("value", [None, 2.0, nan])
 def test_a_value_that_a_person_sets_is_no_longer_remembered(value: float | None) -> None:
-    """Neither as superseded nor as cleared; another value of the key still is."""
+    """A value that a person sets is forgotten in both states; other values of the key are kept."""
     kept = [row("user=a", 3.0), row("user=a", 2.0, "verified"), row("user=b", value)]
     cleared = [row("user=a", value, CLEARED)] if value is not None else []
     known = rows(*kept, row("user=a", value), *cleared)

@@ -192,7 +192,7 @@ def test_a_cut_is_a_fall(one: Difference, beyond: float) -> None:
     [(10.0, 5.0, -50.0), (10.0, 25.0, 150.0), (None, 5.0, 0.0), (0.0, 5.0, 0.0), (nan, 5.0, 0.0)],
 )
 def test_the_share_of_a_change(before: float | None, after: float, share: float) -> None:
-    """By how many percent a value changes; None if there is nothing to compare."""
+    """The share of a change is in percent of the old value; None if there is nothing to compare."""
     assert change_share(row("user=a", Action.SET, before, after)) == share
 
 

@@ -44,7 +44,7 @@ def test_a_retired_broker_keeps_its_reason() -> None:
 
 
 def test_an_entry_for_a_broker_that_is_back_or_unregistered_has_no_effect() -> None:
-    """It can be removed; if the cluster names no fenced brokers, that of a missing one stays."""
+    """An entry for a live or unregistered broker is needless; before Kafka 4.0, for a live one."""
     retired = {4: "sold", 3: "scaled down", 1: "disk"}
     alive, gone = (1, "is alive"), (4, "is not registered")
 
@@ -81,6 +81,6 @@ def test_what_a_verified_run_notes(
 
 
 def test_a_broker_in_a_sentence() -> None:
-    """Its address is shown if it is known."""
+    """A sentence about a broker has its address if it is known."""
     assert Absent(3, "b:3", "is fenced").named == "broker 3 at b:3"
     assert Absent(3, None, "is missing").named == "broker 3"

@@ -194,7 +194,7 @@ def test_problems_are_told_in_the_order_of_the_files() -> None:
 
 
 def test_a_report_has_the_commit_of_what_was_read() -> None:
-    """It is that of the files' provenance, and is stored nowhere else."""
+    """The commit of a report is that of its files' provenance."""
     assert PLANNED.commit == PLANNED.provenance.commit == "a1b2c3d4e5f6"
 
 

@@ -46,7 +46,7 @@ def test_a_link_that_was_made_and_reported_as_there_is_ours(
 def test_a_store_without_hard_links_is_refused_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each run, and `alter` too, takes a number first, and so meets the file system's limits."""
+    """A run on a file system without hard links fails at its first file, and leaves none."""
 
     def refuse(place: Path, target: Any) -> None:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(place), None, str(target))

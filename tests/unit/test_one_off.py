@@ -57,7 +57,7 @@ def test_a_file_of_changes() -> None:
 
 @pytest.mark.parametrize("case", cases("lines"))
 def test_a_file_that_holds_no_changes(case: Any) -> None:
-    """Each invalid line is named with its place."""
+    """Each invalid line of a file of changes is named with its place."""
     with pytest.raises(InvalidInput) as error:
         read_changes(['{"entity": {"user": "b"}, "key": "k", "value": null}', case["line"]], "f")
 

@@ -67,7 +67,7 @@ def words(store: RunStore) -> str:
 
 
 def test_a_release(store: RunStore) -> None:
-    """It explains its value, and one that replaced it; nothing after the value was absent."""
+    """A release explains its value and a changed one, until a run finds no value."""
     add_run(store, "r", released=record(7.0))
     assert words(store) == "released from the ledger by anna in run r: search"
     observe(store, "8", 8.0)
@@ -77,7 +77,7 @@ def test_a_release(store: RunStore) -> None:
 
 
 def test_an_adoption(store: RunStore) -> None:
-    """It replaces an earlier release."""
+    """A later adoption explains the value instead of an earlier release."""
     add_run(store, "r", released=record(7.0))
     add_run(store, "a", adopted=record(7.0))
     assert words(store) == "adopted into the ledger by anna in run a: search"
@@ -97,7 +97,7 @@ def test_an_alter(store: RunStore) -> None:
 
 
 def test_what_runs_saw(store: RunStore) -> None:
-    """The first run that saw the value, and the last one that did not; not other clusters."""
+    """Runs of the same cluster explain since when a value is there, or when it was last absent."""
     observe(store, "other", None, cluster_id="other")
     add_run(store, "s", released=record(7.0, "other"))
     assert words(store) == UNKNOWN.words
@@ -117,7 +117,7 @@ def test_what_runs_saw(store: RunStore) -> None:
 
 
 def test_a_release_whose_run_was_pruned(store: RunStore) -> None:
-    """Its record stays, without the policy."""
+    """A release explains its value even if its run was pruned."""
     run = add_run(store, "r", released=record(7.0))
     (run.place / POLICY).delete()
     assert words(store) == "released from the ledger by anna in run r: search"

@@ -39,7 +39,7 @@ def policy(*freeze: Freeze, paused: str | None = None) -> Policy:
     ],
 )
 def test_a_window(freeze: Freeze, now: str, until: str | None) -> None:
-    """It opens by the clocks of its zone, summer and winter, and lasts so many real hours."""
+    """A freeze starts at the local time of its zone, summer and winter, and lasts real hours."""
     why = find_pause(policy(freeze), datetime.fromisoformat(now))
 
     assert why == (until and f"frozen until {until} UTC: {freeze.reason}")
@@ -87,7 +87,7 @@ def watch(
 def test_a_window_while_the_clocks_change(
     zone: str, change: str, minutes: list[int], hours: list[int], day: str
 ) -> None:
-    """At each minute it is open as if a person watched the clocks and started nothing twice."""
+    """A time that occurs twice starts a freeze once; a skipped one starts it when it is skipped."""
     changed = datetime.fromisoformat(change)
     cron = f"{','.join(map(str, minutes))} {','.join(map(str, hours))} * * {day}"
     freeze = Freeze(cron, zone, 2 * HOUR, "why")
@@ -104,7 +104,7 @@ def test_a_window_while_the_clocks_change(
 
 
 def test_of_several_the_last_to_close_counts() -> None:
-    """The reason shows when all of them end; a pause has no end."""
+    """Of overlapping freezes the one that ends last is shown; a pause is shown before a freeze."""
     now = datetime(2026, 11, 21, 5, tzinfo=UTC)
 
     why = "frozen until 2026-11-23 07:00 UTC: the weekend"
@@ -117,7 +117,7 @@ def test_of_several_the_last_to_close_counts() -> None:
     "wrong", [{"zone": "Mars"}, {"cron": "0 0 31 2 *"}, {"duration": 10**15}, {"cron": "often"}]
 )
 def test_a_window_that_somebody_wrote_into_a_run_folder(wrong: dict[str, Any]) -> None:
-    """It is an error, not a closed window."""
+    """An invalid freeze in a run folder is an error; it is never ignored."""
     with pytest.raises(InvalidInput, match=r"^a freeze of demo cannot be read: "):
         find_pause(policy(replace(NIGHT, **wrong)), datetime(2026, 11, 21, 5, tzinfo=UTC))
 

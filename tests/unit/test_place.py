@@ -87,7 +87,7 @@ def test_a_part_is_read(root: Place) -> None:
 
 @pytest.mark.parametrize("reads", [Place.read, Place.open])
 def test_what_is_not_there(root: Place, reads: Callable[[Place], object]) -> None:
-    """A read raises FileNotFoundError; both lists are empty and delete succeeds."""
+    """At an absent place a read raises FileNotFoundError, lists are empty and delete succeeds."""
     absent = root / "never"
 
     with pytest.raises(FileNotFoundError):
@@ -97,7 +97,7 @@ def test_what_is_not_there(root: Place, reads: Callable[[Place], object]) -> Non
 
 
 def test_names_are_listed_in_order(root: Place) -> None:
-    """By code points, with only the names after a given one; nothing further below is listed."""
+    """Names one level below are listed by code points, on request only those after a given name."""
     names = ["00000010.json", "00000009.json", "B", "a", "b~2E", "\N{GREEK SMALL LETTER ALPHA}"]
     for name in names:
         (root / name).replace(b"x")
@@ -116,7 +116,7 @@ def test_names_are_listed_in_order(root: Place) -> None:
 
 
 def test_what_is_deleted_is_gone(root: Place) -> None:
-    """It can be created again; a second delete succeeds."""
+    """A deleted place can be created again, and deleting it twice succeeds."""
     place = root / "runs" / "run.json"
     place.create(b"1")
 

@@ -41,7 +41,7 @@ def test_the_same_versions_of_python_are_named_everywhere() -> None:
 
 @pytest.mark.parametrize("name", ["test.yml", "release.yml"])
 def test_a_workflow_calls_what_is_there(name: str) -> None:
-    """It calls targets of the Makefile, and actions pinned by their version."""
+    """A workflow calls existing targets of the Makefile, and actions with a pinned version."""
     commands = " ".join(step.get("run", "") for step in steps(name))
     called = set(re.findall(r"make (\w+)", commands))
     actions = {step["uses"] for step in steps(name) if "uses" in step}
@@ -52,7 +52,7 @@ def test_a_workflow_calls_what_is_there(name: str) -> None:
 
 
 def test_only_the_publishing_job_may_identify_itself() -> None:
-    """The token for trusted publishing is given to a job that runs nothing of the repository."""
+    """Only the job `publish`, which runs no code of the repository, gets the publishing token."""
     jobs = workflow("release.yml")
     assert [name for name, job in jobs.items() if "id-token" in job.get("permissions", ())] == [
         "publish"
@@ -63,7 +63,7 @@ def test_only_the_publishing_job_may_identify_itself() -> None:
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.name)
 def test_forms_and_workflows_are_yaml(path: Path) -> None:
-    """Each parses, and an issue form has fields."""
+    """Every form and workflow is valid YAML, and an issue form has fields."""
     found = yaml.safe_load(path.read_text("utf-8"))
     assert found
     if path.parent.name == "ISSUE_TEMPLATE" and path.stem != "config":

@@ -62,7 +62,7 @@ def test_a_report_of_one_address() -> None:
 
 
 def test_an_address_that_is_silent() -> None:
-    """It is not shown as a broker that did not respond."""
+    """If the bootstrap address does not respond, the sentence names it instead of a broker."""
     report = replace(APPLIED, brokers=(SILENT,))
 
     assert (

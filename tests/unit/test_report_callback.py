@@ -58,14 +58,14 @@ OUTPUTS = (plan_text, as_text, page_text, json_text, markdown_text)
 
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_every_output_warns_of_a_callback_class(output: Callable[[Report], str]) -> None:
-    """With its name and the brokers that use it; without such a class there is no warning."""
+    """Every output names a callback class and its brokers; without one there is no warning."""
     assert WORDS in output(replace(PLANNED, facts=SOME))
     for none in (None, facts("", None)):
         assert "callback" not in output(replace(PLANNED, facts=none))
 
 
 def test_brokers_may_differ() -> None:
-    """Each class is named; the brokers are not listed if every broker has a class."""
+    """Different classes are all named; if every broker has one, the brokers are not listed."""
     assert callback_words(facts("b.B", "a.A")).startswith(
         "client.quota.callback.class is a.A and b.B on every broker: "
     )
@@ -73,7 +73,7 @@ def test_brokers_may_differ() -> None:
 
 @pytest.mark.parametrize("output", [as_html, as_markdown])
 def test_a_class_has_any_name(output: Callable[[Report], str]) -> None:
-    """Text from a broker is never markup."""
+    """The name of a callback class is never markup in a page or comment."""
     page = output(replace(PLANNED, facts=facts("<script>`@all`")))
 
     assert "<script>`@all`" not in page.replace("`` <script>`@all` ``", "")

@@ -39,7 +39,7 @@ def test_a_hold_that_covers_it_still_holds_it() -> None:
 
 
 def test_a_hold_on_some_of_them_is_named() -> None:
-    """Of all users one may still be held, or be protected."""
+    """After a release of all users, those that are still held or protected are named."""
     assert words(ANY_USER, hold(ALICE), protect=(ALICE,)) == [
         "cluster.yaml protects user=alice: no run ever writes it.",
         "user=alice is still held until 2026-11-21 11:00 UTC by anna: INC-31.",

@@ -48,7 +48,7 @@ def test_plan() -> None:
 
 
 def test_a_long_plan_says_how_much_it_leaves_out() -> None:
-    """A shortened list never looks complete."""
+    """A plan that lists only some rows ends the list with the number of the others."""
     lines = plain(plan_screen(PLANNED, most=1)).splitlines()
 
     assert next(line for line in lines if "user=" in line).startswith("!  drifted")
@@ -56,7 +56,7 @@ def test_a_long_plan_says_how_much_it_leaves_out() -> None:
 
 
 def test_a_plan_with_nothing_to_do_says_so() -> None:
-    """An empty table is not a result."""
+    """A plan without changes shows a sentence instead of an empty table."""
     nothing = replace(PLANNED, plan=replace(PLAN, differences=(), ledger=None), validated=())
 
     assert plain(plan_screen(nothing)).splitlines()[1:] == [
@@ -67,7 +67,7 @@ def test_a_plan_with_nothing_to_do_says_so() -> None:
 
 
 def test_a_run_without_a_plan_has_no_plan_screen() -> None:
-    """After an early failure only the error is shown."""
+    """A run that failed before it had a plan shows no plan."""
     assert plain(plan_screen(FAILED)) == ""
 
 

@@ -87,7 +87,7 @@ def test_columns_give_way_from_the_widest() -> None:
 
 
 def test_progress_on_a_terminal(terminal: Terminal) -> None:
-    """Both stages are shown while they run, and nothing is left afterwards."""
+    """A terminal shows the progress of apply and verify while they run, and nothing afterwards."""
     with progress(terminal) as told:
         told.report_batch(1, 2, APPLIED.applied)
         told.report_brokers(TROUBLED.brokers, 72.0)

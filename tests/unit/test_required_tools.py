@@ -52,7 +52,7 @@ def run(path: Path, *wanted: str) -> tuple[int, str, str]:
 
 
 def test_everything_missing_is_named_at_once(path: Path) -> None:
-    """One call lists everything that is missing."""
+    """One call of set-up's check lists everything that is missing."""
     assert run(path) == (1, "", NO_PYTHON + no_java("not found"))
 
 
@@ -65,7 +65,7 @@ def test_a_fitting_python_is_found_behind_one_that_does_not_fit(path: Path) -> N
 
 
 def test_the_python_that_was_asked_for_is_taken(path: Path) -> None:
-    """`make test PYTHON=python3.12` runs that one, even if pyenv has it and did not select it."""
+    """`make test PYTHON=python3.12` uses that version, even if pyenv has not selected it."""
     put(path, "python3", f'exec {sys.executable} "$@"')
     put(path, "python3.12", "exit 127")
     put(path, "java", JAVA_17)

@@ -88,7 +88,7 @@ def test_a_run_that_failed_stays_in_the_list(store: RunStore) -> None:
 
 
 def test_how_a_run_ended_stays(store: RunStore) -> None:
-    """Its records stay, and `runs` lists it as before; `show` gives the day of the pruning."""
+    """A pruned run keeps its records; `runs` lists it as before, and `show` gives the time."""
     path = leave(
         store, "old", OLD, 1, report=REPORT, end_0001=END, approval={"decisions": []}, batch_0001={}
     )
@@ -154,7 +154,7 @@ def test_every_file_that_a_run_leaves_is_known() -> None:
 
 
 def test_the_last_verified_run_stays_whole(store: RunStore) -> None:
-    """However old it is: the largest sequence number decides, and no clock."""
+    """The verified run with the largest sequence number is kept whole, however old it is."""
     leave(store, "earlier", NEW.replace("11", "02"), 1, stage_verify=VERIFIED, report=REPORT)
     last = leave(store, "last", OLD, 2, stage_verify=VERIFIED, report=REPORT)
 
@@ -165,7 +165,7 @@ def test_the_last_verified_run_stays_whole(store: RunStore) -> None:
 
 
 def test_a_run_with_unsettled_writes_stays(store: RunStore) -> None:
-    """Its writes are on a cluster, or may still arrive, and its rows are needed to settle them."""
+    """A run with an intent in the ledger is kept: its rows are needed to settle the write."""
     leave(store, "unsettled", OLD, 1, plan={"digest": "abc"})
     leave(store, "settled", OLD, 2, plan={"digest": "abc"})
     add(store.ledger("id"), row("user=a", 1.0, INTENDED, run="unsettled"))
@@ -177,7 +177,7 @@ def test_a_run_with_unsettled_writes_stays(store: RunStore) -> None:
 
 @pytest.mark.parametrize("about", [None, "{", '{"started": 1}', '{"started": "yesterday"}'])
 def test_a_run_that_does_not_tell_its_age_stays(about: str | None, store: RunStore) -> None:
-    """Nothing is removed by guess."""
+    """A run whose start cannot be read is never removed."""
     path = store.root / "runs" / "demo" / "odd"
     on_disk(path).mkdir(parents=True)
     if about is not None:
@@ -202,7 +202,7 @@ def test_the_newest_files_of_a_ledger_stay(store: RunStore) -> None:
 
 
 def test_the_newest_claims_stay(store: RunStore) -> None:
-    """The newest claim stops earlier runs from writing."""
+    """The newest hundred claims are kept, because the newest stops earlier runs from writing."""
     add(store.ledger("id"), row("user=a", 1.0))
     claim = claims.Claim("run", None, claims.digest_of([]))
     for number in range(1, LEDGER_FILES + 3):
@@ -226,7 +226,7 @@ def test_what_people_said_stays(store: RunStore) -> None:
 
 
 def test_a_damaged_ledger_stops_it(store: RunStore) -> None:
-    """It is then unknown which runs are needed: nothing is removed."""
+    """With a damaged ledger nothing is removed, because it is unknown which runs are needed."""
     leave(store, "old", OLD, 1, plan={"digest": "abc"})
     (store.ledger("id") / "00000001.parquet").replace(b"")
 

@@ -32,7 +32,7 @@ def test_a_run_says_once_what_it_is(tmp_path: Path) -> None:
 
 
 def test_json_is_read_by_people(folder: RunFolder) -> None:
-    """One field per line, one item per line, names unescaped."""
+    """JSON files have one field or item per line, and names as they are."""
     folder.write_json("a.json", {"name": "é", "none": None, "empty": [], "items": [{"a": 1}, [2]]})
 
     assert (on_disk(folder) / "a.json").read_text("utf-8") == (
@@ -47,7 +47,7 @@ def test_json_is_read_by_people(folder: RunFolder) -> None:
 
 
 def test_a_number_that_json_does_not_have_is_none(folder: RunFolder) -> None:
-    """NaN would make a file that other parsers reject."""
+    """NaN and infinity are written as null, because other JSON parsers reject them."""
     folder.write_json("a.json", {"a": float("nan"), "rows": [{"b": float("inf")}]})
 
     assert folder.read_json("a.json") == {"a": None, "rows": [{"b": None}]}

@@ -43,7 +43,7 @@ def test_a_store_is_private(first: str, tmp_path: Path) -> None:
 
 
 def test_an_address_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An object store is an error with the extra that it needs, and no folder `s3:` is created."""
+    """Without its library, the address of an object store is an error that names the extra."""
     monkeypatch.setitem(sys.modules, "obstore.store", None)
     open_client.cache_clear()
 

@@ -169,13 +169,13 @@ def test_the_pins_are_whole(version: str, jars: int, log_settings: str) -> None:
 
 
 def test_versions_stand_in_their_order() -> None:
-    """The oldest is first, and the default is among them."""
+    """The pinned versions are listed from the oldest, and the default version is one of them."""
     assert pinned_versions() == ("3.9.2", "4.3.1", "4.4.0")
     assert DEFAULT_VERSION in pinned_versions()
 
 
 def test_a_fetch_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """Outside a terminal one line shows what is fetched; without a fetch there is none."""
+    """Outside a terminal a fetch prints one line; without a fetch nothing is printed."""
     show = build_progress("3.9.2")
     assert capsys.readouterr().err == ""
     for done in (0, 1, 57):

@@ -30,7 +30,7 @@ def number_of(folder: RunFolder) -> int | None:
 
 
 def test_numbers_count_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first is 1; a folder contains few of them, and a new one may be empty."""
+    """Numbers start at 1; a folder contains few of them, and a new folder may be empty."""
     monkeypatch.setattr(run_numbers, "_EACH", 3)
 
     assert last_number(open_place(tmp_path / "sequence")) == 0
@@ -59,7 +59,7 @@ def test_numbers_count_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_no_two_runs_have_one_number(tmp_path: Path) -> None:
-    """Runs that start at once each get their own."""
+    """Runs that start at the same time get different numbers, without a gap."""
     with ThreadPoolExecutor(8) as pool:
         numbers = list(
             pool.map(lambda _: number_of(began(RunStore(open_place(tmp_path)))), range(40))
@@ -108,7 +108,7 @@ def test_a_copied_store_goes_on_counting(tmp_path: Path) -> None:
 
 
 def test_a_run_from_before_there_were_numbers(tmp_path: Path) -> None:
-    """Its run.json has no number, and neither have the rows of a ledger file from then."""
+    """A run.json and a ledger file from before there were numbers are read, without a number."""
     folder = RunFolder(open_place(tmp_path))
     about = {"run": "old", "cluster": "demo", "commit": None, "started": "2026-01-01T00:00:00Z"}
     folder.write_json("run.json", about)
@@ -160,7 +160,7 @@ def test_what_is_no_folder_of_numbers(tmp_path: Path) -> None:
 
 
 def test_a_file_in_the_place_of_a_clusters_runs(tmp_path: Path) -> None:
-    """It is named with a remedy; another run store would have no ledger."""
+    """A file in the place of a cluster's runs is named, with the advice to move it."""
     store = RunStore(open_place(tmp_path / "store"))
     on_disk(store.root / "runs").mkdir(parents=True)
     on_disk(store.root / "runs" / "demo").touch()

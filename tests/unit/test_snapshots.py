@@ -80,7 +80,7 @@ def run(command: str, *arguments: str) -> Result:
 @pytest.mark.parametrize("command", ON_DEMO)
 @pytest.mark.parametrize("file", FILES)
 def test_a_snapshot_of_another_cluster_or_of_a_part_is_refused(command: str, file: str) -> None:
-    """Each command shows the problem with the file, and accepts one that names no cluster."""
+    """Each command refuses an unsuitable snapshot with a reason, and accepts one without an id."""
     says, uses = ON_DEMO[command]
     result = run(command, "--actual", f"{file}.jsonl")
 
@@ -98,14 +98,14 @@ def test_a_snapshot_of_another_cluster_or_of_a_part_is_refused(command: str, fil
     ],
 )
 def test_alter_takes_a_snapshot_of_its_own_cluster(file: str, exit_code: int, first: str) -> None:
-    """The rows of another cluster are rejected before anything is sent; the header is no change."""
+    """Alter rejects another cluster's snapshot before it connects, and skips a valid header."""
     result = run("alter demo", "--from", f"{file}.jsonl")
 
     assert (result.exit_code, result.stderr.partition("\n")[0][: len(first)]) == (exit_code, first)
 
 
 def test_without_a_cluster_a_snapshot_says_whose_it_is() -> None:
-    """Rows of a file are shown as those of the cluster that the file names."""
+    """Without a CLUSTER, describe names the snapshot and the cluster id in it, if any."""
     found = [
         run("describe", "--actual", f"{file}.jsonl").stdout.splitlines()[-1]
         for file in ("other", "part", "old")
@@ -127,7 +127,7 @@ def test_import_of_a_part_says_so() -> None:
 
 
 def test_import_writes_the_cluster_that_the_snapshot_names() -> None:
-    """Without a cluster.yaml the header gives the id; an old file without one gives none."""
+    """Without a cluster.yaml, import takes the id from the snapshot, which must have one."""
     (Path("desired_state") / "demo" / "cluster.yaml").unlink()
 
     assert run("import demo --actual old.jsonl").stderr.startswith("old.jsonl names no cluster\n")
@@ -137,7 +137,7 @@ def test_import_writes_the_cluster_that_the_snapshot_names() -> None:
 
 
 def test_a_snapshot_of_a_snapshot_keeps_what_was_left_out() -> None:
-    """The header names the cluster of the first, and both filters."""
+    """A snapshot made from another names its cluster and the filters of both."""
     wanted = ("--names", "user=alice", "--strict", "--format", "jsonl")
     headers = [
         json.loads(run("describe", "--actual", f"{file}.jsonl", *wanted).stdout.splitlines()[0])
@@ -158,6 +158,6 @@ def test_a_file_without_a_line_has_no_header() -> None:
 
 @pytest.mark.parametrize("read", [read_changes, read_snapshot])
 def test_a_line_that_is_nested_deep(read: Callable[[list[str], str], object]) -> None:
-    """It is rejected like any other invalid line."""
+    """A deeply nested line is rejected like any other invalid line."""
     with pytest.raises(InvalidInput, match=r"^file:1: this is not a "):
         read(["[" * 3000], "file")

@@ -66,7 +66,7 @@ def _open_or_create(path: Path, own: int) -> Iterator[Folder]:
 
 @contextmanager
 def _report_system_errors(folder: Path) -> Iterator[None]:
-    """Turn an error of the system into one with a place and a remedy."""
+    """Raise an error of the operating system as one with a place and a remedy."""
     try:
         yield
     except OSError as error:

@@ -31,7 +31,7 @@ _LONGEST = 60
 
 
 class GroupBy(StrEnum):
-    """What the quotas of a file have in common."""
+    """How quotas are grouped into files: what the quotas of one file have in common."""
 
     TYPE = "type"
     """The types of their entities; all defaults are together, because they affect everyone."""

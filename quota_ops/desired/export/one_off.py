@@ -55,7 +55,7 @@ class OneOff:
         return f"{place} declares {wanted}: {kept or _SET_BACK[drift] + when}"
 
     def _kept(self, row: BatchRow, undoes: str) -> str | None:
-        """Return why no reconcile undoes the change for a while; None where one may."""
+        """Return why no reconcile reverts the change for now; None if one may."""
         hold = hold_on(self._holds, Entity.parse(row.entity))
         if hold is not None:
             return f"no reconcile {undoes} while it is {hold.text}"

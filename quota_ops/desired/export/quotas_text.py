@@ -11,7 +11,7 @@ UNASSIGNED = "unassigned"
 
 
 def quotas_file(quotas: Iterable[Writable], owner: str = UNASSIGNED) -> str:
-    """The text of a quotas file."""
+    """Format the text of a quotas file."""
     entries = "".join(map(quota_entry, quotas))
     listed = f"\n{entries}" if entries else " []\n"
     return f"owner: {spell_text(owner)}\n\nquotas:{listed}"
@@ -27,7 +27,7 @@ def quota_entry(quota: Writable, reason: str | None = None) -> str:
 
 
 def protect_lines(left_out: Iterable[LeftOut]) -> Iterator[str]:
-    """Yield entries of `protect`, each after its reason; other quotas are only a comment."""
+    """Yield entries of `protect`, each after its reason; quotas without an entry are a comment."""
     seen: set[Entity] = set()
     for one in left_out:
         yield f"  # {_format_left_out(one)}\n"

@@ -1,4 +1,4 @@
-"""A cluster's files as they were read, compared with the commit that is checked out."""
+"""The commit of a run: a cluster's files as read, compared with the checked-out commit."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping

@@ -21,7 +21,7 @@ class Misread(ValueError):
         self.remedy = remedy
 
 
-# What YAML 1.1 (https://yaml.org/type) or the core schema of YAML 1.2 make of a plain scalar.
+# Plain scalars that YAML 1.1 (https://yaml.org/type) or YAML 1.2's core schema reads as a type.
 _NOT_TEXT = re.compile(
     r"""
       (?P<null> ~ | null | )
