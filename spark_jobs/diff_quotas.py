@@ -13,7 +13,7 @@ __all__ = ["main"]
 
 
 def main(folders: list[str]) -> None:
-    """Leave differences and batches in each run folder; spark-submit sets master and memory."""
+    """Write differences and batches to each run folder; spark-submit sets master and memory."""
     spark = SparkSession.builder.appName("quota-ops diff").getOrCreate()
     try:
         diff_runs(SparkEngine(spark), [open_place(folder) for folder in folders])

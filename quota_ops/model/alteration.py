@@ -1,4 +1,4 @@
-"""An alteration: what one request entry changes on one entity."""
+"""An alteration: the changes of one request entry to one entity."""
 
 import json
 import re
@@ -21,7 +21,7 @@ from quota_ops.model.specification import require_text
 class Alteration:
     """Keys of one entity and their new values; None clears a key.
 
-    Kafka's name is ClientQuotaAlteration; all its keys succeed or fail together.
+    Kafka calls it ClientQuotaAlteration; all its keys succeed or fail together.
     """
 
     entity: Entity
@@ -67,8 +67,8 @@ def parse_changes(add: Sequence[str], delete: Sequence[str]) -> Changes:
     """Parse `--add consumer_byte_rate=20 MB` and `--delete producer_byte_rate`.
 
     Each option may be given several times, with several changes separated by commas. A deleted key
-    has the value None. Raises InvalidInput without any change, for a key that is given twice, and
-    for a value that `parse_value` rejects.
+    has the value None. Raises InvalidInput if no change is given, if a key is given twice, or if
+    `parse_value` rejects a value.
     """
     for option, given in (("--add", add), ("--delete", delete)):
         for text in given:
@@ -99,8 +99,8 @@ def _value(key: str, text: str) -> float:
 def parse_value(key: str, text: str) -> float:
     """Parse the value to send: a number or, for a known key, a limit (`10 MiB`).
 
-    ValueError for values that brokers accept by mistake. Values that brokers reject themselves (0,
-    an unknown key) are left to their own message.
+    Raises ValueError for a value that brokers accept by mistake. Input that brokers reject (0, an
+    unknown key) is not checked here, so that the broker's own message is shown.
     """
     known = QUOTA_KEYS.get(key)
     if _NUMBER.fullmatch(text.strip()):
@@ -111,10 +111,10 @@ def parse_value(key: str, text: str) -> float:
 
 
 def check_value(key: str, value: float) -> float:
-    """Return the value, or raise ValueError if a broker would store it and read it as another.
+    """Return the value; raise ValueError if a broker would store it but read another value.
 
-    Kafka before 4.4 stores NaN and Infinity, and all versions a trace of a byte; above 2^53 a
-    double skips whole numbers. Source: ClientQuotaControlManager.validateQuotaKeyValue.
+    Kafka before 4.4 stores NaN and Infinity, every version stores a tiny fraction of a byte, and
+    above 2^53 a double skips numbers. Source: ClientQuotaControlManager.validateQuotaKeyValue.
     """
     if not isfinite(value):
         raise ValueError("must be a finite number")

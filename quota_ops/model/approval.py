@@ -14,7 +14,7 @@ from quota_ops.model.plan import Plan
 from quota_ops.model.policy import ApprovalPolicy
 
 LARGE = 100
-"""From this many changes on, approving a plan takes typing the cluster's name."""
+"""Approving a plan with this many changes or more requires typing the cluster's name."""
 
 
 class DecisionKind(StrEnum):
@@ -31,7 +31,7 @@ class DecisionKind(StrEnum):
 
 
 class Author(NamedTuple):
-    """Who decides: the name that is given, and the login on the machine that recorded it."""
+    """The author of a decision: the given name, and the login on the machine that recorded it."""
 
     by: str | None
     login: str
@@ -47,15 +47,15 @@ def find_login() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a person decided about the plan of one digest: who, when, why, in which run."""
+    """A person's decision about the plan with one digest: its author, time, reason and run."""
 
     said: DecisionKind
     digest: str
     shown: tuple[GuardFinding, ...]
-    """The guards that blocked then, with their facts: an approval overrides these, no others."""
+    """The guards that blocked at that time, with their facts: an approval overrides only these."""
     by: str | None
     login: str | None
-    """The login of the process that recorded it; None of one that did not note it."""
+    """The login of the process that recorded it; None if the process recorded no login."""
     at: str
     reason: str
     run: str
@@ -66,7 +66,7 @@ class Decision:
         return tuple(sorted({one.guard for one in self.shown}))
 
     def as_json(self) -> dict[str, Any]:
-        """The decision as JSON values."""
+        """Return the decision as JSON values."""
         shown = [asdict(one) for one in self.shown]
         return asdict(self) | {
             "said": self.said.value,
@@ -76,9 +76,9 @@ class Decision:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """The decision that `as_json` wrote; KeyError, TypeError or ValueError otherwise.
+        """Parse the output of `as_json`; KeyError, TypeError or ValueError for anything else.
 
-        One of the first version has the names of guards alone: no finding of today is among them.
+        A decision of the first version has only names of guards, which match no current finding.
         """
         texts = {name: values[name] for name in ("digest", "at", "reason", "run")}
         by, login, guards = values["by"], values.get("login"), list(values["guards"])
@@ -95,8 +95,8 @@ def in_force(
 ) -> tuple[Decision, ...]:
     """Return the decisions about one digest, in order, that are valid for a run now.
 
-    A rejection revokes earlier decisions. Once a run began to apply the plan, earlier decisions are
-    used up for other runs: a cluster that returns to an earlier state needs a new decision. An
+    A rejection revokes earlier decisions. Once a run has begun to apply the plan, other runs cannot
+    use earlier decisions: a cluster that returns to an earlier state needs a new decision. An
     override is valid for its own run, an approval for any run, unless the policy is `never`. Each
     is valid for `seconds`.
     """
@@ -117,7 +117,7 @@ def in_force(
 def overridden(
     findings: Iterable[GuardFinding], decisions: Sequence[Decision]
 ) -> tuple[GuardFinding, ...]:
-    """Mark each finding with the reason of the last decision that was shown it."""
+    """Mark each finding with the reason of the last decision whose author saw that finding."""
     reasons = [
         next((by.reason for by in reversed(decisions) if one.is_no_worse(by.shown)), None)
         for one in findings
@@ -128,9 +128,9 @@ def overridden(
 
 
 def needs_person(plan: Plan) -> bool:
-    """Whether this plan needs approval before it is applied.
+    """Return whether this plan needs approval before it is applied.
 
-    Decided by the stricter of the last applied policy and the plan's own.
+    The stricter of the last applied policy and the plan's own policy decides.
     """
     policy = plan.judged_by.approval
     if policy is ApprovalPolicy.NEVER:
@@ -139,7 +139,7 @@ def needs_person(plan: Plan) -> bool:
 
 
 def needs_name(plan: Plan) -> bool:
-    """Whether approval takes typing the cluster's name: a guard blocks, or the plan is large."""
+    """Return whether approval requires the cluster's name: a guard blocks, or the plan is large."""
     return bool(plan.guards) or len(plan.writes) >= LARGE
 
 
@@ -150,7 +150,7 @@ def approve_command(run: str, plan: Plan) -> str:
 
 
 def resume_command(run: str, plan: Plan) -> str:
-    """Return the command that resumes the run in a folder, whose plan was approved before."""
+    """Return the command that resumes the run in a folder after its plan was approved."""
     return f"quota-ops reconcile --run {quote(run)} --approve {plan.digest}"
 
 

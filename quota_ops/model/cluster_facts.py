@@ -1,4 +1,4 @@
-"""What brokers report about themselves besides quotas; findings and warnings depend on it."""
+"""Facts that brokers report about themselves besides quotas; findings and warnings use them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -12,7 +12,7 @@ class BrokerFacts:
     """One broker; a value that could not be read is None.
 
     `version` is a release line of Apache Kafka, `4.3`. `callback_class` is the value of
-    client.quota.callback.class, "" when none is set: Kafka's own quotas are enforced then.
+    client.quota.callback.class, "" when none is set and Kafka enforces its own quotas.
     """
 
     id: int
@@ -29,7 +29,7 @@ class ClusterFacts:
 
     `principal` is the user of quota-ops, as far as the client can know it: `User:alice`;
     `client_id` is its client id. `scram_users` have a SCRAM credential, `acl_principals` an ACL;
-    both are None if the cluster does not support, authorize or answer the query in time.
+    both are None if the cluster does not support or authorize the query, or responds too late.
     """
 
     brokers: tuple[BrokerFacts, ...]
@@ -40,14 +40,14 @@ class ClusterFacts:
 
     @property
     def callback_classes(self) -> tuple[str, ...]:
-        """Every client.quota.callback.class that a broker has, sorted.
+        """The values of client.quota.callback.class that brokers have set, sorted.
 
-        The class decides on limits instead of Kafka, and may ignore stored ones (KIP-257).
+        Such a class replaces Kafka's own decision on limits, and may ignore stored ones (KIP-257).
         """
         return tuple(sorted({one.callback_class for one in self.brokers if one.callback_class}))
 
     def as_json(self) -> dict[str, Any]:
-        """The facts as JSON values, names sorted."""
+        """Return the facts as JSON values, with names sorted."""
         return {
             "principal": self.principal,
             "client_id": self.client_id,
@@ -61,7 +61,7 @@ class ClusterFacts:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
-        """The facts that `as_json` wrote; KeyError or TypeError when it wrote nothing like that."""
+        """Parse the output of `as_json`; KeyError or TypeError for anything else."""
         facts = cls(
             brokers=check_types([BrokerFacts(**one) for one in values["brokers"]]),
             principal=values["principal"],

@@ -1,11 +1,11 @@
-"""The commit of a run's files: which one, how it is known, and how screens name it."""
+"""The commit of a run's files: how a run finds it, and how screens show it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
 MOST_UNCOMMITTED = 20
-"""The most uncommitted files to list, because Git hashes each of them."""
+"""The maximum number of uncommitted files to list, because Git hashes each of them."""
 
 _ROLLBACK = "rollback of "
 
@@ -47,15 +47,15 @@ def rollback_of(run: str) -> str:
 
 
 def is_git(commit: str) -> bool:
-    """Whether the text is a commit rather than a rollback."""
+    """Return whether the text is a commit rather than a rollback."""
     return not commit.startswith(_ROLLBACK)
 
 
 def short(commit: str) -> str:
-    """The first seven characters of a commit, as Git shows it; a rollback by its whole name."""
+    """Return the first seven characters of a commit, as Git does; the whole name of a rollback."""
     return commit[:7] if is_git(commit) else commit
 
 
 def named(commit: str) -> str:
-    """`commit a1b2c3d`, or a rollback by its name."""
+    """Return `commit a1b2c3d`, or the name of a rollback."""
     return f"commit {short(commit)}" if is_git(commit) else commit

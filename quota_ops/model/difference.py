@@ -1,4 +1,4 @@
-"""A difference: one row on which Git, the cluster and the ledger do not agree."""
+"""A difference: a row on which Git, the cluster and the ledger disagree."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -52,18 +52,18 @@ class Action(StrEnum):
 
 
 DRIFT_KINDS = frozenset({Kind.DRIFTED, Kind.CONFLICT, Kind.CHANGED_SINCE, Kind.GONE})
-"""The kinds that mean that the cluster was changed outside Git."""
+"""The kinds that indicate a change outside Git."""
 
 FOREIGN_KINDS = frozenset(
     {Kind.TAKEOVER, Kind.UNMANAGED, Kind.CONFLICT, Kind.CHANGED_SINCE, Kind.RETURNED}
 )
-"""The kinds where a write may replace a value that somebody else set."""
+"""The kinds where a write may replace a value that another person or tool set."""
 
 UNKNOWN_KINDS = frozenset({Kind.TAKEOVER, Kind.UNMANAGED})
-"""The kinds that mean that the ledger does not have the value on the cluster."""
+"""The kinds that indicate a value on the cluster that the ledger does not have."""
 
 EARLIER_KINDS = frozenset({Kind.LATE_WRITE, Kind.RETURNED})
-"""The kinds that mean that the cluster has an earlier managed value again."""
+"""The kinds that indicate that the cluster has an earlier managed value again."""
 
 WRITES = frozenset({Action.SET, Action.CLEAR})
 
@@ -102,7 +102,7 @@ class Difference(NamedTuple):
 
     @property
     def has_default(self) -> bool:
-        """Whether its entity has a default, so that it applies to many clients."""
+        """Whether the entity has a default part, so that the quota applies to many clients."""
         return DEFAULT_TEXT in self.entity and Entity.parse(self.entity).has_default
 
     @property

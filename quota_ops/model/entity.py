@@ -1,8 +1,8 @@
-"""A client quota entity: who a quota is for, and its one text form.
+"""A client quota entity: the clients that a quota applies to, and its canonical text.
 
-Kafka's own ClientQuotaEntity is a map of type to name, where a null name is the
-default of that type. Two spellings of one map are one entity, so the parts are put in
-order once, when the entity is made.
+Kafka's ClientQuotaEntity is a map of type to name, where a null name is the default of
+that type. The order of a map has no meaning, so the parts are sorted once, when the
+entity is created.
 """
 
 import json
@@ -17,7 +17,7 @@ CLIENT_ID = "client-id"
 IP = "ip"
 ENTITY_TYPES = (USER, CLIENT_ID, IP)
 MAX_NAME_BYTES = 32_767
-"""The longest name that the protocol carries: a STRING is an int16 length and its bytes."""
+"""The longest name in the protocol: a STRING is an int16 length followed by its bytes."""
 
 DEFAULT_TEXT = "<default>"
 _PLAIN = re.compile(r'[^\s,=<>"\\]+')
@@ -35,11 +35,11 @@ class Entity(NamedTuple):
     @classmethod
     def of(cls, names: Mapping[str, str | None]) -> "Entity":
         """Make the entity that a type-to-name mapping describes."""
-        return cls(tuple(sorted(names.items())))  # no two have one type, so no name is compared
+        return cls(tuple(sorted(names.items())))  # types are unique, so names are never compared
 
     @classmethod
     def parse(cls, text: str) -> "Entity":
-        """Read back what `text` wrote; ValueError when it is nothing that `text` writes."""
+        """Parse the output of `text`; ValueError for anything else."""
         entity = cls.of(dict(_parts(text)))
         if entity.text != text:
             raise ValueError(f"not an entity text: {text!r}")
@@ -49,8 +49,8 @@ class Entity(NamedTuple):
     def text(self) -> str:
         """The entity as one line: `client-id=<default>,user=alice`.
 
-        A name that holds anything but plain characters that are seen is written as a JSON
-        string, so the text is one harmless line and reads back to the same entity.
+        A name with anything but plain, visible characters is written as a JSON string, so the
+        text is one safe line, and `parse` returns the same entity.
         """
         return text_of(self.parts)
 
@@ -66,11 +66,11 @@ class Entity(NamedTuple):
 
     @property
     def user_first(self) -> tuple[tuple[str, str | None], ...]:
-        """The parts in the order in which people say them: the user before all others."""
+        """The parts in the order in which people read them: the user first."""
         return tuple(sorted(self.parts, key=lambda part: part[0] != USER))
 
     def as_dict(self) -> dict[str, str | None]:
-        """The parts as a mapping of type to name."""
+        """Return the parts as a mapping of type to name."""
         return dict(self.parts)
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ class Entity(NamedTuple):
 
 
 def text_of(parts: tuple[tuple[str, str | None], ...]) -> str:
-    """The text of the entity of these parts, which are in order of type."""
+    """Return the text of the entity with these parts, which are sorted by type."""
     return ",".join(
         [
             f"{_quoted(kind)}={DEFAULT_TEXT if name is None else _quoted(name)}"

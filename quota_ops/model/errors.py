@@ -1,17 +1,17 @@
-"""Every error a person can meet; the class decides the exit code.
+"""Every error that a user can see; the class decides the exit code.
 
 QuotaOpsError
 ├── Refused            1  a guard, a broker or a person refused, verify saw a difference, or an
 │                         outcome is unknown
-│   └── GuardsRefused  1  guards block the plan, and nobody overrode them
-├── InvalidInput       2  a file, an option or the environment is not as it must be
-│   ├── InvalidDesiredState 2  the YAML has problems; carries them all
+│   └── GuardsRefused  1  guards block the plan, and are not overridden
+├── InvalidInput       2  a file, an option or the environment is invalid
+│   ├── InvalidDesiredState 2  the YAML has problems; the error lists them
 │   ├── GitFailed      2  Git cannot determine the commit of the YAML
 │   └── MissingTool    2  a program that this command needs is not installed
-└── ClusterTrouble     3  the cluster could not do what was asked
-    ├── Unreachable    3  no broker responded in time: worth another try
-    ├── LoginFailed    3  the broker refused the credentials, or TLS could not be agreed
-    ├── NotAuthorized  3  the login holds, a permission is missing
+└── ClusterTrouble     3  a request to the cluster failed
+    ├── Unreachable    3  no broker responded in time; trying again later may help
+    ├── LoginFailed    3  the broker refused the credentials, or the TLS handshake failed
+    ├── NotAuthorized  3  authentication succeeded, but a permission is missing
     ├── NoResponse     3  a request was sent, and its outcome is unknown
     └── WrongCluster   3  the addresses belong to another cluster
 
@@ -27,7 +27,7 @@ from quota_ops.model.finding import Finding, Problem
 
 
 class QuotaOpsError(Exception):
-    """An error with a message for people and, where there is one, a remedy."""
+    """An error with a message for people and, if there is one, a remedy."""
 
     exit_code: ClassVar[int] = 1
 
@@ -47,7 +47,7 @@ class Refused(QuotaOpsError):
 
 
 class GuardsRefused(Refused):
-    """Guards block the plan, and nobody overrode them."""
+    """Guards block the plan, and are not overridden."""
 
 
 class InvalidInput(QuotaOpsError):
@@ -75,7 +75,7 @@ class Unreachable(ClusterTrouble):
 
 
 class LoginFailed(ClusterTrouble):
-    """The broker refused the credentials, or the two sides could not agree on TLS."""
+    """The broker refused the credentials, or the TLS handshake failed."""
 
 
 class NotAuthorized(ClusterTrouble):
@@ -108,11 +108,11 @@ _LIMITS = {
     "failed to map segment": _MEMORY,
     "can't start new thread": _THREADS,
 }
-"""The limits of a machine, by the words of the system, DuckDB, the library loader and Python."""
+"""The limits of a machine, by error text of the system, DuckDB, the library loader or Python."""
 
 
 def _limit_words(error: BaseException) -> tuple[str, str] | None:
-    """Return which limit of this machine an error is about, and the remedy; None of any other."""
+    """Return the limit of this machine that an error is about, and the remedy; None if none is."""
     if isinstance(error, MemoryError):
         return _MEMORY
     if isinstance(error, QuotaOpsError):  # its text may quote input
@@ -124,7 +124,7 @@ def _limit_words(error: BaseException) -> tuple[str, str] | None:
 
 
 def find_limit(error: BaseException) -> BaseException | None:
-    """Return the limit of this machine that an error was raised for, or while handling it."""
+    """Return the first error about a limit of this machine among an error and its causes."""
     return next(filter(_limit_words, _chain(error)), None)
 
 
@@ -159,8 +159,8 @@ class Unexpected(QuotaOpsError):
 class InvalidDesiredState(InvalidInput):
     """The desired state of a cluster has problems.
 
-    `problems` lists them, except for `unlisted` ones; `files_with_problems` counts the files of
-    both. `findings` are those of the readable files.
+    `problems` lists them, `unlisted` is the number of further ones, and `files_with_problems`
+    counts the files that have either. `findings` are those of the readable files.
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class InvalidDesiredState(InvalidInput):
         super().__init__("\n".join([*map(str, self.problems), *more]))
 
     def adding(self, problems: Sequence[Problem]) -> "InvalidDesiredState":
-        """Return the same error with further problems of whole files."""
+        """Return the same error with further problems, which concern whole files."""
         new = len({one.file for one in problems} - {one.file for one in self.problems})
         return InvalidDesiredState(
             (*self.problems, *problems),

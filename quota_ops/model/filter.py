@@ -17,14 +17,14 @@ class Match(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FilterPart:
-    """One type and what its name must be; `name` counts for EXACT only."""
+    """One entity type and how its name must match; only EXACT uses `name`."""
 
     type: str
     match: Match
     name: str | None = None
 
     def accepts(self, name: str | None) -> bool:
-        """Whether a name (None = the default) fits; ANY takes the default too, as brokers do."""
+        """Return whether a name (None = the default) matches; as on brokers, ANY includes None."""
         if self.match is Match.ANY:
             return True
         return name == (self.name if self.match is Match.EXACT else None)
@@ -41,26 +41,26 @@ class EntityFilter:
         object.__setattr__(self, "parts", tuple(sorted(self.parts, key=lambda part: part.type)))
 
     def accepts(self, entity: Entity) -> bool:
-        """Whether the entity fits. Source: ClientQuotasImage.describe."""
+        """Return whether the entity matches. Source: ClientQuotasImage.describe."""
         names = entity.as_dict()
         if self.strict and len(names) != len(self.parts):
             return False
         return all(part.type in names and part.accepts(names[part.type]) for part in self.parts)
 
     def overlaps(self, other: "EntityFilter") -> bool:
-        """Return whether some entity fits both; both name all the types that they mean."""
+        """Return whether an entity can match both filters, each of which names all its types."""
         pairs = self._pairs(other)
         return pairs is not None and all(
             one == two or Match.ANY in {one.match, two.match} for one, two in pairs
         )
 
     def covers(self, other: "EntityFilter") -> bool:
-        """Return whether every entity that fits the other fits this; types as `overlaps` says."""
+        """Return whether this filter matches all entities of the other; types as in `overlaps`."""
         pairs = self._pairs(other)
         return pairs is not None and all(one in (two, _any(one)) for one, two in pairs)
 
     def _pairs(self, other: "EntityFilter") -> list[tuple[FilterPart, FilterPart]] | None:
-        """The parts of both by type; None when they are about other types."""
+        """Return the parts of both filters, paired by type; None if their types differ."""
         pairs = list(zip(self.parts, other.parts, strict=False))
         same = len(self.parts) == len(other.parts) and all(a.type == b.type for a, b in pairs)
         return pairs if same else None
@@ -81,7 +81,7 @@ def _any(part: FilterPart) -> FilterPart:
 
 
 def any_accepts(filters: Iterable[EntityFilter], entity: Entity) -> bool:
-    """Whether at least one filter fits the entity."""
+    """Return whether at least one filter matches the entity."""
     return any(entity_filter.accepts(entity) for entity_filter in filters)
 
 

@@ -1,4 +1,4 @@
-"""Problems and findings of files: what is wrong, and what is valid but probably not meant."""
+"""Problems in files (invalid input) and findings (valid, but probably not intended)."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem; `line` and `column` count from 1, `excerpt` is the line as it stands."""
+    """One problem; `line` and `column` count from 1, `excerpt` is the unchanged line."""
 
     file: str
     line: int
@@ -18,7 +18,7 @@ class Problem:
 
     @property
     def place(self) -> str:
-        """The place as editors and terminals understand it: `file:line:column`."""
+        """The place in the form that editors and terminals recognize: `file:line:column`."""
         return f"{self.file}:{self.line}:{self.column}"
 
     def __str__(self) -> str:
@@ -29,7 +29,7 @@ class Problem:
 class Location(NamedTuple):
     """A place in a file below the cluster's folder; line and column count from 1.
 
-    A plan knows the line of a row, and not its column.
+    A plan knows the line of a row, but not its column.
     """
 
     file: str
@@ -41,9 +41,9 @@ class Location(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One finding; what is about no single entity or key, or stands in no file, has None there.
+    """One finding; `entity`, `key` and `place` are None if it does not concern exactly one.
 
-    `silenced` is the reason of who silenced it.
+    `silenced` is the reason why a person silenced it, None if it is not silenced.
     """
 
     code: str
@@ -56,12 +56,12 @@ class Finding(NamedTuple):
 
     @property
     def where(self) -> str:
-        """Where to look: the place, else the entity."""
+        """The place of the finding or, without one, its entity."""
         return str(self.place) if self.place else self.entity or ""
 
 
 class Silence(NamedTuple):
-    """A code silenced with a reason: for one entity, or for the whole cluster (None)."""
+    """A finding code silenced with a reason: for one entity, or for the whole cluster (None)."""
 
     code: str
     reason: str

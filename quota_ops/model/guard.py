@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Guard(StrEnum):
-    """The names of the guards, as in `--allow`; `meaning` is when each blocks."""
+    """The names of the guards, as in `--allow`; `meaning` states when each one blocks."""
 
     meaning: str
 
@@ -90,13 +90,13 @@ class GuardFinding:
     share: float | None = None
     """The share of the managed rows in percent, if the guard judges it."""
     subject: str = ""
-    """A fingerprint of the rows or fields; findings with the same one are about the same thing."""
+    """A fingerprint of the rows or fields; two findings about the same ones share it."""
 
     def is_no_worse(self, shown: Iterable["GuardFinding"]) -> bool:
-        """Whether a person who saw those findings has seen this one.
+        """Return whether a person who saw those findings has seen this one.
 
-        The same guard about the very same rows, commit or fields, at no larger share. The values
-        of the rows, and so the depth of a cut, are in the plan's digest.
+        True for the same guard about the same rows, commit or fields, at no larger share. The
+        plan's digest covers the values of the rows, and therefore the depth of a cut.
         """
         return any(
             one.guard == self.guard
@@ -123,14 +123,14 @@ def make_finding(
 
 
 def read_guards(values: Mapping[str, Any]) -> tuple[GuardFinding, ...]:
-    """Return the guards that alter.json names; none of one that an earlier version left."""
+    """Return the guards that alter.json names; an earlier version of quota-ops wrote none."""
     return tuple(GuardFinding(**one) for one in values.get("guards", ()))
 
 
 def idle_words(
     allow: Iterable[str], guards: Iterable[GuardFinding], option: str = "--allow"
 ) -> str | None:
-    """Return a note that names the guards to override that did not block; None without any."""
+    """Return a note that names the allowed guards that did not block; None if there are none."""
     idle = [name for name in dict.fromkeys(allow) if name not in {one.guard for one in guards}]
     if not idle:
         return None

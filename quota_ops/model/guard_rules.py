@@ -29,7 +29,7 @@ class Past:
     overtaken_by: str | None = None
     """The commit that was applied after this run began."""
     old_ledger: str | None = None
-    """The words that the ledger is, or may be, an older copy."""
+    """Why the ledger is, or may be, an older copy; None if it is the newest."""
 
 
 def judge(
@@ -109,7 +109,7 @@ def judge_values(writes: Sequence[Difference], limits: Limits) -> Findings:
 
 
 def _small_words(small: Sequence[Difference], limits: Limits) -> Iterator[str]:
-    """Yield a sentence for the limits of each unit, that of the first row first."""
+    """Yield a sentence for the limits of each unit, starting with the unit of the first row."""
     by_threshold: dict[str, list[Difference]] = {}
     for row in small:
         name = "small_percentage" if row.key == "request_percentage" else "small_byte_rate"
@@ -205,9 +205,9 @@ _CONCERNED: Mapping[str, Callable[[Difference, Policy], bool]] = {
 
 
 def is_blocked_by(guard: str, row: Difference, policy: Policy) -> bool:
-    """Whether a guard blocks because of this row; some guards judge the whole plan.
+    """Return whether a guard blocks because of this row; some guards judge the whole plan.
 
-    `policy` is the one that the guards judged by.
+    `policy` is the policy that the guards used.
     """
     if row.action not in WRITES or guard in _ABOUT_CLEARS:
         return row.action is Action.CLEAR and guard in _ABOUT_CLEARS

@@ -21,7 +21,7 @@ class Hold:
     reason: str
     at: datetime
     login: str | None = None
-    """The login of the process that recorded it, beside the name that was given."""
+    """The login of the process that recorded it, in addition to the given name `by`."""
 
     @property
     def is_release(self) -> bool:
@@ -30,7 +30,7 @@ class Hold:
 
     @property
     def text(self) -> str:
-        """Until when, who and why: `held until 2026-11-21 05:12 UTC by anna: a load test`."""
+        """The end, author and reason: `held until 2026-11-21 05:12 UTC by anna: a load test`."""
         return f"held until {self.until:%Y-%m-%d %H:%M} UTC by {self.by}: {self.reason}"
 
     def as_json(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class Hold:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Read what `as_json` wrote; KeyError, TypeError or ValueError for anything else."""
+        """Parse the output of `as_json`; KeyError, TypeError or ValueError for anything else."""
         by, reason, login = values["by"], values["reason"], values.get("login")
         if not (isinstance(by, str) and isinstance(reason, str) and isinstance(login or "", str)):
             raise TypeError(f"by is {by!r}, reason is {reason!r}, login is {login!r}")
@@ -63,6 +63,6 @@ def in_force(holds: Iterable[Hold], now: datetime) -> tuple[Hold, ...]:
 
 
 def hold_on(holds: Sequence[Hold], entity: Entity) -> Hold | None:
-    """Return the hold on an entity, of several the one that lasts longest; None without one."""
+    """Return the hold on an entity that lasts longest; None if the entity is not held."""
     found = (one for one in holds if one.who.accepts(entity))
     return max(found, key=lambda one: one.until, default=None)

@@ -14,15 +14,15 @@ VERIFIED = "verified"
 
 
 def has_arrived(row: LedgerRow, stored: float | None) -> bool:
-    """Whether a row is an intent that the cluster stores: from then on it counts as verified.
+    """Return whether a row is an intent that the cluster stores, and so counts as verified.
 
-    The intent of a clear has arrived where nothing is stored. diff.sql calls the same `arrived`.
+    The intent of a clear has arrived if the cluster stores no value. In diff.sql: `arrived`.
     """
     return row.state == INTENDED and same(row.value, stored)
 
 
 def find_managed(known: Collection[LedgerRow], stored: Mapping[Key, float]) -> dict[Key, LedgerRow]:
-    """Return the rows that are managed: those that were verified, and intents that have arrived."""
+    """Return the managed rows: verified rows, and intents that have arrived."""
     managed = {row.id: row for row in known if row.state == VERIFIED}
     for row in known:
         if has_arrived(row, stored.get(row.id)):
@@ -37,9 +37,9 @@ def intend(
 ) -> None:
     """Record writes that are about to be sent; verified rows stay until the writes are verified.
 
-    An earlier intent that has arrived, by `stored`, counts as verified before another replaces it:
-    otherwise no later run could know that the value is managed. Any other may still arrive, and is
-    remembered as superseded.
+    An earlier intent that has arrived, according to `stored`, becomes verified before a new one
+    replaces it: otherwise no later run could know that the value is managed. Any other earlier
+    intent may still arrive, and is remembered as superseded.
     """
     for row in intents:
         earlier = rows.get((row.entity, row.key, INTENDED))
@@ -57,11 +57,11 @@ def withdraw(rows: dict[LedgerKey, LedgerRow], keys: Iterable[Key]) -> None:
 
 
 def confirm(rows: dict[LedgerKey, LedgerRow], verified: Iterable[LedgerRow]) -> None:
-    """Note rows that were read back; a row with a null value was read back as absent.
+    """Record rows that were read back; a null value means that the cluster stores no value.
 
-    An intent for another value may still arrive, and is remembered as superseded. A clear that
-    nobody had read back yet leaves the value that it cleared. What a run that began later noted of
-    the same row stays: it wins.
+    An intent for another value may still arrive, and is remembered as superseded. When a clear is
+    read back for the first time, the value that it cleared is remembered. A row that a later run
+    has recorded does not change.
     """
     for row in verified:
         place = row.id
@@ -80,14 +80,14 @@ def confirm(rows: dict[LedgerKey, LedgerRow], verified: Iterable[LedgerRow]) -> 
 
 
 def _is_later(noted: LedgerRow | None, row: LedgerRow) -> bool:
-    """Whether a run that began later noted the first of two rows."""
+    """Return whether the run that recorded `noted` began later than the run of `row`."""
     return noted is not None and (noted.sequence or 0) > (row.sequence or 0)
 
 
 def adopt(rows: dict[LedgerKey, LedgerRow], adopted: Iterable[LedgerRow]) -> list[LedgerRow]:
     """Record adopted rows, and return those that the ledger did not have with this value.
 
-    Their memory ends, because a person decided about them.
+    The ledger forgets their remembered values, because a person decided about these rows.
     """
     noted = []
     adopted = tuple(adopted)

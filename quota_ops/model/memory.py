@@ -1,7 +1,7 @@
 """Ledger memory: writes that may still arrive, and quotas that a run cleared.
 
-Both are rows of the ledger beside those that are managed. They never decide alone: a value that
-comes back is compared with them.
+Both are ledger rows in addition to the managed rows. They never decide alone: a value that
+returns is compared with them.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -21,38 +21,38 @@ CLEARED = "cleared"
 REMEMBERED = frozenset({SUPERSEDED, CLEARED})
 
 LedgerKey = tuple[str, ...]
-"""Entity, key and state of a row; of a remembered one its value too, as `exact` spells it."""
+"""Entity, key and state of a row; for a remembered row also its value, formatted by `exact`."""
 
 
 def ledger_key(row: LedgerRow) -> LedgerKey:
-    """Return the identity of a row: a key has one of each state, or of each remembered value."""
+    """Return the identity of a row: a key has one row per state, and per remembered value."""
     place = (row.entity, row.key, row.state)
     return (*place, exact(row.value)) if row.state in REMEMBERED else place
 
 
 def remember(rows: dict[LedgerKey, LedgerRow], remembered: Iterable[LedgerRow], state: str) -> None:
-    """Note rows as superseded or cleared; of equal values of a key the one noted last stays."""
+    """Record rows as superseded or cleared; a row replaces an earlier one with the same value."""
     for row in remembered:
         kept = row._replace(state=state)
         rows[ledger_key(kept)] = kept
 
 
 def forget(rows: dict[LedgerKey, LedgerRow], places: Iterable[Key]) -> None:
-    """Forget rows by (entity, key), because a person decided about them."""
+    """Forget the remembered rows of each (entity, key), because a person decided about them."""
     ended = set(places)
     for one in [one for one, row in rows.items() if row.state in REMEMBERED and one[:2] in ended]:
         del rows[one]
 
 
 def forget_answered(rows: dict[LedgerKey, LedgerRow], run: str, answered: Collection[Key]) -> None:
-    """Forget the writes of a run that got a response: none of them can still arrive."""
+    """Forget those writes of a run that a broker responded to: they can no longer arrive."""
     for one, row in list(rows.items()):
         if (row.state, row.run) == (SUPERSEDED, run) and one[:2] in answered:
             del rows[one]
 
 
 def forget_values(rows: dict[LedgerKey, LedgerRow], values: Mapping[Key, float | None]) -> None:
-    """Forget single values that a person has just set."""
+    """Forget the remembered rows with exactly the values that a person has just set."""
     for one, row in list(rows.items()):
         place = row.id
         if row.state in REMEMBERED and place in values and same(row.value, values[place]):
@@ -60,7 +60,7 @@ def forget_values(rows: dict[LedgerKey, LedgerRow], values: Mapping[Key, float |
 
 
 def remembered_from(memory: Memory, now: datetime) -> dict[str, str]:
-    """Return by state from which time on rows are remembered, in UTC as ledgers write it."""
+    """Return for each state the time since which rows are remembered, in UTC as in ledgers."""
     periods = {SUPERSEDED: memory.late_writes, CLEARED: memory.cleared}
     return {state: iso_utc(now - timedelta(seconds=one)) for state, one in periods.items()}
 
@@ -68,7 +68,7 @@ def remembered_from(memory: Memory, now: datetime) -> dict[str, str]:
 def drop_expired(
     rows: dict[LedgerKey, LedgerRow], policy: Mapping[str, Any] | None, now: datetime
 ) -> None:
-    """Drop the rows whose period in a policy, as `Policy.as_json` writes it, is over."""
+    """Drop the remembered rows whose period in the JSON values of a policy is over."""
     remembered = [one for one, row in rows.items() if row.state in REMEMBERED]
     if remembered:
         first = remembered_from(Memory(**(YOUNGER | dict(policy or {}))["memory"]), now)

@@ -1,4 +1,4 @@
-"""How current the metadata of the brokers is, and which brokers are absent."""
+"""The age of the brokers' metadata, and the brokers that are absent."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -8,8 +8,8 @@ from quota_ops.model.field_types import check_types
 from quota_ops.model.registration import Absent
 
 OLD = 5.0
-"""Seconds. A broker that follows has the newest metadata twice a second, also where nothing
-happens (metadata.max.idle.interval.ms)."""
+"""Seconds after which metadata is old. A broker that follows receives new metadata twice a second,
+even if nothing changes (metadata.max.idle.interval.ms)."""
 
 _YOUNGER: dict[str, Any] = {
     "observers": (),
@@ -25,13 +25,13 @@ _YOUNGER: dict[str, Any] = {
 class Metadata:
     """The state of the metadata on the brokers.
 
-    `led` is False when no controller answers through any broker, None when it cannot be known.
-    `seconds` is how long ago each node had the newest metadata, `observers` those nodes that have
-    no vote, `answered` the brokers that answered us. `disagree` are brokers that hold rows of ours
-    otherwise than two answers said, and how many. `absent` are the cluster's brokers that no client
-    is sent to; `complete` says whether the cluster named all of its brokers, None when it was not
-    queried for them. `needless` are the brokers whose entry in `retired_brokers` has no effect, and
-    why.
+    `led` is False if no controller responds through any broker, None if that is unknown. `seconds`
+    is how long ago each node had the newest metadata. `observers` are the nodes without a vote,
+    `answered` the brokers that responded. `disagree` are the brokers that store managed rows
+    differently from the response in use, each with its number of such rows. `absent` are the
+    cluster's brokers that clients are not sent to. `complete` is whether the cluster named all of
+    its brokers, None if it was not queried for them. `needless` are the brokers whose entry in
+    `retired_brokers` has no effect, and why.
     """
 
     led: bool | None = None
@@ -45,26 +45,26 @@ class Metadata:
 
     @property
     def old(self) -> Mapping[int, float]:
-        """The nodes whose image is old, and its age in seconds."""
+        """The nodes whose metadata is old, and its age in seconds."""
         return {node: seconds for node, seconds in self.seconds if seconds > OLD}
 
     @property
     def stalled(self) -> tuple[int, ...]:
-        """The nodes without a vote, as brokers are, that stopped following a short while ago."""
+        """The nodes without a vote (brokers) that stopped following a short while ago."""
         return tuple(node for node in self.observers if node in self.old)
 
     @property
     def missed(self) -> tuple[Absent, ...]:
-        """The absent brokers that count: cluster.yaml does not call them retired."""
+        """The absent brokers that cluster.yaml does not list as retired."""
         return tuple(one for one in self.absent if one.retired is None)
 
     def as_json(self) -> dict[str, Any]:
-        """The values as JSON has them."""
+        """Return the metadata as JSON values."""
         return asdict(self) | {"absent": [one._asdict() for one in self.absent]}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
-        """What `as_json` wrote; KeyError, TypeError or ValueError when it is not that."""
+        """Parse the output of `as_json`; KeyError, TypeError or ValueError for anything else."""
         values = _YOUNGER | values
         for name in ("led", "complete"):
             if values[name] not in {True, False, None}:

@@ -1,4 +1,4 @@
-"""Moments as we write them, and as people type them: `1d12h`, `2026-11-21 07:00 Europe/Berlin`."""
+"""Format times, and parse those that people type: `1d12h`, `2026-11-21 07:00 Europe/Berlin`."""
 
 import re
 import time
@@ -18,13 +18,13 @@ _DURATION = re.compile(
 
 
 def iso_utc(at: datetime | None = None) -> str:
-    """A moment in UTC, or now, to the second: `2026-11-21T10:15:00Z`."""
+    """Format a time, by default now, in UTC to the second: `2026-11-21T10:15:00Z`."""
     return f"{at or datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 @contextmanager
 def timed(log: "Logger", level: int, what: str) -> Iterator[None]:
-    """Log that something ended or failed, after how many milliseconds; no text of an error."""
+    """Log how many milliseconds a block took, and the type of its error, but not the text."""
     began, end = time.monotonic(), ""
     try:
         yield
@@ -36,7 +36,7 @@ def timed(log: "Logger", level: int, what: str) -> Iterator[None]:
 
 
 def parse_duration(text: str) -> timedelta:
-    """A length of time such as `90m` or `1d12h`; ValueError when it is none, or nothing."""
+    """Parse a duration, for example `90m` or `1d12h`; ValueError if it is invalid or zero."""
     parts = _DURATION.fullmatch(text.strip())
     if parts is None:
         raise ValueError(f"{text!r} is not a duration: write, for example, 30m, 2h or 1d12h")
@@ -47,10 +47,10 @@ def parse_duration(text: str) -> timedelta:
 
 
 def parse_until(text: str, now: datetime) -> datetime:
-    """A moment after `now`, in UTC: a length of time from now, or a time with its zone.
+    """Parse a time after `now` to UTC: a duration from now, or a time with its zone.
 
     The zone is an offset (`2026-11-21T07:00+01:00`, `Z`) or a name (`2026-11-21 07:00
-    Europe/Berlin`). ValueError for a time without one, for one that has passed, and for no time.
+    Europe/Berlin`). Raises ValueError for a time without a zone, a past time and any other text.
     """
     if _DURATION.fullmatch(text.strip()):
         return now + parse_duration(text)
@@ -77,8 +77,8 @@ def _moment(text: str) -> datetime:
 
 
 def find_zone(name: str) -> "ZoneInfo":
-    """The time zone of a name such as Europe/Berlin; ValueError when there is none."""
-    from zoneinfo import ZoneInfo  # noqa: PLC0415 - three milliseconds, and hardly ever needed
+    """Return the time zone with a name, for example Europe/Berlin; ValueError if none has it."""
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - 3 ms, and rarely needed
 
     try:
         return ZoneInfo(name)

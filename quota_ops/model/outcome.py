@@ -7,7 +7,7 @@ from quota_ops.model.entity import Entity
 
 
 class EntityResponse(NamedTuple):
-    """A broker's answer for one entity; code 0 is Kafka's NONE, message its own words."""
+    """A broker's response for one entity: Kafka's error code (0 is NONE), and its message."""
 
     entity: Entity
     code: int
@@ -37,8 +37,8 @@ class Status(StrEnum):
 class Outcome(NamedTuple):
     """The outcome of one entity in one batch; `keys` are its rows.
 
-    `earlier` is what an earlier attempt of the run did to rows that this one did not write:
-    ACCEPTED, or UNKNOWN. Null where no attempt sent them before.
+    `earlier` is the status, ACCEPTED or UNKNOWN, that an earlier attempt of the run recorded for
+    rows that this attempt did not write. None if no earlier attempt sent them.
     """
 
     batch: int
@@ -57,11 +57,11 @@ class Outcome(NamedTuple):
 
     @property
     def may_be_written(self) -> bool:
-        """Whether it is unknown if the broker accepted these rows from the run."""
+        """Whether the broker may have accepted these rows from the run, which is unknown."""
         return not self.was_written and Status.UNKNOWN in {self.status, self.earlier}
 
 
 DONE = frozenset({Status.ACCEPTED, Status.ALREADY})
-"""The cluster stores the planned value."""
+"""The statuses of rows whose planned value the cluster stores."""
 AS_INTENDED = DONE | {Status.HELD}
-"""No failure: written, or skipped because of a hold."""
+"""The statuses of rows without a failure: written, or skipped because of a hold."""

@@ -13,7 +13,7 @@ from quota_ops.model.rows import DesiredRow, Key, StoredQuota
 class Adoption(NamedTuple):
     """A selected stored row, its declaration in Git, and why it cannot be adopted.
 
-    `ours` is whether it was already managed with this value.
+    `ours` is true if the row was already managed with this value.
     """
 
     entity: str

@@ -9,7 +9,7 @@ from quota_ops.model.registration import Absent
 
 
 class Mode(StrEnum):
-    """Where a cluster keeps its metadata."""
+    """The system that stores a cluster's metadata."""
 
     KRAFT = "KRaft"
     ZOOKEEPER = "ZooKeeper"
@@ -17,9 +17,9 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BrokerPing:
-    """One broker's own answer to a DescribeClientQuotas: in how many seconds, or why not.
+    """One broker's response to DescribeClientQuotas: its duration in seconds, or its error.
 
-    Neither for a broker that was not asked.
+    A broker that was not queried has neither.
     """
 
     facts: BrokerFacts
@@ -29,10 +29,10 @@ class BrokerPing:
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """Whether we may do something, by which operation on the resource Cluster; None is unknown.
+    """Whether quota-ops is authorized for an operation on the resource Cluster; None is unknown.
 
-    `grant` is the command line that grants it, `error` why it could not be found out. Without a
-    right that is not `needed` only some remarks are missing.
+    `grant` is the command that grants the operation, `error` the reason why the result is unknown.
+    If a right that is not `needed` is missing, only some findings are missing.
     """
 
     what: str
@@ -45,12 +45,12 @@ class Right:
 
 @dataclass(frozen=True, slots=True)
 class ClusterPing:
-    """The cluster, its brokers, and what we may do; `mode` None is unknown.
+    """The cluster, its brokers, and the rights of quota-ops; `mode` None is unknown.
 
-    The brokers are in order of id; `absent` are those that no client is sent to, and `complete`
-    says whether the cluster named them all. `needless` is as in `Metadata`. With `bootstrap` only
-    that address was asked, and who answered there comes first, by the id BOOTSTRAP when that is
-    not known.
+    The brokers are in order of id; `absent` are those that clients are not sent to, and `complete`
+    is whether the cluster named them all. `needless` is as in `Metadata`. With `bootstrap`, only
+    that address was queried, and the broker that responded comes first, with the id BOOTSTRAP if
+    its own is unknown.
     """
 
     cluster_id: str
@@ -65,24 +65,24 @@ class ClusterPing:
 
     @property
     def missed(self) -> tuple[Absent, ...]:
-        """The absent brokers that should have answered."""
+        """The absent brokers that should have responded."""
         counted = (one for one in self.absent if one.retired is None)
         return () if self.bootstrap else tuple(counted)
 
     @property
     def unreached(self) -> tuple[int, ...]:
-        """The brokers that said nothing at all at the address that they advertise."""
+        """The brokers that did not respond at all at the address that they advertise."""
         silent = [one.facts.id for one in self.brokers if one.error and one.facts.version is None]
         return () if self.bootstrap else tuple(silent)
 
     @property
     def facts(self) -> ClusterFacts:
-        """What the brokers said of themselves."""
+        """The facts that the brokers reported about themselves."""
         return ClusterFacts(tuple(one.facts for one in self.brokers), self.principal)
 
     @property
     def exit_code(self) -> int:
-        """3 when a broker or a needed answer is missing, 1 when a needed right is, else 0."""
+        """3 if a broker or a needed response is missing, 1 if a needed right is missing, else 0."""
         unknown = any(one.needed and one.granted is None for one in self.rights)
         if unknown or self.missed or any(one.error for one in self.brokers):
             return ClusterTrouble.exit_code
@@ -90,5 +90,5 @@ class ClusterPing:
 
     @property
     def missing(self) -> tuple[Right, ...]:
-        """What an administrator has to grant before quota-ops can do all its work."""
+        """The rights that an administrator has to grant before quota-ops can do all its work."""
         return tuple(one for one in self.rights if one.needed and one.granted is False)

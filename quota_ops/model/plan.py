@@ -1,4 +1,4 @@
-"""A plan: what a run would change, as a value with a digest that an approval can name."""
+"""A plan: the changes that a run would make, with a digest that an approval can name."""
 
 import hashlib
 import json
@@ -15,10 +15,10 @@ from quota_ops.model.policy import GuardLimits, Policy
 from quota_ops.model.policy_limits import stricter
 
 SHORT = 8
-"""How many characters of a digest people compare: anybody can make two plans that share them."""
+"""How many characters of a digest people compare; it is easy to make two plans that share them."""
 
 NAMED = 32
-"""How many characters of its digest name a plan in an approval, at least: 128 bits."""
+"""The minimum number of digest characters that name a plan in an approval: 128 bits."""
 
 _ASKED = frozenset({Kind.PENDING, Kind.TAKEOVER}) | EARLIER_KINDS
 _LEAST = nextafter(-100.0, 0.0)
@@ -31,7 +31,7 @@ class Plan:
     policy: Policy
     commit: str | None
     differences: tuple[Difference, ...]
-    """The riskiest first, as `by_risk` sorts them."""
+    """The differences, sorted by `by_risk`, the riskiest first."""
     guards: tuple[GuardFinding, ...]
     desired: int
     actual: int
@@ -43,7 +43,7 @@ class Plan:
     standstill: str | None = None
     """Why runs could not write when the plan was made; None if they could."""
     applied: Policy | None = None
-    """The policy that was last applied, which guards judge by too."""
+    """The policy that was last applied, which the guards use as well."""
 
     def judged(self, guards: tuple[GuardFinding, ...]) -> "Plan":
         """Return the plan with these guards."""
@@ -68,7 +68,7 @@ class Plan:
 
     @property
     def in_sync(self) -> int:
-        """How many rows of Git the cluster stores with the same value."""
+        """The number of rows in Git that the cluster stores with the same value."""
         asked = sum(1 for row in self.differences if row.after is not None)
         known = sum(1 for row in self.differences if row.kind is Kind.IN_SYNC)
         return self.desired - asked + known
@@ -80,15 +80,15 @@ class Plan:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of cluster id, policy and every written (entity, key, before, after).
+        """The SHA-256 of cluster id, policy and every written (entity, key, before, after).
 
-        The commit is beside it, not inside: a squash merge has another commit and the same digest.
+        It does not cover the commit: a squash merge has another commit and the same digest.
         """
         return digest(self.policy, self.writes)
 
 
 def digest(policy: Policy, writes: Sequence[Difference]) -> str:
-    """The digest of a plan, 64 hexadecimal characters; order of rows does not count."""
+    """Return the digest of a plan, 64 hexadecimal characters; the order of rows has no effect."""
     body: dict[str, Any] = {
         "cluster_id": policy.cluster_id,
         "policy": policy.digested(),
@@ -101,12 +101,12 @@ def digest(policy: Policy, writes: Sequence[Difference]) -> str:
 
 
 def exact(value: float | None) -> str:
-    """A value as a text that loses nothing, equal for equal values; NaN equals itself here."""
+    """Return a value as text without loss, equal for equal values; NaN equals itself here."""
     return "none" if value is None else value.hex()
 
 
 def approves(approved: str, wanted: str) -> bool:
-    """Whether a typed text names the digest: all of it, or at least its first 32 characters."""
+    """Return whether a typed text is the digest, or at least its first 32 characters."""
     typed = approved.strip().lower()
     return len(typed) >= NAMED and wanted.startswith(typed)
 
@@ -128,9 +128,10 @@ def by_risk(row: Difference) -> tuple[int, float, str, str]:
 
 
 def is_cut(row: Difference, beyond: float = 0.0) -> bool:
-    """Whether the value falls by more than so many percent; from Infinity or NaN it always does.
+    """Return whether the value falls by more than `beyond` percent.
 
-    Kafka before 4.4 stores those two, and neither limits a client.
+    A value falls from Infinity or NaN in any case: Kafka before 4.4 stores both, and neither limits
+    a client.
     """
     target = row.target
     if row.before is None or target is None:
@@ -141,7 +142,7 @@ def is_cut(row: Difference, beyond: float = 0.0) -> bool:
 
 
 def is_raise(row: Difference, factor: float) -> bool:
-    """Whether the value grows to more than so many times what it was."""
+    """Return whether the new value is more than `factor` times the current one."""
     target = row.target
     if not row.before or target is None or not isfinite(row.before):
         return False
@@ -149,7 +150,7 @@ def is_raise(row: Difference, factor: float) -> bool:
 
 
 def is_small(row: Difference, limits: GuardLimits) -> bool:
-    """Whether a limit becomes one that all but stops a busy client, and was none before."""
+    """Return whether a limit newly becomes so small that it nearly stops a busy client."""
     if row.key.endswith("_byte_rate"):
         below = limits.small_byte_rate
     elif row.key == "request_percentage":
@@ -163,10 +164,10 @@ def is_small(row: Difference, limits: GuardLimits) -> bool:
 
 
 def change_share(row: Difference) -> float:
-    """By how many percent the value changes; 0 when one side is missing or is no finite number."""
+    """Return the change in percent; 0 if a side is missing, or `before` is 0 or not finite."""
     target = row.target
     if not row.before or target is None or not isfinite(row.before):
         return 0.0
     share = (target - row.before) / row.before * 100
-    # 100 to 93 is 7 percent, and not a trace more that floats add; and a limit is never cut to 0.
+    # Rounded, or floats make 100 to 93 more than 7 percent; never -100, as no limit is cut to 0.
     return max(float(f"{share:.15g}"), _LEAST)

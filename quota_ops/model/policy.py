@@ -55,9 +55,9 @@ YOUNGER: dict[str, Any] = {
     "memory": {"late_writes": 86_400, "cleared": 2_592_000},
     "retired_brokers": [],
 }
-"""Fields that policies of the first version did not have, and what was so without them.
+"""Fields that policies of the first version did not have, with the values that applied then.
 
-Only another value is in a digest: an approval that waits over an upgrade still names its plan.
+A digest includes only other values, so that an approval still names its plan after an upgrade.
 """
 
 
@@ -95,7 +95,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """A window in which nothing is written: it begins by cron in a zone, and lasts for seconds."""
+    """A window without writes: a cron expression in a time zone, and a duration in seconds."""
 
     cron: str
     zone: str
@@ -121,8 +121,8 @@ class RetiredBroker:
 
 
 BESIDE = frozenset({"paused", "freeze", "verify"})
-"""Fields that say when a plan may be written and how that is read back, and nothing of what is
-written: no digest has them."""
+"""Fields that decide when a plan may be written and how it is verified, but not what is written:
+no digest includes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +149,11 @@ class Policy:
 
     @property
     def retired(self) -> dict[int, str]:
-        """Why a broker does not count, by its id."""
+        """The reason why each retired broker is ignored, by its id."""
         return {one.id: one.reason for one in self.retired_brokers}
 
     def as_json(self) -> dict[str, Any]:
-        """The policy as JSON values, in one spelling: what the digest and policy.json hold."""
+        """Return the policy as JSON values in canonical form, for the digest and policy.json."""
         return asdict(self) | {
             "scope": [filter_json(one) for one in self.scope],
             "protect": [filter_json(one) for one in self.protect],
@@ -165,7 +165,7 @@ class Policy:
         }
 
     def judged(self) -> dict[str, Any]:
-        """Of the JSON values those that decide what is written: neither the folder nor BESIDE."""
+        """Return the JSON values that decide what is written: all but the folder and BESIDE."""
         return {
             name: value
             for name, value in self.as_json().items()
@@ -173,7 +173,7 @@ class Policy:
         }
 
     def digested(self) -> dict[str, Any]:
-        """Of the judged values those that a digest is made of: none that is younger and usual."""
+        """Return the judged values for a digest: all but younger fields with their defaults."""
         values = {
             name: value
             for name, value in self.judged().items()
@@ -189,7 +189,7 @@ class Policy:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
-        """The policy that `as_json` wrote; KeyError, TypeError or ValueError when it is not one."""
+        """Parse the output of `as_json`; KeyError, TypeError or ValueError for anything else."""
         values = YOUNGER | values
         policy = cls(
             **{name: values[name] for name in (one.name for one in fields(cls))}
@@ -209,7 +209,7 @@ class Policy:
 
 
 def filter_json(entity_filter: EntityFilter) -> dict[str, Any]:
-    """A filter as JSON values, by type."""
+    """Return a filter as JSON values, by type."""
     return {
         part.type: {"match": part.match.name.lower(), "name": part.name}
         for part in entity_filter.parts

@@ -1,4 +1,4 @@
-"""The stricter of two policies, by which guards judge: no commit can loosen its own check."""
+"""The stricter of two policies, which the guards use: no commit can loosen its own check."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -16,7 +16,7 @@ fewest plans need approval."""
 
 
 def stricter(applied: Policy | None, new: Policy) -> Policy:
-    """Return the new policy with the stricter value of both in each field that guards judge.
+    """Return the new policy with the stricter value of both in each field that guards use.
 
     That is the smaller threshold (the larger one for small limits), the union of `protect`, and
     the policy that needs approval more often. Two scopes cannot be intersected as filters, so
@@ -47,7 +47,7 @@ def _stricter_limits(one: GuardLimits, other: GuardLimits) -> GuardLimits:
 
 
 class Limit(NamedTuple):
-    """A number of `guards`, and where it comes from if it is not cluster.yaml's own."""
+    """A number of `guards`, and its source if it does not come from cluster.yaml."""
 
     value: Any
     source: str
@@ -55,7 +55,7 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits that guards judge by, and the policy that each comes from."""
+    """The limits that the guards use, and the policy that each comes from."""
 
     policy: Policy
     applied: Policy | None
@@ -65,20 +65,20 @@ class Limits:
         object.__setattr__(self, "strict", stricter(self.applied, self.policy))
 
     def of(self, name: str) -> Limit:
-        """A number of `guards` by its name."""
+        """Return a number of `guards` by its name."""
         new, strict = (getattr(one.guards, name) for one in (self.policy, self.strict))
         return Limit(strict, "" if new == strict else f" (as last applied; now it is {new:,g})")
 
     @property
     def drift_words(self) -> str:
-        """The words that name the policy which requires approval of a repair."""
+        """Return the text that names the policy which requires approval of a repair."""
         if self.policy.drift is self.strict.drift:
             return f"the policy sets {self.policy.drift}"
         return f"the last applied policy sets {self.strict.drift}"
 
 
 def left_alone_before(policy: Policy, applied: Policy | None) -> Callable[[Difference], bool]:
-    """Whether the last applied policy would not have written a row, where the new one may."""
+    """Return a test for rows that the last applied policy left alone and the new one may write."""
     if applied is None:
         return _never
     freed = Borders(set(applied.protect) - set(policy.protect))

@@ -12,17 +12,17 @@ from math import isfinite, isnan
 from quota_ops.model.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 
 MAX_EXACT = 2.0**53
-"""Above it a double, which is what the protocol carries, skips whole numbers."""
+"""Above this number a double, the type in the protocol, skips whole numbers."""
 MAX_INT = 2_147_483_647.0
 UNLIMITED = "unlimited"
-"""How people write and read a limit that is no limit: it exempts an entity from a default."""
+"""The text for the largest value, which exempts an entity from a default."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaKey:
     """One key that Kafka knows: its name, unit, largest value and whether it must be whole.
 
-    `unlimited` is the value that QuotaConfig gives the key where nothing is set: Long.MAX_VALUE
+    `unlimited` is the default value of the key in QuotaConfig: Long.MAX_VALUE
     (as a double 2^63, exact) for bytes, Integer.MAX_VALUE for all others. Brokers accept it.
     """
 
@@ -35,7 +35,7 @@ class QuotaKey:
     unlimited: float = MAX_INT
 
     def unit_of(self, value: float) -> str:
-        """Return the unit as it stands behind a value: `1 connection/s`, `2 connections/s`."""
+        """Return the unit as written after a value: `1 connection/s`, `2 connections/s`."""
         return self.unit.replace("s/s", "/s") if value == 1 else self.unit
 
 
@@ -77,7 +77,7 @@ BYTE_UNITS = {
 STARVING_BYTES = 16_384.0
 """Bytes per second: batch.size of Kafka's producer, so one batch a second."""
 STARVING_PERCENTAGE = 0.1
-"""Percent of a thread: at half of it each request of a broker 4.4 was held for a second."""
+"""Percent of a thread: at half of it, a broker 4.4 delayed each request by a second."""
 _THOUSANDTHS = 1000
 _LIMIT = re.compile(r"(?P<number>(?:0|[1-9][0-9]*)(?:\.[0-9]+)?)(?:\s*(?P<unit>[A-Za-z%/]+))?")
 _NO_LIMIT = frozenset({UNLIMITED, "infinity", "infinite", "inf", ".inf", "-1"})
@@ -131,7 +131,7 @@ def _factor(key: QuotaKey, unit: str | None) -> Decimal:
 
 
 def _meant_unit(unit: str) -> str:
-    """Return which units a unit may mean that is none, as the end of a sentence."""
+    """Return the units that an invalid unit may mean, as the end of a sentence."""
     if "bit" in unit.lower() or unit.endswith("bps"):
         return ", which counts bits; a byte has 8."
     bare = unit.lower().removesuffix("/sec").removesuffix("/s").removesuffix("ps")
@@ -140,12 +140,12 @@ def _meant_unit(unit: str) -> str:
 
 
 def _meant(key: QuotaKey, text: str) -> str:
-    """Return which limit a text may mean that is none, as the end of a sentence."""
+    """Return the limit that an invalid text may mean, as the end of a sentence."""
     given = text.strip()
     if given.lower() in _NO_LIMIT:
         return f": write {UNLIMITED}"
     match = _CARELESS.fullmatch(given)
-    if match is not None and (key.whole or "," not in given):  # in many places a comma is a point
+    if match is not None and (key.whole or "," not in given):  # a comma may be a decimal point
         number = f"{Decimal(_SEPARATORS.sub('', match['number'])):f}"
         meant = f"{number} {match['unit'].replace(' ', '')}".strip()
         if meant != given and _is_limit(key, meant):
@@ -165,7 +165,7 @@ def _unit_hint(key: QuotaKey) -> str:
 
 
 def format_limit(key: str, value: float | None) -> str:
-    """A value with its unit, as people read it: `15 MiB/s`, `25 %`, `unlimited`, `none`; exact.
+    """Format a value exactly, with its unit: `15 MiB/s`, `25 %`, `unlimited`, `none`.
 
     A key that quota-ops does not know is shown as its bare number.
     """
@@ -183,7 +183,7 @@ def format_limit(key: str, value: float | None) -> str:
 
 
 def in_byte_unit(value: float) -> tuple[str, str]:
-    """The number and unit (`10`, `MiB`) that say a count of bytes exactly and shortest."""
+    """Return the shortest exact number and unit (`10`, `MiB`) for a count of bytes."""
     candidates = [(format_number(value), "B")]
     if value.is_integer():
         for unit, factor in BYTE_UNITS.items():
@@ -198,7 +198,7 @@ def _decimal(whole: int, thousandths: int) -> str:
 
 
 def format_number(value: float) -> str:
-    """A number in as few characters as keep it exact: 1048576, 0.1, with commas in thousands."""
+    """Format a number exactly, with commas between thousands: `1,048,576`, `0.1`."""
     if not isfinite(value):
         return str(value)
     if value == int(value) and abs(value) < MAX_EXACT * 2**10:
@@ -207,19 +207,19 @@ def format_number(value: float) -> str:
 
 
 def json_number(value: float | None) -> float | str | None:
-    """A number that JSON can hold; what is not finite becomes its name."""
+    """Return a number that JSON can represent; NaN and infinity become text."""
     return value if value is None or isfinite(value) else str(value)
 
 
 def same(one: float | None, other: float | None) -> bool:
-    """Whether two stored values are equal; NaN, which Kafka before 4.4 stores, equals itself."""
+    """Return whether two stored values are equal; NaN (stored before Kafka 4.4) equals itself."""
     if one is None or other is None:
         return one is other
     return one == other or (isnan(one) and isnan(other))
 
 
 def unalterable(types: tuple[str, ...], key: str) -> str | None:
-    """Why a broker would refuse or ignore a change of this stored row, or None when it takes it.
+    """Return why a broker would reject or ignore a change of this row; None if it accepts it.
 
     Source: ClientQuotaControlManager.validateEntity and the key sets per shape.
     """

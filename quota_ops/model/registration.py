@@ -17,7 +17,7 @@ class Absent(NamedTuple):
     """A broker that belongs to the cluster and could not be queried.
 
     `why` continues a sentence that begins with the broker: `is fenced`. `retired` is the reason
-    for which cluster.yaml does not count it, None where it counts.
+    in cluster.yaml why the broker is retired, None if it is not retired.
     """
 
     id: int
@@ -35,7 +35,7 @@ class Absent(NamedTuple):
 class KnownBrokers:
     """The record of the last verified run: the cluster's brokers, and those that were absent.
 
-    `absent` maps a broker to the first of the runs that found it absent ever since.
+    `absent` maps a broker to the run since which every run found it absent.
     """
 
     ids: tuple[int, ...] = ()
@@ -50,7 +50,7 @@ class KnownBrokers:
     ) -> Self:
         """Return the record of a run that found these brokers.
 
-        The registration decides where it is known; else a broker is forgotten when it is retired.
+        The registration decides if it is known; otherwise a retired broker is forgotten.
         """
         counted = {one.id for one in absent if one.retired is None}
         retired = {one.id for one in absent if one.retired is not None}
@@ -61,12 +61,12 @@ class KnownBrokers:
         return type(self)(tuple(sorted(ids)), first)
 
     def as_json(self) -> dict[str, Any]:
-        """The values as JSON has them."""
+        """Return the record as JSON values."""
         return {"ids": list(self.ids), "absent": [[one, run] for one, run in self.absent.items()]}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
-        """What `as_json` wrote; KeyError, TypeError or ValueError when it is not that."""
+        """Parse the output of `as_json`; KeyError, TypeError or ValueError for anything else."""
         absent = {int(one): str(run) for one, run in values["absent"]}
         return cls(tuple(int(one) for one in values["ids"]), absent)
 
@@ -81,11 +81,11 @@ def find_absent(
     stalled: Iterable[int] = (),
     retired: Mapping[int, str] | None = None,
 ) -> tuple[Absent, ...]:
-    """The brokers that belong to the cluster and are not `live`, in order of id.
+    """Return the brokers that belong to the cluster and are not `live`, in order of id.
 
-    `registered` is None where the cluster does not name its fenced brokers, as before Apache
-    Kafka 4.0 (KIP-1073). Then the brokers of the last verified run count, and `stalled`, the nodes
-    that followed the metadata until a short while ago. `retired` has the reasons of cluster.yaml.
+    `registered` is None if the cluster does not name its fenced brokers, as before Apache Kafka
+    4.0 (KIP-1073). Then the brokers of the last verified run belong to it, and `stalled`, the nodes
+    that followed the metadata until a short while ago. `retired` has the reasons in cluster.yaml.
     """
     reasons = retired or {}
     if registered is not None:
@@ -108,7 +108,7 @@ def find_needless(
 ) -> tuple[tuple[int, str], ...]:
     """Return the brokers whose entry in `retired_brokers` has no effect, and why, in order of id.
 
-    `registered` is as in `find_absent`; where it is None, only a live broker is known to have none.
+    `registered` is as in `find_absent`; if it is None, only entries of live brokers are returned.
     """
     known = None if registered is None else {one.id for one in registered}
     return tuple(

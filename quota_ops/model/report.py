@@ -18,7 +18,7 @@ from quota_ops.model.verification import BrokerAnswer, RowVerdict
 
 
 class Origin(NamedTuple):
-    """Who put a value on the cluster, as far as it is known; it came there after `after`, if known.
+    """What is known about who set a value on the cluster; it was set after `after`, if known.
 
     `after` is an ISO 8601 time.
     """
@@ -49,7 +49,7 @@ class StageStatus(StrEnum):
 STOPPED = frozenset(
     {StageStatus.REFUSED, StageStatus.FAILED, StageStatus.INTERRUPTED, StageStatus.NOT_ENDED}
 )
-"""The stage did not do what it is for."""
+"""The statuses of stages that did not complete their task."""
 
 
 class StageResult(NamedTuple):
@@ -62,7 +62,7 @@ class StageResult(NamedTuple):
 
 
 def has_not_ended(stages: Iterable[StageResult]) -> bool:
-    """Whether a run has recorded no end of what it writes: it is at work, or was killed."""
+    """Return whether a run has not recorded the end of its writes: it is at work, or was killed."""
     return any(one.status is StageStatus.NOT_ENDED for one in stages)
 
 
@@ -75,9 +75,9 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
-    """One run, ready to be laid out; parts that a run did not come to are None or empty.
+    """The data of one run for its reports; parts that the run did not reach are None or empty.
 
-    It equals nothing but itself, so that what is derived from its rows is found by it at once.
+    A report equals only itself, so that values derived from its rows are cached by identity.
     """
 
     cluster: str
@@ -94,47 +94,47 @@ class Report:
     verdicts: tuple[RowVerdict, ...]
     """Only the rows that are not verified."""
     verified: int
-    """How many rows every answering broker holds as they should be."""
+    """How many rows have the expected value on every broker that responded."""
     versions: tuple[tuple[str, str], ...]
     writes: bool
-    """Whether the run was one that writes; a drift report is not."""
+    """Whether the run writes to the cluster; a drift report does not."""
     facts: ClusterFacts | None = None
     metadata: Metadata | None = None
     audit: str | None = None
-    """Why the audit topic misses the end of this run."""
+    """Why the audit topic lacks the end of this run."""
     rollback: Rollback | None = None
-    """What this run rolls back; None of a run that makes the cluster what Git says."""
+    """What this run rolls back; None for a run that applies Git."""
     decisions: tuple[Decision, ...] = ()
     """The decisions about the plan, in order."""
     findings: tuple[Finding, ...] = ()
-    """Silenced ones too."""
+    """The findings, including silenced ones."""
     asked: Mapping[Key, DesiredRow] = field(default_factory=dict)
-    """By entity and key, what Git says of the rows in `verdicts`."""
+    """The declarations in Git of the rows in `verdicts`, by entity and key."""
     origins: Mapping[Key, Origin] = field(default_factory=dict)
-    """By entity and key, what is known of a value that the ledger does not know."""
+    """The origins of values that the ledger does not have, by entity and key."""
     held: tuple[HoldRow, ...] = ()
     """The held entities of a run without a plan; a plan has its own holds."""
     record: Record | None = None
-    """What an alter, adopt or release did; None of a run that compares."""
+    """What an alter, adopt or release did; None for a run that compares."""
 
     @property
     def commit(self) -> str | None:
-        """The commit of what the run read, if one is known."""
+        """The commit of the files that the run read, if it is known."""
         return self.provenance.commit
 
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
-    """One run of the run store, as far as it left word of itself."""
+    """A summary of one run in the run store, as far as its artefacts can be read."""
 
     cluster: str
     run: str
     path: str
     started: str | None
-    """ISO 8601, UTC; of a run whose run.json is damaged, what its name says, else None."""
+    """ISO 8601, UTC; if run.json is damaged, the time in the run's name, or None without one."""
     commit: str | None
     came_to: str
-    """The status in its report, otherwise how far it got."""
+    """The status in its report or, without a report, how far it got."""
     sentence: str | None
     """The sentence of its report, or why a stage stopped."""
     digest: str | None
@@ -145,10 +145,10 @@ class PastRun:
     size: int
     """Its size in the run store, in bytes."""
     by: str | None = None
-    """Who made an alter, adopt or release."""
+    """The author of an alter, adopt or release."""
     trouble: str | None = None
     """Why parts of it could not be read."""
 
     def as_json(self) -> dict[str, Any]:
-        """The run as JSON values."""
+        """Return the run as JSON values."""
         return asdict(self) | {"decisions": [one.as_json() for one in self.decisions]}

@@ -20,9 +20,9 @@ ONLY_REPORTED = "the policy sets drift: report"
 class Undone(NamedTuple):
     """A row that a run changed from `before` to `after`, and its value `now`.
 
-    `left` says why it stays as it is; null when the rollback writes `before` again. `foreign` is
-    whether `before` was set outside Git: it is not managed once it is restored. `unknown` is
-    whether no response was recorded for it.
+    `left` is why the rollback does not change the row; None if it writes `before` again. `foreign`
+    is true if `before` was set outside Git: the row is not managed once it is restored. `unknown`
+    is true if no response was recorded for the row.
     """
 
     entity: str
@@ -44,7 +44,7 @@ class Undone(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """Which run is rolled back, of which plan and commit, who asked and why, and each row."""
+    """The run to roll back, its commit and plan, the rollback's author and reason, and its rows."""
 
     run: str
     commit: str | None
@@ -53,24 +53,24 @@ class Rollback:
     reason: str
     rows: tuple[Undone, ...]
     login: str | None = None
-    """The login of the process that recorded it, beside the name that was given."""
+    """The login of the process that recorded it, in addition to the given name `by`."""
 
     @property
     def taken(self) -> tuple[Undone, ...]:
-        """The rows that go back."""
+        """The rows that the rollback restores."""
         return tuple(row for row in self.rows if row.left is None)
 
     @property
     def left(self) -> tuple[Undone, ...]:
-        """The rows that stay as they are."""
+        """The rows that the rollback does not change."""
         return tuple(row for row in self.rows if row.left is not None)
 
     def compare_with_cluster(
         self, stored: Mapping[Key, float], known: Mapping[Key, LedgerRow]
     ) -> Self:
-        """The rollback against what the cluster holds now, and what the ledger knows of it.
+        """Return the rollback, compared with the cluster's current values and the ledger.
 
-        Only a row that still is what the run made of it goes back.
+        Only a row that still has the value that the run wrote is restored.
         """
         return replace(
             self,
@@ -82,7 +82,7 @@ class Rollback:
         )
 
     def planned(self, differences: Iterable[Difference]) -> Self:
-        """Return the rollback after the diff: rows that no plan may write are left too."""
+        """Return the rollback after the diff: rows that no plan may write stay unchanged too."""
         actions = {row.id: row for row in differences}
         return replace(
             self,
@@ -93,12 +93,12 @@ class Rollback:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """The rollback as JSON values; what is not finite becomes its name."""
+        """Return the rollback as JSON values; NaN and infinity become text."""
         return asdict(self) | {"rows": [_row_json(row) for row in self.rows]}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """The rollback that `as_json` wrote; KeyError, TypeError or ValueError otherwise."""
+        """Parse the output of `as_json`; KeyError, TypeError or ValueError for anything else."""
         return cls(**{**values, "rows": tuple(_row(one) for one in values["rows"])})
 
 

@@ -79,7 +79,7 @@ class LedgerRow(NamedTuple):
 
 
 class ClusterRow(NamedTuple):
-    """A row of CLUSTERS: what decides about one cluster; times are ISO 8601, UTC."""
+    """A row of CLUSTERS: the settings of the diff for one cluster; times are ISO 8601, UTC."""
 
     cluster: str
     drift: str

@@ -1,4 +1,4 @@
-"""A snapshot of a cluster's quotas, as `describe --format jsonl` writes it: one row a line."""
+"""A snapshot of a cluster's quotas, as `describe --format jsonl` writes it: one row per line."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,11 +17,11 @@ EXAMPLE = (
 
 @dataclass(frozen=True, slots=True)
 class SnapshotHeader:
-    """The first line of a snapshot: of which cluster it is, and what was left out.
+    """The first line of a snapshot: its cluster, and whether rows were left out.
 
-    `cluster_id` is None where the snapshot names no cluster, as those of earlier versions do.
-    `filter` is the text of the filter that the rows fit, None where they are all that was stored.
-    `rows` is how many rows follow, None where the file does not say.
+    `cluster_id` is None if the snapshot names no cluster, as in earlier versions. `filter` is the
+    text of the filter that the rows match, None if the file has all stored rows. `rows` is how
+    many rows follow, None if the header does not have the number.
     """
 
     cluster_id: str | None = None
@@ -42,7 +42,7 @@ class SnapshotHeader:
             )
 
     def require_all(self, place: str) -> None:
-        """Raise InvalidInput when rows were left out, which would look as if not stored."""
+        """Raise InvalidInput when rows were left out, because they would look like removed rows."""
         if self.filter is not None:
             raise InvalidInput(
                 f"{place} has only the quotas that match {self.filter}.",
@@ -60,9 +60,9 @@ class SnapshotHeader:
 
 
 def read_header(lines: Sequence[str], place: str) -> SnapshotHeader:
-    """Return the header of a file of rows, an empty one where the file begins with a row.
+    """Return the header of a file of rows; an empty one if the file begins with a row.
 
-    Raises InvalidInput with `place` and the line where a header has other values.
+    Raises InvalidInput with `place` and the line if a header has invalid values.
     """
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -80,7 +80,7 @@ def read_header(lines: Sequence[str], place: str) -> SnapshotHeader:
 
 
 def numbered_rows(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Give the lines that are no header and not blank, with their numbers from 1."""
+    """Yield the lines that are neither a header nor blank, with their numbers from 1."""
     numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
     for number, line in numbered:
         if not _header_values(line):
@@ -90,7 +90,7 @@ def numbered_rows(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def _header_values(line: str) -> Mapping[str, Any]:
-    """The values of a header; nothing where the line is another, which its reader then names."""
+    """Return the values of a header; empty if the line is not a header."""
     try:
         values = json.loads(line)
     except (ValueError, RecursionError):
@@ -99,9 +99,9 @@ def _header_values(line: str) -> Mapping[str, Any]:
 
 
 def read_snapshot(lines: Iterable[str], place: str) -> tuple[StoredQuota, ...]:
-    """The rows of a snapshot, `null` as an entity's name being its default; blank lines are none.
+    """Return the rows of a snapshot; a name of `null` is the default, and blank lines are skipped.
 
-    Raises InvalidInput with `place` and the line that is no row, or that says a row again.
+    Raises InvalidInput with `place` and the line if a row is invalid or repeated.
     """
     rows: dict[tuple[Entity, str], StoredQuota] = {}
     for number, row in _rows(lines, place):

@@ -23,10 +23,10 @@ def parse_filter(
     strict: bool,
     others: Collection[str] = (),
 ) -> EntityFilter:
-    """The filter that the flags describe; each may be given several times.
+    """Return the filter that the flags describe; each flag may be given several times.
 
-    `others` are types that may be meant too, as they are there. Raises InvalidInput, in the
-    broker's words, for what a broker would not filter by.
+    `others` are further types to accept, because a snapshot has them. Raises InvalidInput, with
+    the broker's message, for a filter that a broker would reject.
     """
     parts = (
         *(FilterPart(kind, Match.EXACT, name) for kind, name in parse_names(names)),
@@ -40,11 +40,11 @@ def parse_filter(
 def parse_exactly(
     names: Sequence[str], defaults: Sequence[str], anyone: Sequence[str]
 ) -> EntityFilter:
-    """The entities of exactly the types that the flags name, as an entry of `protect` has them.
+    """Return a filter for entities of exactly the types in the flags, like an entry of `protect`.
 
-    So `user=alice` is the entity that `alter` would alter, and not a client of alice's. Raises
-    InvalidInput as `parse_filter` does, when no entity is named, and for an empty name, which
-    brokers describe as nobody and never store.
+    So `user=alice` is the entity that `alter` would alter, and not a client of alice. Raises
+    InvalidInput as `parse_filter`, if no entity is named, and for an empty name, which brokers
+    never store.
     """
     wanted = parse_filter(names, defaults, anyone, strict=True)
     if not wanted.parts:
@@ -62,7 +62,7 @@ def parse_exactly(
 
 
 def parse_entity(names: Sequence[str], defaults: Sequence[str]) -> Entity:
-    """The one entity that the flags name; whether Kafka has such a type is the broker's to say."""
+    """Return the entity that the flags name; only the broker checks whether its types exist."""
     for text in defaults:
         require_text("--defaults", text)
     parts = [*parse_names(names), *((kind, None) for kind in parse_types(defaults))]
@@ -77,11 +77,11 @@ def parse_entity(names: Sequence[str], defaults: Sequence[str]) -> Entity:
 
 
 def parse_names(given: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Types and names of `user=alice,client-id=app`.
+    """Return the types and names in `user=alice,client-id=app`.
 
-    In a flag that is given once, a comma starts another part where a type and `=` follow it, and
-    belongs to the name elsewhere (`user=CN=alice,O=shop`). Of a flag that is given more than once,
-    each text is one part, commas and all. A name that begins with a quote is a JSON string, as
+    If the flag is given once, a comma starts another part if a type and `=` follow it; any other
+    comma belongs to the name (`user=CN=alice,O=shop`). If the flag is given more than once, each
+    text is one part, including its commas. A name that begins with a quote is a JSON string, as
     `Entity.text` writes it: `user="a,client-id=b"` is one part.
     """
     texts = _PARTS.findall(given[0]) if len(given) == 1 else given
@@ -92,7 +92,7 @@ def parse_names(given: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def format_flags(entity: Entity) -> str:
-    """The options by which a shell names this entity, such as `--names user=alice`."""
+    """Return the options that name this entity in a shell, for example `--names user=alice`."""
     return " ".join(
         f"--defaults {quote(kind)}"
         if name is None
@@ -102,7 +102,7 @@ def format_flags(entity: Entity) -> str:
 
 
 def _format_name(kind: str, name: str) -> str:
-    """A part as people write it, or in JSON quotes where that reads as something else."""
+    """Return a part as people write it, or in JSON quotes if that would be parsed differently."""
     plain = f"{kind}={name}"
     try:
         if parse_names([plain]) == ((kind, name),):
@@ -138,7 +138,7 @@ def _read_quoted(text: str, kind: str, name: str) -> str:
 
 
 def require_text(option: str, given: str) -> None:
-    """Raise InvalidInput for bytes that are no UTF-8, which Python passes on as half surrogates."""
+    """Raise InvalidInput for bytes that are not UTF-8, which Python passes on as surrogates."""
     try:
         given.encode()
     except UnicodeEncodeError:
@@ -149,7 +149,7 @@ def require_text(option: str, given: str) -> None:
 
 
 def require_carried(option: str, name: str) -> None:
-    """Raise InvalidInput for a name that is longer than the protocol carries."""
+    """Raise InvalidInput for a name that is longer than the protocol allows."""
     if (size := len(name.encode())) > MAX_NAME_BYTES:
         raise InvalidInput(
             f"{option} {name[:40]!r}… is {size:,} bytes long",
@@ -171,12 +171,12 @@ def _refuse_misspelt_type(text: str) -> None:
 
 
 def parse_types(given: Iterable[str]) -> tuple[str, ...]:
-    """The types of `user,client-id`, said at once or one by one."""
+    """Return the types in `user,client-id`, given together or one by one."""
     return tuple(kind.strip() for text in given for kind in text.split(","))
 
 
 def _require_describable(types: Iterable[str], others: Collection[str]) -> None:
-    """Refuse what brokers refuse, in their order and words. Source: ClientQuotasImage.describe."""
+    """Raise InvalidInput as brokers do, in their order and words: ClientQuotasImage.describe."""
     seen: set[str] = set()
     for kind in types:
         if not kind:

@@ -1,4 +1,4 @@
-"""The tables that travel between stages, each declared once: by the class of its rows.
+"""The tables that stages exchange, each declared once: by the class of its rows.
 
 `cluster` is Kafka's cluster id everywhere, `entity` is the text of
 `quota_ops.model.entity`, values are in the key's own unit.
@@ -23,9 +23,9 @@ _TYPES = {str: TEXT, float: NUMBER, int: COUNT, bool: FLAG}
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column's name and type (string, double, int, boolean) and whether null may stand in it.
+    """A column's name, its type (string, double, int, boolean) and whether it is nullable.
 
-    Files from before it was added lack an `added` column: all its values are null there.
+    Older files lack a column that is `added`: all its values are null there.
     """
 
     name: str
@@ -58,7 +58,7 @@ def derive_table(name: str, row: type[Row], **spelled: str) -> Table[Row]:
     """Derive a table from the named tuple of its rows: a column for each field, in order.
 
     A field that may be None is nullable, and one with a default was added later. `spelled` has
-    the names of columns whose fields cannot be called so.
+    the column names that cannot be names of fields.
     """
     columns = []
     for field, hint in get_type_hints(row).items():
@@ -81,19 +81,19 @@ LEDGER = derive_table("ledger", LedgerRow)
 sent; a null value is an intended clear. A key has at most one row of each of these states. Beside
 them are rows that are only remembered, one for each value of a key: `superseded`, a write that may
 still arrive, and `cleared`, a value that a run cleared. `sequence` is the number of the run that
-wrote it; null for adopted rows, and for rows older than numbers are."""
+wrote it; null for adopted rows, and for rows of versions without run numbers."""
 
 CLUSTERS = derive_table("clusters", ClusterRow)
-"""What decides per cluster: the drift policy, whether unmanaged rows in scope are cleared, and from
-which time on (UTC) superseded writes and cleared rows of the ledger are remembered."""
+"""The settings of each cluster: the drift policy, whether unmanaged rows in scope are cleared, and
+the time (UTC) since which superseded writes and cleared rows of the ledger are remembered."""
 
 HOLDS = derive_table("holds", HoldRow)
-"""The entities on hold, one row each: `held` is until when, by whom and why."""
+"""The entities on hold, one row each: `held` is the end, author and reason of the hold."""
 
 DIFFERENCES = derive_table("differences", Difference)
-"""Each row on which the three sides do not agree: `before` the cluster's value, `after` Git's,
-`verified` the value that the ledger knows; `commit`, `run` and `since` of the ledger's row.
-`memory` is `superseded` or `cleared` where that row is one that the ledger only remembers."""
+"""Each row on which the three sides disagree: `before` is the cluster's value, `after` Git's,
+`verified` the ledger's; `commit`, `run` and `since` are those of the ledger's row.
+`memory` is `superseded` or `cleared` if that row is one that the ledger only remembers."""
 
 BATCHES = derive_table("batches", BatchRow)
-"""What is sent, in which request: a null `after` clears the key; an entity is in one batch."""
+"""The changes of each request: a null `after` clears the key; an entity is in one batch."""

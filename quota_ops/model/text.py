@@ -13,7 +13,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:
-    """Return the word for so many: `one` for 1, else `many`; a noun needs no `many`."""
+    """Return the word for a count: `one` for 1, else `many` or, without it, the regular plural."""
     if number == 1:
         return one
     if many is not None:
@@ -41,19 +41,19 @@ UNSEEN = re.compile(
     "\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""Characters that Unicode shows as nothing (Default_Ignorable_Code_Point, marks) or as a space."""
+"""Characters that are shown as nothing (Default_Ignorable_Code_Point, marks) or as a space."""
 
 
 def is_visible(text: str) -> bool:
-    """Whether each character of a text is seen, or is a plain space."""
+    """Return whether each character of a text is visible or a plain space."""
     return text.isprintable() and (text.isascii() or UNSEEN.search(text) is None)
 
 
 def clean_text(text: str) -> str:
     """Return the text as one line, with invisible characters and invalid text escaped.
 
-    Blanks and line ends of every kind become one space, and go at both ends. Empty where nothing
-    of the text can be seen.
+    Each run of white space becomes one space, and is removed at both ends. The result is empty if
+    nothing in the text is visible.
     """
     line = " ".join(text.encode(errors="backslashreplace").decode().split())
     if is_visible(line):

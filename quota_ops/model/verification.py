@@ -9,13 +9,13 @@ from quota_ops.model.registration import Absent
 from quota_ops.model.rows import Key
 
 BOOTSTRAP = -1
-"""Stands for a broker's id where only the bootstrap address is known, as in Kafka's own clients."""
+"""The broker id to use if only the bootstrap address is known, as in Kafka's own clients."""
 
 BACK_OR_GONE = (
     "Verify again when it is back. If it will not come back, remove it with kafka-cluster.sh "
     "unregister (Apache Kafka 3.3 and later), or list it in cluster.yaml under retired_brokers."
 )
-"""What to do about an absent broker."""
+"""The remedy for an absent broker."""
 ONLY_BOOTSTRAP = (
     "If only the bootstrap address is reachable, for example over a private link, set verify: "
     "bootstrap in cluster.yaml."
@@ -32,7 +32,7 @@ class Verdict(StrEnum):
 
 
 class RowVerdict(NamedTuple):
-    """The verdict on one row; `seen` is what the named brokers hold instead."""
+    """The verdict on one row; `seen` has the other values, each with the broker that stores it."""
 
     entity: str
     key: str
@@ -48,12 +48,12 @@ class RowVerdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BrokerAnswer:
-    """What one broker said at last: how many rows lag behind, or why it did not answer.
+    """The last result of one broker: how many rows are lagging, or why it did not respond.
 
-    With `bootstrap` only the bootstrap address was asked; `broker` is who answered there, BOOTSTRAP
-    when it did not tell. An `absent` one belongs to the cluster and was not asked; `error` says
-    why, and continues a sentence that begins with the broker. `compared` is how many rows it was
-    compared on, `left` how many the run left as they are and compared nowhere.
+    With `bootstrap`, only the bootstrap address was queried; `broker` is the id of the broker that
+    responded, BOOTSTRAP if that is unknown. An `absent` broker belongs to the cluster and was not
+    queried; `error` is the reason, and continues a sentence that begins with the broker. `compared`
+    is how many of its rows were compared, `left` how many rows the run neither wrote nor compared.
     """
 
     broker: int
@@ -68,7 +68,7 @@ class BrokerAnswer:
 
     @classmethod
     def of_absent(cls, broker: Absent) -> Self:
-        """The answer that a broker without clients does not give."""
+        """Return the result of an absent broker, which was not queried."""
         return cls(broker.id, broker.address or "", 0, None, broker.why, absent=True)
 
     @property
@@ -86,7 +86,7 @@ class BrokerAnswer:
 
 
 def behind(targets: Mapping[Key, float | None], stored: Mapping[Key, float]) -> tuple[Key, ...]:
-    """The targets (entity, key) that a broker's stored values do not meet."""
+    """Return the targets (entity, key) whose value a broker does not store."""
     if targets.items() <= stored.items():
-        return ()  # as nearly always, and said at once
+        return ()  # the usual case, and a fast check
     return tuple(row for row, value in targets.items() if stored.get(row) != value)

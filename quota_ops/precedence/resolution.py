@@ -21,7 +21,7 @@ IP_KEYS = tuple(key.name for key in QUOTA_KEYS.values() if IP in key.types)
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One level of the lookup; `own` has each entity type, and whether the level names it.
+    """One level of the lookup; `own` has each entity type, and whether it has a name there.
 
     A type without a name is the default of that type. `rank` is 1 (first) to 8; levels of IP
     addresses have none.
@@ -92,7 +92,7 @@ class Resolution:
     """The limit that applies to one client and one key, and all levels of the lookup.
 
     `shared_by` are the tags by which brokers count (KIP-257): clients with the same tags share the
-    limit, and an empty tag stands for any name. Brokers write a user's tag percent-encoded.
+    limit, and an empty tag means any name. Brokers write a user's tag percent-encoded.
     `by_name` are limits of host names: one applies if a broker resolved that name to the address.
     `foreign` are limits of entity types that Apache Kafka does not have; they may apply on brokers
     that have these types.
@@ -116,13 +116,13 @@ class Resolution:
 
     @property
     def spellings(self) -> tuple[Rung, ...]:
-        """The limits of an address under several spellings: which applies cannot be read back."""
+        """The limits of an address under several spellings; no describe shows which applies."""
         own = tuple(one for one in self._limits if one.level is IP_LEVEL)
         return own if len(own) > 1 else ()
 
     @property
     def overridden(self) -> tuple[Rung, ...]:
-        """The limits that a limit before them overrides, in order."""
+        """The limits that a limit at an earlier level overrides, in order."""
         return self._limits[1:]
 
     @property

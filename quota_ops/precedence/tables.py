@@ -49,7 +49,7 @@ LIMITS = derive_table("limits", LimitRow)
 
 RESOLVED = derive_table("resolved", ResolvedRow, client_id=CLIENT_ID)
 """The limit that applies to each client and key; null is unlimited. Clients with the same
-`shared_by` columns share the limit, and an empty one stands for any name."""
+`shared_by` columns share the limit, and an empty one means any name."""
 
 
 def list_limits(stored: Iterable[StoredQuota]) -> list[LimitRow]:

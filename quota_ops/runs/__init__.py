@@ -1,1 +1,1 @@
-"""What drives stages: a run, the chain, approvals, one-off changes, rollbacks."""
+"""Run the stages: runs, the chain of stages, approvals, one-off changes and rollbacks."""

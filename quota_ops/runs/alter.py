@@ -122,7 +122,7 @@ def _find_refusal(outcomes: Sequence[Outcome], guards: Sequence[GuardFinding]) -
 def _record_overrides(
     folder: RunFolder, attribution: Attribution, guards: Sequence[GuardFinding]
 ) -> None:
-    """Leave approval.json when guards are overridden; its digest is empty, as there is no plan."""
+    """Write approval.json when guards are overridden; its digest is empty, as there is no plan."""
     if guards:
         shown = tuple(replace(one, allowed=None) for one in guards)
         run = folder.about()["run"]
@@ -161,7 +161,7 @@ def record_and_validate(
     allow: Sequence[str],
     policy: Policy,
 ) -> tuple[Batches, tuple[Outcome, ...]]:
-    """Leave alter.json and validated.json; return the rows in batches, and their outcomes."""
+    """Write alter.json and validated.json; return the rows in batches, and their outcomes."""
     with folder.stage("validate"):
         writes = _list_writes(cluster.cluster_id, alterations, cluster.describe_values())
         batches = _number_batches(writes)
@@ -205,10 +205,10 @@ def _number_batches(writes: Sequence[Difference]) -> Batches:
 
 
 def send_batches(folder: RunFolder, cluster: Cluster, batches: Batches) -> tuple[Outcome, ...]:
-    """Leave applied.json, and return the outcome of each entity; stop after an unknown one.
+    """Write applied.json, and return the outcome of each entity; stop after an unknown one.
 
-    applied.json is also left before each request, with the rows of the request as unknown, so that
-    it exists whatever ends the process.
+    applied.json is also written before each request, with the rows of the request as unknown, so
+    that it exists however the process ends.
     """
     done: list[Outcome] = []
 

@@ -12,7 +12,7 @@ _NOTHING = "Nothing was written."
 
 
 def read_plan(folder: RunFolder) -> Plan:
-    """Return the plan that a run's plan stage left."""
+    """Return the plan that a run's plan stage wrote."""
     return folder.plan()[0]
 
 
@@ -43,7 +43,7 @@ def find_approval(folder: RunFolder, approvals: Place, plan: Plan) -> Decision |
 def record_decision(folder: RunFolder, approvals: Place, decision: Decision) -> None:
     """Record a decision on the run's plan, and check the plan with the guards again.
 
-    Raises Refused when it is not an approval, has no reason, or is for another plan.
+    Raises Refused when the decision is not an approval, has no reason, or is for another plan.
     """
     plan, short = read_plan(folder), decision.digest[:SHORT]
     who = decision.by or "an unknown user"

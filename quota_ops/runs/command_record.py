@@ -50,7 +50,7 @@ def open_run_cluster(
 def record_command_end(
     folder: RunFolder, verb: Verb, find: Callable[[str], Connection] = find_connection
 ) -> str | None:
-    """Leave the record of a command's end; return why the audit topic does not have it."""
+    """Write the record of a command's end; return why the audit topic does not have it."""
     name, stages = _LEFT[verb]
     results = map(folder.stage_result, stages)
     end = VerbEnd(

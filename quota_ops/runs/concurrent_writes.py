@@ -22,8 +22,8 @@ def find_concurrent_writes(
 ) -> tuple[ConcurrentWrite, ...]:
     """Return the writes of other runs, in a cluster's folder of runs, to the accepted entities.
 
-    A run that is damaged, dead or overdue is left out, and all are when the marks cannot be
-    listed: the writes are only a warning, which never stops a command.
+    Skips runs that are damaged, dead or overdue, and returns no writes when the marks cannot be
+    listed: the result is only a warning, which never stops a command.
     """
     found: list[ConcurrentWrite] = []
     with suppress(InvalidInput):

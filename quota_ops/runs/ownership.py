@@ -35,9 +35,9 @@ def adopt_quotas(
     wanted: EntityFilter | None,
     attribution: Attribution,
 ) -> tuple[Adoption, ...]:
-    """Add stored quotas to the ledger, leave adopted.json, and return the rows that were examined.
+    """Add stored quotas to the ledger, write adopted.json, and return the rows that were examined.
 
-    `wanted` selects entities, as in `find_adoptions`. The intents of runs stay in the ledger.
+    `wanted` selects entities, as in `find_adoptions`. The intents of runs remain in the ledger.
     """
     with folder.stage("adopt"):
         rows = find_adoptions(cluster.describe(), desired.rows, desired.policy, wanted)
@@ -59,9 +59,9 @@ def adopt_quotas(
 def release_quotas(
     folder: RunFolder, ledger_folder: Place, wanted: EntityFilter | None, attribution: Attribution
 ) -> tuple[LedgerRow, ...]:
-    """Remove rows from the ledger, leave released.json, and return the removed rows.
+    """Remove rows from the ledger, write released.json, and return the removed rows.
 
-    The ledger's memory of their values ends too. `wanted` None releases all rows.
+    The ledger also forgets the remembered values of these rows. `wanted` None releases all rows.
     """
     released: list[LedgerRow] = []
 

@@ -24,9 +24,9 @@ from quota_ops.store.run_store import RunStore
 def start_rollback(store: RunStore, earlier: RunFolder, *, by: str, reason: str) -> RunFolder:
     """Start a run that rolls back an earlier one.
 
-    Leaves rollback.json, policy.json and desired.parquet. The policy is the one that was last
+    Writes rollback.json, policy.json and desired.parquet. The policy is the one that was last
     applied, so that no checkout is needed. Raises Refused, and starts no run, when the earlier run
-    wrote nothing, or was not verified; InvalidInput when it is damaged.
+    wrote nothing, or was not verified; InvalidInput when the earlier run is damaged.
     """
     cluster, policy = earlier.about()["cluster"], earlier.policy()
     found = ledger.read(store.ledger(policy.cluster_id))
@@ -80,7 +80,7 @@ def _find_changes(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reaso
 
 
 def find_rollback_differences(folder: RunFolder, engine: str) -> None:
-    """Leave desired, differences and batches of the rows that can be rolled back, and no others.
+    """Write desired, differences and batches of the rows that can be rolled back, and no others.
 
     The comparison is the same as for any run; rows that the rollback does not change are dropped.
     """

@@ -143,7 +143,7 @@ def _validate(run: Run) -> None:
 
 
 def _apply(run: Run) -> None:
-    from quota_ops.runs.dead_runs import settle_dead_runs  # noqa: PLC0415 - not for what only reads
+    from quota_ops.runs.dead_runs import settle_dead_runs  # noqa: PLC0415 - only for runs that write
     from quota_ops.stages.apply import apply_plan  # noqa: PLC0415 - as above
 
     _refuse_unknown_commit(run.folder)

@@ -1,1 +1,1 @@
-"""The SQL that decides, and the two engines that run it: DuckDB and Spark."""
+"""The SQL of diffs, batches and effective limits, and the engines that run it: DuckDB and Spark."""

@@ -1,4 +1,4 @@
-"""The Java that runs Kafka and Spark: its path, and whether its version is new enough."""
+"""Find the Java that runs Kafka and Spark, and check that its version is new enough."""
 
 import os
 import re

@@ -32,11 +32,11 @@ class Engine(Protocol):
 
 
 def diff_runs(engine: Engine, folders: Sequence[Place]) -> None:
-    """Leave differences.parquet and batches.parquet in each run folder, computed by one job.
+    """Write differences.parquet and batches.parquet to each run folder, computed by one job.
 
     Each folder has the tables desired, actual, ledger, holds and clusters of one cluster. Raises
     InvalidInput when a table is missing, has other columns or rows of another cluster, and when
-    two folders are of the same cluster.
+    two folders belong to the same cluster.
     """
     clusters = [_read_cluster(folder) for folder in folders]
     if len(set(clusters)) != len(clusters):
@@ -57,7 +57,7 @@ def _select_rows(cluster: str, rows: pa.Table) -> pa.Table:
 
 
 def _read_cluster(folder: Place) -> str:
-    """Return the cluster id of a run folder, after checking that each side is of that cluster."""
+    """Return the cluster id of a run folder, after checking that each side has that id."""
     found: dict[Place, set[str | None]] = {}
     for table in SIDES:
         place = folder / table.file

@@ -36,7 +36,7 @@ def resolve_clients(
 ) -> None:
     """Write the limits that apply to each client of a file, one row for each key, in any order.
 
-    Memory does not grow with the number of clients. DuckDB leaves a file and Spark a folder of
+    Memory does not grow with the number of clients. DuckDB writes a file, and Spark a folder of
     parts. Raises InvalidInput when a file cannot be read, has an unsupported format or does not
     match its suffix, and when the destination would replace the file of clients.
     """
@@ -83,7 +83,7 @@ def _check_clients(clients: Path) -> None:
 
 
 def column_names(clients: Path) -> Iterable[str]:
-    """The columns of a file of clients, read from its beginning."""
+    """Return the column names of a file of clients, read from its beginning."""
     if clients.suffix == ".parquet":
         return parquet.columns(open_place(clients))
     if clients.suffix not in CLIENT_FILES:

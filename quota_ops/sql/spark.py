@@ -28,7 +28,7 @@ SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """Halves the CPU time of a cold start and a small diff; doubles the time for a million rows."""
 LARGE_JVM = "-XX:+UseSerialGC"
 LARGE_BYTES = 4_000_000
-"""Bytes of Parquet, about 200,000 rows, from which the full compiler pays for itself."""
+"""Bytes of Parquet, about 200,000 rows, above which the full compiler is faster."""
 
 
 class SparkEngine:

@@ -1,4 +1,4 @@
-"""A run that starts over, such as a cleared DAG run: its earlier attempt is moved away."""
+"""Move away the earlier attempt of a run that starts over, for example of a cleared DAG run."""
 
 from itertools import count
 

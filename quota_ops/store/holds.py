@@ -1,4 +1,4 @@
-"""The holds of a cluster: a numbered file for each hold and release, and who is held now."""
+"""The holds of a cluster: a numbered file for each hold and release, and those in force now."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -2,7 +2,7 @@
 
 Each file is the whole ledger after one change and is never written again. A change reads the
 last file and creates the next number. If another writer was first, it reads again: no writer
-undoes another's rows, and the file before is the way back.
+undoes another's rows, and the previous file is the backup.
 """
 
 import json

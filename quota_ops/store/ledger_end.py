@@ -14,9 +14,9 @@ KIND = "parquet"
 def read(folder: Place) -> str | None:
     """Return the name of the ledger file that was written last, also after a restored backup.
 
-    From the first run on a restored ledger, that ledger's files count again. Read it before the
-    ledger: it is written after each change, so it is never newer than a complete ledger. None if
-    it was never written or is not a name. Raises InvalidInput if it cannot be read.
+    After the first run on a restored ledger, the record names that ledger's files again. Read it
+    before the ledger: it is written after each change, so it is never newer than a complete ledger.
+    None if it was never written or is not a name. Raises InvalidInput if it cannot be read.
     """
     place = _place(folder)
     try:

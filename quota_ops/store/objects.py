@@ -42,7 +42,7 @@ class ObjectStore:
     """
 
     bucket: str
-    """Its address, such as `s3://bucket`, without a slash at the end."""
+    """Its address, for example `s3://bucket`, without a slash at the end."""
 
     def __post_init__(self) -> None:
         """Raise InvalidInput as `open_client`; send nothing."""
@@ -151,7 +151,7 @@ class ObjectStore:
             return
 
     def delete_folder(self, key: str) -> None:
-        """Delete what some servers leave of a folder without objects; others have nothing there."""
+        """Delete the empty folder that some servers leave behind; on others there is none."""
         self.delete(key)
 
     def prepare(self, key: str) -> None:

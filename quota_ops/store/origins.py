@@ -1,6 +1,6 @@
-"""Where unmanaged values came from: releases, adoptions, alters and earlier runs in the run store.
+"""The origins of unmanaged values: releases, adoptions, alters and earlier runs in the run store.
 
-This is shown to people; nothing is decided from it.
+People see the origins; no decision depends on them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ def leave_origins(folder: RunFolder, differences: Sequence[Difference]) -> None:
     rows = [row for row in differences if _is_unknown(row)]
     if not rows:
         return
-    with suppress(InvalidInput):  # a copy of a run is in no store: nothing is known
+    with suppress(InvalidInput):  # a copy of a run is in no store: no origin is known
         groups: dict[Origin, list[Key]] = {}
         for key, origin in find_origins(folder, rows).items():
             groups.setdefault(origin, []).append(key)
@@ -75,9 +75,9 @@ def _read(values: Mapping[str, Any]) -> dict[Key, Origin]:
 def find_origins(folder: RunFolder, rows: Sequence[Difference]) -> dict[Key, Origin]:
     """Return the origin of each row; `UNKNOWN` if no earlier run has it.
 
-    The newest run that explains a value decides: a release explains nothing of a value that was
-    absent afterwards. Of a snapshot nothing is known: it may be older than any of the runs.
-    Raises InvalidInput if the folder is not in a run store.
+    The newest run that explains a value decides: a release does not explain a value that was
+    absent afterwards. The origin of a value in a snapshot is unknown: the snapshot may be older
+    than any of the runs. Raises InvalidInput if the folder is not in a run store.
     """
     if _is_of_snapshot(folder):
         return {row.id: UNKNOWN for row in rows}
@@ -102,17 +102,17 @@ def _earlier(folder: RunFolder) -> Iterator[RunFolder]:
 
 @dataclass
 class _Search:
-    """Values of a cluster, and what its runs, looked at from the newest on, show of them."""
+    """The search for the origins of a cluster's values in its runs, from the newest on."""
 
     left: dict[Key, float]
     """The values whose origin is not decided yet."""
     found: dict[Key, Origin] = field(default_factory=dict)
     """The origins so far: an earlier run may have a better one for a key in `left`."""
     changed: dict[Key, str] = field(default_factory=dict)
-    """When the last run started that saw another value."""
+    """The start of the last run that saw another value."""
 
     def look_at(self, run: RunFolder, cluster_id: str) -> None:
-        """Look at what a run recorded and wrote, and then at what it found before."""
+        """Use the record of a run, or what it wrote and then what it described before."""
         if name := next(filter(run.has, _OWNERSHIP), None):
             self._use_record(run, cluster_id, run.read_json(name), _OWNERSHIP[name])
         elif _is_of(run, cluster_id):
@@ -135,14 +135,14 @@ class _Search:
             self._use_words(key, words, is_value=is_value)
 
     def _use_words(self, key: Key, words: str, *, is_value: bool) -> None:
-        """Use what is known of a value that is there still, or of one that it replaced."""
+        """Use the origin of a value if it `is_value`, the current one, or of one replaced since."""
         if is_value and key not in self.changed:
             self._decide(key, Origin(words))
         else:
             self._decide(key, Origin(f"{words}{_CHANGED}", self.changed.get(key)))
 
     def _use_writes(self, run: RunFolder) -> None:
-        """Use what the cluster accepted from a run."""
+        """Use the writes of a run that the cluster accepted."""
         outcomes = run.outcomes(APPLIED)
         accepted = {Key(one.entity, key) for one in outcomes if one.was_written for key in one.keys}
         if not (keys := self.left.keys() & accepted):
@@ -160,7 +160,7 @@ class _Search:
                 self._decide(key, Origin(f"set to {limit} by {who}{_CHANGED}", after))
 
     def _use_observation(self, run: RunFolder) -> None:
-        """Use what the cluster had when a run described it, and what that run knew of it."""
+        """Use the values that a run described, and the origins that it recorded for them."""
         known = read_origins(run) if run.has(ORIGINS) else {}
         name, started = _named(run), run.about()["started"]
         seen = {} if self.left.keys() <= self.changed.keys() else _seen(run)
@@ -180,7 +180,7 @@ class _Search:
             self.found[key] = Origin(f"{format_limit(key.key, then)} in {run}", started)
 
     def _use_known(self, key: Key, origin: Origin) -> None:
-        """Use what a run that saw a value knew of it, though it may have been another value."""
+        """Use the origin that a run recorded for a key, which may have had another value then."""
         if key not in self.changed:
             self._decide(key, self.found[key] if origin == UNKNOWN else origin)
         elif origin.words.startswith((_RELEASED, _ADOPTED)):

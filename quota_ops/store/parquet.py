@@ -76,7 +76,7 @@ def to_bytes(table: Table[Any], arrow: pa.Table, notes: Mapping[str, str] | None
     Raises InvalidInput if its columns are not the model's.
     """
     sink, rows = io.BytesIO(), conform(table, arrow)
-    # The schema would say REPEATED, which earlier versions of quota-ops do not read.
+    # A stored schema would have the type REPEATED, which earlier versions of quota-ops cannot read.
     with pq.ParquetWriter(sink, rows.schema, store_schema=False) as writer:
         writer.write_table(rows)
         writer.add_key_value_metadata(notes or {})

@@ -106,7 +106,7 @@ class Store(Protocol):
         ...
 
     def is_locked(self, key: str) -> bool | None:
-        """Return whether a living process has locked a file; None if the store cannot tell."""
+        """Return whether a living process has locked a file; None if that is unknown."""
         ...
 
     def machine(self) -> str | None:
@@ -141,7 +141,7 @@ class Place:
 
     @property
     def uri(self) -> str:
-        """The address that another program, such as Spark, reads it by."""
+        """The address by which another program, such as Spark, reads it."""
         return self.store.uri(self.key)
 
     @property
@@ -211,7 +211,7 @@ class Place:
         return self.store.lock(self.key)
 
     def is_locked(self) -> bool | None:
-        """Return whether a living process has locked the file; None if the store cannot tell."""
+        """Return whether a living process has locked the file; None if that is unknown."""
         return self.store.is_locked(self.key)
 
     def resolved(self) -> "Place":

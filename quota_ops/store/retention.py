@@ -1,4 +1,4 @@
-"""Find and remove what a run store need not keep any longer.
+"""Find and remove files that a run store no longer needs.
 
 Always kept: approvals, holds, the record of how each run ended unless it only compared or planned
 without an error, the last verified run of each cluster, each run whose writes are not yet verified,
@@ -50,7 +50,7 @@ class Expired:
     size: int
     """The bytes of `files`."""
     files: tuple[Place, ...]
-    """What is removed; run.json is last, because it has the age of what is left after a crash."""
+    """The files to remove; run.json is last, because after a crash the others need its date."""
     stays: bool = True
     """Whether its folder stays, with the records of how it ended or files that no run recorded."""
     unknown: tuple[Place, ...] = ()

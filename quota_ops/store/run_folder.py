@@ -52,10 +52,10 @@ PLAN = "plan.json"
 ROLLBACK = "rollback.json"
 AUDITED = "audit.json"
 ALTER = "alter.json"
-"""Who altered what: entity, key, value before and value after (null: deleted)."""
+"""The author and changes of an alter: entity, key, values before and after (null: deleted)."""
 ADOPTED = "adopted.json"
 RELEASED = "released.json"
-"""By whom and why each row was added to the ledger, or removed from it."""
+"""The author and reason of each row that was added to the ledger, or removed from it."""
 VALIDATED = "validated.json"
 APPROVAL = "approval.json"
 APPLIED = "applied.json"
@@ -86,8 +86,8 @@ class RunFolder(ArtefactFolder):
     def start(cls, place: Place, *, cluster: str, commit: str | None, anew: bool = False) -> Self:
         """Write run.json, unless an earlier attempt that this one continues has written it.
 
-        `commit` is given by a person; check finds any other. The run takes the next number of its
-        run store. Raises InvalidInput if it is in none.
+        `commit` was given by a person; otherwise check finds it. The run takes the next number of
+        its run store. Raises InvalidInput if the place is in no run store.
         """
         folder = cls(place)
         if anew or not folder.has(ABOUT):

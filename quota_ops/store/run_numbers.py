@@ -9,7 +9,7 @@ from quota_ops.store.place import Place
 _KIND = "json"
 _GROUPS = "runs"
 _EACH = 1000
-"""Numbers in one folder, so that the last one is found as fast in a store of many runs."""
+"""The most numbers in one folder, so that finding the last one stays fast with many runs."""
 
 
 def take_number(folder: Place, content: bytes, above: int = 0) -> int:

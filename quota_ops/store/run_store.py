@@ -7,7 +7,7 @@ ROOT/ledger_ends/CLUSTER_ID  the name of the newest file of its ledger
 ROOT/claims/CLUSTER_ID/     which runs have begun to apply, one file each, by number
 ROOT/at_work/CLUSTER/RUN    the mark of a run that writes, or died while writing
 ROOT/approvals/CLUSTER_ID/  the decisions about plans, one file each, by digest
-ROOT/holds/CLUSTER_ID/      who held what until when, as numbered files
+ROOT/holds/CLUSTER_ID/      the holds and releases, as numbered files
 ROOT/sequence/              the number of each run, in the order in which they began
 """
 

@@ -1,4 +1,4 @@
-"""A snapshot file instead of a cluster: it can be described, but knows nothing else."""
+"""A snapshot file in place of a cluster: it can be described, but has no other information."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ class Snapshot:
     def read(cls, path: Path) -> Self:
         """Read a file; InvalidInput with the line that is not a row, or why it cannot be read.
 
-        An empty file, which a failed describe leaves, is not a cluster without quotas: the file
-        of that cluster has a header.
+        An empty file, which a failed describe leaves, is not a cluster without quotas: the snapshot
+        of such a cluster has a header.
         """
         place, lines = str(path), read_lines(path)
         if not any(map(str.strip, lines)):
@@ -52,7 +52,7 @@ class Snapshot:
         return self
 
     def describe(self, broker: int | None = None) -> tuple[StoredQuota, ...]:
-        """Return the rows, like a cluster."""
+        """Return the rows, as a cluster would."""
         del broker
         return self.rows
 

@@ -98,7 +98,7 @@ def why_overtaken(folder: RunFolder, known: Ledger, ledger_folder: Place) -> str
 def _why_claimed(folder: RunFolder, number: int, ledger_folder: Place) -> str | None:
     """Return which later run, the last one, has begun to apply another commit or other values.
 
-    None overtakes a rollback: it would confirm the state that the rollback undoes.
+    No run overtakes a rollback: it would confirm the state that the rollback undoes.
     """
     last_claimed = claims.last_number(ledger_folder)
     if last_claimed <= number or folder.has(ROLLBACK):
