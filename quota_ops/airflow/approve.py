@@ -32,12 +32,12 @@ PARAMS = {
 }
 """The fields of the approval form; Airflow requires a text in each.
 
-The name differs from the DAG's params, because Airflow would fill in their values.
+Their names differ from the DAG's params, because Airflow would fill in those values.
 """
 
 
 RETRIES = 10
-"""Airflow 3.3 takes a task for killed if a decision arrives before its process has ended.
+"""Airflow 3.3 treats a task as killed if a decision arrives before its process has ended.
 
 The task is then retried and waits again; a script that approves at once may cause several retries.
 """
@@ -47,7 +47,7 @@ class Approve(ApprovalOperator):
     """Return the digest of the plan to apply; wait for approval where the policy requires it.
 
     `planned` is the digest that the task plan returned. A waiting task occupies no worker. It
-    fails where the plan is rejected, approved without a reason, or not decided in time.
+    fails if the plan is rejected, approved without a reason, or not decided in time.
     """
 
     template_fields = (*ApprovalOperator.template_fields, "planned")
@@ -76,7 +76,7 @@ class Approve(ApprovalOperator):
         self.notify = notify
 
     def execute(self, context: "Context") -> str:
-        """Give the digest of a plan that nobody has to see; wait with any other."""
+        """Return the digest of a plan that needs no approval; otherwise wait for a decision."""
         from quota_ops.model.approval import Author, DecisionKind, find_login, needs_person
         from quota_ops.runs.approvals import (
             find_approval,
@@ -116,7 +116,7 @@ class Approve(ApprovalOperator):
     def execute_complete(
         self, context: "Context", event: dict[str, Any], pending: Mapping[str, Any] | None = None
     ) -> str:
-        """Record the decision; return the digest that it approves, or fail."""
+        """Record the decision; return the approved digest, or fail."""
         from quota_ops.runs.approvals import record_decision
 
         del context
@@ -130,7 +130,7 @@ class Approve(ApprovalOperator):
         return decision.digest
 
     def _find_link(self, context: "Context") -> str:
-        """Return the address of the form; empty where Airflow does not know its own address."""
+        """Return the address of the form; empty if Airflow does not know its own address."""
         with suppress(ValueError):
             return str(self.generate_link_to_ui_from_context(context=context))
         return ""

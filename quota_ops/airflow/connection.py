@@ -1,4 +1,4 @@
-"""Airflow connections of clusters, read inside the task so that no secret is passed on."""
+"""Airflow connections of clusters, read inside the task so that no secret leaves it."""
 
 import json
 from collections.abc import Iterator
@@ -18,16 +18,16 @@ _LOGIN_FIELDS = {
         "sasl.oauthbearer.client.credentials.client.secret",
     )
 }
-"""The properties for login and password, in names that librdkafka and Java clients share."""
+"""The properties for login and password, by names that librdkafka and Java clients share."""
 
 
 def find_connection(name: str) -> kafka.Connection:
-    """Return the Airflow connection quota_ops_NAME; without it, the one of the command line.
+    """Return the Airflow connection quota_ops_NAME, or else the connection of the command line.
 
     Host and port are bootstrap.servers (the host may list several with their ports). Login and
     password are those of SASL, or with OAUTHBEARER the id and the secret of the OAuth client.
     Extra is a JSON object of any settings of a connection file, which override the fields.
-    Raises InvalidInput where it is not a connection to a cluster.
+    Raises InvalidInput if it is not a connection to a cluster.
     """
     conn_id = PREFIX + name
     source = f"the Airflow connection {conn_id}"
@@ -38,7 +38,7 @@ def find_connection(name: str) -> kafka.Connection:
 
 
 def find_airflow_connection(conn_id: str) -> Connection | None:
-    """Return an Airflow connection; None where it is not defined."""
+    """Return an Airflow connection; None if it is not defined."""
     try:
         return BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:

@@ -35,7 +35,7 @@ CLUSTER_NAME = "{{ task.op_kwargs['cluster_folder'].rpartition('/')[2] }}"
 def build_drift_dag(
     folders: Sequence[Path], run_store: str | None, schedule: str | None, notify: Notify
 ) -> DAG:
-    """Build the DAG that reports the drift of each cluster, and of all together."""
+    """Build the DAG that reports the drift of each cluster and of all clusters together."""
     clusters = [str(folder) for folder in folders]
     always = TriggerRule.ALL_DONE
     with build_dag(
@@ -68,7 +68,7 @@ def build_drift_dag(
 @task
 @log_errors()
 def describe(cluster_folder: str, run_store: str | None) -> str:
-    """Read the cluster's YAML and all quotas that it stores, and return the run folder."""
+    """Read the cluster's YAML and all stored quotas, and return the run folder."""
     with open_run(cluster_folder, run_store, reads_files=True) as run:
         run_stage("check", run)
         run_stage("describe", run)
@@ -78,12 +78,12 @@ def describe(cluster_folder: str, run_store: str | None) -> str:
 @task
 @log_errors()
 def report(cluster_folder: str, run_store: str | None) -> str:
-    """Write the cluster's report, also if it could not be compared; return the path of the page."""
+    """Write the cluster's report, even if the comparison failed; return the path of the page."""
     from quota_ops.store.run_folder import PAGE
 
     with open_run(cluster_folder, run_store) as run:
         if run.folder.stage_result("diff").status is StageStatus.DONE:
-            with suppress(GuardsRefused):  # it would block a reconcile: the report shows it
+            with suppress(GuardsRefused):  # the report shows guards that would block a reconcile
                 run_stage("plan", run)
         run_stage("report", run)
         return str(run.folder.place / PAGE)
@@ -92,7 +92,7 @@ def report(cluster_folder: str, run_store: str | None) -> str:
 @task
 @log_errors()
 def overview(cluster_folders: Sequence[str], run_store: str | None) -> str:
-    """Write one page about all clusters, then fail if one could not be compared."""
+    """Write one page about all clusters, then fail if any could not be compared."""
     from quota_ops.report import fleet as pages
     from quota_ops.store.run_folder import ABOUT, PAGE, RunFolder
 
@@ -114,7 +114,7 @@ def overview(cluster_folders: Sequence[str], run_store: str | None) -> str:
 
 
 def _read_report(cluster_folder: str, run_store: str | None) -> "Report | str":
-    """Return the report of a cluster that was compared, or why it was not."""
+    """Return the report of a cluster, or why it could not be compared."""
     from quota_ops.stages.report.run_report import read_report
 
     folder = start_folder(cluster_folder, run_store)

@@ -1,4 +1,4 @@
-"""Fail a task: log the error without a traceback, and retry only if that may help."""
+"""Fails a task: logs the error without a traceback, and retries only if that may help."""
 
 import logging
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ RETRIES: dict[str, Any] = {
         ]
     ),
 }
-"""Arguments of every task: its error decides about a retry, each after a longer wait."""
+"""The arguments of every task: its error decides whether it is retried; each wait is longer."""
 
 
 @contextmanager

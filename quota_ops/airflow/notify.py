@@ -54,7 +54,7 @@ class News(NamedTuple):
 
 
 def check_notify(notify: Notify | None) -> Notify:
-    """Return the notifiers of a DAG file, none for None; InvalidInput for an unknown event."""
+    """Return a DAG file's notifiers, empty for None; raises InvalidInput for an unknown event."""
     if unknown := sorted(set(notify or ()) - set(Notify.__annotations__)):
         raise InvalidInput(
             f"notify has unknown events: {', '.join(unknown)}",
@@ -86,7 +86,7 @@ def make_failure_callback(cluster_folder: str, run_store: str | None, notify: No
 
 
 def make_drift_callback(run_store: str | None, notify: Notify) -> Callback:
-    """Make the callback that sends `drift` where the drift DAG's report of a cluster has any."""
+    """Make the callback that sends `drift` when the drift DAG's report of a cluster has drift."""
 
     def notify_drift(context: "Context") -> None:
         task: Any = context["task"]
@@ -114,7 +114,7 @@ def _find_reason(context: "Context") -> str:
 
 
 def _describe_failure(run: Place, cluster: str, why: str) -> News:
-    """Describe a run that did not succeed, by `why` where its cluster matches Git all the same."""
+    """Describe a run that did not succeed; use `why` if its cluster matches Git all the same."""
     from quota_ops.report.summary import SyncStatus, summarize
 
     try:

@@ -39,7 +39,7 @@ PARAMS = {
 """Null is allowed because Airflow's form requires a value of every other param, default or not."""
 
 _PROBLEM_LENGTH = 500
-"""Characters of a problem in a DAG's documentation, which Airflow keeps with every version."""
+"""The most characters of a problem in a DAG's documentation; Airflow stores it per version."""
 
 ABOUT = """\
 Makes the client quotas of **{cluster}** match `{folder}`, and verifies them.
@@ -61,7 +61,7 @@ def build_reconcile_dag(
 ) -> DAG:
     """Build the DAG that makes a cluster match its folder, on the schedule of its cluster.yaml.
 
-    A plan waits `approval_timeout` for a decision. Where cluster.yaml is invalid, the DAG has no
+    A plan waits `approval_timeout` for a decision. If cluster.yaml is invalid, the DAG has no
     schedule, and its task check shows why.
     """
     schedule, trouble = None, ""
@@ -93,8 +93,8 @@ def _add_tasks(
 ) -> None:
     """Add the stages in order, with the approval before the first that writes.
 
-    validate also runs where a guard blocked the plan; approve needs both. verify runs once apply
-    has begun, however it ended; report always runs.
+    validate runs even if a guard blocked the plan; approve needs both. verify runs if apply has
+    begun, however it ended; report always runs.
     """
     begun, always = TriggerRule.ONE_DONE, TriggerRule.ALL_DONE
     check, describe = tasks.check(folder, run_store), tasks.describe(folder, run_store)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def find_store(run_store: str | None) -> RunStore:
     """Return the run store that the DAG file or the environment names.
 
-    Raises InvalidInput where neither names one: a ledger in the home of a worker would be lost.
+    Raises InvalidInput if neither names one: a ledger in the home of a worker would be lost.
     """
     if not named_store(run_store):
         raise InvalidInput(
@@ -41,16 +41,16 @@ def name_run(context: "Context") -> str:
 
 
 def find_run_place(context: "Context", cluster_folder: str, run_store: str | None) -> Place:
-    """Return the place of a DAG run's folder for a cluster; make it if it does not exist."""
+    """Return the place of a DAG run's folder for a cluster; create it if it does not exist."""
     return find_store(run_store).new_run(Path(cluster_folder).name, name_run(context))
 
 
 def start_folder(
     cluster_folder: str, run_store: str | None, *, reads_files: bool = False
 ) -> "RunFolder":
-    """Return the folder of this DAG run for a cluster; the first task makes it.
+    """Return the folder of this DAG run for a cluster; the first task creates it.
 
-    `reads_files` for a task that reads the YAML: a cleared run may find it at another commit.
+    Set `reads_files` for a task that reads the YAML: a cleared run may find it at another commit.
     """
     from quota_ops.store.run_folder import RunFolder
 
@@ -89,7 +89,7 @@ def open_run(
 
 
 def _find_author() -> "Author":
-    """Return who triggered this DAG run, as Airflow knows it, and the login of this worker."""
+    """Return the user who triggered this DAG run, as Airflow knows it, and this worker's login."""
     from quota_ops.model.approval import Author, find_login
 
     run = get_current_context()["dag_run"]
@@ -97,7 +97,7 @@ def _find_author() -> "Author":
 
 
 def find_bundle_folder(folder: Path) -> Path | None:
-    """Return the folder of the DAG bundle that has `folder`; None outside all bundles.
+    """Return the folder of the DAG bundle that contains `folder`; None outside all bundles.
 
     It is in Airflow's `dag_bundle_storage_path` and has the bundle's name. Everything in it comes
     from a commit, and Airflow removes its `.git`.
@@ -110,7 +110,7 @@ def find_bundle_folder(folder: Path) -> Path | None:
 
 
 def _find_bundle_version(folder: Path) -> "BundleVersion | None":
-    """Return the version of the DAG bundle that this run is pinned to, if it has `folder`.
+    """Return the version of the DAG bundle that pins this run, if the bundle contains `folder`.
 
     A Git bundle has a bare repository beside the folders of its versions.
     """

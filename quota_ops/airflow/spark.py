@@ -29,7 +29,7 @@ LOCAL = '{"conn_type": "spark", "host": "local[*]"}'
 class SparkDiff(SparkSubmitOperator):
     """Run spark_jobs/diff_quotas.py over the folders of this run whose cluster was described.
 
-    The task is skipped where no cluster was described.
+    The task is skipped if no cluster was described.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ def _choose_settings(folders: Sequence[Place]) -> dict[str, str]:
 
 
 def _prepare_process() -> None:
-    """Let spark-submit use this Python; where Spark runs on the worker, listen on loopback only."""
+    """Make spark-submit use this Python; if Spark runs on the worker, listen on loopback only."""
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     connection = find_airflow_connection(SPARK)
     if connection is None:

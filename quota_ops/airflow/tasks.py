@@ -1,4 +1,4 @@
-"""The tasks of the reconcile DAG: one stage each, on the run folder of their DAG run."""
+"""The tasks of the reconcile DAG; each runs one stage on the run folder of its DAG run."""
 
 import logging
 from datetime import timedelta
@@ -31,7 +31,7 @@ def check(cluster_folder: str, run_store: str | None) -> str:
 @task
 @log_errors()
 def describe(cluster_folder: str, run_store: str | None) -> None:
-    """Read all quotas that the cluster stores, and what the ledger knows of them."""
+    """Read all quotas that the cluster stores, and their rows in the ledger."""
     with open_run(cluster_folder, run_store) as run:
         run_stage("describe", run)
 
@@ -39,7 +39,7 @@ def describe(cluster_folder: str, run_store: str | None) -> None:
 @task
 @log_errors()
 def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | None = None) -> str:
-    """Make the plan and return its digest, also where a guard blocks it until a person approves."""
+    """Make the plan and return its digest, even if a guard blocks it until a person approves."""
     from quota_ops.runs.approvals import read_plan
     from quota_ops.runs.run import STAGES
 
@@ -78,7 +78,7 @@ def validate(cluster_folder: str, run_store: str | None) -> None:
 @task
 @log_errors()
 def apply(cluster_folder: str, run_store: str | None, approved: str) -> None:
-    """Write the approved plan; a try after a crash resumes where the last one stopped."""
+    """Write the approved plan; a retry after a crash resumes where the last try stopped."""
     if not approved:
         raise Refused("no plan was approved: the task approve returned no digest", "Run it again.")
     with open_run(cluster_folder, run_store, approve=approved) as run:
@@ -111,7 +111,7 @@ def report(cluster_folder: str, run_store: str | None) -> str:
 
 
 def refuse_unless_done(page: Place) -> None:
-    """Raise QuotaOpsError, which names them, where other tasks of this DAG run did not succeed."""
+    """Raise QuotaOpsError with the names of other tasks of this DAG run that did not succeed."""
     context = get_current_context()
     ti, run_id = context["ti"], context["run_id"]
     states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[run_id])[run_id]
@@ -136,7 +136,7 @@ TASK_ARGUMENTS = {"owner": "quota-ops", "execution_timeout": timedelta(minutes=3
 
 
 LONGEST = timedelta(hours=2)
-"""The longest that a run may take, without the time that its plan waits for approval."""
+"""The longest duration of a run, without the time that its plan waits for approval."""
 
 
 def build_dag(

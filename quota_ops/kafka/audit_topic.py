@@ -14,13 +14,13 @@ from quota_ops.model.moment import timed
 
 _log = logging.getLogger(__name__)
 PATIENCE = 5.0
-"""Seconds to wait for the topic; it must never delay a run for long."""
+"""Seconds to wait for the topic, which must not delay a run for long."""
 
 
 def produce(connection: Connection, topic: str, key: str, records: Sequence[bytes]) -> str | None:
     """Send records to a topic; return why some were not delivered, or None when all were.
 
-    Never takes longer than PATIENCE and a second.
+    Takes at most PATIENCE plus one second.
     """
     failures: list[str] = []
     try:
@@ -71,7 +71,7 @@ def _flush(
 
 
 class _Silent:
-    """A logger that drops librdkafka's lines: `error_cb` receives the errors among them too."""
+    """A logger that drops librdkafka's lines; `error_cb` also receives the errors among them."""
 
     def log(self, *_line: object) -> None:
         """Drop the line."""

@@ -1,4 +1,4 @@
-"""The connections to a cluster's brokers: a request goes to any that responds, or to one by id."""
+"""The connections to a cluster's brokers; a request goes to any reachable one, or to one by id."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,9 +11,9 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import ClusterTrouble, NoResponse, Unreachable
 
 _SHORTEST_TRY = 0.5
-"""Seconds that the last try of a read gets at least."""
+"""The minimum timeout of the last try of a read, in seconds."""
 _LONGEST_WAIT = 0.25
-"""Seconds between two tries; a read may give up this much before its timeout."""
+"""The longest wait between two tries, in seconds; a read may give up this much too early."""
 
 
 class Brokers:
@@ -40,8 +40,8 @@ class Brokers:
     def read(self, request: Any, broker: int | None = None, timeout: float | None = None) -> Any:
         """Return the response to a request that writes nothing.
 
-        With `broker`, one try at that broker. Without, any broker will do, and the request is
-        retried until the timeout. Raises Unreachable.
+        With `broker`, tries that broker once. Without it, tries any broker until the timeout.
+        Raises Unreachable.
         """
         if broker is None:
             return self._read_from_any(request)
@@ -132,7 +132,7 @@ class Brokers:
 def describe_by_bootstrap(connection: Connection, seconds: float) -> ClusterDescription:
     """Return the description from the first address of bootstrap.servers that responds.
 
-    When none does, raises the error of the last address: Unreachable, LoginFailed, InvalidInput.
+    If none responds, raises the error of the last address: Unreachable, LoginFailed, InvalidInput.
     """
     deadline = time.monotonic() + seconds
     servers = list(dict.fromkeys(connection.properties["bootstrap.servers"].split(",")))

@@ -49,8 +49,8 @@ def open_cluster(
     """Connect to a cluster after the preflight, and disconnect at the end of the block.
 
     `timeout` is in seconds, for each call; `verify` decides whether requests go to the brokers or
-    to the bootstrap address alone. Raises what `preflight` raises; WrongCluster when `cluster_id`
-    is given and the addresses belong to another cluster.
+    to the bootstrap address alone. Raises the errors of `preflight`, for example WrongCluster
+    when `cluster_id` is given and the addresses belong to another cluster.
     """
     cluster = Cluster(connection, preflight(connection, cluster_id, verify), timeout)
     try:
@@ -60,12 +60,12 @@ def open_cluster(
 
 
 def open_policy(policy: Policy, connection: Connection) -> AbstractContextManager["Cluster"]:
-    """Connect to a cluster as its policy declares; otherwise as `open_cluster`."""
+    """Connect to a cluster as `open_cluster` does, with its policy's cluster id and `verify`."""
     return open_cluster(connection, cluster_id=policy.cluster_id, verify=policy.verify)
 
 
 class Cluster:
-    """A reachable cluster: `cluster_id`, its `brokers` in order of id, and the quota calls.
+    """A reachable cluster: its `cluster_id`, its `brokers` sorted by id, and the quota calls.
 
     Requests go to any of `endpoints` that responds: the brokers, or the bootstrap address alone.
     Brokers forward alterations to the controller. Each call raises WrongCluster, and sends
@@ -90,11 +90,10 @@ class Cluster:
     def describe(
         self, broker: int | None = None, timeout: float | None = None
     ) -> tuple[StoredQuota, ...]:
-        """Return every stored quota, also of unknown types and keys, in one request; unordered.
+        """Return every stored quota, unordered, including unknown types and keys, by one request.
 
-        With `broker`, one try at that broker, within `timeout` seconds. Without, any broker will
-        do, and the request is retried within the cluster's timeout. A response may not yet have
-        the last alteration.
+        With `broker`, tries that broker once, within `timeout` seconds. Without it, tries any
+        broker until the cluster's timeout. A response may not yet contain the last alteration.
         Raises Unreachable, NotAuthorized.
         """
         return self._describe(build_describe_request(), parse_quotas, broker, timeout)
@@ -105,11 +104,11 @@ class Cluster:
         timeout: float | None = None,
         entity: Entity | None = None,
     ) -> dict[Key, float]:
-        """Return the stored values by entity and key, or those of one entity; as `describe`."""
+        """Return the stored values of all entities or of one, by entity and key; see `describe`."""
         return self._describe(build_describe_request(entity), parse_values, broker, timeout)
 
     def validate(self, alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
-        """Return how the controller would respond for each entity; nothing is written.
+        """Return how the controller would respond for each entity, without writing anything.
 
         It responds only while the controllers have a quorum. A lost connection is retried.
         Raises Unreachable, NotAuthorized; ValueError when an entity occurs twice.
@@ -117,7 +116,7 @@ class Cluster:
         return self._alter(alterations, self._brokers.read, validate_only=True)
 
     def apply(self, alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
-        """Write, and return the controller's response for each entity, unordered.
+        """Write the alterations; return the controller's response for each entity, unordered.
 
         All keys of an entity succeed or fail together. The request is sent at most once. Raises
         NoResponse when it was sent and its outcome is unknown, Unreachable when it was not sent.
@@ -127,9 +126,9 @@ class Cluster:
         return self._alter(alterations, self._brokers.write, validate_only=False)
 
     def identify_broker(self, timeout: float = 2.0) -> int:
-        """Return the id of the broker behind the bootstrap address, by the open connection.
+        """Return the id of the broker at the bootstrap address, read from the open connection.
 
-        BOOTSTRAP when the id cannot be read.
+        Returns BOOTSTRAP when the id cannot be read.
         """
         request = build_configs_request(self._description, self.endpoints[0])
         try:
@@ -138,9 +137,9 @@ class Cluster:
             return BOOTSTRAP
 
     def describe_registered(self, broker: int | None = None) -> tuple[Registered, ...] | None:
-        """Return the brokers that the cluster has registered, fenced ones too.
+        """Return the brokers that the cluster has registered, including fenced ones.
 
-        Queried through `broker`, or the one that responded last. None when the cluster does not
+        Queries `broker`, or the one that responded last. Returns None when the cluster does not
         list them (Apache Kafka does since 4.0), or does not respond within two seconds.
         """
         at = self.last_responder if broker is None else broker
@@ -149,10 +148,10 @@ class Cluster:
         return None
 
     def read_facts(self, timeout: float) -> ClusterFacts:
-        """Return the brokers' releases and settings, queried in parallel by separate connections.
+        """Return the brokers' releases and settings, queried in parallel over separate connections.
 
-        A fact that is refused, or does not arrive within `timeout` seconds, is None. May run in a
-        thread beside the other calls.
+        A fact that is refused, or does not arrive within `timeout` seconds, is None. This call may
+        run in a thread while the other calls run.
         """
         return read_facts(self._connection, self._description, timeout)
 
@@ -164,7 +163,7 @@ class Cluster:
         return run_in_background(lambda: self.read_facts(timeout), timeout)
 
     def start_metadata_query(self, timeout: float = 1.0) -> Callable[[], Metadata | None]:
-        """Start to read the age of the brokers' metadata; otherwise as `start_facts_query`."""
+        """Start to read the age of the brokers' metadata; works like `start_facts_query`."""
         return run_in_background(
             lambda: read_metadata(self._connection, self._description, timeout), 1.5 * timeout
         )

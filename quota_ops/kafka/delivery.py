@@ -1,4 +1,4 @@
-"""Delivery of rows: a request that fails as a whole is halved, a lost response is settled."""
+"""Sends rows to a cluster: splits a request that fails as a whole, and settles lost responses."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +22,7 @@ Send = Callable[[Sequence[Alteration]], tuple[EntityResponse, ...]]
 """`Cluster.apply` or `Cluster.validate`."""
 
 WHOLE = frozenset({"POLICY_VIOLATION", "UNKNOWN_SERVER_ERROR"})
-"""The errors that every entity of a request gets when the controller cannot do it at all.
+"""The errors that every entity of a request gets when the controller rejects it as a whole.
 
 Nothing of the request was written. Source: AlterClientQuotasRequest.getErrorResponse.
 QuorumController limits the records of a request, and KafkaRaftClient its bytes: beyond that limit
@@ -30,17 +30,17 @@ the controller resigns.
 """
 
 MOST_REQUESTS = 100
-"""Requests that one batch may take: enough to find ten bad entities among a thousand."""
+"""The most requests per batch: enough to find ten bad entities among a thousand."""
 
 
 def send_rows(
     batch: int, rows: Sequence[BatchRow], send: Send, validate: Send
 ) -> tuple[Outcome, ...]:
-    """Send the rows of a batch and return the outcomes, one per entity.
+    """Send the rows of a batch; return one outcome per entity.
 
-    A request that fails as a whole is halved until the entities that cause it are found. Before
-    each half `validate` checks that a controller leads again. Raises what the first request
-    raises; a later error ends the sending, and the outcomes of the remaining rows name it.
+    A request that fails as a whole is split in halves until the entities that cause it are found.
+    Before each half, `validate` checks that a controller leads again. Raises the error of the
+    first request; a later error ends the sending, and the outcomes of the remaining rows name it.
     """
     outcomes = match_outcomes(batch, rows, send(group_alterations(rows)))
     if not _has_failed_whole(outcomes):
@@ -71,13 +71,13 @@ def send_rows(
 
 
 def _has_failed_whole(outcomes: Sequence[Outcome]) -> bool:
-    """Whether several entities share one error, which does not reveal the one that caused it."""
+    """Return whether several entities share one error, which does not show which one caused it."""
     errors = {one.error for one in outcomes}
     return len(outcomes) > 1 and len(errors) == 1 and bool(errors & WHOLE)
 
 
 def _split(rows: Sequence[BatchRow]) -> list[list[BatchRow]]:
-    """Return the rows in two halves; the rows of an entity stay together."""
+    """Split the rows in two halves, without separating the rows of an entity."""
     entities = [list(group) for _, group in groupby(rows, key=lambda row: row.entity)]
     middle = len(entities) // 2
     return [
@@ -86,7 +86,7 @@ def _split(rows: Sequence[BatchRow]) -> list[list[BatchRow]]:
 
 
 PATIENCE = 15.0
-"""Seconds that a cluster gets to respond again."""
+"""Seconds to wait for a cluster to respond again."""
 
 
 def write_rows(
@@ -94,9 +94,9 @@ def write_rows(
 ) -> tuple[tuple[Outcome, ...], Stored]:
     """Write the rows of a batch; return the outcomes, and the values that the cluster stores.
 
-    These are `stored`, or newer ones when the cluster was described again. `send` is
-    `Cluster.apply`, perhaps with a check before each request. Raises ClusterTrouble, or what the
-    check raises, when nothing was sent.
+    These values are `stored`, or newer ones when the cluster was described again. `send` is
+    `Cluster.apply`, perhaps with a check before each request. Raises ClusterTrouble, or the error
+    of the check, when nothing was sent.
     """
     try:
         outcomes = send_rows(batch, rows, send, cluster.validate)
@@ -117,15 +117,15 @@ def _settle_rows(
 ) -> tuple[tuple[Outcome, ...], Stored]:
     """Describe the cluster to find which rows arrived, and send the others again.
 
-    Sending again is safe: an alteration sets a value, it does not add to one. Rows that cannot be
-    settled are UNKNOWN, with the reason.
+    Sending again is safe, because an alteration is idempotent: it sets a value. Rows that cannot
+    be settled are UNKNOWN, with the reason.
     """
     try:
         seen = _describe_patiently(cluster)
         left = _find_missing(rows, seen)
         retried = send_rows(batch, left, send, cluster.validate) if left else ()
     except QuotaOpsError as error:
-        # The error is about this query: the write itself was sent.
+        # The error is that of this query: the write itself was sent.
         why = error.message.removesuffix(" Nothing was sent.").removesuffix(" Nothing was changed.")
         message = f"the write was sent, and its outcome cannot be found out: {why}"
         return build_outcomes(batch, rows, Status.UNKNOWN, message), stored
@@ -135,10 +135,10 @@ def _settle_rows(
 
 
 def _mark_retried(one: Outcome) -> Outcome:
-    """Mark an accepted second try as RESENT; make an error that settles nothing UNKNOWN.
+    """Mark an accepted second try as RESENT, and an error that settles nothing as UNKNOWN.
 
-    UNKNOWN_SERVER_ERROR does settle it when only this entity has it: the cluster was described,
-    and does not store the value.
+    UNKNOWN_SERVER_ERROR settles the outcome when only this entity has it: the cluster was
+    described, and does not store the value.
     """
     if one.status is Status.ACCEPTED and one.message is None:
         return one._replace(message=RESENT)

@@ -22,7 +22,7 @@ from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.verification import BOOTSTRAP
 
 Responses = Mapping[tuple[int, str], Any]
-"""Responses by the broker's id and the name of the request; without those that did not arrive."""
+"""The responses that arrived, by the broker's id and the name of the request."""
 
 _BROKER = 4
 """ConfigResource.Type.BROKER"""
@@ -35,7 +35,7 @@ _CONFIGS = (
     ZOOKEEPER,
 )
 _LARGEST = 4 * 2**20
-"""Bytes: some 150,000 ACLs, a quarter of a second. To read more would delay the command."""
+"""Bytes: about 150,000 ACLs in a quarter of a second. Reading more would delay the command."""
 _EVERY_ACL = {
     "resource_type_filter": ACLResourceType.ANY,
     "resource_name_filter": None,
@@ -67,7 +67,7 @@ MetadataVersion of 4.4."""
 
 
 def read_facts(connection: Connection, cluster: ClusterDescription, timeout: float) -> ClusterFacts:
-    """Read the facts of every endpoint, and from the first one the users and ACLs too.
+    """Read the facts of every endpoint, and the users and ACLs from the first one.
 
     A fact that does not arrive within `timeout` seconds is None.
     """
@@ -101,7 +101,7 @@ def _send_requests(client: Any, cluster: ClusterDescription, deadline: float) ->
         for name, request in _list_requests(cluster, broker, first=broker.id == first)
     }
     _wait(client, futures.values(), deadline)
-    # A response that is too large closes the connection, and loses every other response on it.
+    # A response that is too large closes the connection, which loses all other responses on it.
     futures[first, "acls"] = client.send(nodes[first], DescribeAclsRequest(**_EVERY_ACL))
     _wait(client, [futures[first, "acls"]], deadline)
     return {one: future.value for one, future in futures.items() if future.succeeded()}
@@ -126,19 +126,19 @@ def _list_requests(
     yield "configs", build_configs_request(cluster, broker)
     yield "versions", build_versions_request()
     if first:
-        # An empty list means every user. So does null, but some brokers never respond to null.
+        # An empty list requests every user. So does null, but some brokers never respond to null.
         yield "users", DescribeUserScramCredentialsRequest(users=[])
 
 
 def build_versions_request() -> Any:
-    """Build an ApiVersions, whose response reveals the release (KIP-511: with a client name)."""
+    """Build an ApiVersions request (KIP-511: with a client name); the response has the release."""
     return ApiVersionsRequest(client_software_name="quota-ops", client_software_version="unknown")
 
 
 def build_configs_request(cluster: ClusterDescription, broker: Broker) -> Any:
-    """Build a DescribeConfigs of a broker, to which no other broker responds.
+    """Build a DescribeConfigs request for a broker; no other broker responds to it.
 
-    For the bootstrap address it names every broker; only the broker at that address responds.
+    For the bootstrap address it names every broker; the one at that address responds for itself.
     """
     named = cluster.brokers if broker.id == BOOTSTRAP else (broker,)
     return DescribeConfigsRequest(
@@ -149,7 +149,7 @@ def build_configs_request(cluster: ClusterDescription, broker: Broker) -> Any:
 def find_responder(configs: Any) -> int:
     """Return the id of the broker that sent a DescribeConfigs response; BOOTSTRAP when unknown.
 
-    Source: ConfigHelper, which refuses another broker's id.
+    Source: ConfigHelper, which rejects the id of any other broker.
     """
     found = [one for one in configs.results if one.error_code == 0] if configs else []
     return int(found[0].resource_name) if len(found) == 1 else BOOTSTRAP
@@ -162,7 +162,7 @@ def parse_configs(configs: Any) -> dict[str, str]:
 
 
 def parse_broker_facts(broker: Broker, versions: Any, configs: Any) -> BrokerFacts:
-    """Return the facts in a broker's two responses; None stands for a missing response."""
+    """Return the facts in a broker's two responses; None means a missing response."""
     callback_class, network_threads, io_threads, protocol, _ = map(
         parse_configs(configs).get, _CONFIGS
     )
@@ -186,7 +186,7 @@ def _find_release(versions: Any) -> str | None:
 
 
 def _parse_protocol(protocol: str | None) -> str | None:
-    """Return the oldest release that a ZooKeeper broker can be, from its protocol `3.9-IV0`."""
+    """Return the oldest possible release of a ZooKeeper broker, from its protocol (`3.9-IV0`)."""
     return protocol.partition("-")[0] or None if protocol else None
 
 

@@ -1,6 +1,6 @@
-"""Builds the requests of the quota calls, parses their responses, and names their permissions.
+"""Builds the requests of the quota calls, parses their responses, and names the permissions.
 
-Requests are built of tuples: kafka-python's message objects take six times as long to build.
+Requests are built from tuples: kafka-python's message objects take six times as long to build.
 Source of the permissions: KafkaApis.handleDescribeClientQuotasRequest and
 ControllerApis.handleAlterClientQuotas.
 """
@@ -23,17 +23,17 @@ from quota_ops.model.outcome import EntityResponse
 from quota_ops.model.rows import Key, StoredQuota
 
 PING_USER = "quota-ops ping"
-"""A user that ping queries, and never writes."""
+"""The user whose quotas ping queries; it never writes any."""
 
 _EXACT, _DEFAULT = 0, 1
 """The match types of a component. Source: DescribeClientQuotasRequest."""
 
 _NAMES = {0: "NONE", -1: "UNKNOWN_SERVER_ERROR"}
-"""Kafka's names where kafka-python's differ. Source: org.apache.kafka.common.protocol.Errors."""
+"""Kafka's names that differ in kafka-python. Source: org.apache.kafka.common.protocol.Errors."""
 
 
 def build_describe_request(entity: Entity | None = None) -> Any:
-    """Build a DescribeClientQuotas for one entity, or without one for every entity."""
+    """Build a DescribeClientQuotas request for one entity, or by default for every entity."""
     components = [
         (kind, _DEFAULT if name is None else _EXACT, name)
         for kind, name in (entity.parts if entity else ())
@@ -42,12 +42,12 @@ def build_describe_request(entity: Entity | None = None) -> Any:
 
 
 def build_ping_request() -> Any:
-    """Build a DescribeClientQuotas for a user without quotas: a small response, or a refusal."""
+    """Build a DescribeClientQuotas request for a user without quotas, for a small response."""
     return build_describe_request(Entity(((USER, PING_USER),)))
 
 
 def build_alter_request(alterations: Sequence[Alteration], *, validate_only: bool) -> Any:
-    """Build an AlterClientQuotas; the value None clears a key.
+    """Build an AlterClientQuotas request; the value None clears a key.
 
     Raises ValueError when an entity occurs twice, because Kafka would apply the first and refuse
     both (ClientQuotaControlManager); InvalidInput when a name is too long for the protocol,
@@ -79,7 +79,7 @@ def parse_quotas(entries: Iterable[Any]) -> tuple[StoredQuota, ...]:
 
 
 def parse_values(entries: Iterable[Any]) -> dict[Key, float]:
-    """Return the described values by entity text and key; takes half as long as `parse_quotas`."""
+    """Return the described values by entity and key, in half the time of `parse_quotas`."""
     return {
         Key(text, value.key): value.value
         for entry in entries
@@ -102,14 +102,14 @@ def parse_responses(entries: Iterable[Any]) -> tuple[EntityResponse, ...]:
 
 
 def get_error_name(code: int) -> str:
-    """Return Kafka's name of an error code; a code without a name is `UNKNOWN_` and its number."""
+    """Return Kafka's name for an error code, or `UNKNOWN_` and the number if it has no name."""
     if code in _NAMES:
         return _NAMES[code]
     return str(kafka_errors[code].message) if code in kafka_errors else f"UNKNOWN_{code}"
 
 
 def _parts(entry: Any) -> tuple[tuple[str, str | None], ...]:
-    if len(entry.entity) == 1:  # most entities: saves a hundred thousand sorts
+    if len(entry.entity) == 1:  # true of most entities: saves a hundred thousand sorts
         (part,) = entry.entity
         return ((part.entity_type, part.entity_name),)
     return tuple(sorted([(part.entity_type, part.entity_name) for part in entry.entity]))
@@ -137,10 +137,10 @@ CLUSTER_AUTHORIZATION_FAILED = 31
 """The error code for a principal that lacks the operation."""
 
 DESCRIBE = "Describe"
-"""Needed to list users and ACLs."""
+"""The operation needed to list users and ACLs."""
 DESCRIBE_CONFIGS = "DescribeConfigs"
 ALTER_CONFIGS = "AlterConfigs"
-"""It implies DescribeConfigs."""
+"""The operation needed to alter quotas; it implies DescribeConfigs."""
 
 _CALLS = {DESCRIBE_CONFIGS: "describe", ALTER_CONFIGS: "alter"}
 

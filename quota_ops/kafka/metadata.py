@@ -1,4 +1,4 @@
-"""Reads the controllers' view of the brokers: how old each broker's metadata is, and who is fenced.
+"""Reads the controllers' view of the brokers: the age of their metadata, and which are fenced.
 
 The requests go through every broker in parallel.
 """
@@ -26,13 +26,13 @@ _NOT_AVAILABLE = frozenset({31, 35})
 def read_metadata(
     connection: Connection, described: ClusterDescription, timeout: float
 ) -> Metadata:
-    """Query the quorum through every broker; the principal needs DESCRIBE on the resource Cluster.
+    """Query the quorum through every broker; this needs DESCRIBE on the resource Cluster.
 
     Returns an empty Metadata when an address now leads to another cluster.
 
-    A broker responds to DescribeCluster by itself and forwards DescribeQuorum to the controller.
-    If only the first gets a response, and the other none within half of `timeout` (seconds) after
-    it, the cluster has no controller.
+    A broker responds to DescribeCluster itself and forwards DescribeQuorum to the controller. The
+    cluster has no controller if brokers respond to DescribeCluster, but not to DescribeQuorum
+    within half of `timeout` (seconds) after that.
     """
     deadline = time.monotonic() + timeout
     first_response = math.inf
@@ -69,19 +69,19 @@ def _build_quorum_request() -> Any:
 
 
 def _is_complete(clusters: Iterable[Any], quorums: Iterable[Any]) -> bool:
-    """Whether one broker forwarded the controller's response, and each broker has responded."""
+    """Return whether every broker has responded, and one forwarded the controller's response."""
     forwarded = any(one.succeeded() for one in quorums) or all(one.is_done for one in quorums)
     return forwarded and all(one.is_done for one in clusters)
 
 
 def _find_partition(response: Any) -> Any:
-    """Return the one partition of the metadata, None when no controller described it."""
+    """Return the only partition of the metadata; None when no controller described it."""
     found = [one for topic in response.topics for one in topic.partitions if one.error_code == 0]
     return found[0] if found and found[0].leader_id >= 0 else None
 
 
 def _list_ages(partition: Any) -> Iterator[tuple[int, float]]:
-    """Yield for each replica the seconds since it last had all that the leader had."""
+    """Yield each replica's id, and the seconds since it last had caught up with the leader."""
     replicas = (*partition.current_voters, *partition.observers)
     caught_up = {one.replica_id: one.last_caught_up_timestamp for one in replicas}
     now = caught_up.get(partition.leader_id, 0)
@@ -95,7 +95,7 @@ _NAMES_FENCED = 2
 
 
 def build_cluster_request() -> Any:
-    """Build a DescribeCluster: any broker responds to it, for any authenticated client."""
+    """Build a DescribeCluster request, which every broker accepts from any authenticated client."""
     return DescribeClusterRequest(include_fenced_brokers=True)
 
 

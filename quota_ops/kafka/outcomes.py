@@ -9,22 +9,22 @@ UNSETTLED = frozenset({"REQUEST_TIMED_OUT", "NOT_CONTROLLER", "UNKNOWN_SERVER_ER
 """Errors after which the write may still have happened. Source: AlterClientQuotasRequest."""
 
 SETTLED = "settled by describing"
-"""The message of a write without a response that describing the cluster confirmed."""
+"""The message of a write that got no response and was confirmed by describing the cluster."""
 
 RESENT = "sent again, because no response arrived"
-"""The message of a write that was accepted at its second try: the first may still arrive."""
+"""The message of a write that was accepted at the second try; the first may still arrive."""
 
 _UNACKNOWLEDGED = frozenset({SETTLED, RESENT, "sent again, as no answer came"})
-"""The last one is what earlier versions stored."""
+"""The last message is the one that earlier versions stored."""
 
 MOST_LINES = 20
-"""Lines that an error lists."""
+"""The most lines that an error lists."""
 
 
 def match_outcomes(
     batch: int, rows: Iterable[BatchRow], responses: Iterable[EntityResponse]
 ) -> tuple[Outcome, ...]:
-    """Return a batch's outcomes, each response matched by its entity: brokers order by hash.
+    """Return a batch's outcomes, matching responses by entity because brokers sort them by hash.
 
     An entity without a response is UNKNOWN.
     """
@@ -58,7 +58,7 @@ def build_outcomes(
 def list_interrupted(
     batches: Mapping[int, Sequence[BatchRow]], done: Iterable[Outcome]
 ) -> tuple[Outcome, ...]:
-    """Return the outcomes of the batches after the done ones, when a person stopped the run.
+    """Return the outcomes of the batches after the finished ones, when a user stopped the run.
 
     The first of them is unknown, because it may have been sent; the others were not sent.
     """
@@ -105,11 +105,11 @@ def find_unacknowledged(outcomes: Iterable[Outcome]) -> set[Key]:
 
 
 _FEW = 3
-"""Entities with the same result that an error still lists one by one."""
+"""The most entities with the same result that an error lists one by one."""
 
 
 def format_outcomes(outcomes: Iterable[Outcome], artefact: str) -> str:
-    """Return a line for each entity; many entities with the same result share a line."""
+    """Return one line for each entity, or one for many entities with the same result."""
     by_result: dict[str, list[str]] = {}
     for one in outcomes:
         result = ": ".join(filter(None, (one.status, one.error, one.message)))
@@ -123,7 +123,7 @@ def format_outcomes(outcomes: Iterable[Outcome], artefact: str) -> str:
 
 
 def format_lines(lines: Sequence[str], artefact: str) -> str:
-    """Return the first lines, indented, and how many more the artefact has."""
+    """Return the first lines, indented, and the number of further lines in the artefact."""
     more = len(lines) - MOST_LINES
     last = [f"and {more:,} more, all in {artefact}"] if more > 0 else []
     return "\n".join(f"  {line}" for line in (*lines[:MOST_LINES], *last))

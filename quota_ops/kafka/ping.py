@@ -1,4 +1,4 @@
-"""Pings a cluster: queries each broker as soon as it is connected, and tests the permissions."""
+"""Pings a cluster: queries each broker as soon as it is connected, and tests permissions."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -59,7 +59,7 @@ _CALLS = {
     "alter": ("AlterClientQuotas", "2.6"),
     "users": ("DescribeUserScramCredentials", "2.7"),
 }
-"""By the name of a request here: its name in Kafka, and the release that introduced it."""
+"""Each request's name in Kafka and the release that introduced it, by its name here."""
 _CLEAR = Alteration(Entity.of({USER: PING_USER}), (("producer_byte_rate", None),))
 
 
@@ -67,10 +67,10 @@ def ping(connection: Connection, policy: Policy, known: KnownBrokers = NO_BROKER
     """Query every broker, and test the permissions at one of them, within five seconds.
 
     With `verify: bootstrap` in the policy, only the bootstrap address is queried. `known` are the
-    brokers of the last verified run; they count when the cluster does not list fenced brokers.
+    brokers of the last verified run; they are used if the cluster does not list fenced brokers.
 
-    The permission to alter is tested by validate-only, on a user without quotas. Raises what
-    `preflight` raises.
+    The permission to alter is tested with validate-only, on a user without quotas. Raises the
+    errors of `preflight`.
     """
     deadline = time.monotonic() + _DEADLINE
     found = preflight(connection, policy.cluster_id, policy.verify)
@@ -134,7 +134,7 @@ class _Requests:
         return future
 
     def wait(self, seconds: float) -> None:
-        """Wait until every request has ended, including those sent meanwhile, or time is up."""
+        """Wait until every request has ended, including those sent meanwhile, or for `seconds`."""
         self._waited, deadline = seconds, time.monotonic() + seconds
         while not all(one.is_done for one in self._futures.values()):
             left = deadline - time.monotonic()
@@ -153,7 +153,7 @@ class _Requests:
         return next((one for one in found if one is not None), None)
 
     def describe_broker(self, broker: Broker) -> BrokerPing:
-        """Return what one broker responded, and how long it took."""
+        """Return one broker's response and how long it took."""
         versions, configs = (self._response(broker.id, name) for name in ("versions", "configs"))
         known = broker._replace(id=find_responder(configs)) if broker.id == BOOTSTRAP else broker
         facts = parse_broker_facts(known, versions, configs)
@@ -182,7 +182,7 @@ class _Requests:
 
 
 def _list_brokers(cluster: ClusterDescription, requests: _Requests) -> Iterator[BrokerPing]:
-    """Yield the queried brokers, then those that only the bootstrap address leads to."""
+    """Yield the queried brokers; if only the bootstrap address was queried, then the others."""
     queried = [requests.describe_broker(one) for one in cluster.endpoints]
     yield from queried
     identified = {one.facts.id for one in queried}
@@ -193,7 +193,7 @@ def _list_brokers(cluster: ClusterDescription, requests: _Requests) -> Iterator[
 
 
 def _check_granted(response: Any) -> tuple[bool | None, str | None]:
-    """Return whether a response is no refusal; AlterClientQuotas has its error in its one entry."""
+    """Return whether a request was authorized, by its response, or None and why it is unknown."""
     entry = response.entries[0] if isinstance(response, AlterClientQuotasResponse) else response
     if entry.error_code in (0, CLUSTER_AUTHORIZATION_FAILED):
         return entry.error_code == 0, None
@@ -212,7 +212,7 @@ def _list_rights(connection: Connection, requests: _Requests) -> Iterator[Right]
 
 
 def _find_mode(versions: Iterable[Any], configs: Iterable[Any]) -> Mode | None:
-    """Return how the cluster keeps its metadata; None when no response reveals it.
+    """Return the metadata mode, KRaft or ZooKeeper; None when no response reveals it.
 
     Only KRaft finalizes a metadata.version (KIP-778); ZooKeeper's address is a broker setting.
     """

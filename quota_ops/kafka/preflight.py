@@ -1,4 +1,4 @@
-"""The preflight: checks that the cluster can be reached, and that it is the right one.
+"""The preflight: checks that the cluster can be reached and has the expected id.
 
 It uses confluent-kafka, because librdkafka logs within milliseconds why a connection fails.
 kafka-python, which carries the quota calls, reports only that it could not connect.
@@ -29,24 +29,24 @@ _log = logging.getLogger(__name__)
 
 _DEADLINE = 4.5
 _LOOKUP, _FAREWELL = 0.2, 0.1
-"""Seconds after that to find which lookup hangs, and to end librdkafka's threads."""
+"""Seconds after _DEADLINE to find the lookup that hangs, and to end librdkafka's threads."""
 _SILENCE = 3.0
 _PATIENCE, _GLANCE = 1.0, 0.5
-"""Seconds until other brokers than the controller are queried, and for how long each time."""
+"""Seconds until brokers other than the controller are queried, and the timeout of each query."""
 _NO_TOPIC = "quota-ops-preflight"
-"""The topic in a metadata request, because naming none queries them all; it need not exist."""
+"""The topic in a metadata request, which otherwise lists all topics; it need not exist."""
 _RETRY_SECONDS = 0.5
-"""Seconds to retry after a failure that may pass: another address responds, or a port opens."""
+"""Seconds to retry after a temporary failure: another address may respond, or a port open."""
 
 
 class _Log:
-    """Collects failures from librdkafka's log, the only place that has the cause of each."""
+    """A logger that collects failures; only librdkafka's log contains the cause of each."""
 
     def __init__(self) -> None:
         self.failures: list[Failure] = []
 
     def log(self, _level: int, _format: str, _facility: str, _client: str, text: str) -> None:
-        """Keep a line if it reports a failed connection: `[thrd:NAME]: ADDRESS/...`."""
+        """Record a line if it reports a failed connection: `[thrd:NAME]: ADDRESS/...`."""
         failure = Failure.parse(text.partition("]: ")[2])
         if failure is not None:
             self.failures.append(failure)
@@ -57,7 +57,7 @@ def preflight(
     cluster_id: str | None,
     verify: VerifyPolicy = VerifyPolicy.EVERY_BROKER,
 ) -> ClusterDescription:
-    """Return a cluster's id and brokers, or explain within five seconds why that fails.
+    """Return a cluster's id and brokers, or raise an error with the cause within five seconds.
 
     With `VerifyPolicy.BOOTSTRAP` only the bootstrap address is queried, and a failure takes twice
     as long.
@@ -81,9 +81,9 @@ def preflight(
 
 
 def _describe_by_bootstrap(connection: Connection) -> ClusterDescription:
-    """Describe without librdkafka, which would connect to advertised addresses too.
+    """Describe the cluster without librdkafka, which would connect to advertised addresses too.
 
-    After a failure librdkafka finds the cause.
+    After a failure, librdkafka finds the cause.
     """
     try:
         return describe_by_bootstrap(connection, _DEADLINE)
@@ -101,7 +101,7 @@ def _describe_cluster(connection: Connection) -> ClusterDescription:
 
 
 def _query(connection: Connection) -> tuple[ClusterDescription | None, list[Failure]]:
-    """Return the description by librdkafka, and the failures that it logged until then."""
+    """Return librdkafka's description, and the failures that it logged until then."""
     log = _Log()
     try:
         return _query_cluster(connection, log), log.failures
@@ -110,10 +110,10 @@ def _query(connection: Connection) -> tuple[ClusterDescription | None, list[Fail
 
 
 def _query_cluster(connection: Connection, log: _Log) -> ClusterDescription | None:
-    """Return the description by confluent-kafka; None when it fails, and the log has the cause.
+    """Return confluent-kafka's description; None when it fails, with the cause in the log.
 
-    The client ends with this function: its threads would retry while an error is handled. Only a
-    lookup to which no name server responds may outlast it.
+    This function ends the client, because its threads would retry while an error is handled. Only
+    a lookup to which no name server responds may outlast it.
     """
     started = time.monotonic()
     options = {
@@ -151,10 +151,10 @@ def _describe(
 
 
 def _query_any_broker(client: AdminClient) -> ClusterDescription | None:
-    """Return the description by any broker; None when none can be reached yet.
+    """Return the description from any broker; None when none can be reached yet.
 
     librdkafka sends DescribeCluster to the controller. KRaft names a random broker as controller,
-    perhaps one that does not respond, or that this machine cannot reach.
+    perhaps one that does not respond or that this machine cannot reach.
     """
     try:
         found = client.list_topics(topic=_NO_TOPIC, timeout=_GLANCE)
@@ -166,9 +166,9 @@ def _query_any_broker(client: AdminClient) -> ClusterDescription | None:
 
 
 def build_token_login(connection: Connection) -> dict[str, Any]:
-    """Return the options with which confluent-kafka authenticates by token; empty without tokens.
+    """Return confluent-kafka's options for authentication by token; empty without tokens.
 
-    They cost a second: its constructor checks for the token once a second.
+    They cost a second, because its constructor checks for the token once a second.
     """
     if not connection.uses_tokens:
         return {}
@@ -178,7 +178,7 @@ def build_token_login(connection: Connection) -> dict[str, Any]:
 
 
 def _is_hopeless(failures: list[Failure], servers: int, waited: float) -> bool:
-    """Whether every bootstrap address has failed, for a reason that will not pass."""
+    """Return whether every bootstrap address has failed for a permanent reason."""
     tried = {failure.address: failure for failure in failures if failure.broker is None}
     return len(tried) >= servers and (
         waited > _RETRY_SECONDS or not any(find_cause(failure).passes for failure in tried.values())
@@ -207,7 +207,7 @@ def _explain_failures(connection: Connection, failures: list[Failure]) -> Cluste
 
 
 def _find_hanging_lookup(servers: str) -> str | None:
-    """Return the first host for which no name server responds at all."""
+    """Return the first host for which no name server responds."""
     for server in servers.split(","):
         host = server.rpartition("://")[2].rpartition(":")[0].strip("[] ")
         try:

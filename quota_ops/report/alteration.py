@@ -30,8 +30,8 @@ _GIT_UNKNOWN = (
 class AlterReport:
     """One run of alter: its rows, the outcome of each entity, guards and Git's values.
 
-    `changing` are the keys that get another value. `git` is None where the desired state or a hold
-    is invalid. `standstill` is why a reconcile may write nothing now.
+    `changing` are the keys that get another value. `git` is None if the desired state or a hold
+    is invalid. `standstill` is the reason why no reconcile may write now.
     """
 
     policy: Policy
@@ -67,7 +67,7 @@ def alter_screen(report: AlterReport) -> Screen:
 
 
 def kept_text(report: AlterReport) -> str:
-    """Return the YAML that keeps the written values; empty where Git needs no change."""
+    """Return the YAML that keeps the written values; empty if Git needs no change."""
     if report.git is None:
         return _GIT_UNKNOWN
     accepted = {one.entity for one in report.outcomes if one.status is Status.ACCEPTED}
@@ -77,7 +77,7 @@ def kept_text(report: AlterReport) -> str:
 
 
 def alter_json(report: AlterReport) -> dict[str, Any]:
-    """Return the same as one JSON object."""
+    """Return the report as one JSON object."""
     outcomes = {one.entity: one for one in report.outcomes}
     changes = [
         {
@@ -115,7 +115,7 @@ def _outcome_words(report: AlterReport) -> str:
 
 
 def _find(rows: Sequence[BatchRow]) -> list[Finding]:
-    """Return the findings that `check` would have about the names and values that are set."""
+    """Return the findings that `check` would report for the names and values that are set."""
     names = dict.fromkeys(row.entity for row in rows if row.after is not None)
     return [
         *(finding for name in names for finding in check_names(Entity.parse(name))),

@@ -15,7 +15,7 @@ from quota_ops.report.sentences import NO_LEDGER, validated_words
 
 
 def format_subject(report: Report, plan: Plan) -> str:
-    """Return the title: the cluster, the plan, and how many changes it has."""
+    """Return the title: the cluster, the plan, and the number of its changes."""
     what = f"plan {plan.digest[:SHORT]} ({counted(len(plan.writes), 'change')})"
     return f"{escape_text(report.cluster)}: apply {what}?"
 
@@ -38,7 +38,7 @@ def format_body(report: Report, plan: Plan, until: datetime) -> str:
 
 
 def _format_reasons(plan: Plan) -> Iterator[str]:
-    """Yield why the plan needs approval, an item each."""
+    """Yield each reason why the plan needs approval, as a list item."""
     if not plan.refused:
         yield f"- cluster.yaml sets `approval: {plan.policy.approval}`."
     for one in plan.refused:

@@ -25,10 +25,10 @@ PART_BYTES = 500_000
 
 
 def audit_record(report: Report, end: int) -> Json:
-    """Return the record of a run as `audit_schema` defines it; `end` counts the ends of the run.
+    """Return the record of a run as `audit_schema` defines it; `end` is the number of this end.
 
-    Numbers are in the key's own unit; NaN, inf and -inf are written as strings. In a change, nulls
-    are left out, except values, outcome and verdict.
+    Numbers are in the key's own unit; NaN, inf and -inf are written as strings. A change has no
+    null fields, except values, outcome and verdict.
     """
     rows = report_rows(report)
     summary, plan, rollback = summarize(report), report.plan, report.rollback
@@ -87,7 +87,7 @@ def _change(row: ReportRow, report: Report) -> Json:
 
 
 def messages(record: Json) -> tuple[bytes, ...]:
-    """Return the record as Kafka messages: its changes in parts, everything else in each."""
+    """Return the record as Kafka messages, each with some of the changes and all other fields."""
     parts = list(_parts(record["changes"]))
     return tuple(
         json.dumps(

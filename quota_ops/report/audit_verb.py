@@ -1,4 +1,4 @@
-"""The audit record of an `alter`, `adopt` or `release`: as of a run, without a plan."""
+"""The audit record of an `alter`, `adopt` or `release`, which are runs without a plan."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _KINDS = {Verb.ALTER: "altered", Verb.ADOPT: "adopted", Verb.RELEASE: "released"
 
 @dataclass(frozen=True, slots=True)
 class VerbEnd:
-    """What such a command did: the JSON that it recorded, and the outcomes of an alter."""
+    """The result of such a command: the JSON that it recorded, and the outcomes of an alter."""
 
     verb: Verb
     about: Mapping[str, Any]
@@ -39,10 +39,10 @@ class VerbEnd:
 
 
 def verb_record(end: VerbEnd, number: int) -> Json:
-    """Return the record as `audit_schema` defines it; `number` counts the ends of the run.
+    """Return the record as `audit_schema` defines it; `number` is the number of this end.
 
     For an adopt or release, `before` and `after` are both the row's value: the cluster keeps it.
-    Raises KeyError or TypeError where the JSON is not that of the command.
+    Raises KeyError or TypeError if the JSON is not that of the command.
     """
     return {
         "schema": SCHEMA,

@@ -1,4 +1,4 @@
-"""The brokers' results of verify, one by one and together."""
+"""The results of verify for each broker and for all brokers together, as text."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer
 
 
 def brokers_words(brokers: Sequence[BrokerAnswer]) -> str:
-    """Return how many brokers agree: `2 of 3 brokers agree`; for bootstrap, which one responded."""
+    """Return how many brokers agree (`2 of 3 brokers agree`); for bootstrap, which responded."""
     if brokers[0].bootstrap:
         return _bootstrap_words(brokers[0])
     agree = sum(one.agrees for one in brokers)
@@ -19,7 +19,7 @@ def brokers_words(brokers: Sequence[BrokerAnswer]) -> str:
 
 
 def _uncompared_words(broker: BrokerAnswer) -> str:
-    """Return on how many keys a broker agrees where some were skipped; empty where none was."""
+    """Return the number of keys on which a broker agrees; empty if no key was skipped."""
     if not broker.left:
         return ""
     total, were = broker.compared + broker.left, plural(broker.left, "was", "were")
@@ -45,7 +45,7 @@ def broker_words(broker: BrokerAnswer) -> str:
 
 
 def broker_id(broker: BrokerAnswer) -> str:
-    """Return a broker's id, if it is known: `3`, `3, at the bootstrap address`."""
+    """Return a broker's id, if known: `3`, `3, at the bootstrap address`."""
     if not broker.bootstrap:
         return str(broker.broker)
     where = "at the bootstrap address"

@@ -33,12 +33,12 @@ _NOUNS = {USER: "user", CLIENT_ID: "client", IP: "IP address"}
 
 
 def kind(row: ReportRow) -> str:
-    """Return the kind of a difference in words; empty without a plan, which alone finds it."""
+    """Return the kind of a difference in words; empty without a plan, which alone finds kinds."""
     return row.difference.kind.replace("_", " ") if row.planned else ""
 
 
 def sign(row: ReportRow) -> str:
-    """Return the change of a row as one sign; the words beside it mean the same."""
+    """Return the change of a row as one sign, which adds nothing to the text beside it."""
     difference, section = row.difference, row.section
     if section is Section.PERSON:
         return "⚠"
@@ -54,7 +54,7 @@ def sign(row: ReportRow) -> str:
 
 
 def current_heading(*, applied: bool) -> str:
-    """Return the heading of `current`: a run that applied may have changed that value."""
+    """Return the heading of `current`: `before` if the run applied, as it may have changed it."""
     return "before" if applied else "current"
 
 
@@ -91,9 +91,9 @@ def change(row: ReportRow) -> str:
 
 
 def since(row: ReportRow) -> tuple[str, ...]:
-    """Return since when the cluster has its value, as far as the ledger knows: day and time.
+    """Return the day and time since when the cluster has had its value, as far as the ledger knows.
 
-    For drift and for remembered rows, the last time is known at which it did not have it.
+    For drift and for remembered rows, only the last time without that value is known.
     """
     difference = row.difference
     known = difference.since
@@ -112,7 +112,7 @@ def origin(row: ReportRow) -> str:
 
 
 def source(row: ReportRow) -> str:
-    """Return the line in Git that declares the row, or did, and the run whose value came back."""
+    """Return the Git line that declares or declared the row, and the run whose value returned."""
     return "  ".join(filter(None, (_declared_at(row.difference), format_memory(row.difference))))
 
 
@@ -132,13 +132,13 @@ def _declared_at(difference: Difference) -> str:
         return escape_text(source)
     commit = difference.commit if difference.commit != difference.file else None
     cleared = difference.memory == CLEARED or difference.kind is Kind.CLEARED
-    word = "before" if cleared else "at"  # the commit of a clear has the row no longer
+    word = "before" if cleared else "at"  # the commit of a clear no longer has the row
     until = f", {word} {short_commit(commit)}" if commit else ""
     return f"(was {escape_text(source)}{until})"
 
 
 def format_affected(difference: Difference) -> str:
-    """Return whom a default entity affects: `touches every user`; empty for all others."""
+    """Return the clients that a default entity affects: `touches every user`; else empty."""
     if not difference.has_default:
         return ""
     named = list_entity_names(Entity.parse(difference.entity))
@@ -146,7 +146,7 @@ def format_affected(difference: Difference) -> str:
 
 
 def list_entity_names(entity: Entity) -> tuple[tuple[str, str], ...]:
-    """Return the parts of an entity as noun and name, the user first: (`user`, `alice`).
+    """Return the parts of an entity as pairs of noun and name, the user first: (`user`, `alice`).
 
     A default has no name: (`any other client`, ``). A quoted name keeps its quotes.
     """
@@ -190,7 +190,7 @@ def left_alone(row: ReportRow) -> str:
 
 
 def held(row: ReportRow) -> str:
-    """Return until when a row is held, by whom and why; empty where it is not held."""
+    """Return until when a row is held, by whom and why; empty if it is not held."""
     if row.section is not Section.HELD:
         return ""
     since_the_plan = row.applied.message if row.applied else None
@@ -206,7 +206,7 @@ def trouble(row: ReportRow) -> str:
 
 
 def trouble_word(row: ReportRow) -> str:
-    """Return the same in at most three words: `refused`, `differs`, `not read back`."""
+    """Return the reason of `trouble` in a few words: `refused`, `differs`, `not read back`."""
     if row.verdict is not None and row.verdict.verdict is Verdict.DIFFERS:
         return "differs"
     outcome = row.applied or row.validated

@@ -10,7 +10,7 @@ from quota_ops.report.formats import escape_text
 from quota_ops.report.layout import Line, Row, Screen, Span, Table, Tone, line, width
 
 MOST, FEW = 100, 10
-"""Findings that a report lists, and that a screen lists among other things; JSON has all."""
+"""The most findings that a report lists, and that a mixed screen lists; JSON has all of them."""
 EXPLAINED = "quota-ops findings CODE explains a code, and how to silence it."
 
 _TONES = {Severity.WARNING: Tone.CHANGE, Severity.NOTICE: Tone.CONTEXT}
@@ -19,7 +19,7 @@ _TONES = {Severity.WARNING: Tone.CHANGE, Severity.NOTICE: Tone.CONTEXT}
 def finding_lines(
     findings: Sequence[Finding], under: str = "", *, most: int = MOST
 ) -> Iterator[Line]:
-    """A line for each finding, `most` at most; `under` is the folder of its file."""
+    """Yield a line for each finding, `most` at most; `under` is the folder of the files."""
     for finding in findings[:most]:
         code = CODES[finding.code]
         where = f"{under}/{finding.place}" if under and finding.place else finding.where
@@ -35,13 +35,13 @@ def finding_lines(
 
 
 def more_words(findings: Sequence[Finding], most: int = MOST) -> str:
-    """Return how many findings are not listed; empty where all are."""
+    """Return the number of findings that are not listed, as text; empty if all are listed."""
     left_out = len(findings) - most
     return f"… and {counted(left_out, 'more finding')} in the JSON output" if left_out > 0 else ""
 
 
 def findings_json(findings: Iterable[Finding], under: str = "") -> list[dict[str, Any]]:
-    """Return the findings as JSON values, silenced ones too."""
+    """Return the findings as JSON values, including silenced ones."""
     return [
         {
             "code": one.code,
@@ -73,7 +73,7 @@ def codes_screen() -> Screen:
 
 
 def code_screen(code: Code) -> Screen:
-    """Return what a code means, why it matters, how to fix it, and how to silence it."""
+    """Return the meaning of a code, why it matters, and how to fix and silence it."""
     return (
         (
             Span(code.code, Tone.STRONG),
@@ -104,7 +104,7 @@ def silence_of(code: Code) -> str:
 
 
 BEFORE, AFTER = 60, 90
-"""Characters of a long line that are shown before the place and from it on."""
+"""The characters of a long line that are shown before and after the start of the place."""
 
 
 def excerpt(problem: Problem) -> tuple[Line, ...]:

@@ -17,7 +17,7 @@ from quota_ops.report.summary import Summary, SyncStatus, summarize
 from quota_ops.report.template import rendered
 
 Fleet = Sequence[tuple[str, Report | str]]
-"""The name of each cluster, and its report or why it has none."""
+"""The name of each cluster, and its report or the reason why it has none."""
 
 WORST_FIRST = (SyncStatus.ATTENTION, SyncStatus.UNKNOWN, SyncStatus.PENDING, SyncStatus.IN_SYNC)
 COUNTED = (
@@ -32,7 +32,7 @@ COUNTED = (
 
 @dataclass(frozen=True, slots=True)
 class FleetCluster:
-    """A cluster in the overview; `rows` are those that need attention."""
+    """A cluster in the overview; `rows` are the rows that need attention."""
 
     name: str
     summary: Summary
@@ -41,7 +41,7 @@ class FleetCluster:
 
     @property
     def numbers(self) -> list[str]:
-        """The number of quotas in each status; empty where nothing is known."""
+        """The number of quotas in each status; empty if nothing is known."""
         return [f"{self.count[one]:,}" if self.count else "" for one in COUNTED]
 
 
@@ -64,7 +64,7 @@ def _section(cluster: FleetCluster) -> Screen:
 
 
 def as_markdown(fleet: Fleet) -> str:
-    """Return the overview as Markdown, safe to paste; it counts the clusters left out."""
+    """Return the overview as Markdown, safe to paste, with the number of omitted clusters."""
     clusters = _clusters(fleet)
     head = [
         f"**quota-ops · {_sentence(clusters)}**",

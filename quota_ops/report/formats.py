@@ -25,7 +25,7 @@ def escape_text(text: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return the text, cut to `most` characters and an ellipsis where it is longer."""
+    """Return the text; a longer one is cut to `most` characters and an ellipsis."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
@@ -72,7 +72,7 @@ def at_commit(provenance: Provenance) -> str:
 
 
 def stated_words(provenance: Provenance) -> str:
-    """Return the source of a commit that was not compared with the files; empty for others."""
+    """Return the source of a commit that was not compared with the files; otherwise empty."""
     return _STATED.get(provenance.source, "") if is_git(provenance.commit or "") else ""
 
 

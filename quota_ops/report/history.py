@@ -1,4 +1,4 @@
-"""Earlier runs: the list of runs, and those of commands that make no report."""
+"""The screens of earlier runs: the list of runs, and the record of a run without a report."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ _HEADINGS = ("when", "run", "cluster", "commit", "status", "changes", "size", "b
 
 
 def runs_screen(runs: Sequence[PastRun], more: int) -> Screen:
-    """Return a row for each run, the newest first; below a row, what could not be read of it."""
+    """Return a row for each run, the newest first, with its unreadable parts listed below it."""
     if not runs:
         return (line("No runs yet."),)
     older = (line(f"… and {more:,} older", Tone.CONTEXT),) if more else ()
@@ -60,7 +60,7 @@ def _decision_words(decision: Decision) -> str:
 def record_screen(
     name: str, values: Mapping[str, Any], results: Mapping[str, str] | None = None
 ) -> Screen:
-    """Return what `alter`, `adopt` or `release` recorded: who, why, and each row.
+    """Return the record of an `alter`, `adopt` or `release`: its author, its reason, and each row.
 
     `results` has the result of each entity that was validated or written.
     """

@@ -22,7 +22,7 @@ def holds_screen(words: Sequence[Hold], now: datetime) -> Screen:
 
 
 def hold_screen(policy: Policy, hold: Hold, lasting: Sequence[Hold], *, is_known: bool) -> Screen:
-    """Return what a new hold means.
+    """Return the effects of a new hold.
 
     `lasting` are all holds in force; `is_known` is whether an entity of the hold exists.
     """
@@ -47,7 +47,7 @@ def release_screen(
     is_described: bool,
     standstill: str | None,
 ) -> Screen:
-    """Return what a new release means; the other arguments as in `released_words`."""
+    """Return the effects of a new release; `released_words` explains the other arguments."""
     who = release.who
     more = released_words(policy, who, lasting, known=is_described, standstill=standstill)
     held = who_holds(who, lasting)
@@ -76,8 +76,8 @@ def released_words(
 ) -> Iterator[str]:
     """Yield what runs do with entities whose hold has ended; `known` is whether Git has any.
 
-    `lasting` are the other holds, which may cover some or all of the entities. `standstill` is why
-    nothing may be written now.
+    `lasting` are the other holds, which may cover some or all of the entities. `standstill` is the
+    reason why nothing may be written now.
     """
     lasting = tuple(lasting)
     if never := _never_written(policy, who):
@@ -106,7 +106,7 @@ def released_words(
 
 
 def _never_written(policy: Policy, who: EntityFilter) -> list[str]:
-    """Return why no run ever writes any of these entities; empty if runs may write some."""
+    """Return the reasons why no run ever writes these entities; empty if runs may write some."""
     return [
         f"cluster.yaml protects {entities.text}: no run ever writes it."
         for entities in policy.protect
@@ -115,7 +115,7 @@ def _never_written(policy: Policy, who: EntityFilter) -> list[str]:
 
 
 def _next(policy: Policy, runs: str) -> str:
-    """Return what runs do with an entity that no hold covers; `runs` begins the sentence."""
+    """Return what runs do with an entity that is not held; the sentence begins with `runs`."""
     plan = f"quota-ops plan {policy.cluster}"
     if policy.drift is DriftPolicy.REPORT:
         return (

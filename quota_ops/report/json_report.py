@@ -24,7 +24,7 @@ SCHEMA = 2
 
 
 def as_json(report: Report) -> str:
-    """The report as one JSON object, ASCII only, each row on a line of its own.
+    """Return the report as one JSON object, in ASCII, with each row on its own line.
 
     schema          this number
     cluster, cluster_id, run, commit, started, finished, writes, versions

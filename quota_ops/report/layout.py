@@ -1,6 +1,6 @@
 """Lines and tables of text as values, without their layout.
 
-`plain` lays them out for a pipe with the standard library alone, `terminal.py` in colour.
+`plain` formats them for a pipe with the standard library alone; `terminal.py` adds colour.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from quota_ops.report.formats import escape_text
 
 GAP = "  "
 WIDEST = 60
-"""A wider cell shifts only its row, not the whole column."""
+"""The largest width of a column; a wider cell shifts only its own row."""
 
 
 class Tone(Enum):
@@ -46,7 +46,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Headings and rows with a cell for each."""
+    """Headings, and rows with a cell for each heading."""
 
     headings: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -80,7 +80,7 @@ def widths(texts: Sequence[tuple[str, ...]]) -> tuple[int, ...]:
 
 
 def plain(screen: Screen) -> str:
-    """Return the screen as text for a pipe: nothing cut, nothing wrapped, no colour."""
+    """Return the screen as text for a pipe, without cutting, wrapping or colour."""
     return "".join(f"{one.rstrip()}\n" for block in screen for one in _plain(block))
 
 

@@ -43,7 +43,7 @@ LONGEST = 300
 
 
 def as_markdown(report: Report) -> str:
-    """Return the report as a comment of at most `LIMIT` characters; it counts the rows left out."""
+    """Return a comment of at most `LIMIT` characters, with the number of omitted rows."""
     rows = report_rows(report)
     summary = summarize(report, code(report.cluster))
     plan = f" · plan {code(report.plan.digest[:SHORT])}" if report.plan else ""
@@ -67,14 +67,14 @@ def as_markdown(report: Report) -> str:
 def table_lines(
     rows: Sequence[ReportRow], others: Iterable[str], *, applied: bool = False
 ) -> list[str]:
-    """Return the rows as a table that leaves room for the other lines; nothing for no rows."""
+    """Return the rows as a table that leaves room for the other lines; empty without rows."""
     current = cells.current_heading(applied=applied)
     head = ["", f"| | entity | key | {current} → desired | owner |", "|-|-|-|-|-|"]
     return [*head, *fitting(map(_table_row, rows), len(rows), (*others, *head))] if rows else []
 
 
 def fitting(rows: Iterable[str], total: int, others: Iterable[str]) -> list[str]:
-    """Return the rows that leave room for the other lines, and how many of `total` are left out."""
+    """Return the rows that leave room for the other lines, and how many of `total` are omitted."""
     room = LIMIT - sum(len(one) + 1 for one in others)
     fit: list[str] = []
     for row in rows:
@@ -86,7 +86,7 @@ def fitting(rows: Iterable[str], total: int, others: Iterable[str]) -> list[str]
 
 
 def commit_part(provenance: Provenance) -> str:
-    """Return the commit of a run for a heading; empty where it is unknown."""
+    """Return the commit of a run for a heading; empty if it is unknown."""
     if provenance.uncommitted:
         return f" · {uncommitted_words(provenance, code)}"
     if provenance.commit is None:
@@ -98,13 +98,13 @@ def code(text: str) -> str:
     """Return the text in a code span whose fence is longer than any backticks inside."""
     text = shortened(escape_text(text), LONGEST) or " "
     fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
-    # CommonMark takes a space from both ends, unless there is nothing but spaces.
+    # CommonMark removes one space from both ends, unless there are only spaces.
     pad = " " if text.strip(" ") and {text[0], text[-1]} & {"`", " "} else ""
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
 def cell(text: str) -> str:
-    """Return a code span for a table, where a pipe ends the cell even inside a code span."""
+    """Return a code span for a table cell; a pipe would end the cell even inside a code span."""
     return code(text).replace("|", "\\|") if text else ""
 
 

@@ -1,4 +1,4 @@
-"""The screens of adopt and release: each row, and what the next run does with it."""
+"""The screens of adopt and release: each row, and the effect of the next run on it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,8 +26,8 @@ def adopted_screen(
 ) -> Screen:
     """Return the rows to adopt, and what the next run does with each.
 
-    `standstill` and `holds` as in `format_adopted`. `named` is whether the entities were named on
-    the command line, so that no row at all may be a typing error.
+    `standstill` and `holds` are those of `format_adopted`. `named` is whether the command line
+    named the entities, so that an empty result may be a typing error.
     """
     adopted, ours = (sum(getattr(one, what) for one in found) for what in ("adopted", "ours"))
     before = f", {ours:,} {plural(ours, 'was', 'were')} managed already" if ours else ""
@@ -57,7 +57,7 @@ def _moves(one: Adoption) -> bool:
 def format_adopted(one: Adoption, standstill: str | None, holds: Sequence[Hold] = ()) -> str:
     """Return what the next run does with a row to adopt, while these holds last.
 
-    `standstill` is the cluster's name and why nothing may be written now; None where it may.
+    `standstill` is the cluster's name and why nothing may be written now; None if it may.
     """
     if one.refusal is not None:
         return f"not adopted: {one.refusal}"
@@ -78,9 +78,9 @@ def _next(does: str, kept: str | None) -> str:
 
 
 def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]], *, named: bool) -> Screen:
-    """Return the rows that were released, each with what the next run does with it.
+    """Return the released rows, each with what the next run does with it.
 
-    `named` as in `adopted_screen`.
+    `named` is that of `adopted_screen`.
     """
     table = tuple(
         Row(
@@ -109,8 +109,8 @@ def format_released(
 ) -> str:
     """Return what the next run does with a row that was removed from the ledger.
 
-    `hold` is the hold on its entity, `why` is why no plan may write it; `standstill` as in
-    `format_adopted`.
+    `hold` is the hold on its entity, and `why` the reason why no plan may write it; `standstill`
+    is that of `format_adopted`.
     """
     if row.state in REMEMBERED:
         return "no longer remembered: if the value comes back, no run is named"

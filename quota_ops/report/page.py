@@ -28,7 +28,7 @@ from quota_ops.report.summary import summarize
 from quota_ops.report.template import rendered
 
 LONG = 500
-"""A table with more rows is folded, also in print: browsers are slow to lay it out."""
+"""A table with more rows is folded, even in print, because browsers lay it out slowly."""
 
 
 class Note(NamedTuple):
@@ -50,7 +50,7 @@ class Fold(NamedTuple):
 
 
 def as_html(report: Report) -> str:
-    """Return the page: the summary, a bar, what needs attention, what changed, the rest folded."""
+    """Return the page: summary, bar, rows that need attention, changed rows; the rest is folded."""
     rows: dict[Section, list[PageRow]] = {section: [] for section in Section}
     rest: dict[RowStatus, list[PageRow]] = {status: [] for status in RowStatus}
     for row in report_rows(report):

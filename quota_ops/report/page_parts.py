@@ -32,14 +32,14 @@ MEANING = {
 
 
 def style(status: RowStatus) -> str:
-    """The CSS class of a status."""
+    """Return the CSS class of a status."""
     return status.name.lower().replace("_", "-")
 
 
 def bar(count: Mapping[RowStatus, int]) -> tuple[BarPart, ...]:
     """Return the parts of the bar that are not empty; forgotten rows have none.
 
-    Where this run changed rows, the other rows in sync are labelled `in sync before`.
+    If this run changed rows, the other rows in sync are labelled `in sync before`.
     """
     labels = {RowStatus.IN_SYNC: "in sync before"} if count.get(RowStatus.CHANGED) else {}
     return tuple(

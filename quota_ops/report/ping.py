@@ -110,7 +110,7 @@ def _out_of_reach(brokers: tuple[int, ...]) -> str:
 
 
 def as_json(cluster: str, ping: ClusterPing) -> dict[str, Any]:
-    """The ping as one object.
+    """Return the ping as one object.
 
     cluster, cluster_id, principal, mode (KRaft, ZooKeeper, null unknown)
     absent     brokers of the cluster that no client is sent to: id, address, why, retired (the

@@ -1,4 +1,4 @@
-"""The progress of a run as text, and what other runs are writing."""
+"""The progress of a run, and the writes of concurrent runs, as text."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from quota_ops.report.formats import escape_text
 from quota_ops.report.layout import GAP
 
 ShowStage = Callable[[str, str, int, int], None]
-"""Called with a stage, its text, and how many of its steps are done, of how many."""
+"""Called with a stage, its text, the number of its finished steps, and of all steps."""
 
 _SEEN_AS = {Status.ALREADY: Status.ACCEPTED, Status.STALE: Status.REFUSED}
 
@@ -24,7 +24,7 @@ class ProgressText:
         self._keys: Counter[Status] = Counter()
 
     def report_batch(self, batch: int, batches: int, outcomes: Sequence[Outcome]) -> None:
-        """Show how many keys are accepted, refused or unknown so far."""
+        """Show the number of keys that are accepted, refused or unknown so far."""
         for outcome in outcomes:
             self._keys[_SEEN_AS.get(outcome.status, outcome.status)] += len(outcome.keys)
         counted = (Status.ACCEPTED, Status.REFUSED, Status.UNKNOWN)

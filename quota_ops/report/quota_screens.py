@@ -15,8 +15,8 @@ from quota_ops.report.layout import Row, Screen, Span, Table, Tone, line
 def kip546_entity(entity: Entity) -> str:
     """Return an entity as KIP-546 prints it: `{user=alice, client-id=<default>}`.
 
-    A name that is not plain is a JSON string, so that it is one line, and a user called
-    `<default>` is not mistaken for the default.
+    A name that is not plain is printed as a JSON string, so that it fits on one line, and a user
+    called `<default>` is not mistaken for the default.
     """
     return f"{{{', '.join(Entity((part,)).text for part in entity.user_first)}}}"
 

@@ -22,7 +22,7 @@ WHO_SHARES = {
     8: "all connections with client id {client} that nothing limits by user, "
     "each client id by itself",
 }
-"""By rank: the connections that are counted together."""
+"""The connections that are counted together, by rank."""
 
 
 def resolution_screen(
@@ -34,8 +34,8 @@ def resolution_screen(
 ) -> Screen:
     """Return the limits of a client, then what makes them uncertain.
 
-    With `explained_on`, the name of the cluster, all levels. `callback` is the warning about a
-    quota callback class, empty where there is none.
+    With `explained_on`, the name of the cluster, shows all levels. `callback` is the warning about
+    a quota callback class, or empty.
     """
     blocks: list[Line | Table] = []
     if explained_on is None:
@@ -63,7 +63,7 @@ def _client_row(row: Sequence[Any]) -> Row:
 def as_text(resolutions: Sequence[Resolution], brokers: int | None) -> Screen:
     """Return KIP-546's text: the client, then for each key its limit, what it overrides and means.
 
-    `brokers` is how many there are, None where only a snapshot was read.
+    `brokers` is the number of brokers; None if only a snapshot was read.
     """
     lines: list[Line] = []
     for number, one in enumerate(resolutions):
@@ -119,7 +119,7 @@ def _ladder_row(one: Resolution, rung: Rung) -> Row:
 
 
 def notes(one: Resolution, brokers: int | None) -> Iterator[str]:
-    """Yield what the limit means for the cluster, who shares it, and what else matters."""
+    """Yield the effect of the limit on the cluster, the clients that share it, and other notes."""
     yield _meaning(one, brokers)
     for entity, _, value in one.foreign:
         yield (
@@ -204,7 +204,7 @@ def as_json(resolutions: Sequence[Resolution], warning: str = "") -> dict[str, A
     An entity is a mapping of type to name, null for the default. A value that is no JSON number is
     a string; an empty name in `shared_by` is everyone. `by_name` has limits of host names, which
     may be those of the address; `foreign` has limits of entity types that Apache Kafka does not
-    have, and that may apply. Both are left out where they are empty.
+    have, and that may apply. Both are omitted if empty.
     """
     return {
         one.key: _rung_json(one.applied)
@@ -235,7 +235,7 @@ def _rung_json(rung: Rung | None) -> dict[str, Any]:
 
 
 def foreign_words(stored: Sequence[StoredQuota]) -> str:
-    """Return a warning about stored limits that a table of many clients leaves out, or "".
+    """Return a warning about stored limits that a table of many clients omits, or "".
 
     Their entity types are unknown to Apache Kafka, so a broker that knows them may apply them.
     """

@@ -1,4 +1,4 @@
-"""What a run rolls back and what it leaves unchanged, as sentences and as a table."""
+"""The rows that a run rolls back or leaves unchanged, as sentences and as a table."""
 
 from collections.abc import Iterator
 from shlex import quote
@@ -12,12 +12,12 @@ from quota_ops.model.text import counted, is_visible
 from quota_ops.report.layout import Row, Screen, Span, Table, Tone, line
 
 MOST, MOST_HELD = 20, 3
-"""How many unchanged rows are listed, and how many `hold` commands are shown."""
+"""The most unchanged rows that are listed, and the most `hold` commands that are shown."""
 _HEADINGS = ("entity", "key", "before", "set by the run", "now", "left unchanged because")
 
 
 def rollback_words(rollback: Rollback) -> str:
-    """Return who rolls back how much of which run, and why."""
+    """Return the summary: who rolls back how many rows of which run, and why."""
     number = len(rollback.left)
     left = f", {number:,} left unchanged" if number else ""
     why = f": {rollback.reason}" if rollback.reason else ""
@@ -28,7 +28,7 @@ def rollback_words(rollback: Rollback) -> str:
 
 
 def rollback_screen(rollback: Rollback) -> Screen:
-    """Return the same, and each row that is left unchanged with its current value."""
+    """Return the summary, and each unchanged row with its current value."""
     rows = tuple(
         Row(
             (
@@ -54,7 +54,7 @@ def left_words(rollback: Rollback) -> Iterator[str]:
 
 
 def list_next_steps(rollback: Rollback, cluster: str) -> Iterator[str]:
-    """Yield what the next runs do with the rows, and how to prevent it."""
+    """Yield the effects of the next runs on the rows, and how to prevent them."""
     if not rollback.taken:
         return
     if rollback.commit is None:
@@ -80,7 +80,7 @@ def list_next_steps(rollback: Rollback, cluster: str) -> Iterator[str]:
 
 
 def _revert(commit: str, cluster: str) -> str:
-    """Return how to make Git agree, up to the beginning of what happens until then."""
+    """Return how to make Git agree, and the first words of the sentence that follows."""
     if is_git(commit):
         return f", in a new commit (the run was of {named(commit)}). Until then"
     return (
@@ -90,7 +90,7 @@ def _revert(commit: str, cluster: str) -> str:
 
 
 def _again(rollback: Rollback) -> str:
-    """Return what a run at a new commit does; rows that were taken over are unmanaged again."""
+    """Return the effect of a run at a new commit; rows that were taken over are unmanaged again."""
     over = sum(row.foreign and row.after is not None for row in rollback.taken)
     person = f" once a person overrides guard takeover for {counted(over, 'quota')}"
     return f"sets it again{person if over else ''}"

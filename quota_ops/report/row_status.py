@@ -66,7 +66,7 @@ class Section(StrEnum):
 class ReportRow(NamedTuple):
     """A difference, its outcomes and its verdict.
 
-    `guarded` is whether a guard that blocks the plan is about it.
+    `guarded` is whether a guard that blocks the plan found this row.
     """
 
     difference: Difference
@@ -76,7 +76,7 @@ class ReportRow(NamedTuple):
     verdict: RowVerdict | None = None
     guarded: bool = False
     planned: bool = True
-    """Whether a plan compared it; otherwise its kind and its previous value are unknown."""
+    """Whether a plan compared the row; otherwise its kind and its previous value are unknown."""
     origin: Origin | None = None
     """Where a value that is not in the ledger came from."""
 
@@ -115,7 +115,7 @@ def not_read_back(report: Report) -> tuple[ReportRow, ...]:
     return tuple(row for row in report_rows(report) if row.was_written)
 
 
-# Every output needs them; if all rows differ, computing them takes a third of a reconcile.
+# Every output needs the rows; if all of them differ, this takes a third of a reconcile.
 @lru_cache(maxsize=1)
 def report_rows(report: Report) -> tuple[ReportRow, ...]:
     """Return every row that differs, from Git or on a broker, the riskiest first."""
@@ -211,7 +211,7 @@ def _unplanned(cluster: str, verdict: RowVerdict, asked: DesiredRow | None) -> R
 
 
 def count_in_sync(report: Report) -> int:
-    """Return how many quotas of Git the cluster stores at the end of the run, as far as known."""
+    """Return the number of Git's quotas that the cluster stores after the run, as far as known."""
     written = sum(
         row.status in {RowStatus.CHANGED, RowStatus.FOUND} and row.difference.target is not None
         for row in report_rows(report)
@@ -222,7 +222,7 @@ def count_in_sync(report: Report) -> int:
 
 @lru_cache(maxsize=1)
 def count_statuses(report: Report) -> Mapping[RowStatus, int]:
-    """Return the number of rows of each status, 0 too, in the order of the bar."""
+    """Return the number of rows of each status, including zeros, in the order of the bar."""
     counts = dict.fromkeys(RowStatus, 0)
     unread = {one.id for one in report.verdicts if one.verdict is Verdict.UNANSWERED}
     moved = 0

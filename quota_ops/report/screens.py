@@ -34,7 +34,7 @@ from quota_ops.report.stages import stopped_stages
 def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
     """Return every problem of a desired state with its place underlined, and how many there are.
 
-    With `under`, the folder of the files, the findings too.
+    With `under`, the folder of the files, it also returns the findings.
     """
     lines: list[Line] = []
     for problem in error.problems:
@@ -57,7 +57,7 @@ def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
 def plan_screen(report: Report, *, most: int | None = None) -> Screen:
     """Return what a run would change, whether the broker accepts it, and the guards that block it.
 
-    `most` is how many rows are listed; None lists them all.
+    `most` is the largest number of listed rows; None lists them all.
     """
     plan = report.plan
     if plan is None:
@@ -128,7 +128,7 @@ def _part(row: Difference) -> str:
 
 
 def guard_lines(report: Report) -> Iterator[Line]:
-    """Yield what limits a run: a missing ledger, a pause, holds, and guards with the override."""
+    """Yield the limits of a run: a missing ledger, a pause, holds, and guards with the override."""
     plan = report.plan
     if plan and plan.ledger is None:
         yield line(NO_LEDGER)
@@ -146,14 +146,14 @@ def hold_lines(report: Report) -> tuple[Line, ...]:
 
 
 def guard_line(guard: GuardFinding) -> Line:
-    """Return what a guard found, and with what reason somebody overrode it."""
+    """Return a guard's finding, and the reason for its override if it was overridden."""
     tone = Tone.REFUSAL if guard.allowed is None else Tone.CONTEXT
     passed = "" if guard.allowed is None else f" (overridden: {guard.allowed})"
     return (Span(guard.guard, tone), Span(f": {guard.message}{passed}"))
 
 
 def apply_screen(report: Report, *, most: int) -> Screen:
-    """Return how many keys have which outcome, and `most` rows that are not confirmed."""
+    """Return the number of keys with each outcome, and at most `most` unconfirmed rows."""
     keys: Counter[str] = Counter()
     for outcome in report.applied:
         keys[outcome.status] += len(outcome.keys)
@@ -176,7 +176,7 @@ def verify_screen(report: Report) -> Screen:
 
 
 def verdicts_screen(report: Report, *, most: int) -> Screen:
-    """Return each row that differs on a broker: the desired value, and which broker stores what."""
+    """Return each row that differs on a broker: the desired value, and each broker's value."""
     rows = [row for row in report_rows(report) if row.verdict is not None and row.verdict.seen]
     wrong = (
         line(
@@ -214,7 +214,7 @@ def verified_line(report: Report) -> Line:
 
 
 def finished_line(report: Report, place: str) -> Line:
-    """Return the last line of a run: what it applied, now and earlier, and the report's path."""
+    """Return the last line of a run: the changes applied now and earlier, and the report's path."""
     done = [one for one in report.applied if one.status is Status.ACCEPTED]
     now, before = ([one for one in done if (one.earlier is None) is new] for new in (True, False))
     seconds = duration(sum(one.seconds or 0.0 for one in report.stages))

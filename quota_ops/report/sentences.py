@@ -22,7 +22,7 @@ NO_LEDGER = "No ledger of this cluster yet: nothing is cleared until a run has b
 
 
 def standstill_words(plan: Plan) -> str:
-    """Return why nothing may be written, as one sentence; empty where it may."""
+    """Return the reason why nothing may be written, as one sentence; empty if there is none."""
     if plan.standstill is None:
         return ""
     return escape_text(
@@ -31,7 +31,7 @@ def standstill_words(plan: Plan) -> str:
 
 
 def altered_at_standstill(cluster: str, why: str) -> str:
-    """Return that alter writes during a pause or a freeze, and reconcile does not."""
+    """Return the note that alter writes during a pause or a freeze, and reconcile does not."""
     back = "no reconcile reverts it before that ends"
     return escape_text(f"{cluster} is {why}. alter writes anyway; {back}.")
 
@@ -68,7 +68,7 @@ def is_accepted(report: Report) -> bool:
 
 
 def guards_words(plan: Plan) -> str:
-    """Return how to override the guards that block the plan; empty where none does."""
+    """Return how to override the guards that block the plan; empty if none blocks it."""
     names = list(dict.fromkeys(guard.guard for guard in plan.refused))
     if not names:
         return ""
@@ -87,9 +87,9 @@ def in_airflow(plan: Plan) -> str:
 
 
 def approval_words(report: Report) -> str:
-    """Return who approved the plan or overrode guards, when and why; empty where nobody did.
+    """Return who approved the plan or overrode guards, when and why; empty without decisions.
 
-    The last approval, and every override.
+    It lists the last approval and every override.
     """
     approvals = [one for one in report.decisions if one.said is DecisionKind.APPROVED][-1:]
     overrides = [one for one in report.decisions if one.said is DecisionKind.OVERRIDDEN]
@@ -111,7 +111,7 @@ def format_override(*guards: str) -> str:
 
 
 def callback_words(facts: ClusterFacts | None, quoted: Callable[[str], str] = str) -> str:
-    """Return what a client.quota.callback.class means for stored quotas; empty where none is known.
+    """Return the effect of a client.quota.callback.class on stored quotas; empty if none is known.
 
     `quoted` is applied to text from the broker. The class has no effect on limits of addresses
     (KIP-257).
@@ -175,7 +175,7 @@ def needless_words(needless: Sequence[tuple[int, str]]) -> Iterator[str]:
 
 
 def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
-    """Return why stored quotas may not apply or be outdated; `quoted` as in `callback_words`."""
+    """Return why quotas may not apply or may be outdated; see `callback_words` for `quoted`."""
     callback = callback_words(report.facts, quoted)
     missed = [quoted(report.audit)] if report.audit else []
     failure = report.provenance.failure
@@ -189,7 +189,7 @@ def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
 
 
 def _unread_words(report: Report) -> str:
-    """Return how many unchanged quotas were not read back; empty where all were."""
+    """Return the number of unchanged quotas that were not read back; empty if all were."""
     if not (number := count_statuses(report)[RowStatus.UNREAD]):
         return ""
     which = " that this run did not change" if report.plan else ""

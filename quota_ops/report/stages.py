@@ -1,4 +1,4 @@
-"""Which stages of a run stopped it or did not run, and why."""
+"""Finds the stages that stopped a run or did not run, and the reasons."""
 
 from quota_ops.model.report import STOPPED, Report, StageResult, StageStatus
 
@@ -13,7 +13,7 @@ _STOPPED_WORDS = {
 
 
 def stopped_stages(report: Report) -> tuple[StageResult, ...]:
-    """Return the stages that stopped the run, without a plan that guards block."""
+    """Return the stages that stopped the run, except a plan that guards block."""
     guarded = {"plan"} if report.plan and report.plan.refused else set()
     return tuple(one for one in report.stages if _has_stopped(one) and one.stage not in guarded)
 
@@ -30,14 +30,14 @@ def _has_stopped(stage: StageResult) -> bool:
 
 
 def stop_words(report: Report) -> str | None:
-    """Return the first stage that stopped the run: `apply failed`; None where none did."""
+    """Return the first stage that stopped the run (`apply failed`); None if none did."""
     for stage in stopped_stages(report):
         return f"{stage.stage} {_STOPPED_WORDS[stage.status]}"
     return None
 
 
 def stage_lines(stage: StageResult) -> list[str]:
-    """Return why a stage stopped, a long message without its middle, which the rows repeat."""
+    """Return why a stage stopped; omits the middle of a long message, which the rows repeat."""
     lines = [one.strip() for one in (stage.message or "no reason was given").split("\n")]
     if len(lines) <= MOST_LINES:
         return lines

@@ -32,9 +32,9 @@ class SyncStatus(StrEnum):
 
 
 class Summary(NamedTuple):
-    """The status, the fact behind it, and further facts.
+    """The status, the main fact that explains it, and further facts.
 
-    For a run that compares nothing, the word is what it did: `Altered`.
+    For a run that compares nothing, the status names its action: `Altered`.
     """
 
     word: SyncStatus | str
@@ -78,7 +78,7 @@ def summarize(report: Report, named: str | None = None) -> Summary:
 
 
 def _record_words(report: Report, cluster: str) -> Summary:
-    """Return what a run without a plan did, or why the state is unknown."""
+    """Return the action of a run without a plan, or why the status is unknown."""
     if report.record is not None:
         return Summary(report.record.word, escape_text(report.record.reason))
     why = stop_words(report) or "no plan was made"
@@ -126,7 +126,7 @@ Pending changes are no reason while the run has not ended.
 
 
 def _pending_words(cluster: str, count: Mapping[RowStatus, int]) -> str:
-    """Return how many quotas wait to be written or are held; empty where none."""
+    """Return the number of quotas that are pending or held; empty if there are none."""
     if number := count[RowStatus.PENDING]:
         return f"{counted(number, 'change')} to make on {cluster}"
     number = count[RowStatus.HELD]
@@ -188,11 +188,11 @@ _TROUBLES = {
     "differs": "{quotas} on {cluster} {do} not have the desired value on every broker",
     "not read back": "{changes} on {cluster} {were} not read back",
 }
-"""By `trouble_word`: the fact where all rows that need attention have the same trouble."""
+"""The fact, by `trouble_word`, if all rows that need attention have the same trouble."""
 
 
 def _trouble_words(cluster: str, troubles: Counter[str]) -> Iterator[str]:
-    """Yield what is wrong with rows as one fact; where it is not the same for all, then each."""
+    """Yield the rows' trouble as one fact, and then each trouble if they are not all the same."""
     number = troubles.total()
     template = "{quotas} on {cluster} {are} not confirmed"
     if troubles.keys() <= _NOT_APPLIED:

@@ -1,4 +1,4 @@
-"""The templates of the pages: one file each, with style and script inside and nothing to load."""
+"""The templates of the pages: one file each, with embedded style and script; it loads nothing."""
 
 import hashlib
 from base64 import b64encode
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def rendered(template: str, weights: Mapping[str, int], **values: Any) -> str:
-    """Return the page of a template and its values; every value is escaped for HTML.
+    """Return a template rendered with values; every value is escaped for HTML.
 
     `weights` are the lengths of the bars' parts, by CSS selector. The content security policy of
     the page has the hashes of style and script, so that nothing else can run.

@@ -51,7 +51,7 @@ def _text(line: Line) -> Text:
 
 
 def _show_table(table: Table, out: Console) -> None:
-    """Print a line for each row; two where they are too wide, so that cells stay whole."""
+    """Print one line for each row, or two if rows are too wide, so that cells stay whole."""
     wide = widths(table.texts())
     cut = len(wide) if _taken(wide) <= out.width else FIRST_LINE
     headings = Row(tuple(Span(heading, Tone.CONTEXT) for heading in table.headings))

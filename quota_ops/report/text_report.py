@@ -17,16 +17,16 @@ from quota_ops.report.stages import stage_lines, stages_not_run, stopped_stages
 from quota_ops.report.summary import summarize
 
 MOST = 1_000
-"""Rows that a section lists; report.json has them all."""
+"""The most rows that a section lists; report.json has them all."""
 
 
 def as_text(report: Report) -> str:
-    """Return the report as text: nothing wrapped, no colour, at most `MOST` rows in a section."""
+    """Return the report as text without wrapping or colour, at most `MOST` rows in a section."""
     return plain(report_screen(report))
 
 
 def report_screen(report: Report) -> Screen:
-    """Return the summary, what needs attention, what changed, brokers, findings, then the rest."""
+    """Return the summary, rows that need attention, changed rows, brokers, findings, the rest."""
     rows = report_rows(report)
     return (
         line(summarize(report).sentence, Tone.STRONG),

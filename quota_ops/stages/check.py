@@ -23,9 +23,9 @@ def check_desired_state(
 ) -> Desired:
     """Write policy.json, checked.json (findings and silences) and desired.parquet.
 
-    Records the commit of the files in run.json. Raises InvalidDesiredState with every problem, and
-    if another folder next to this one declares the same cluster: each would clear the quotas of
-    the other. Passes on the errors of `read_with_commit`.
+    Records the commit of the files in run.json. Raises InvalidDesiredState with every problem, or
+    if another folder next to this one declares the same cluster, because each would clear the
+    quotas of the other. Also raises the errors of `read_with_commit`.
     """
     if folder.has(ROLLBACK):
         raise InvalidInput(f"{folder.place} rolls back a run, so it does not read YAML")

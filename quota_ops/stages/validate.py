@@ -18,10 +18,10 @@ _NOT_VALIDATED = (
 
 
 def validate_plan(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
-    """Leave validated.json, and return the outcome of each entity.
+    """Write validated.json and return the outcome of each entity.
 
     Raises Refused with every entity that the broker rejects and its line in YAML; NotAuthorized
-    when the login is authorized only to describe.
+    when the user is authorized only to describe.
     """
     try:
         outcomes = validate_batches(cluster, folder.batches())
@@ -41,7 +41,7 @@ def validate_plan(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
 def validate_batches(
     cluster: Cluster, batches: Mapping[int, Sequence[BatchRow]]
 ) -> tuple[Outcome, ...]:
-    """Return whether the broker would accept each entity of these batches; write nothing."""
+    """Return whether the broker would accept each entity, without writing anything."""
     return tuple(
         outcome
         for number, rows in batches.items()
@@ -50,7 +50,7 @@ def validate_batches(
 
 
 def _skip_probe(_alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
-    """Send nothing: no controller resigns over a request with validate-only."""
+    """Send nothing, because a request with validate-only never makes a controller resign."""
     return ()
 
 

@@ -42,7 +42,7 @@ _REFUSALS = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError)
 
 
 class ResponseLost(Exception):
-    """A request was sent and no response arrived; the text has the reason."""
+    """A request was sent and no response arrived; the message contains the reason."""
 
 
 class _Cause(threading.local):
@@ -52,7 +52,7 @@ class _Cause(threading.local):
 
 
 class _Causes(logging.Handler):
-    """Keeps the first exception that kafka-python logs: the one it raises later has no cause."""
+    """Keeps the first exception that kafka-python logs; the one it raises later has no cause."""
 
     def emit(self, record: logging.LogRecord) -> None:
         for value in record.args or ():
@@ -77,7 +77,7 @@ def build_client(
 ) -> LoggedClient:
     """Build a kafka-python client for these brokers; a request waits `longest` seconds at most.
 
-    It looks up their hosts one after the other, within `lookups` seconds in all, or `longest`. A
+    It looks up their hosts one by one, within `lookups` seconds in total (default: `longest`). A
     response of more than `largest` bytes closes the connection. Raises InvalidInput when the
     certificates can no longer be read.
     """
@@ -97,7 +97,7 @@ def build_client(
 
 
 class _Tokens(AbstractTokenProvider):  # type: ignore[misc]
-    """The token provider that kafka-python calls, also to authenticate again later."""
+    """The token provider that kafka-python calls to authenticate, and later to reauthenticate."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -122,7 +122,7 @@ def _build_tls(connection: Connection) -> SSLContext | None:
 
 
 class BrokerClient:
-    """A client of one broker, by its address; it connects with the first request.
+    """A client of the broker at one address; it connects when it sends the first request.
 
     `longest` is the longest timeout, in seconds, of any request. Each new connection must lead to
     the cluster `cluster_id`, unless that is None. Not thread-safe.
@@ -145,8 +145,8 @@ class BrokerClient:
     def send(self, request: Any, timeout: float) -> Any:
         """Send a request and return the response, or raise within about `timeout` seconds.
 
-        Raises Unreachable, LoginFailed, WrongCluster, ClusterTrouble (the broker does not support
-        the request) when nothing was sent; ResponseLost when it was. Waits first for the throttle
+        If nothing was sent, raises Unreachable, LoginFailed, WrongCluster or ClusterTrouble (the
+        broker does not support the request); otherwise ResponseLost. Waits first for the throttle
         time of the broker's last response, if that is no longer than `timeout`.
         """
         throttled = self._throttled_until - time.monotonic()
@@ -200,7 +200,7 @@ class BrokerClient:
         """Raise WrongCluster when a new connection leads to another cluster.
 
         The address may have changed since the preflight. The next request uses this connection or
-        fails: kafka-python opens no other unless it polls.
+        fails: kafka-python opens another one only when it polls.
         """
         request = MetadataRequest(topics=[])
         try:

@@ -1,4 +1,4 @@
-"""Deadlines for calls that have none of their own, and calls that run in the background."""
+"""Deadlines for calls without a timeout, and calls that run in the background."""
 
 import socket
 import threading
@@ -17,7 +17,7 @@ _Result = TypeVar("_Result")
 
 
 def call_within(seconds: float, call: Callable[[], _Result]) -> _Result:
-    """Return what a call returns, or raise what it raises; TimeoutError after so many seconds.
+    """Return the result of a call or raise its exception; TimeoutError after `seconds`.
 
     A call that takes longer continues in a daemon thread, which does not delay the process's end.
     """
@@ -34,7 +34,7 @@ def call_within(seconds: float, call: Callable[[], _Result]) -> _Result:
 
 
 def look_up_addresses(host: str, port: int, seconds: float) -> list[Any]:
-    """Return what socket.getaddrinfo returns for a host and TCP.
+    """Return the addresses of a host for TCP, as socket.getaddrinfo does.
 
     Raises OSError: TimeoutError when no name server responds, socket.gaierror for an unknown host.
     """
@@ -45,7 +45,7 @@ def look_up_addresses(host: str, port: int, seconds: float) -> list[Any]:
 
 
 def build_lookup_url(seconds: float) -> str:
-    """Return a `proxy_url` that uses no proxy, and limits a lookup to so many seconds."""
+    """Return a `proxy_url` that uses no proxy and limits a lookup to `seconds`."""
     return f"{_BoundedSocket.SCHEMES[0]}:{seconds}"
 
 
@@ -56,7 +56,7 @@ class _BoundedSocket(KafkaNetSocket):  # type: ignore[misc]
         self._seconds = float(proxy_url.partition(":")[2])
 
     def dns_lookup(self, host: str, port: int) -> list[Any]:
-        """Return the addresses of a host; the text of a KafkaConnectionError is shown to people."""
+        """Return the addresses of a host; users see the message of a KafkaConnectionError."""
         try:
             return look_up_addresses(host, port, self._seconds)
         except TimeoutError:
@@ -69,8 +69,8 @@ class _BoundedSocket(KafkaNetSocket):  # type: ignore[misc]
 def run_in_background(call: Callable[[], _Result], timeout: float) -> Callable[[], _Result | None]:
     """Run a call in a thread; return a function that waits for its result.
 
-    That function waits until `timeout` seconds from now at most. It returns None when the call
-    is not done by then, or when it failed.
+    That function waits until `timeout` seconds after this call at most. It returns None when the
+    call has not finished by then, or has failed.
     """
     results: list[_Result] = []
     deadline = time.monotonic() + timeout

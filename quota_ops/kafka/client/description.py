@@ -1,4 +1,4 @@
-"""The description of a cluster: its id, its brokers, and the endpoints that requests go to."""
+"""The description of a cluster: its id, its brokers, and the endpoints that receive requests."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, Self
 from quota_ops.model.verification import BOOTSTRAP
 
 _PORT = "9092"
-"""The port of an address in bootstrap.servers that has none."""
+"""The default port of an address in bootstrap.servers."""
 
 
 class Broker(NamedTuple):
-    """A broker of the cluster and the address that it advertises; or BOOTSTRAP and its address."""
+    """A broker's id and advertised address, or BOOTSTRAP and a bootstrap address."""
 
     id: int
     host: str
@@ -28,21 +28,21 @@ class Broker(NamedTuple):
 
     @property
     def address(self) -> str:
-        """`host:port`, an IPv6 host in brackets."""
+        """`host:port`, with an IPv6 host in brackets."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
     def label(self) -> str:
-        """The broker in an error: `broker 3 at kafka-3:9094`."""
+        """The broker as errors name it: `broker 3 at kafka-3:9094`."""
         name = "the bootstrap address" if self.id == BOOTSTRAP else f"broker {self.id} at"
         return f"{name} {self.address}"
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterDescription:
-    """A cluster as its brokers describe it; the brokers in order of their ids.
+    """A cluster as its brokers describe it, with the brokers sorted by id.
 
-    `bootstrap` is the bootstrap address that responded, when requests go to that address alone.
+    `bootstrap` is the bootstrap address that responded; it is set if only that address is used.
     """
 
     cluster_id: str
@@ -51,10 +51,10 @@ class ClusterDescription:
 
     @classmethod
     def of(cls, cluster_id: str, nodes: Iterable[Any]) -> Self:
-        """Build a description from nodes with an id, a host and a port each."""
+        """Build a description from nodes that have an id, a host and a port."""
         return cls(cluster_id, tuple(sorted(Broker(one.id, one.host, one.port) for one in nodes)))
 
     @property
     def endpoints(self) -> tuple[Broker, ...]:
-        """The addresses that requests go to."""
+        """The addresses that receive requests."""
         return self.brokers if self.bootstrap is None else (self.bootstrap,)

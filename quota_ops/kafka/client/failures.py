@@ -16,7 +16,7 @@ _FAIL = re.compile(
 
 
 class Failure(NamedTuple):
-    """A failed attempt: the address, the broker's id if it is known, and librdkafka's text."""
+    """A failed attempt: the address, the broker's id if known, and librdkafka's text."""
 
     address: str
     broker: str | None
@@ -34,7 +34,7 @@ class Failure(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """A cause: the text that identifies it, and its error; one that `passes` is worth a retry."""
+    """A cause: the text that identifies it, and its error; `passes` marks one worth a retry."""
 
     words: re.Pattern[str]
     error: type[ClusterTrouble]
@@ -162,7 +162,7 @@ def find_cause(failure: Failure) -> Cause:
 
 
 def collect_facts(connection: Connection, distrust: str | None = None) -> dict[str, str]:
-    """Return the facts of a connection that the messages use; no secret is among them.
+    """Return the facts of a connection that the messages use; they contain no secret.
 
     `distrust` is OpenSSL's reason for not trusting a certificate.
     """
@@ -199,7 +199,7 @@ def _explain_distrust(properties: Mapping[str, str], reason: str | None) -> str:
 
 
 def _collect_login_facts(connection: Connection) -> dict[str, str]:
-    """Return who authenticates, and what to check when a broker rejects that."""
+    """Return the user that authenticates, and what to check when a broker rejects that user."""
     if connection.uses_tokens:
         client, url = "sasl.oauthbearer.client.id", "sasl.oauthbearer.token.endpoint.url"
         return {

@@ -1,4 +1,4 @@
-"""The undocumented names of kafka-python, which another version may change.
+"""The undocumented names of kafka-python that quota-ops uses; another version may change them.
 
 Only this module imports them; tests/unit/test_kafka_python.py tests what quota-ops relies on.
 """

@@ -1,7 +1,7 @@
-"""Tokens for SASL OAUTHBEARER, by OAuth's client credentials.
+"""Tokens for SASL OAUTHBEARER, from OAuth's client credentials grant.
 
-The settings are those of librdkafka's `sasl.oauthbearer.method=oidc`. But quota-ops requests the
-token itself: one token serves both clients, and an error can explain why there is none.
+The settings are those of librdkafka's `sasl.oauthbearer.method=oidc`. quota-ops requests the
+token itself, so that both clients share one token, and an error can explain why there is none.
 
 Source: RFC 6749, section 4.4.
 """
@@ -15,7 +15,7 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.connection.settings import TOKEN_SETTINGS
 
 TOKEN_SECONDS = 2.0
-"""Seconds to wait for a token: part of the five within which the preflight reports a failure."""
+"""Seconds to wait for a token; they count towards the preflight's limit of five seconds."""
 _USED_OF_LIFETIME = 0.8
 
 
@@ -32,7 +32,7 @@ _lock = threading.Lock()
 
 
 def get_token(connection: Connection) -> str:
-    """Return a valid token: the known one, or a new one, requested within TOKEN_SECONDS.
+    """Return the current token if it is still valid; otherwise request one within TOKEN_SECONDS.
 
     Raises Unreachable, LoginFailed.
     """
@@ -50,7 +50,7 @@ def get_token(connection: Connection) -> str:
 
 
 def parse_extensions(properties: Mapping[str, str]) -> dict[str, str]:
-    """Parse the SASL extensions, `name=value,name=value` in the settings."""
+    """Parse the SASL extensions; the settings write them as `name=value,name=value`."""
     written = properties.get("sasl.oauthbearer.extensions", "")
     pairs = (pair.partition("=") for pair in written.split(",") if pair)
     return {name.strip(): value.strip() for name, _, value in pairs}

@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class LoggedClient(KafkaNetClient):  # type: ignore[misc]
-    """Logs connections at INFO, and at DEBUG each request with its broker and its time."""
+    """Logs connections at INFO, and each request with its broker and its duration at DEBUG."""
 
     def await_ready(self, node_id: str, timeout_ms: float = 30000) -> None:
         """Wait until the broker is connected; log a new connection."""

@@ -1,4 +1,4 @@
-"""TLS for kafka-python, from the settings that librdkafka reads by itself."""
+"""TLS for kafka-python, from the settings that librdkafka reads itself."""
 
 import os
 import socket
@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 
 def build_tls_context(properties: Mapping[str, str]) -> ssl.SSLContext:
-    """Build the TLS context of the settings: the trusted authorities and the client certificate.
+    """Build the TLS context: the trusted authorities and the client certificate in the settings.
 
-    Raises OSError (ssl.SSLError is one) when a file or text that they name cannot be used.
+    Raises OSError (ssl.SSLError is one) when a file or PEM text in the settings cannot be used.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -37,7 +37,7 @@ def build_tls_context(properties: Mapping[str, str]) -> ssl.SSLContext:
 def explain_distrust(properties: Mapping[str, str], address: str, seconds: float) -> str | None:
     """Return OpenSSL's reason for not trusting the certificate of the server at `host:port`.
 
-    None when it trusts it, or when that cannot be found out; no step takes longer than `seconds`.
+    Returns None if OpenSSL trusts it, or if the test fails; no step takes longer than `seconds`.
     """
     host, _, port = address.rpartition(":")
     name = host.strip("[]")
@@ -56,9 +56,9 @@ def explain_distrust(properties: Mapping[str, str], address: str, seconds: float
 
 @contextmanager
 def _file_of(properties: Mapping[str, str], name: str) -> Iterator[str]:
-    """Yield a file with the certificate or key: `load_cert_chain` reads only files.
+    """Yield a file with the certificate or key, because `load_cert_chain` reads only files.
 
-    A text in the settings becomes a pipe, so that no key is ever written to a disk.
+    PEM text in the settings becomes a pipe, so that no key is ever written to disk.
     """
     if f"{name}.location" in properties:
         yield properties[f"{name}.location"]

@@ -1,4 +1,4 @@
-"""Requests a token from an OAuth token endpoint; each failure has an error of its own."""
+"""Requests a token from an OAuth token endpoint; each kind of failure has its own error."""
 
 import base64
 import json
@@ -27,7 +27,7 @@ _LONGEST_RESPONSE = 2**20
 _LONGEST_REASON = 200
 _LONGEST_LIFETIME = 10**9
 _LIFETIME = 60.0
-"""Seconds that a token is valid when the response does not set them."""
+"""The lifetime of a token in seconds, if the response does not set one."""
 
 
 class _Response(NamedTuple):
@@ -36,14 +36,14 @@ class _Response(NamedTuple):
 
 
 class _NoRedirect(request.HTTPRedirectHandler):
-    """Sends the secret to the address in the settings, and to no other."""
+    """A handler that sends the secret to the address in the settings, and to no other."""
 
     def redirect_request(self, *_of_it: object) -> None:
         """Return the redirect as the response."""
 
 
 def request_token(connection: Connection, seconds: float) -> tuple[str, float]:
-    """Return a token, and for how many seconds it is valid.
+    """Return a token and its lifetime in seconds.
 
     Raises Unreachable (no response, or a server error), LoginFailed (a refusal, or a response
     without a token), InvalidInput (authorities that cannot be read).
@@ -81,7 +81,7 @@ def _post(connection: Connection, seconds: float) -> _Response:
     if url.startswith("https:"):
         handlers.append(request.HTTPSHandler(context=_build_trust(connection)))
     else:
-        handlers.append(request.ProxyHandler({}))  # on this machine, and in plain text
+        handlers.append(request.ProxyHandler({}))  # the endpoint is on this machine, in plain text
     try:
         with request.build_opener(*handlers).open(posted, timeout=seconds) as response:
             return _Response(response.status, _parse(response.read(_LONGEST_RESPONSE)))

@@ -33,7 +33,7 @@ Run `quota-ops sandbox start`: it starts a Kafka on this machine and writes that
 class Connection:
     """The resolved settings of one cluster; `repr` shows no value, and pickling it fails.
 
-    `source` is the path of the file, or names where else the settings come from.
+    `source` is the path of the file, or the name of another source of the settings.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Connection:
 
     @classmethod
     def parse(cls, text: str, *, name: str, source: str, folder: Path | None = None) -> Self:
-        """Parse a connection file's text; InvalidInput names the line that is wrong.
+        """Parse a connection file's text; raises InvalidInput with the invalid line.
 
         Relative paths are relative to `folder`, by default the current folder.
         """
@@ -52,7 +52,7 @@ class Connection:
 
     @classmethod
     def of(cls, settings: Mapping[str, str], *, name: str, source: str) -> Self:
-        """Build a connection from settings that are not in a file; `${...}` has no meaning in them.
+        """Build a connection from settings that are not in a file, without replacing `${...}`.
 
         Raises InvalidInput with the source, as `parse` does.
         """
@@ -62,7 +62,7 @@ class Connection:
 
     @property
     def properties(self) -> dict[str, str]:
-        """The settings by librdkafka's names, with secrets and defaults."""
+        """The settings by librdkafka's names, including secrets and defaults."""
         return {**DEFAULTS, **{name: line.value for name, line in self.lines.items()}}
 
     @property
@@ -72,7 +72,7 @@ class Connection:
 
     @property
     def uses_tokens(self) -> bool:
-        """Whether it authenticates by OAuth tokens."""
+        """Whether it authenticates with OAuth tokens."""
         return self.properties.get("sasl.mechanism") == OAUTHBEARER
 
     @property
@@ -94,11 +94,11 @@ class Connection:
         return "User:ANONYMOUS"
 
     def place(self, setting: str) -> str:
-        """Return where a setting is set, `demo.properties:3`, or that it is not set."""
+        """Return the place of a setting, `demo.properties:3`, or a text for one that is not set."""
         return self.lines[setting].place if setting in self.lines else f"not set in {self.source}"
 
     def secret(self, setting: str) -> str:
-        """Return a name of a secret for messages: its `${...}` reference, or where it is set."""
+        """Return a name for a secret in messages: its `${...}` reference, or its place."""
         line = self.lines.get(setting)
         if line and line.reference:
             return f"the secret behind {line.reference}"
@@ -122,9 +122,9 @@ def connections_folder() -> Path:
 def find_connection(
     name: str, *, file: Path | None = None, before: str | None = None
 ) -> Connection:
-    """Find a connection by name, and read it.
+    """Find a connection by name and read it.
 
-    The first of these counts: `file`; the file whose path is in QUOTA_OPS_CONNECTION_NAME;
+    Reads `file` if given; else the file whose path is in QUOTA_OPS_CONNECTION_NAME, if set; else
     NAME.properties in `connections_folder()`. Raises InvalidInput when there is none, or when it
     cannot be read. `before` names a place that the caller searched without success; the error
     lists it instead of the option --connection.
@@ -155,7 +155,7 @@ def find_connection(
 
 
 def _may_exist(file: Path) -> bool:
-    """Whether a file exists, or access is denied: reading it then raises the reason."""
+    """Return whether a file exists or denies access; reading it then raises the reason."""
     try:
         return file.exists()
     except OSError:
@@ -176,13 +176,13 @@ def _read(name: str, file: Path, why: str) -> Connection:
 
 
 _KEYWORDS = frozenset({"CN", "C", "L", "ST", "STREET", "O", "OU", "DC", "UID"})
-"""The attributes that Java writes by keyword; it writes any other value as `#` and hex digits."""
+"""The attributes that Java writes with a keyword; it encodes other values as `#` and hex digits."""
 
 
 def read_subject(pem: str) -> str | None:
     """Return the subject of the first certificate in a PEM text, as a broker names it.
 
-    None when it is no certificate, or its subject has an attribute without a keyword. A broker's
+    None if it is not a certificate, or its subject has an attribute without a keyword. A broker's
     `ssl.principal.mapping.rules` may still map it to another name. Source: X500Principal.getName,
     which DefaultKafkaPrincipalBuilder calls.
     """

@@ -3,7 +3,7 @@
 A file with Java's names is read by Java's rules, and its settings are translated. In both,
 `${env:NAME}` and `${file:PATH}` are replaced by the content of an environment variable or a file,
 which keeps secrets out of the connection file. A relative path is relative to the folder of the
-file. A message names the place and the setting, never a value.
+file. Error messages name the place and the setting, never a value.
 """
 
 import os
@@ -26,14 +26,14 @@ from quota_ops.model.errors import InvalidInput
 _REFERENCE = re.compile(r"\$\{(?P<kind>[^:}]*):?(?P<target>[^}]*)\}")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,59}")
 _FILE = re.compile(r"[a-z0-9._/-]{1,100}")
-"""The names that a message may show; any other may be the secret itself, typed by mistake."""
+"""The names that a message may show; any other name may be a secret, typed by mistake."""
 _PEM = re.compile(r"(-----BEGIN [^-]+-----)([^-]*)(-----END [^-]+-----)\s*")
 _SECURITY = ("sasl.", "ssl.", "security.", "enable.ssl.", "https.")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A setting's value, where it is set, and the `${...}` references in it."""
+    """A setting's value, its place, and the `${...}` references in it."""
 
     value: str = field(repr=False)
     place: str
@@ -41,10 +41,10 @@ class Line:
 
 
 def read_lines(text: str, *, source: str, folder: Path) -> dict[str, Line]:
-    """Return the settings of a connection file by librdkafka's names, in its order.
+    """Return the settings of a connection file by librdkafka's names, in the order of the file.
 
-    Raises InvalidInput at the first line that is no setting, repeats one, is unknown or not
-    supported, or refers to a variable or file that does not exist.
+    Raises InvalidInput at the first line that is not a setting, repeats one, sets an unknown or
+    unsupported one, or refers to a variable or file that does not exist.
     """
     text = text.removeprefix("\ufeff")
     written = _read_java_read_entries(text, source) or _read_entries(text, source)
@@ -60,7 +60,7 @@ def read_lines(text: str, *, source: str, folder: Path) -> dict[str, Line]:
 
 
 def read_settings(settings: Mapping[str, str], *, source: str) -> dict[str, Line]:
-    """Return settings that do not come from a file, by librdkafka's names; no value is replaced.
+    """Return settings from another source by librdkafka's names, without replacing `${...}`.
 
     Raises InvalidInput as `read_lines` does.
     """
@@ -82,7 +82,7 @@ def _rename_entries(entries: Sequence[Entry]) -> Sequence[Entry]:
 
 
 def _read_java_read_entries(text: str, source: str) -> list[Entry]:
-    """Return the entries of a file of Kafka's Java clients; nothing for another file."""
+    """Return the entries of a file of Kafka's Java clients; an empty list for any other file."""
     if not any(name in text for name in JAVA_NAMES):
         return []
     from quota_ops.kafka.connection import java_properties  # noqa: PLC0415 - few files are Java's
@@ -93,7 +93,7 @@ def _read_java_read_entries(text: str, source: str) -> list[Entry]:
 
 
 def _read_entries(text: str, source: str) -> list[Entry]:
-    """Return the entries of a file in librdkafka's format: a name, `=`, a value, no escapes."""
+    """Return the entries of a file in librdkafka's format: `name=value` lines without escapes."""
     entries = []
     for number, written in enumerate(text.split("\n"), start=1):
         place = f"{source}:{number}"
@@ -129,7 +129,7 @@ def _find_setting(entry: Entry) -> Setting:
 
 
 def _resolve(setting: Setting, written: str, place: str, folder: Path) -> tuple[str, str | None]:
-    """Return the value with every `${...}` replaced by its content, and those references."""
+    """Return the value with every `${...}` replaced by its content, and the references."""
 
     def read_content(reference: re.Match[str]) -> str:
         kind, target = reference["kind"], reference["target"]

@@ -4,7 +4,7 @@ r"""Parses a `sasl.jaas.config`, the credentials of Kafka's Java clients.
 
 Source: Kafka's JaasConfig and the java.io.StreamTokenizer that it uses. Quotes are double or
 single, and within them a backslash escapes: \n \t \b \r \f \v \a, up to three octal digits, or the
-character itself. A message never shows text outside of names: it may be a secret.
+character itself. Error messages show only names: any other text may be a secret.
 """
 
 import re
@@ -29,7 +29,7 @@ _FLAGS = {"required", "requisite", "sufficient", "optional"}
 
 
 class LoginModule(NamedTuple):
-    """A login module's class without its package, and its options by name."""
+    """A login module: its class without the package, and its options by name."""
 
     name: str
     options: dict[str, str]
@@ -44,7 +44,7 @@ _SEMICOLON, _EQUALS, _END = _Token("sign", ";"), _Token("sign", "="), _Token("en
 
 
 def parse_jaas(text: str, place: str) -> LoginModule:
-    """Parse the one login module of a `sasl.jaas.config`; InvalidInput names what is wrong."""
+    """Parse the one login module of a `sasl.jaas.config`; raises InvalidInput with the reason."""
     tokens = [*_tokens(text), _END, _END, _END]
     module, flag, *rest = tokens
     if module.kind != "text" or flag.kind != "text" or flag.text.lower() not in _FLAGS:

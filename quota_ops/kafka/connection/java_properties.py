@@ -1,8 +1,8 @@
 """Parses a Java properties file as java.util.Properties.load does.
 
-Names end at `=`, `:` or white space. A backslash escapes, also the end of a line. Comments begin
-with `#` or `!`. Unlike Java, it refuses non-ASCII characters: Java reads them as Latin-1,
-whatever the file's encoding is.
+Names end at `=`, `:` or white space. A backslash escapes the next character, even a line end.
+Comments begin with `#` or `!`. Unlike Java, this module rejects non-ASCII characters: Java reads
+them as Latin-1, whatever the file's encoding is.
 """
 
 import re
@@ -19,7 +19,7 @@ _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def read_java(text: str, *, source: str) -> Iterator[Entry]:
-    """Yield the entries in the order of the file; the place is the first line of each.
+    """Yield the entries in the order of the file; the place of each is its first line.
 
     Raises InvalidInput at a line that Java would misread.
     """
@@ -35,7 +35,7 @@ def read_java(text: str, *, source: str) -> Iterator[Entry]:
 
 
 def list_java_names(text: str) -> set[str]:
-    """Return the names in a text, read as a Java properties file."""
+    """Return the names that a Java properties file with this text sets."""
     return {_NAME.split(line, maxsplit=1)[1] for _, line in _logical_lines(text)}
 
 

@@ -25,11 +25,11 @@ STORE_SETTINGS = {
     f"{_KEYS}.password": (),
     "ssl.key.password": ("ssl.key.password",),
 }
-"""Java's settings, and librdkafka's equivalents for PEM."""
+"""Java's settings for stores, and librdkafka's equivalents for PEM files."""
 
 
 def translate_stores(java: Mapping[str, Entry]) -> Iterator[Entry]:
-    """Yield the stores by librdkafka's names; InvalidInput explains how to convert others."""
+    """Yield PEM stores by librdkafka's names; raises InvalidInput with how to convert any other."""
     for store in (_TRUST, _KEYS):
         _require_pem(store, java)
     for name, equivalents in STORE_SETTINGS.items():
@@ -39,7 +39,7 @@ def translate_stores(java: Mapping[str, Entry]) -> Iterator[Entry]:
 
 
 def rename_entry(entry: Entry, name: str) -> Entry:
-    """Return an entry by another name; its place keeps the name in the file."""
+    """Return an entry with another name; its place still shows the name in the file."""
     if name == entry.name:
         return entry
     return Entry(name, entry.value, f"{entry.place}, {entry.name}")
@@ -70,7 +70,7 @@ def _require_pem(store: str, java: Mapping[str, Entry]) -> None:
 def _refuse_store(store: str, kind: str, location: Entry) -> NoReturn:
     """Raise InvalidInput with the commands that convert a store to PEM.
 
-    Java and its keytool read a PKCS#12 file that is called JKS too.
+    Java and its keytool also read a PKCS#12 file whose type is set to JKS.
     """
     file = PurePath(location.value or "store")
     is_p12 = kind == "PKCS12" or file.suffix in {".p12", ".pfx"}
@@ -119,7 +119,7 @@ _EQUAL_TO_DEFAULTS = {
     },
     f"{_OAUTH}.header.urlencode": {"false"},
 }
-"""Settings that are accepted with the value that quota-ops uses anyway."""
+"""Settings that are accepted only with the value that quota-ops uses anyway."""
 _KNOWN = {*_SAME, _JAAS, _HOST_CHECK, *STORE_SETTINGS, *_EQUAL_TO_DEFAULTS}
 _SECURITY = ("sasl.", "ssl.", "security.", "config.providers")
 _PASSWORD = {"username": "sasl.username", "password": "sasl.password"}
@@ -139,10 +139,10 @@ _EXTENSION = "extension_"
 
 
 def translate_settings(entries: Sequence[Entry]) -> list[Entry]:
-    """Return the settings by librdkafka's names; their places then have the Java name too.
+    """Return the settings by librdkafka's names; their places also show the Java name.
 
-    Raises InvalidInput at a security setting that is not offered, and for all other settings that
-    a connection does not have at once: nothing is ignored.
+    Raises InvalidInput at the first security setting that is not supported, and one InvalidInput
+    for all other settings that a connection does not have: none is ignored.
     """
     _refuse_librdkafkas(entries)
     java: dict[str, Entry] = {}

@@ -1,4 +1,4 @@
-"""The rules for settings of a connection together: which are missing, or without effect."""
+"""The rules for combinations of settings: which settings are missing or have no effect."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _SERVER = re.compile(
     r"(?::(?P<port>[0-9]{1,5}) *)?",
     re.ASCII,
 )
-"""The addresses that librdkafka and kafka-python read alike, with hosts that IDNA can encode."""
+"""The addresses that librdkafka and kafka-python parse alike, with hosts that IDNA can encode."""
 _PORTS = range(1, 1 << 16)
 
 
@@ -91,7 +91,7 @@ def _refuse_idle(lines: Mapping[str, Line], protocol: str, *, by_token: bool) ->
 
 
 def _find_form(lines: Mapping[str, Line], name: str) -> str | None:
-    """Return the setting for a file's path or for its text; InvalidInput when both are set."""
+    """Return the setting with a file's path or with its text; raises InvalidInput for both."""
     file, text = f"{name}.location", f"{name}.pem"
     if file in lines and text in lines:
         raise InvalidInput(
@@ -103,7 +103,7 @@ def _find_form(lines: Mapping[str, Line], name: str) -> str | None:
 _ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
 _EXTENSIONS = "sasl.oauthbearer.extensions"
 _EXTENSION = re.compile(r"(?!auth=)[A-Za-z]+=[!-+\--~ ]*")
-"""An extension of RFC 7628, without a comma, which separates two."""
+"""An extension of RFC 7628, without a comma, which is the separator."""
 
 
 def _check_tokens(lines: Mapping[str, Line]) -> None:

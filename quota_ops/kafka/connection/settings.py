@@ -1,4 +1,4 @@
-"""The settings of a connection by librdkafka's names, and their names in each client.
+"""The settings of a connection by librdkafka's names, and their name in each client.
 
 Sources: CONFIGURATION.md of librdkafka; KafkaConnectionManager.DEFAULT_CONFIG of kafka-python.
 """
@@ -16,19 +16,19 @@ NOT_OFFERED = {
     "GSSAPI": f"Kerberos is not supported: confluent-kafka is built without it; {_INSTEAD}",
     "AWS_MSK_IAM": f"MSK's IAM authentication is not supported: librdkafka lacks it; {_INSTEAD}",
 }
-"""Mechanisms that people expect, and what to use instead."""
+"""Mechanisms that users may expect, and what to use instead."""
 
 
 _LIKE_A_SETTING = re.compile(r"(?=[^.]*\.)[a-z0-9._-]{1,60}|acks|retries|debug")
-"""The form of client settings, and the few without a dot."""
+"""The form of client setting names, and the few names without a dot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """A setting: librdkafka's name, and the rules for its value.
 
-    `layer` is what the setting has no effect without: sasl or ssl in the security.protocol, or a
-    sasl.mechanism by password or oauthbearer.
+    `layer` is the requirement without which the setting has no effect: sasl or ssl in the
+    security.protocol, or a sasl.mechanism by password or oauthbearer.
     `is_pem` marks a value that is a PEM text; otherwise another setting names a PEM file.
     """
 
@@ -40,7 +40,7 @@ class Setting:
 
 
 class Entry(NamedTuple):
-    """A setting as it is in the file: its name, its value, and its place, `demo.properties:3`."""
+    """A setting as the file contains it: name, value, and place (`demo.properties:3`)."""
 
     name: str
     value: str
@@ -48,7 +48,7 @@ class Entry(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Return the name for a message, unless it may be a part of a secret cut in two."""
+        """Return the name for a message, unless it may be part of a secret split in two."""
         return self.name if _LIKE_A_SETTING.fullmatch(self.name) else "this name"
 
     def __repr__(self) -> str:
@@ -91,7 +91,7 @@ ALIASES = {
 }
 
 JAVA_NAMES = ("sasl.jaas.config", "ssl.truststore.", "ssl.keystore.")
-"""The prefixes of names that only Kafka's Java clients have."""
+"""The prefixes of names that only Kafka's Java clients use."""
 
 DEFAULTS = {"client.id": "quota-ops", "security.protocol": "plaintext"}
 
@@ -107,7 +107,7 @@ _KAFKA_PYTHON = {
 
 
 def map_to_confluent(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Return the properties for confluent-kafka: unchanged, but without token requests."""
+    """Return the properties for confluent-kafka: unchanged, but without the token settings."""
     return {
         name: value for name, value in properties.items() if not name.startswith(TOKEN_SETTINGS)
     }
@@ -116,7 +116,7 @@ def map_to_confluent(properties: Mapping[str, str]) -> dict[str, Any]:
 def map_to_kafka_python(properties: Mapping[str, str]) -> dict[str, Any]:
     """Return the keyword arguments for kafka-python's clients, except for TLS and addresses.
 
-    Those come from `build_tls_context` and the broker's address.
+    TLS comes from `build_tls_context`, and addresses from the brokers.
     """
     options = {
         known: properties[name] for name, known in _KAFKA_PYTHON.items() if name in properties

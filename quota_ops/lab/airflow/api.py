@@ -13,7 +13,7 @@ _ENDED = {"success", "failed"}
 
 
 def list_healthy_parts(port: int) -> set[str]:
-    """Return the healthy parts by Airflow's names; none while it is still starting."""
+    """Return the names of Airflow's healthy parts; an empty set while it is still starting."""
     try:
         health = _send_request(port, "GET", "/api/v2/monitor/health")
     except (OSError, HTTPException, ClusterTrouble):
@@ -22,10 +22,10 @@ def list_healthy_parts(port: int) -> set[str]:
 
 
 class AirflowApi:
-    """The authenticated API on a port of 127.0.0.1.
+    """An authenticated client of the API on a port of 127.0.0.1.
 
-    Its methods raise InvalidInput with Airflow's text when it rejects a request, and ClusterTrouble
-    when it fails or a wait times out.
+    Its methods raise InvalidInput with Airflow's message when Airflow rejects a request, and
+    ClusterTrouble when a request fails or a wait times out.
     """
 
     def __init__(self, port: int, user: str, password: str) -> None:
@@ -44,7 +44,7 @@ class AirflowApi:
         self._call("PATCH", f"/dags/{dag_id}", {"is_paused": False})
 
     def trigger(self, dag_id: str, **params: Any) -> str:
-        """Start a run of a DAG, and return its run id."""
+        """Start a run of a DAG and return its run id."""
         body = {"logical_date": None, "conf": params}
         return str(self._call("POST", f"/dags/{dag_id}/dagRuns", body)["dag_run_id"])
 
@@ -53,7 +53,7 @@ class AirflowApi:
         return str(self._call("GET", f"/dags/{dag_id}/dagRuns/{run_id}")["state"])
 
     def wait_for_run(self, dag_id: str, run_id: str, seconds: float = 300.0) -> str:
-        """Wait until a run has ended, and return its state, success or failed."""
+        """Wait until a run has ended; return its state, success or failed."""
         deadline = time.monotonic() + seconds
         while (state := self.read_state(dag_id, run_id)) not in _ENDED:
             if time.monotonic() > deadline:
@@ -67,7 +67,7 @@ class AirflowApi:
         return list(found["task_instances"])
 
     def list_waiting_runs(self, dag_id: str) -> list[str]:
-        """Return the ids of a DAG's runs that wait for approval in the task `approve`."""
+        """Return the ids of a DAG's runs that are waiting for approval in the task `approve`."""
         path = f"/dags/{dag_id}/dagRuns/~/hitlDetails?response_received=false"
         found = self._call("GET", path)["hitl_details"]
         return [str(one["task_instance"]["dag_run_id"]) for one in found]
@@ -79,7 +79,7 @@ class AirflowApi:
         self._call("PATCH", path, body)
 
     def read_log(self, dag_id: str, run_id: str, task_id: str, try_number: int = 1) -> str:
-        """Return the log of a try of a task, a line for each event."""
+        """Return the log of one try of a task, one line for each event."""
         path = f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/logs/{try_number}"
         return "\n".join(str(one.get("event", one)) for one in self._call("GET", path)["content"])
 

@@ -1,4 +1,4 @@
-"""Runs the parts of a local Airflow: when one of them ends, or this program does, all end.
+"""Runs the parts of a local Airflow; when one of them or this program ends, all end.
 
 Run by its path: `python parts.py MARK PART...`, in AIRFLOW_HOME. It replaces
 `airflow standalone`, whose log servers listen on every address and whose children outlive it.
@@ -39,7 +39,7 @@ def main(_mark: str, *parts: str) -> int:
 
 
 def _end_all_when_killed() -> None:
-    """Fork a process that waits for the end of this one, and then ends all the others.
+    """Fork a process that waits until this one ends, and then ends all others.
 
     No part inherits the write end of the pipe, so SIGKILL closes it too.
     """
@@ -53,7 +53,7 @@ def _end_all_when_killed() -> None:
 
 
 def _end_all() -> None:
-    """End every process of this session, tasks too: they have process groups of their own."""
+    """End every process of this session, including tasks, which have their own process groups."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGKILL):
         for pid in _list_others():
@@ -65,7 +65,7 @@ def _end_all() -> None:
 
 
 def _list_others() -> Iterator[int]:
-    """Yield the living processes of this session, without this one."""
+    """Yield the living processes of this session except this one."""
     for pid in _list_living():
         with contextlib.suppress(OSError):
             if pid != os.getpid() and os.getsid(pid) == os.getsid(0):

@@ -1,4 +1,4 @@
-"""A real Airflow for the demo and the tests: in a home of its own, on loopback only."""
+"""A real Airflow for the demo and the tests, with its own home, on loopback only."""
 
 import json
 import os
@@ -39,13 +39,13 @@ class RunningAirflow(StoppedAtEnd):
 
     @property
     def login(self) -> tuple[str, str]:
-        """User and password, which Airflow generates at its first start."""
+        """The user and the password, which Airflow generates at its first start."""
         passwords = json.loads((self.home / _PASSWORDS).read_text())
         return _USER, passwords[_USER]
 
     @property
     def api(self) -> AirflowApi:
-        """Its REST API, authenticated."""
+        """An authenticated client of its REST API."""
         return AirflowApi(self.port, *self.login)
 
     @property
@@ -59,7 +59,7 @@ class RunningAirflow(StoppedAtEnd):
         return self.process.alive
 
     def stop(self) -> None:
-        """Stop it with all its tasks, and return when they have ended."""
+        """Stop it and all its tasks, and return when they have ended."""
         self.process.stop()
 
 
@@ -73,11 +73,11 @@ def start_airflow(
 ) -> RunningAirflow:
     """Start an Airflow in `home`, and return it when it is healthy.
 
-    `bundle` is where its DAGs are, as from `local_bundle`. `environment` has further variables for
-    its parts and tasks. No DAG of quota-ops needs the triggerer, but its badge in the browser is
-    red without one. An existing home is used again. It ends with this process, unless `detached`.
-    Raises MissingTool when Airflow is not installed; ClusterTrouble, with the end of the log, when
-    it does not start within three minutes.
+    `bundle` locates its DAGs, for example `local_bundle(folder)`. `environment` has further
+    variables for its parts and tasks. No DAG of quota-ops needs the triggerer, but without one its
+    badge in the browser is red. An existing home is reused. Airflow ends with this process, unless
+    `detached`. Raises MissingTool when Airflow is not installed; ClusterTrouble, with the end of
+    the log, when it does not start within three minutes.
     """
     if find_spec("airflow") is None:
         raise MissingTool("Airflow is not installed.", "pip install 'quota-ops[airflow]'")
@@ -105,7 +105,7 @@ def start_airflow(
 
 
 def find_airflow(home: Path) -> RunningAirflow | None:
-    """Return the Airflow that was last started in a home, running or not; None without one."""
+    """Return the Airflow last started in a home, running or not; None if there was none."""
     home = home.resolve()
     try:
         state = json.loads((home / _STATE).read_text())
@@ -116,13 +116,13 @@ def find_airflow(home: Path) -> RunningAirflow | None:
 
 
 def local_bundle(folder: Path) -> dict[str, Any]:
-    """Return a DAG bundle of a folder."""
+    """Return the DAG bundle of a folder."""
     classpath = "airflow.dag_processing.bundles.local.LocalDagBundle"
     return {"name": "quota-ops", "classpath": classpath, "kwargs": {"path": str(folder)}}
 
 
 def git_bundle(repository: Path, branch: str = "main") -> dict[str, Any]:
-    """Return a DAG bundle of a branch of a local Git repository; a run is pinned to a commit."""
+    """Return the DAG bundle of a branch of a local Git repository, which pins runs to a commit."""
     return {
         "name": "quota-ops",
         "classpath": "airflow.providers.git.bundles.git.GitDagBundle",
@@ -131,7 +131,7 @@ def git_bundle(repository: Path, branch: str = "main") -> dict[str, Any]:
 
 
 def _build_environment(home: Path, port: int, bundle: Mapping[str, Any]) -> dict[str, str]:
-    """Return this process's environment without its Airflow variables, and with the home's."""
+    """Return the environment of this process, with its Airflow variables replaced by the home's."""
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW_")
     }
@@ -152,7 +152,7 @@ def _build_environment(home: Path, port: int, bundle: Mapping[str, Any]) -> dict
     }
     return {
         **inherited,
-        # The parts talk to each other directly, not by a company's proxy.
+        # The parts connect to each other directly, not through a company's proxy.
         **{name: f"127.0.0.1,{inherited.get(name, '')}" for name in ("NO_PROXY", "no_proxy")},
         "AIRFLOW_HOME": str(home),
         **{f"AIRFLOW__{name}": value for name, value in settings.items()},

@@ -1,4 +1,4 @@
-"""Changes of quotas outside Git, as people make them with kafka-configs.sh."""
+"""Changes to quotas outside Git, as people make them with kafka-configs.sh."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,7 +15,7 @@ MiB = 1024.0 * 1024
 
 
 class ByHand(NamedTuple):
-    """A limit set by hand, or cleared when the value is None, and the reason."""
+    """A limit that is set by hand, or cleared if the value is None, and the reason."""
 
     entity: str
     key: str
@@ -27,7 +27,7 @@ BEFORE_GIT = (
     ByHand("user=4711", "consumer_byte_rate", 2e6, "a till that was slow in 2019"),
     ByHand("user=grafana", "consumer_byte_rate", 3 * MiB, "no reason on record"),
 )
-"""Set before the repository existed."""
+"""The limits set before the repository existed."""
 
 AT_NIGHT = (
     ByHand("user=<default>", "request_percentage", 200.0, "a batch was stuck: doubled for all"),
@@ -35,14 +35,14 @@ AT_NIGHT = (
     ByHand("user=carol", "producer_byte_rate", 6 * MiB, "carol called too"),
     ByHand("user=dave", "request_percentage", None, "dave left the company"),
 )
-"""Set after the first reconcile, each on a managed row."""
+"""The limits set after the first reconcile, each on a managed row."""
 
 LAST_MINUTE = ByHand("user=alice", "producer_byte_rate", 20 * MiB, "alice has a deadline")
-"""Set after the cluster matched Git."""
+"""The limit set after the cluster matched Git."""
 
 
 def set_by_hand(connection: Connection, quotas: Sequence[ByHand]) -> None:
-    """Write quotas to a cluster, but not to Git; Refused when the broker rejects one."""
+    """Write quotas to a cluster, but not to Git; raises Refused when the broker rejects one."""
     with open_cluster(connection, cluster_id=None) as cluster:
         responses = cluster.apply(
             [Alteration(Entity.parse(one.entity), ((one.key, one.value),)) for one in quotas]

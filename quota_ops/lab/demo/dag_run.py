@@ -20,7 +20,7 @@ TASKS = ("task", "state", "  took")
 
 
 class Task(NamedTuple):
-    """A task of a run: its name, how it ended, and the seconds that it ran."""
+    """A task of a run: its name, its final state, and its duration in seconds."""
 
     name: str
     state: str
@@ -28,7 +28,7 @@ class Task(NamedTuple):
 
 
 class DagRun(NamedTuple):
-    """The state of a run, its tasks in the order of their start, and how long it took in all.
+    """The state of a run, its tasks in the order of their start, and its total duration.
 
     `trouble` is the end of the log of the first task that failed.
     """
@@ -39,7 +39,7 @@ class DagRun(NamedTuple):
     trouble: str
 
     def cells(self) -> Iterator[Line]:
-        """Yield the tasks, and the time that Airflow took between them."""
+        """Yield the cells of each task, and of the time that Airflow took between the tasks."""
         between = self.seconds - sum(one.seconds for one in self.tasks)
         for one in (*self.tasks, Task("between the tasks", "", between)):
             tone = Tone.OK if one.state == "success" else Tone.REFUSAL
@@ -47,7 +47,7 @@ class DagRun(NamedTuple):
 
 
 def run_dag(api: AirflowApi, dag_id: str, params: Mapping[str, Any], update: Update) -> DagRun:
-    """Trigger a DAG and wait for the run; `update` gets how many tasks are done and which runs.
+    """Trigger a DAG and wait for the run; `update` gets how many tasks are done and which run.
 
     Raises ClusterTrouble when Airflow stops responding, or the run takes too long.
     """

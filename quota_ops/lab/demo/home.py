@@ -18,7 +18,7 @@ from quota_ops.store.run_store import ENVIRONMENT, find_run_store
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """A folder with everything that the demo creates; it changes nothing of the user's."""
+    """A folder with everything that the demo creates; the demo changes no other files."""
 
     path: Path
 
@@ -41,16 +41,16 @@ class Home:
 
     @property
     def connection(self) -> Path:
-        """The file that the connection name demo resolves to."""
+        """The connection file of the name demo."""
         return self.path / "demo.properties"
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment variables that lead commands and DAGs to the store and the broker."""
+        """The environment variables that set the run store and connection of commands and DAGs."""
         return {ENVIRONMENT: str(self.store), "QUOTA_OPS_CONNECTION_DEMO": str(self.connection)}
 
     def start_kafka(self, progress: Progress) -> RunningBroker:
-        """Start the broker, and write its connection file; `progress` counts fetched jars."""
+        """Start the broker and write its connection file; `progress` counts fetched jars."""
         config = BrokerConfig(cluster_id=DEMO_CLUSTER_ID)
         broker = start_broker(config, self.path / "kafka", progress=progress)
         self.connection.write_text(f"bootstrap.servers={broker.bootstrap()}\n", encoding="ascii")
@@ -76,7 +76,7 @@ class Home:
 
 
 def _stop(airflow: Future[RunningAirflow], folder: Path) -> None:
-    """Stop an Airflow, also while it is still starting."""
+    """Stop an Airflow, even if it is still starting."""
     while not wait([airflow], timeout=0.2).done:
         if found := find_airflow(folder):
             found.stop()

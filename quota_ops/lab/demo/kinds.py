@@ -1,4 +1,4 @@
-"""Every kind of difference, shown by the rows of a real plan."""
+"""Every kind of difference, illustrated by the rows of a real plan."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,7 +17,7 @@ SHOWN = (
     Kind.UNMANAGED,
     Kind.GONE,
 )
-"""The kinds that the demo shows; others need an unfinished run, or an old value that returns."""
+"""The kinds that the demo shows; others need an unfinished run, or a value that returned."""
 
 _DOES = {
     Action.SET: "sets it",
@@ -28,7 +28,7 @@ _DOES = {
 
 
 def missing_kinds(differences: Sequence[Difference]) -> list[str]:
-    """Return the kinds without a difference; new and changed pending rows count as two."""
+    """Return the kinds that no difference has; new and changed pending rows count as two kinds."""
     seen = {one.kind for one in differences}
     new = {one.before is None for one in differences if one.kind is Kind.PENDING}
     lacking = [kind.value for kind in SHOWN if kind not in seen]
@@ -40,7 +40,7 @@ KINDS = ("kind", "what it means", "example", "what a run does")
 
 
 def kinds_cells(differences: Sequence[Difference]) -> Iterator[Line]:
-    """Yield each kind, its meaning, an entity of that kind, and what a run does."""
+    """Yield the cells of each kind: its name, its meaning, an example entity, a run's action."""
     first = {one.kind: one for one in reversed(differences)}
     for kind in filter(first.get, SHOWN):
         approval = " after approval" if kind.value in set(Guard) else ""

@@ -23,7 +23,7 @@ from quota_ops.store.run_store import RunStore, open_place
 
 
 class StoryFailed(Refused):
-    """A step of the demo had another result than its text describes."""
+    """A step of the demo did not have the result that its text describes."""
 
     def __init__(self, message: str) -> None:
         super().__init__(
@@ -33,7 +33,7 @@ class StoryFailed(Refused):
 
 
 def expect(claim: object, otherwise: str) -> None:
-    """Hold the story to what happened; raises StoryFailed."""
+    """Raise StoryFailed with the message `otherwise` if the claim is false."""
     if not claim:
         raise StoryFailed(otherwise)
 
@@ -51,7 +51,7 @@ class Lab:
         set_by_hand(find_connection("demo", file=self.home.connection), quotas)
 
     def run_command(self, *arguments: str, exit_code: int = 0, shown: bool = True) -> None:
-        """Run `quota-ops ARGUMENTS` in the repository; StoryFailed for another exit code."""
+        """Run `quota-ops ARGUMENTS` in the repository; raises StoryFailed for another exit code."""
         self.narration.show_text(f"$ quota-ops {shlex.join(arguments)}", Tone.STRONG)
         ended = subprocess.run(
             [sys.executable, "-m", "quota_ops", *arguments],
@@ -67,7 +67,7 @@ class Lab:
         )
 
     def run_dag(self, dag_id: str, **params: Any) -> None:
-        """Run a DAG to its end, and show its tasks; raises StoryFailed when it failed."""
+        """Run a DAG to its end and show its tasks; raises StoryFailed when the run fails."""
         with self.narration.show_wait(f"Running the DAG {dag_id}") as update:
             run = run_dag(self.airflow.result().api, dag_id, params, update)
         self.narration.show_table(TASKS, run.cells())
@@ -79,5 +79,5 @@ class Lab:
 
 
 def _copy_environment() -> dict[str, str]:
-    """Return the environment without the variables of the user's clusters and run store."""
+    """Return the environment without the variables for the user's clusters and run store."""
     return {name: value for name, value in os.environ.items() if not name.startswith("QUOTA_OPS_")}

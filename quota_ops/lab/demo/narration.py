@@ -12,13 +12,13 @@ from quota_ops.report.layout import GAP, Line, Row, Span, Table, Tone, line, pla
 
 MARGIN = "     "
 WIDEST = 100
-"""The width limit of a paragraph, for easy reading."""
+"""The largest width of a paragraph, for easy reading."""
 Update = Callable[[str], None]
 """Called with the progress of something that the demo waits for."""
 
 
 class Narration:
-    """Shows each step, its text and its duration; remembers the durations."""
+    """Shows each step, its text and its duration, and records the durations."""
 
     def __init__(self, steps: int) -> None:
         self._steps = steps
@@ -27,7 +27,7 @@ class Narration:
 
     @contextmanager
     def show_step(self, title: str) -> Iterator[None]:
-        """Show the title of a step, and at its end how long it took."""
+        """Show the title of a step, and its duration when it ends."""
         began = monotonic()
         number = f"{len(self._times) + 1}/{self._steps}  "
         self.show_screen(line(), (Span(number, Tone.CONTEXT), Span(title, Tone.STRONG)))
@@ -60,7 +60,7 @@ class Narration:
 
     @contextmanager
     def show_wait(self, text: str) -> Iterator[Update]:
-        """Show what the demo waits for; on a terminal also its progress and the seconds."""
+        """Show a text while the demo waits; on a terminal, also the progress and the seconds."""
         if not sys.stdout.isatty():
             self.show_text(f"{text} ...", Tone.CONTEXT)
             yield lambda _now: None
@@ -80,7 +80,7 @@ class Narration:
             yield lambda now: moving.update(task, description=f"{text}  {now}")
 
     def show_times(self) -> None:
-        """Show how long each step took, and all of them together."""
+        """Show the duration of each step, and the total."""
         times = [*self._times, ("total", monotonic() - self._began)]
         rows = ((Span(title), Span(f"{took:6.1f} s")) for title, took in times)
         self.show_table(("step", "  took"), rows)

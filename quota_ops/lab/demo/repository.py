@@ -1,4 +1,4 @@
-"""The demo's Git repository: desired_state/demo as it is, and as it was a month ago."""
+"""The demo's Git repository: desired_state/demo as it is today and as it was a month ago."""
 
 import os
 import re
@@ -21,7 +21,7 @@ from quota_ops.airflow import build_dags
 
 globals().update(build_dags(Path({desired_state!r})))
 """
-"""The DAG file for a user without one; `dags/quota_ops_dags.py` does the same."""
+"""The DAG file for a user who has none; it does the same as `dags/quota_ops_dags.py`."""
 
 _ETL = """\
 owner: etl
@@ -41,7 +41,7 @@ Edit = Callable[[str], str]
 
 
 def _replace(now: str, then: str) -> Edit:
-    """Build an edit that puts the text of a month ago in place of today's."""
+    """Build an edit that replaces today's text with the text of a month ago."""
 
     def edit(text: str) -> str:
         if now not in text:
@@ -77,7 +77,7 @@ A_MONTH_AGO: Mapping[str, tuple[Edit, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository with desired_state/demo and dags; its commits are those of the demo."""
+    """A repository with desired_state/demo and dags, and the commits of the demo."""
 
     root: Path
 
@@ -92,7 +92,7 @@ class Repository:
         return self.root / "dags"
 
     def begin(self) -> None:
-        """Commit the desired state of a month ago; InvalidInput when the example has changed."""
+        """Commit the desired state of a month ago; raises InvalidInput if the example differs."""
         self.dags.mkdir(parents=True)
         text = DAG_FILE.format(desired_state=str(self.root / "desired_state"))
         (self.dags / "quota_ops_dags.py").write_text(text)
@@ -123,7 +123,7 @@ class Repository:
         self._git(*author, "commit", "--quiet", "--message", message)
 
     def _git(self, *arguments: str) -> None:
-        """Run Git without the user's settings; without Git, the commits stay unknown."""
+        """Run Git without the user's settings; without Git, the commits are unknown."""
         git = shutil.which("git")
         if git is None:
             return

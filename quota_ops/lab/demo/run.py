@@ -33,8 +33,8 @@ NEXT = (
 def run_demo(keep: Path | None = None) -> None:
     """Run the demo in a temporary home, or in a new folder `keep`, which it does not remove.
 
-    Leaves no process behind, however it ends. Raises InvalidInput when `keep` is not a new or empty
-    folder outside every Git checkout; StoryFailed when a step did not end as it should.
+    Ends all its processes, even after an error. Raises InvalidInput when `keep` is not a new or
+    empty folder outside every Git checkout; StoryFailed when a step has an unexpected result.
     """
     narration = Narration(steps=len(STEPS) + 2)
     with _handle_signals(), _home(keep) as home:
@@ -52,7 +52,7 @@ def run_demo(keep: Path | None = None) -> None:
 
 
 def _activation() -> Iterator[tuple[str, str]]:
-    """Yield how to activate a virtual environment whose `quota-ops` is not on the PATH."""
+    """Yield the command to activate a virtual environment whose `quota-ops` is not on the PATH."""
     script, here = Path(sys.prefix, "bin", "activate"), Path.cwd()
     if which("quota-ops") is None and script.exists():
         named = script.relative_to(here) if script.is_relative_to(here) else script
@@ -105,7 +105,7 @@ def _home(keep: Path | None) -> Iterator[Home]:
 
 @contextmanager
 def _handle_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the demo with its clean-up, as Ctrl-C does."""
+    """Make SIGTERM and SIGHUP end the demo with its clean-up, as Ctrl-C does."""
 
     def end(number: int, _frame: FrameType | None) -> None:
         sys.exit(128 + number)

@@ -38,7 +38,7 @@ def change_both(lab: Lab) -> None:
 
 
 def plan(lab: Lab) -> None:
-    """Plan: every kind of difference, and guards that block the plan."""
+    """Make a plan with every kind of difference, and with guards that block it."""
     lab.run_command("plan", "demo", exit_code=1)
     report = lab.read_last_run()
     differences = report.plan.differences if report.plan else ()

@@ -21,7 +21,7 @@ from quota_ops.store.run_store import ENVIRONMENT, find_run_store
 
 @dataclass(frozen=True, slots=True)
 class Up:
-    """The running services; `started` is whether this call started the Airflow."""
+    """The running services; `started` is whether this call started Airflow."""
 
     kafka: str
     airflow: RunningAirflow
@@ -30,11 +30,11 @@ class Up:
 
 
 def start_services(show: Callable[[str], object]) -> Up:
-    """Start the services that do not run yet, and return when they are healthy.
+    """Start the services that are not running yet, and return when they are healthy.
 
     `show` gets a line for each service that starts. Airflow's home is QUOTA_OPS_AIRFLOW, or a
-    folder in the user's state; it keeps its history from one start to the next. Raises what
-    `start_sandbox` and `start_airflow` raise.
+    folder in the user's state; its history persists across starts. Raises the errors of
+    `start_sandbox` and `start_airflow`.
     """
     store = find_run_store().root
     if not find_sandbox().running:
@@ -68,11 +68,11 @@ def stop_services() -> bool:
 
 
 def _find_dags(home: Path) -> Path:
-    """Return ./dags, or a folder with DAGs for ./desired_state, or for a copy of the demo's."""
+    """Return ./dags, or a folder with DAGs for ./desired_state or a copy of the demo's files."""
     here = Path("dags").resolve()
     if here.is_dir():
         return here
-    desired_state = Path("desired_state").absolute()  # build_dags refuses a link
+    desired_state = Path("desired_state").absolute()  # build_dags rejects a link
     if not desired_state.is_dir():
         desired_state = home / "desired_state"
         with as_file(EXAMPLE) as example:

@@ -1,4 +1,4 @@
-"""Make the class archives of Kafka's programs, once per version of Java and Kafka."""
+"""Makes the class archives of Kafka's programs, once per version of Java and Kafka."""
 
 import signal
 import sys
@@ -17,9 +17,9 @@ _END_SECONDS = 120.0
 
 
 def make_archives(version: str = DEFAULT_VERSION) -> None:
-    """Make the archives of a Kafka version, unless they are there and undamaged.
+    """Make the archives of a Kafka version, unless they exist and are undamaged.
 
-    Formats and starts a broker for that. Without the archives brokers start too, only slower.
+    Formats and starts a broker to make them. Without the archives, brokers start more slowly.
     Raises MissingTool without Java or jars, ClusterTrouble if the broker does not start or end.
     """
     config = BrokerConfig(cluster_id=generate_cluster_id(), version=version)
@@ -30,7 +30,7 @@ def make_archives(version: str = DEFAULT_VERSION) -> None:
     sys.stderr.write(f"preparing Apache Kafka {version} for quick starts, once ...\n")
     folder = archives[SERVE].folder
     folder.mkdir(parents=True, exist_ok=True)
-    # In the same file system, so that an archive is moved there whole.
+    # In the same file system, so that moving an archive there is atomic.
     with TemporaryDirectory(dir=folder, prefix=".recording-") as scratch:
         _record(config, Path(scratch))
         for program, archive in archives.items():
@@ -38,7 +38,7 @@ def make_archives(version: str = DEFAULT_VERSION) -> None:
 
 
 def _record(config: BrokerConfig, scratch: Path) -> None:
-    """Let both programs leave their archives; a broker writes its own after SIGTERM."""
+    """Run both programs to write their archives; a broker writes its own after SIGTERM."""
     with start_broker(config, scratch / "broker", recording=scratch) as broker:
         (node,) = broker.nodes
         node.send(signal.SIGTERM)
@@ -50,7 +50,7 @@ def _record(config: BrokerConfig, scratch: Path) -> None:
 
 
 def main(versions: Sequence[str]) -> int:
-    """Make the archives of these versions, or of the default one; where they fail, do without."""
+    """Make the archives of these versions, or of the default one; continue without on failure."""
     for version in versions or (DEFAULT_VERSION,):
         try:
             make_archives(version)

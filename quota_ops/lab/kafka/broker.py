@@ -65,9 +65,9 @@ def start_broker(
 ) -> RunningBroker:
     """Start a Kafka in `home`, one folder per node, and return it when every node responds.
 
-    Existing data in `home` is used again, and so are its ports when they are free. The processes
-    end with this one, also when it is killed, unless `detached`. `progress` counts fetched jars.
-    In `recording` each program leaves its class archive when it ends by itself.
+    Existing data in `home` is reused, and so are its ports if they are free. The processes end
+    with this one, even if it is killed, unless `detached`. `progress` counts fetched jars. Each
+    program writes its class archive to `recording` when it exits normally.
     Raises MissingTool without Java or jars; ClusterTrouble, with the end of the log, when a node
     does not start within a minute.
     """
@@ -111,7 +111,7 @@ def _start(jvm: Jvm, config: BrokerConfig, home: Path, *, detached: bool) -> Run
 def find_free_ports(config: BrokerConfig, home: Path) -> dict[int, Ports]:
     """Return free ports for each node by its id: those of its last start in `home`, if free.
 
-    Another process may still take one first.
+    Another process may take one before Kafka does.
     """
     with ExitStack() as sockets:
 
@@ -140,7 +140,7 @@ def _prepare(folder: Path, config: BrokerConfig, properties: str) -> None:
             "Remove that folder to start with an empty cluster.",
         )
     (folder / "tmp").mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o700)  # the properties may hold passwords
+    folder.chmod(0o700)  # the properties may contain passwords
     (folder / "server.properties").write_text(properties, encoding="ascii")
     log_settings = pins_of(config.version).log_settings
     (folder / log_settings.name).write_bytes(log_settings.read_bytes())

@@ -1,4 +1,4 @@
-"""Archives of loaded Java classes, with which a JVM needs about a third less CPU to start."""
+"""Archives of loaded Java classes, which reduce the CPU time of a JVM's start by about a third."""
 
 import hashlib
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _QUIET = "-Xlog:cds*=off"
 
 
 def record_classes(file: Path) -> tuple[str, ...]:
-    """Return the JVM options that leave an archive in `file` when the program ends by itself."""
+    """Return the JVM options that write an archive to `file` when the program exits normally."""
     return (_QUIET, f"-XX:ArchiveClassesAtExit={file}")
 
 
@@ -19,7 +19,7 @@ def record_classes(file: Path) -> tuple[str, ...]:
 class ClassArchive:
     """The archive of one program, Java and class path, in a folder of archives.
 
-    Its file name has the SHA-256 of its content, because a damaged archive crashes the JVM.
+    Its file name contains the SHA-256 of its content, because a damaged archive crashes the JVM.
     """
 
     folder: Path
@@ -28,7 +28,7 @@ class ClassArchive:
     class_path: Sequence[Path]
 
     def options(self) -> tuple[str, ...]:
-        """Return the JVM options that use the archive; none if it is missing or damaged."""
+        """Return the JVM options to use the archive; empty if it is missing or damaged."""
         for file in self._find():
             if file.stem.endswith(f"-{_digest(file)}"):
                 return (_QUIET, f"-XX:SharedArchiveFile={file}")
@@ -46,7 +46,7 @@ class ClassArchive:
         return sorted(self.folder.glob(f"{self.program}-{self._key()}-*.jsa"))
 
     def _key(self) -> str:
-        """Return a hash of the Java build, and of the path and size of it and each jar."""
+        """Return a hash of the Java build, and of the path and size of Java and each jar."""
         java = Path(self.java).resolve()
         with suppress(OSError):
             build = (java.parents[1] / "release").read_bytes()

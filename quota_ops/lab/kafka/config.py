@@ -13,7 +13,7 @@ CONTROLLER = "CONTROLLER"
 
 @dataclass(frozen=True, kw_only=True)
 class BrokerConfig:
-    """A Kafka of one or more nodes, each broker and KRaft controller, on free ports of 127.0.0.1.
+    """A Kafka on free ports of 127.0.0.1; each node is both a broker and a KRaft controller.
 
     The listener PLAINTEXT always exists. `listeners` adds others, from a listener's name to its
     security protocol (`{"SASL": "SASL_PLAINTEXT"}`). `users` maps SASL/PLAIN users to passwords.
@@ -35,12 +35,12 @@ class BrokerConfig:
 
     @property
     def data(self) -> str:
-        """The data folder of a node: one per version, as Kafka cannot read a newer one's."""
+        """The data folder of a node: one per version, as Kafka cannot read newer versions' data."""
         return f"data-{self.version}"
 
     @property
     def protocols(self) -> dict[str, str]:
-        """Every listener's security protocol; the controller's is last."""
+        """The security protocol of every listener; the controller's is last."""
         return {PLAIN: "PLAINTEXT", **self.listeners, CONTROLLER: "PLAINTEXT"}
 
 
@@ -49,7 +49,7 @@ Ports = Mapping[str, int]
 
 
 def generate_cluster_id() -> str:
-    """Return a new cluster id as Kafka writes it: 16 random bytes as 22 base64 characters."""
+    """Return a new cluster id in Kafka's format: 16 random bytes as 22 base64 characters."""
     text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     return generate_cluster_id() if text.startswith("-") else text  # "-" starts an option
 
@@ -106,6 +106,6 @@ def _list_authorizer(config: BrokerConfig) -> dict[str, str]:
         return {}
     return {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        # The nodes connect to each other through the listeners without a login.
+        # The nodes connect to each other through the listeners without authentication.
         "super.users": ";".join(f"User:{name}" for name in ("ANONYMOUS", *config.super_users)),
     }

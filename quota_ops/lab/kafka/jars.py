@@ -45,7 +45,7 @@ def pinned_versions() -> tuple[str, ...]:
 
 
 def pins_of(version: str) -> Pins:
-    """Return the pins of a Kafka version; raises InvalidInput for a version without any."""
+    """Return the pins of a Kafka version; raises InvalidInput if it has none."""
     if version not in pinned_versions():
         known = ", ".join(pinned_versions())
         raise InvalidInput(
@@ -73,8 +73,8 @@ def fetch_jars(
 ) -> Path:
     """Return the folder of a Kafka version's pinned jars; each has the pinned SHA-256.
 
-    It is in the user's cache, or in QUOTA_OPS_CACHE. Missing or damaged jars are fetched again,
-    once, also when several processes call at the same time. Raises InvalidInput for a version
+    The folder is in the user's cache, or in QUOTA_OPS_CACHE. Missing or damaged jars are fetched
+    once, even if several processes call this at the same time. Raises InvalidInput for a version
     without pins or a cache that cannot be written, MissingTool when fetching fails.
     """
     pins = pins_of(version)
@@ -116,7 +116,7 @@ def _sha256(file: Path) -> str | None:
 
 
 def _replace(folder: Path, pins: Pins, progress: Progress) -> None:
-    """Fetch into a scratch folder and swap: a reader sees all old jars or all new ones."""
+    """Fetch into a scratch folder and swap, so that a reader sees all old jars or all new ones."""
     scratch = folder.with_name(f".{pins.version}-fetching")
     shutil.rmtree(scratch, ignore_errors=True)  # from a killed call
     scratch.mkdir()
@@ -131,7 +131,7 @@ def _replace(folder: Path, pins: Pins, progress: Progress) -> None:
         if folder.exists():
             folder.rename(scratch / "replaced")
         (scratch / "jars").rename(folder)
-        # The JVM uses no archive of older jars, though their content is the same.
+        # The JVM uses no archive of older jars, even if their content is the same.
         shutil.rmtree(archive_folder(pins.version), ignore_errors=True)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -178,7 +178,7 @@ def find_ivy() -> Path:
 
 
 def build_progress(version: str) -> Progress:
-    """Return a Progress that shows on stderr that a version is fetched; a terminal shows counts."""
+    """Return a Progress that reports fetching on stderr, with counts on a terminal."""
     is_shown = False
 
     def show(done: int, total: int) -> None:

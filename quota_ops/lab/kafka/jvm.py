@@ -16,14 +16,14 @@ from quota_ops.model.errors import ClusterTrouble
 from quota_ops.sql.java import QUICK_START, find_java
 
 FORMAT, SERVE = "kafka.tools.StorageTool", "kafka.Kafka"
-"""The programs."""
+"""The main classes of the two programs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Jvm:
     """A Java runtime with a Kafka version on its class path.
 
-    It starts from the class archives that set-up made, or records them in the folder `recording`.
+    It uses the class archives that the set-up made, or records new ones in the folder `recording`.
     """
 
     java: str
@@ -47,7 +47,7 @@ class Jvm:
         )
 
     def archive(self, program: str) -> ClassArchive:
-        """Return the class archive of a program, made or not."""
+        """Return the class archive of a program; it may not exist yet."""
         return ClassArchive(
             folder=archive_folder(self.version),
             program=program,

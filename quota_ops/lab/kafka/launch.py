@@ -2,8 +2,8 @@
 
 Run by its path: `python launch.py attached|detached LOG COMMAND...`. It prints the command's
 process id. Attached, its standard input is a pipe from the parent. The pipe closes when the parent
-ends, on every system, and that stops the command. Detached, it exits at once and the command
-continues. It imports only the standard library, to start fast.
+ends, on every operating system, and this program then stops the command. Detached, it exits at once
+and the command continues. It imports only the standard library, to start fast.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ _GRACE_SECONDS = 15
 
 
 def main(mode: str, log: str, *command: str) -> int:
-    """Start the command in a session of its own, with its output appended to the log."""
+    """Start the command in its own session, and append its output to the log."""
     with Path(log).open("ab") as output:
         process = subprocess.Popen(
             command,

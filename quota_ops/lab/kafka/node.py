@@ -38,7 +38,7 @@ class RunningNode:
 
     @property
     def process(self) -> OwnProcess:
-        """Return the node's process, dead or alive."""
+        """The node's process, dead or alive."""
         return OwnProcess(pid=self.pid, mark=build_mark(self.folder), launcher=self.launcher)
 
     @property
@@ -47,7 +47,7 @@ class RunningNode:
         return self.process.alive
 
     def send(self, number: signal.Signals) -> None:
-        """Send the process a signal, if it is still this node's."""
+        """Send a signal to the process, if it still belongs to this node."""
         self.process.send(number)
 
     def stop(self, grace: float = 30.0) -> None:
@@ -61,7 +61,7 @@ class RunningNode:
 
 
 def save_node(node: RunningNode) -> None:
-    """Write the node's process and ports into its folder, for `read_node`."""
+    """Write the node's process id and ports to its folder, for `read_node`."""
     state = {
         "id": node.id,
         "cluster_id": node.cluster_id,

@@ -1,4 +1,4 @@
-"""Child processes: started, identified before they are signalled, and locked."""
+"""Starts child processes, identifies them before it signals them, and locks files."""
 
 import fcntl
 import os
@@ -19,10 +19,10 @@ _MOST_READS = 200
 
 
 class StoppedAtEnd:
-    """A context manager that stops itself at the end; frozen dataclasses inherit from it."""
+    """A base class of context managers that call `stop` at the end of the block."""
 
     def stop(self) -> None:
-        """Stop it, and return when it has ended."""
+        """Stop, and return when everything has ended."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -39,7 +39,7 @@ class StoppedAtEnd:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnProcess:
-    """A process with a unique argument, its mark; `launcher` is set when it is attached."""
+    """A process with a unique argument, its mark; `launcher` is set if it is attached."""
 
     pid: int
     mark: str
@@ -51,7 +51,7 @@ class OwnProcess:
         return self.mark in _command_line(self.pid)
 
     def send(self, number: signal.Signals) -> None:
-        """Send the process a signal, unless another process has its id now."""
+        """Send a signal to the process, unless another process has its id now."""
         if self.alive:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
@@ -77,7 +77,7 @@ def launch(
 ) -> OwnProcess:
     """Start a command in the folder of its log; one of its arguments is the mark.
 
-    It ends with this process, also when this process is killed, unless `detached`.
+    The command ends with this process, even if this process is killed, unless `detached`.
     """
     mode = "detached" if detached else "attached"
     launcher = subprocess.Popen(
@@ -91,12 +91,12 @@ def launch(
     )
     pid = int(cast("IO[str]", launcher.stdout).readline())
     if detached:
-        launcher.communicate()  # it has ended
+        launcher.communicate()  # the launcher has ended
     return OwnProcess(pid=pid, mark=mark, launcher=launcher)
 
 
 def _command_line(pid: int) -> str:
-    """Return a process's arguments; empty when it has ended, or is a zombie."""
+    """Return a process's arguments; empty if it has ended or is a zombie."""
     if not Path("/proc/self/cmdline").exists():
         ps = [shutil.which("ps") or "ps", "-ww", "-o", "command=", "-p", str(pid)]
         return subprocess.run(ps, capture_output=True, text=True, check=False).stdout
@@ -107,13 +107,13 @@ def _command_line(pid: int) -> str:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
             if state == "Z":
                 break
-            time.sleep(0.001)  # a starting process has its arguments a moment later
+            time.sleep(0.001)  # a starting process gets its arguments a moment later
     return ""
 
 
 @contextmanager
 def lock_file(file: Path) -> Iterator[None]:
-    """Lock a file, created if missing; the end of the process also releases the lock."""
+    """Lock a file, and create it if missing; the end of the process also releases the lock."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

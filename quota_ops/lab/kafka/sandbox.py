@@ -22,7 +22,7 @@ _FIRST_LINE = "# Written by quota-ops sandbox start; quota-ops sandbox stop remo
 
 @dataclass(frozen=True, kw_only=True)
 class SandboxStatus:
-    """The sandbox: its folder, its connection file, and its node, None before the first start.
+    """The sandbox: its folder, its connection file, and its node (None before the first start).
 
     `started` is whether this call started it.
     """
@@ -39,7 +39,7 @@ class SandboxStatus:
 
 
 def find_sandbox() -> SandboxStatus:
-    """Return the state of the sandbox, without changing it."""
+    """Return the status of the sandbox without changing it."""
     chosen = os.environ.get("QUOTA_OPS_SANDBOX")
     home = (Path(chosen) if chosen else user_state_path("quota-ops") / "sandbox").resolve()
     node = read_node(home / "node-1")
@@ -52,11 +52,11 @@ def start_sandbox(
     version: str | None = None,
     progress: Progress = lambda _done, _all: None,
 ) -> SandboxStatus:
-    """Start the sandbox in the background and write its connection file; leave it if it runs.
+    """Start the sandbox in the background, unless it is running, and write its connection file.
 
     The default `version` is the running one, or DEFAULT_VERSION. Each version keeps its own data
-    from one start to the next. Raises InvalidInput when another version runs, the connection file
-    is the user's own, or a folder cannot be written; MissingTool without Java or jars;
+    across starts. Raises InvalidInput when another version is running, no sandbox wrote the
+    connection file, or a folder cannot be written; MissingTool without Java or jars;
     ClusterTrouble when Kafka does not start.
     """
     with _lock_sandbox() as status:
@@ -105,7 +105,7 @@ def _lock_sandbox() -> Iterator[SandboxStatus]:
 
 
 def find_connection_file(name: str) -> Path:
-    """Return the file in which `find_connection` looks up a name."""
+    """Return the file that `find_connection` reads for a name."""
     return connections_folder() / f"{name}.properties"
 
 
@@ -119,7 +119,7 @@ def check_replaceable(file: Path) -> None:
 
 
 def write_connection(file: Path, bootstrap: str) -> None:
-    """Write a connection to a sandbox broker; InvalidInput rather than replace the user's."""
+    """Write a connection to a sandbox broker; raises InvalidInput if the file is the user's own."""
     check_replaceable(file)
     file.parent.mkdir(parents=True, exist_ok=True)
     written = file.with_name(f".{file.name}.{os.getpid()}")
@@ -128,7 +128,7 @@ def write_connection(file: Path, bootstrap: str) -> None:
 
 
 def remove_connection(file: Path) -> None:
-    """Remove a connection file that a sandbox wrote; leave any other."""
+    """Remove a connection file if a sandbox wrote it."""
     if _is_sandbox_file(file):
         file.unlink()
 

@@ -1,4 +1,4 @@
-"""apply: describe again, record the intents, send each batch and leave each entity's outcome."""
+"""apply: describe again, record the intents, send each batch, write each entity's outcome."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
@@ -35,7 +35,7 @@ from quota_ops.store.succession import record_claim, refuse_if_overtaken
 
 
 def compute_max_age(took: float) -> float:
-    """Return how many seconds a description of the cluster stays valid that took `took` seconds.
+    """Return for how many seconds a description of the cluster that took `took` seconds is valid.
 
     At least one second, and ten times `took`, so that describing takes at most a tenth of the time.
     """
@@ -52,16 +52,16 @@ def apply_plan(
     approved: str,
     progress: Progress = SILENT,
 ) -> tuple[Outcome, ...]:
-    """Write the approved plan; leave an outcome file per batch, then applied.json.
+    """Write the approved plan to the cluster, an outcome file per batch, and then applied.json.
 
     `approved` is the digest as the approver typed it, `approvals` the record of decisions. Called
     again after a crash, it resumes: values that the cluster already stores are not sent again. Rows
     that are held at the moment of writing, or were released since the plan, are not written.
     Raises Refused when the digest does not match, a guard was not overridden, the cluster is now
     paused or frozen, another commit was applied meanwhile, a later run has begun to write, the
-    ledger is gone, or any entity did not end as planned; ClusterTrouble when the cluster became
+    ledger is missing, or any entity did not end as planned; ClusterTrouble when the cluster became
     unreachable. Any other exception, for example KeyboardInterrupt, is raised after applied.json
-    is left.
+    is written.
     """
     plan, batches = load_approved_plan(folder, approved, approvals)
     refuse_if_overtaken(folder, ledger_folder)
@@ -90,16 +90,16 @@ def apply_plan(
 
 
 class _Described(NamedTuple):
-    """The values that the cluster stores; too old from `stale_at` on, by the monotonic clock."""
+    """The values that the cluster stores; stale from `stale_at` on, by the monotonic clock."""
 
     stored: Stored
     stale_at: float
 
 
 class _Checks(NamedTuple):
-    """The checks at the moment of writing, which may stop a batch or take rows out of it.
+    """The checks at the moment of writing, which may stop a batch or remove rows from it.
 
-    `find_released` returns the released rows, or raises Refused when the run is overtaken.
+    `find_released` returns the released rows, or raises Refused when a later run has overtaken it.
     """
 
     policy: Policy
@@ -171,7 +171,7 @@ class _SortedRows(NamedTuple):
 def _sort_rows(
     number: int, rows: Iterable[BatchRow], stored: Stored, released: Keys
 ) -> _SortedRows:
-    """Separate rows that are already stored, released or changed since the plan from the others."""
+    """Separate the rows to send from those already stored, released or changed since the plan."""
     already, stale, free, to_send = [], [], [], []
     for row in rows:
         now = stored.get(row.id)
@@ -197,7 +197,7 @@ def _send(
     *,
     send: Send,
 ) -> tuple[tuple[Outcome, ...], Stored]:
-    """Note the rows as unknown, send them, and return their outcomes and the last known values."""
+    """Record the rows as unknown, send them; return their outcomes and the last known values."""
     if not sorted_rows.to_send:
         return sorted_rows.outcomes, stored
     unknown = build_outcomes(number, sorted_rows.to_send, Status.UNKNOWN, None)

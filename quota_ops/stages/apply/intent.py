@@ -25,8 +25,8 @@ def record_intents(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder:
     """Record an intent for every write of the plan whose row is still as planned.
 
     A row that was released since the plan was made gets no intent. Returns the rows that had no
-    intent before: an earlier attempt that was killed may have written the others, or its writes
-    may still arrive. Raises Refused as `refuse_if_overtaken` does.
+    intent before: an attempt that was killed may have written the others, or its writes may still
+    arrive. Raises Refused as `refuse_if_overtaken` does.
     """
     about = folder.about()
     now = iso_utc()
@@ -61,9 +61,9 @@ def record_intents(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder:
 
 
 def find_unmanaged_since(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
-    """Return the rows that the plan treats as managed and that are no longer in the ledger.
+    """Return the rows that the plan treats as managed but the ledger no longer contains.
 
-    A row that the cluster does not store is never among them: no other owner can lose it.
+    It omits rows that the cluster does not store: no other owner can lose them.
     """
     managed = {
         row.id for row in plan.writes if row.before is not None and row.kind not in UNKNOWN_KINDS
@@ -75,7 +75,7 @@ def find_unmanaged_since(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
 def watch_releases(folder: RunFolder, plan: Plan, ledger_folder: Place) -> Callable[[], Keys]:
     """Return a function that returns the released rows, or raises Refused when overtaken.
 
-    It reads files only when the ledger or the claims have a new one.
+    That function reads files only when the ledger or the claims have a new one.
     """
     seen: list[int] = []
     released: Keys = frozenset()
@@ -95,9 +95,9 @@ def watch_releases(folder: RunFolder, plan: Plan, ledger_folder: Place) -> Calla
 def withdraw_intents(
     folder: RunFolder, outcomes: Iterable[Outcome], noted: Keys, ledger_folder: Place
 ) -> None:
-    """Withdraw the intents that `record_intents` recorded for rows that were surely not written.
+    """Withdraw the intents of `record_intents` for rows that were certainly not written.
 
-    Intents that another run has recorded since stay.
+    Intents that another run has recorded since are kept.
     """
     intended = folder.about()["run"], ledger_edits.INTENDED
     left = noted & find_unwritten(outcomes)
@@ -113,7 +113,7 @@ def withdraw_intents(
 def find_unarrived(
     known: Iterable[LedgerRow], reported: Mapping[Key, Difference]
 ) -> frozenset[LedgerRow]:
-    """Return the intents of killed runs that never arrived, for rows that this run only reports.
+    """Return intents of killed runs whose writes never arrived, for rows that are only reported.
 
     Verify removes the intent of a row that is set, cleared or forgotten. Without this, the intent
     of a reported row would stay forever, and a value set by hand later would count as managed.

@@ -34,7 +34,7 @@ def load_approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tu
 
     `approved` is the digest as the approver typed it. Approvals and overrides are read from the
     record in `approvals`, never from the run's own files. Raises InvalidInput when a file is
-    damaged; Refused when the files do not belong together, the digest is another one, a guard
+    damaged; Refused when the files do not belong together, the digest does not match, a guard
     blocks and is not overridden, an approval is missing, or the broker has not accepted every
     batch (validate-only).
     """
@@ -61,9 +61,9 @@ def build_approval_error(folder: RunFolder, plan: Plan) -> Refused:
 
 
 def refuse_unless_approves(approved: str, folder: RunFolder, plan: Plan) -> None:
-    """Raise Refused when an approver named another digest, or too few characters of this one.
+    """Raise Refused when an approver gave another digest, or too few characters of this one.
 
-    Two plans that share eight characters can be made in seconds, so an approval needs at least 32.
+    Plans that share eight characters can be made in seconds, so an approval needs at least 32.
     """
     if not approves(approved, plan.digest):
         typed = approved.strip()
@@ -82,7 +82,7 @@ def refuse_unless_approves(approved: str, folder: RunFolder, plan: Plan) -> None
 
 
 def _load_intact_plan(folder: RunFolder) -> Plan:
-    """Return the plan, after comparing its digest with the one in the file."""
+    """Return the plan after a check of its digest."""
     plan, written = folder.plan()
     if plan.digest != written:
         raise Refused(
@@ -148,7 +148,7 @@ def _same_values(one: Mapping[Key, Values], other: Mapping[Key, Values]) -> bool
 
 
 def _same_rows(one: Sequence[Difference], other: Sequence[Difference]) -> bool:
-    """Return whether these are the same rows in any order, their values equal to the last bit."""
+    """Return whether these are the same rows in any order, with bitwise equal values."""
     return set(map(id, one)) == set(map(id, other)) or (
         set(map(_spell_exactly, one)) == set(map(_spell_exactly, other))
     )

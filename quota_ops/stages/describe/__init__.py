@@ -1,4 +1,4 @@
-"""describe: every quota that the cluster stores, and the ledger at that moment."""
+"""describe: read every quota that the cluster stores, and the ledger at that moment."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -39,12 +39,12 @@ from quota_ops.store.succession import take_number_above
 def describe_cluster(
     folder: RunFolder, cluster: Cluster | Snapshot, ledger_folder: Place, holds_folder: Place
 ) -> None:
-    """Leave the tables actual, ledger, holds and clusters, and the facts and metadata.
+    """Write the tables actual, ledger, holds and clusters, and the facts and metadata.
 
     A quota that seems to have changed outside Git is queried a second time. The ledger is read
     first: a row that another run writes in between then looks unmanaged, and an unmanaged row
     never looks managed. A ledger that was copied from another run store may have larger run
-    numbers than this store: this run then takes a number above them.
+    numbers than this store; this run then takes a number above them.
     """
     policy = folder.policy()
     ledger_name, claimed = ledger_end.read(ledger_folder), claims.last_number(ledger_folder)
@@ -111,7 +111,7 @@ def _actual_rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[Actu
 
 
 def read_known_brokers(ledger_folder: Place) -> KnownBrokers:
-    """Return the brokers of the last verified run; none when no ledger can be read."""
+    """Return the brokers of the last verified run; an empty result if no ledger can be read."""
     with suppress(InvalidInput):
         return known_brokers(ledger.last(ledger_folder).table)
     return NO_BROKERS

@@ -1,4 +1,4 @@
-"""A second query for managed rows that seem to have changed outside Git."""
+"""Queries managed rows that seem to have changed outside Git a second time."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -19,25 +19,24 @@ from quota_ops.store.parquet import to_values
 from quota_ops.store.snapshot import Snapshot
 
 PATIENCE = 5.0
-"""Seconds in which two responses must agree."""
+"""Seconds within which two responses must agree."""
 LIMIT = 2.0
-"""Seconds that one broker has to respond."""
+"""The timeout of one broker's response, in seconds."""
 
 Changed = frozenset[tuple[str, str, str]]
-"""Rows that differ from the verified value: entity, key and the value that is stored now."""
+"""Rows that differ from the verified value: entity, key and the currently stored value."""
 
 
 def confirm_stored(
     cluster: Cluster | Snapshot, described: Stored, known: LedgerFile
 ) -> tuple[Stored, tuple[tuple[int, int], ...]]:
-    """Return the stored values, and the brokers that disagree, each with its number of rows.
+    """Return the stored values, and each broker that disagrees with its number of differing rows.
 
-    A broker may respond from old metadata, with error 0. When managed rows seem to have changed in
-    `described`, the first response, brokers are queried in turn until two consecutive responses
-    agree on those rows. When no two agree in time, the response with the fewest changed rows is
-    used.
+    A broker may respond from old metadata, without an error. If managed rows seem to have changed
+    in the first response, `described`, brokers are queried in turn until two consecutive responses
+    agree on those rows. If no two agree in time, the response with the fewest changed rows is used.
 
-    Raises InvalidInput when the ledger has a row whose entity is not an entity of Kafka.
+    Raises InvalidInput when the ledger has a row with an invalid Kafka entity.
     """
     verified = _read_verified(known.table)
     changed = first = _find_changed(described, verified)
@@ -66,7 +65,7 @@ def _check_entities(known: LedgerFile, texts: Iterable[str]) -> None:
 
 
 def _query_in_turn(cluster: Cluster) -> Iterator[tuple[int, Stored]]:
-    """Yield what each broker stores, the one that responded last at the end, until time is up."""
+    """Yield each broker's id and stored values until the timeout; query the last responder last."""
     until = monotonic() + PATIENCE
     others = [one.id for one in cluster.endpoints if one.id != cluster.last_responder]
     for broker in cycle([*others, cluster.last_responder]):

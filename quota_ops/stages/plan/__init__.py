@@ -26,11 +26,11 @@ def plan_changes(
     allow: Mapping[str, str] | None = None,
     author: Author | None = None,
 ) -> Plan:
-    """Leave plan.json, the riskiest changes first, findings.json and origins.json.
+    """Write plan.json (the riskiest changes first), findings.json and origins.json.
 
     `allow` maps the name of each guard that `author` overrides to the reason. The override is
     recorded in `approvals`, and only that record overrides a guard. Raises GuardsRefused, after
-    the plan is left, when a guard blocks and is not overridden.
+    it has written the plan, when a guard blocks and is not overridden.
     """
     _check_names(allow or {})
     plan, past = assemble_plan(folder), read_past(folder)
@@ -67,7 +67,7 @@ def assemble_plan(folder: RunFolder) -> Plan:
 
 
 def _apply_overrides(folder: RunFolder, approvals: Place, plan: Plan) -> Plan:
-    """Return the plan with the guards overridden that the record in `approvals` overrides."""
+    """Return the plan with the guard overrides that `approvals` records."""
     counting = decisions.find_valid_decisions(folder, approvals, plan)
     judged = plan.judged(overridden(plan.guards, counting))
     decisions.copy_to_run(folder, counting)
@@ -88,7 +88,7 @@ def _record_overrides(
 
 
 def judge_plan(folder: RunFolder, plan: Plan, past: Past) -> tuple[GuardFinding, ...]:
-    """Return the guards that block a plan, each with what it found."""
+    """Return the findings of the guards that block a plan."""
     return judge(
         plan.writes,
         policy=plan.policy,

@@ -1,4 +1,4 @@
-"""The earlier runs as the ledger records them, for the guards."""
+"""Reads the earlier runs that the ledger records, for the guards."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from quota_ops.store.succession import find_overtaking_commit
 def read_past(folder: RunFolder) -> Past:
     """Return the managed rows by owner, the last applied policy and the commits.
 
-    They come from the ledger as describe found it.
+    They come from the ledger at the time of describe.
     """
     table = folder.read_table(LEDGER)
     owners = Counter(_list_owners(folder, table))

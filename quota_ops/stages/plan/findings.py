@@ -1,4 +1,4 @@
-"""The findings that plan leaves: those of the files, and those that need the cluster."""
+"""The findings that plan writes: those about the files, and those that need the cluster."""
 
 from quota_ops.findings.cluster_rules import Rows, check_cluster, list_decidable_codes
 from quota_ops.findings.silences import find_idle_silences, mark_silenced
@@ -15,7 +15,7 @@ _GONE_AFTER = frozenset({Action.CLEAR, Action.FORGET})
 
 
 def leave_findings(folder: RunFolder, plan: Plan) -> None:
-    """Write findings.json: every finding of the files and of the cluster, silenced or not.
+    """Write findings.json: every finding about the files and the cluster, silenced or not.
 
     A rollback reads no YAML, so it has no findings.json.
     """

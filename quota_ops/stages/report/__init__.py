@@ -1,4 +1,4 @@
-"""report: lay out the artefacts of a run for people, also after a stage has failed."""
+"""report: render the artefacts of a run for people, even after a stage has failed."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +26,7 @@ FORMS = {
 
 
 def write_reports(folder: RunFolder, find: Callable[[str], Connection] = find_connection) -> Report:
-    """Leave the record of the run's end, and report.json, .md, .txt and .html, for any outcome.
+    """Write the record of the run's end, and report.json, .md, .txt and .html, for any outcome.
 
     `find` looks up the connection to the audit topic by its name.
     """

@@ -16,7 +16,7 @@ _ONLY_VALIDATED = f"{_ACCEPTED}, and was only validated"
 
 
 def read_record(folder: RunFolder) -> Record | None:
-    """Return the result of such a run as a word and a sentence; None for a run with a plan.
+    """Return the result of a run without a plan; None for a run with a plan.
 
     Raises InvalidInput when an artefact is damaged.
     """
@@ -29,7 +29,7 @@ def read_record(folder: RunFolder) -> Record | None:
 
 
 def _describe_guards(guards: Sequence[GuardFinding]) -> str:
-    """Return the guards that blocked or were overridden, each with what it found."""
+    """Return the guards that blocked or were overridden, each with its finding, as text."""
     did = "blocked by" if any(one.allowed is None for one in guards) else "overriding"
     found = "; ".join(
         f"guard {one.guard} ({one.message})"

@@ -16,16 +16,16 @@ from quota_ops.store.run_marks import mark_unsettled, unmark
 
 TOPIC = "QUOTA_OPS_AUDIT_TOPIC"
 CONNECTION = "QUOTA_OPS_AUDIT_CONNECTION"
-"""The topic's name, and the name of the connection to its cluster: by default the run's own."""
+"""The variables with the topic's name and its cluster's connection (default: the run's own)."""
 
 
 def record_end(
     folder: RunFolder, record_of: Callable[[int], Json], find: Callable[[str], Connection]
 ) -> str | None:
-    """Leave end-0001.json, or the next number, and produce it to the audit topic if one is set.
+    """Write end-0001.json, or the next number, and produce it to the audit topic if one is set.
 
     `record_of` builds the record of an end from its number. Returns why the record is not in the
-    topic, or None: an error of the topic never fails the run.
+    topic, or None; an error of the topic never fails the run.
     """
     record = record_of(1)
     number = create_next(
@@ -33,7 +33,7 @@ def record_end(
         lambda end: json_text(record | {"end": end}).encode(),
     )
     record |= {"end": number}
-    with suppress(InvalidInput):  # damaged: the mark stays, so the run does not count as ended
+    with suppress(InvalidInput):  # a damaged file keeps its mark: the run does not count as ended
         if folder.stage_result("apply").status is not StageStatus.NOT_ENDED:
             is_known = all(one.status is not Status.UNKNOWN for one in folder.outcomes(APPLIED))
             (unmark if is_known else mark_unsettled)(folder.place)

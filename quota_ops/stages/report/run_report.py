@@ -1,4 +1,4 @@
-"""A run's artefacts as a report: missing ones are left out, damaged ones are reported."""
+"""Builds a report from a run's artefacts; it omits missing ones and reports damaged ones."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -49,11 +49,11 @@ _SINCE = {
     Life.GONE: f"it was killed. {_SETTLED}",
     Life.UNKNOWN: f"it is at work, or was killed. {_SETTLED}",
 }
-"""The status of a stage that has recorded no end."""
+"""The status of a stage that has not recorded its end."""
 
 
 def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -> Report:
-    """Return the report of a run's artefacts so far; `versions` are those of the programs.
+    """Return the report of a run's artefacts so far; `versions` are the program versions.
 
     A stage whose artefact cannot be read is reported as failed, even if it recorded success.
     """
@@ -127,7 +127,7 @@ def _read_time(folder: RunFolder, name: str, key: str) -> str | None:
 def _parse_verification(
     folder: RunFolder, kept: Mapping[str, Any]
 ) -> tuple[tuple[BrokerAnswer, ...], tuple[RowVerdict, ...], int] | None:
-    """Return the result of the last verify; None when it failed, or apply has run again since."""
+    """Return the result of the last verify; None if it failed, or apply has run again since."""
     is_earlier = kept.get("earlier") or kept.get("applied") not in {
         None,
         compute_applied_digest(folder),
@@ -150,7 +150,7 @@ def _read_desired(folder: RunFolder, verdicts: Sequence[RowVerdict]) -> dict[Key
 
 
 class _Parts:
-    """Reads the artefacts of a run, and remembers the stages that have a damaged one."""
+    """Reads the artefacts of a run, and records which stages have a damaged one."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
@@ -174,11 +174,11 @@ class _Parts:
             return None
 
     def read_outcomes(self, stage: str, name: str) -> tuple[Outcome, ...]:
-        """Read the outcomes of a stage; none when they are missing or damaged."""
+        """Read the outcomes of a stage; empty when they are missing or damaged."""
         return self.read(stage, name, lambda: self._folder.outcomes(name)) or ()
 
     def read_stage(self, stage: str) -> StageResult:
-        """Return how a stage ended, as `mark_damaged` does."""
+        """Return the result of a stage, marked as failed if an artefact of it was damaged."""
         result = self.read(stage, stage_file(stage), lambda: self._folder.stage_result(stage))
         result = result or StageResult(stage, StageStatus.NOT_RUN)
         if result.status is StageStatus.NOT_ENDED:

@@ -1,4 +1,4 @@
-"""verify: read back until every broker agrees or a deadline passes; write the ledger."""
+"""verify: query all brokers until they agree or a deadline passes; then update the ledger."""
 
 from shlex import quote
 from uuid import uuid4
@@ -28,7 +28,7 @@ from quota_ops.store.succession import why_overtaken
 
 
 def compute_deadline(rows: int) -> float:
-    """Return how many seconds the brokers have to show `rows` stored values.
+    """Return the deadline, in seconds, for all brokers to return `rows` stored values.
 
     The time that a broker takes to apply metadata grows with the state: milliseconds on a small
     cluster, half a minute after 100,000 changes.
@@ -39,11 +39,11 @@ def compute_deadline(rows: int) -> float:
 def verify_cluster(
     folder: RunFolder, cluster: Cluster, ledger_folder: Place, progress: Progress = SILENT
 ) -> tuple[RowVerdict, ...]:
-    """Leave verification.json, and return the rows that differ from Git.
+    """Write verification.json and return the rows that differ from Git.
 
     After an apply, the ledger records as verified the rows that every responding broker stores.
     Raises Refused when a row differs, when a broker does not respond before the deadline, at once
-    when a later run applies, and, without a plan, when a cleared row is there again; Unreachable
+    when a later run applies, and, without a plan, when a cleared row has returned; Unreachable
     when no broker responds; WrongCluster when an address leads to another cluster.
     """
     found = folder.differences() if folder.has(DIFFERENCES.file) else ()

@@ -1,4 +1,4 @@
-"""The queries that read rows back from each broker until all brokers agree."""
+"""Reads rows back from each broker until all brokers agree."""
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -23,13 +23,13 @@ from quota_ops.model.verification import (
 )
 
 Targets = Mapping[Key, float | None]
-"""The value that brokers must store for each key; None for a key that must be absent."""
+"""The value that brokers must store for each key; None if the key must be absent."""
 
 FIRST_WAIT, LONGEST_WAIT = 0.02, 2.0
-"""Seconds between two rounds: they double from the first to the longest."""
+"""The first and the longest wait between two rounds, in seconds; the wait doubles each time."""
 
 _SOON, _SHORT_WAIT = 0.5, 0.005
-"""Seconds in which a small cluster shows a write, and between two queries for it."""
+"""Seconds within which a small cluster returns a write, and between two queries for it."""
 
 
 def query_brokers(
@@ -42,12 +42,12 @@ def query_brokers(
     is_overtaken: Callable[[], bool] = lambda: False,
     left: int = 0,
 ) -> tuple[dict[int, Stored], tuple[BrokerAnswer, ...]]:
-    """Query each broker until it stores every target, time is up, or a later run applies.
+    """Query each broker until it stores every target, the time is up, or a later run applies.
 
-    Returns what each broker stores, and one result per broker. `written` is the last entity that
-    was written: brokers apply writes in order, so it alone is queried first, for at most half a
+    Returns the values and one result of each broker. `written` is the last entity that was
+    written: brokers apply writes in order, so it alone is queried first, for at most half a
     second. When only the bootstrap address is queried, the result is that of the broker there.
-    `left` is the number of rows that the run left unchanged; they are no targets.
+    `left` is the number of rows that the run left unchanged; they are not targets.
     Raises WrongCluster when an address leads to another cluster.
     """
     until = monotonic() + seconds
@@ -65,7 +65,7 @@ def query_brokers(
     while True:
         last = monotonic() >= until
         for broker, answer in answers.items():
-            # An unreachable broker uses up time: in the last round only the others are queried.
+            # An unreachable broker uses up time, so the last round queries only the others.
             if not answer.agrees and not (last and answer.error):
                 answers[broker] = _query_broker(cluster, answer, targets, stored, written)
         remaining = max(until - monotonic(), 0.0)
@@ -106,7 +106,7 @@ def _query_broker(
 
 
 def _wait_for_write(cluster: Cluster, broker: int, targets: Targets, written: str) -> None:
-    """Wait until a broker stores the targets of one entity, for half a second at most."""
+    """Wait at most half a second until a broker stores the targets of one entity."""
     until, entity = monotonic() + _SOON, Entity.parse(written)
     wanted = {row: value for row, value in targets.items() if row[0] == written}
     while behind(wanted, cluster.describe_values(broker, entity=entity)) and monotonic() < until:
@@ -114,7 +114,7 @@ def _wait_for_write(cluster: Cluster, broker: int, targets: Targets, written: st
 
 
 def find_wrong_rows(targets: Targets, stored: Mapping[int, Stored]) -> Iterable[RowVerdict]:
-    """Yield the rows that differ from their target, and the values on brokers that responded."""
+    """Yield the rows that differ from their target, with the value on each responding broker."""
     if not stored:
         for (entity, key), value in targets.items():
             yield RowVerdict(entity, key, value, Verdict.UNANSWERED)
@@ -185,8 +185,8 @@ def find_targets(
 ) -> tuple[Targets, int]:
     """Return the rows that brokers must store, and how many rows the run left unchanged.
 
-    The rows of `held` entities are no targets: a person may change them at any moment. Neither
-    are those of `not_written`, which the controller did not accept.
+    The rows of `held` entities are not targets, because a person may change them at any moment.
+    Neither are the rows in `not_written`, which the controller did not accept.
     """
     targets: dict[Key, float | None] = {
         key: row.value for key, row in desired.items() if row.entity not in held

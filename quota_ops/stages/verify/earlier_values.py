@@ -1,4 +1,4 @@
-"""Values of earlier runs that are on the cluster again."""
+"""Detects values of earlier runs that have returned to the cluster."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,17 +8,17 @@ from quota_ops.model.memory import CLEARED
 from quota_ops.model.text import plural
 
 FEW = 5
-"""How many rows a message lists."""
+"""The most rows that a message lists."""
 
 
 def describe_late_writes(differences: Iterable[Difference]) -> str:
-    """Describe rows that an earlier run seems to have written late; empty when there is none."""
+    """Describe rows that an earlier run seems to have written late; empty if there are none."""
     late = [row for row in differences if row.kind is Kind.LATE_WRITE]
     return f" Late writes of earlier runs: {_list_rows(late)}." if late else ""
 
 
 def refuse_returned(differences: Iterable[Difference]) -> None:
-    """Raise Refused when cleared rows are there again; a run clears them only after an override."""
+    """Raise Refused when cleared rows have returned; a run clears them only after an override."""
     returned = [
         row for row in differences if (row.kind, row.action) == (Kind.RETURNED, Action.CLEAR)
     ]

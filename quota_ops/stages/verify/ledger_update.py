@@ -1,4 +1,4 @@
-"""The ledger after verify: what was read back, what was cleared, and what no longer may arrive."""
+"""Updates the ledger after verify: rows verified or cleared, and writes that cannot arrive late."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -24,7 +24,7 @@ from quota_ops.store.succession import why_lost, why_overtaken
 
 
 class AppliedRun(NamedTuple):
-    """A run as its artefacts describe it, each read once; no outcomes where it did not apply."""
+    """A run as its artefacts describe it, each read once; without outcomes if it did not apply."""
 
     about: Mapping[str, Any]
     policy: Policy
@@ -34,7 +34,7 @@ class AppliedRun(NamedTuple):
 
     @property
     def last_written(self) -> str | None:
-        """The last entity of which the controller accepted a write."""
+        """The entity of the last write that the controller accepted."""
         outcomes = reversed(self.outcomes)
         return next((one.entity for one in outcomes if one.status is Status.ACCEPTED), None)
 
@@ -48,11 +48,11 @@ def update_ledger(
     verified_before: AbstractSet[Key],
     brokers: KnownBrokers,
 ) -> str | None:
-    """Record what was read back, the run's policy, its commit and the verified brokers.
+    """Record the verified rows and brokers, and the run's policy and commit.
 
     Rows that an earlier verify of the same run recorded are not recorded again, because they may
-    have been released since. Where another commit was applied, or a later run writes, its policy,
-    files and owners stay. Returns why a later run decides, or None.
+    have been released since. If another commit was applied, or a later run writes, the ledger
+    keeps its policy, files and owners. Returns why a later run takes precedence, or None.
     """
     foreign = _find_foreign(folder)
     new = verified.keys() - verified_before
@@ -106,7 +106,7 @@ def _verified_rows(
 
 
 def _cleared_rows(run: AppliedRun, new: AbstractSet[Key]) -> Iterator[LedgerRow]:
-    """Yield the values that this run cleared, not those that it only forgot."""
+    """Yield the rows that this run cleared, without those that it only removed from the ledger."""
     for row in run.differences:
         if row.action is Action.CLEAR and row.id in new:
             yield _ledger_row(run, row, row.before, CLEARED, owner=row.owner, file=row.file)

@@ -1,4 +1,4 @@
-"""The record that verify leaves, verification.json: what it verified, and whether it is current."""
+"""The record that verify writes, verification.json: the verified rows, and if it is current."""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -15,9 +15,9 @@ Keys = AbstractSet[Key]
 
 
 def find_verified(folder: RunFolder, rows: Keys, digest: str | None) -> Keys:
-    """Return the rows that a verify of this run found as desired since apply ended.
+    """Return the rows that had the desired value when this run was verified after apply ended.
 
-    `digest` is that of applied.json now. Raises InvalidInput when verification.json is damaged.
+    `digest` is that of the current applied.json. Raises InvalidInput for a damaged file.
     """
     if not rows or not folder.has(VERIFIED):
         return frozenset()
@@ -34,7 +34,7 @@ def find_verified(folder: RunFolder, rows: Keys, digest: str | None) -> Keys:
 def mark_superseded(folder: RunFolder) -> Iterator[None]:
     """Mark verification.json as superseded when the block fails and does not replace it.
 
-    `find_verified` still uses its verdicts; a report leaves them out.
+    `find_verified` still uses its verdicts; a report omits them.
     """
     before = _content(folder)
     try:
@@ -47,7 +47,7 @@ def mark_superseded(folder: RunFolder) -> Iterator[None]:
 
 
 def _content(folder: RunFolder) -> bytes | None:
-    """Return the bytes of verification.json, which differ for each verify; None without one."""
+    """Return the bytes of verification.json, which differ for each verify; None if missing."""
     place = folder.place / VERIFIED
     return place.read() if place.exists() else None
 
@@ -59,6 +59,6 @@ def follow_applied(folder: RunFolder, before: str | None) -> None:
 
 
 def compute_applied_digest(folder: RunFolder) -> str | None:
-    """Return the digest of applied.json, which differs for each apply; None without one."""
+    """Return the digest of applied.json, which differs for each apply; None if it is missing."""
     place = folder.place / APPLIED
     return sha256(place.read()).hexdigest() if place.exists() else None
