@@ -31,7 +31,7 @@ def test_what_was_released_since_is_not_cleared(lab: Lab) -> None:
     assert isinstance(error, GuardsRefused)
     assert error.message == (
         "guards block this plan: old_ledger: user=released producer_byte_rate would "
-        "go by an older copy of the ledger, whose newest file was 00000003.parquet"
+        "be cleared based on an older copy of the ledger, whose newest file was 00000003.parquet"
     )
     assert lab.stored() == {**OURS, **RELEASED}
     assert [one["guard"] for one in folder.read_json(PLAN)["guards"]] == ["old_ledger"]

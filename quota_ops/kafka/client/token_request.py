@@ -38,7 +38,7 @@ class _Response(NamedTuple):
 class _NoRedirect(request.HTTPRedirectHandler):
     """A handler that sends the secret to the address in the settings, and to no other."""
 
-    def redirect_request(self, *_of_it: object) -> None:
+    def redirect_request(self, *_arguments: object) -> None:
         """Return the redirect as the response."""
 
 

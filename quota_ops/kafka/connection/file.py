@@ -47,7 +47,7 @@ def read_lines(text: str, *, source: str, folder: Path) -> dict[str, Line]:
     unsupported one, or refers to a variable or file that does not exist.
     """
     text = text.removeprefix("\ufeff")
-    written = _read_java_read_entries(text, source) or _read_entries(text, source)
+    written = _read_java_entries(text, source) or _read_entries(text, source)
     lines: dict[str, Line] = {}
     for entry in _rename_entries(written):
         setting = _find_setting(entry)
@@ -81,7 +81,7 @@ def _rename_entries(entries: Sequence[Entry]) -> Sequence[Entry]:
     return translate_settings(entries)
 
 
-def _read_java_read_entries(text: str, source: str) -> list[Entry]:
+def _read_java_entries(text: str, source: str) -> list[Entry]:
     """Return the entries of a file of Kafka's Java clients; an empty list for any other file."""
     if not any(name in text for name in JAVA_NAMES):
         return []
