@@ -46,7 +46,7 @@ def _race(root: Place, racer: int) -> list[bool]:
 
 def test_of_processes_that_race_one_wins_each_place(root: Place) -> None:
     """Each number is created by one of several processes, and all of them see the same winner."""
-    with get_context("fork").Pool(RACERS) as racers:
+    with get_context("forkserver").Pool(RACERS) as racers:
         won = racers.starmap(_race, [(root, racer) for racer in range(RACERS)])
 
     winners = [[racer for racer in range(RACERS) if won[racer][number]] for number in range(ROUNDS)]
@@ -146,7 +146,7 @@ def test_a_lock_is_seen_where_the_store_can_tell(root: Place) -> None:
     mark.create(b"{}")
 
     free = mark.is_locked()
-    with mark.lock(), get_context("fork").Pool(1) as other:
+    with mark.lock(), get_context("forkserver").Pool(1) as other:
         held = other.apply(mark.is_locked)
     assert (free, held, mark.is_locked()) in {(False, True, False), (None, None, None)}
     assert (root.store.machine() is None) is (free is None)
