@@ -1,7 +1,8 @@
 """The DAGs of a repository of quotas: the only room that imports Airflow.
 
-A DAG file needs two lines:
+A DAG file imports this function and calls it once:
 
+    from pathlib import Path
     from quota_ops.airflow import build_dags
     globals().update(build_dags(Path(__file__).parents[1] / "desired_state"))
 """

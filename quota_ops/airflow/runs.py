@@ -55,7 +55,7 @@ def start_folder(
     from quota_ops.store.run_folder import RunFolder
 
     place = find_run_place(get_current_context(), cluster_folder, run_store)
-    return RunFolder.start(place, cluster=Path(cluster_folder).name, commit=None, anew=reads_files)
+    return RunFolder.start(place, cluster=Path(cluster_folder).name, commit=None, redo=reads_files)
 
 
 @contextmanager

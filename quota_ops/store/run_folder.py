@@ -83,14 +83,14 @@ class RunFolder(ArtefactFolder):
     """One run's artefacts."""
 
     @classmethod
-    def start(cls, place: Place, *, cluster: str, commit: str | None, anew: bool = False) -> Self:
+    def start(cls, place: Place, *, cluster: str, commit: str | None, redo: bool = False) -> Self:
         """Write run.json, unless an earlier attempt that this one continues has written it.
 
         `commit` was given by a person; otherwise check finds it. The run takes the next number of
         its run store. Raises InvalidInput if the place is in no run store.
         """
         folder = cls(place)
-        if anew or not folder.has(ABOUT):
+        if redo or not folder.has(ABOUT):
             about = {"run": place.name, "cluster": cluster, "started": iso_utc()}
             folder._number(about | provenance_json(Provenance.given(commit)))
         return folder

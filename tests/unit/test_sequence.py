@@ -79,7 +79,7 @@ def test_a_run_that_begins_again_takes_a_new_number(tmp_path: Path) -> None:
     note_beginning(first, open_place(tmp_path / "ledger"))
     assert number_of(first) == 3
 
-    RunFolder.start(second.place, cluster="demo", commit="c2", anew=True)
+    RunFolder.start(second.place, cluster="demo", commit="c2", redo=True)
     assert number_of(second) == 4
 
 

@@ -128,7 +128,7 @@ def _send_all(
     *,
     progress: Progress,
 ) -> QuotaOpsError | None:
-    """Add every entity's outcome to the attempt; return the error that ended the sending."""
+    """Send the batches and record each outcome; return the error that stopped it, or None."""
     trouble: QuotaOpsError | None = None
 
     def send(alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
