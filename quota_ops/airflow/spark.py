@@ -1,6 +1,8 @@
 """The task diff: one Spark job over the run folders of a DAG run, started by spark-submit."""
 
+import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -9,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from quota_ops.airflow.connection import find_airflow_connection
@@ -37,7 +40,6 @@ class SparkDiff(SparkSubmitOperator):
     ) -> None:
         super().__init__(
             application=str(_find_file("spark_jobs.diff_quotas")),
-            spark_binary=str(_find_file("pyspark").parent / "bin" / "spark-submit"),
             conn_id=SPARK,
             name="quota-ops diff",
             **options,
@@ -58,8 +60,9 @@ class SparkDiff(SparkSubmitOperator):
                 stages.enter_context(folder.stage("diff"))
             places = [one.place for one in described]
             self.application_args = [one.uri for one in places]
-            self.conf = _choose_settings(places)
-            _prepare_process()
+            spark = find_airflow_connection(SPARK) or _run_on_this_worker()
+            self.conf = choose_settings(spark, places)
+            prepare_process(spark)
             try:
                 super().execute(context)
             except AirflowException as error:
@@ -74,26 +77,48 @@ def _find_file(module: str) -> Path:
     return Path(spec.origin)
 
 
-def _choose_settings(folders: Sequence[Place]) -> dict[str, str]:
-    """Return Spark's settings for the size of the data to compare."""
-    from quota_ops.sql.spark import LARGE_JVM, jvm_options
+def _run_on_this_worker() -> Connection:
+    """Define the Spark connection for this process, with this worker as its master."""
+    os.environ[f"AIRFLOW_CONN_{SPARK.upper()}"] = LOCAL
+    return Connection.from_json(LOCAL, conn_id=SPARK)
 
-    options = jvm_options(folders)
-    return {
-        "spark.driver.extraJavaOptions": options,
-        "spark.driver.memory": "2g" if options == LARGE_JVM else "1g",
-        "spark.log.level": "WARN",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
+
+def _is_local(spark: Connection) -> bool:
+    return re.match(r"local(\[|$)", spark.host or "") is not None
+
+
+def choose_settings(spark: Connection, folders: Sequence[Place]) -> dict[str, str]:
+    """Return the settings of the connection, and ours where it has none.
+
+    A cluster has an administrator, who chose its settings: only a job on this worker gets memory,
+    JVM options and partitions from us.
+    """
+    ours = {"spark.ui.showConsoleProgress": "false"}
+    if _is_local(spark):
+        from quota_ops.sql.spark import LARGE_JVM, jvm_options
+
+        options = jvm_options(folders)
+        ours |= {
+            "spark.driver.extraJavaOptions": options,
+            "spark.driver.memory": "2g" if options == LARGE_JVM else "1g",
+            "spark.log.level": "WARN",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.ui.enabled": "false",
+        }
+    return ours | {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in spark.extra_dejson.items()
+        if name.startswith("spark.")
     }
 
 
-def _prepare_process() -> None:
-    """Make spark-submit use this Python; if Spark runs on the worker, listen on loopback only."""
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    connection = find_airflow_connection(SPARK)
-    if connection is None:
-        os.environ[f"AIRFLOW_CONN_{SPARK.upper()}"] = LOCAL
-    if connection is None or str(connection.host).startswith("local"):
+def prepare_process(spark: Connection) -> None:
+    """Choose the spark-submit and the Python for the job, unless the connection does."""
+    extra = spark.extra_dejson
+    if not extra.get("spark-binary"):
+        folder = _find_file("pyspark").parent / "bin"
+        os.environ["PATH"] = os.pathsep.join([str(folder), os.environ.get("PATH", os.defpath)])
+    if extra.get("deploy-mode") != "cluster":
+        os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if _is_local(spark):  # listen on loopback only
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"

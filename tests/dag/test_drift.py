@@ -1,6 +1,7 @@
 """The drift DAG on real brokers reports every cluster and writes to none."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,9 @@ from quota_ops.model.rows import LedgerRow
 from quota_ops.store.ledger import change
 from quota_ops.store.run_store import RunStore, open_place
 from tests.broker.rights import rights
+from tests.dag.recording import SUBMIT, record_command, set_connection
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
+from tests.engines.submitting import spark_home
 from tests.places import on_disk
 
 KEY = "producer_byte_rate"
@@ -42,8 +45,16 @@ def test_some_clusters_cannot_be_looked_at(
     quotas: Quotas,
     secured_broker: RunningBroker,
     monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
-    """One Spark job compares all reachable clusters; the others are reported, and the run fails."""
+    """One Spark job compares all reachable clusters; the others are reported, and the run fails.
+
+    The job runs by the binary and with the settings of the Airflow connection.
+    """
+    submit = spark_home() / "bin" / "spark-submit"
+    command = record_command(tmp_path, monkeypatch, then=str(submit))
+    own = {"spark.sql.shuffle.partitions": 1, "deploy-mode": "client"}
+    set_connection(monkeypatch, "local[2]", **{"spark-binary": SUBMIT}, **own)
     quotas.set({"user=alice producer_byte_rate": 7, "user=mallory producer_byte_rate": 9})
     host, port = secured_broker.bootstrap().split(":")
     connect(monkeypatch, "second", host, int(port))
@@ -77,6 +88,7 @@ def test_some_clusters_cannot_be_looked_at(
     assert all(run.folder(name).has("report.html") for name in ("demo", "second", "gone", "broken"))
     assert quotas.stored() == stored
     assert not (demo.store / "ledger").exists()
+    assert "spark.sql.shuffle.partitions=1" in command.read_text().splitlines()
 
 
 @pytest.mark.usefixtures("embedded")
