@@ -14,7 +14,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 # brokers. 0 is one process without workers.
 WORKERS ?= 3
 
-# A slow mirror is no failure, and a company has certificates of its own.
+# A slow mirror is not a failure, and a company may have its own certificates.
 export UV_HTTP_TIMEOUT ?= 180
 export UV_SYSTEM_CERTS ?= true
 
@@ -32,7 +32,7 @@ setup: $(PROJECT) ## install everything locked in requirements.lock, and the Kaf
 	@$(BIN)/python -m quota_ops.lab.kafka.jars
 	@$(BIN)/python -m quota_ops.lab.kafka.archives
 
-demo: setup ## bring a real Kafka broker to what desired_state/demo says, step by step
+demo: setup ## apply desired_state/demo to a real Kafka broker, step by step
 	@$(BIN)/quota-ops demo
 
 test: setup ## run the suite: real brokers of every pinned Kafka, Spark and Airflow

@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def ivy_file(jars: Iterable[Jar], how: str, without: str | None = None) -> str:
-    """What Ivy is asked for; `how` is an attribute of every jar."""
+    """The request to Ivy; `how` is an attribute of every jar."""
     lines = [
         f'    <dependency org="{organisation}" name="{name}" rev="{version}" {how}/>'
         for organisation, name, version in jars

@@ -17,7 +17,7 @@ from tests.broker.rights import secured
 from tests.faults.machine import Machine, start_machine
 from tests.workers import ByPlace, order_by_length
 
-# A busy machine is no failure, and what fails must fail again.
+# A busy machine is not a failure, and a failure must be reproducible.
 settings.register_profile(
     "suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -92,7 +92,7 @@ def describe(
 
     left_out: str | None = None
     if actual is None:
-        parse_filter(**flags)  # before a cluster is asked
+        parse_filter(**flags)  # before a cluster is queried
     if run_folder is None:
         with open_source(cluster, actual, desired_state, connection_file) as (source, place):
             stored, cluster_id = source.describe(), source.cluster_id

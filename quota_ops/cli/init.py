@@ -85,8 +85,8 @@ def _refuse_what_check_would(cluster: str, cluster_id: str | None) -> None:
 
     if not CONNECTION_NAME.fullmatch(cluster):
         raise InvalidInput(
-            f"--cluster {cluster!r} cannot be the name of a cluster",
-            f"It also names a folder and a connection: it has {CONNECTION_RULE}.",
+            f"--cluster {cluster!r} is not a cluster name",
+            f"It also names a folder and a connection. It {CONNECTION_RULE}.",
         )
     if cluster_id is not None and not is_cluster_id(cluster_id):
         raise InvalidInput(

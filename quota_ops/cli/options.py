@@ -95,7 +95,7 @@ def _recorded(remedy: str) -> Callable[[click.Context, click.Parameter, str | No
             raise InvalidInput(f"{option.opts[0]} is blank, but it is recorded", remedy)
         if given == _PLACEHOLDER:
             raise InvalidInput(
-                f"{option.opts[0]} {given} is the placeholder of a printed command", remedy
+                f"{option.opts[0]} {given} is the placeholder from a printed command", remedy
             )
         return given and clean_text(given)
 

@@ -39,9 +39,9 @@ def rollback(
     """Plan the rollback of an earlier run.
 
     Name RUN as for `show`; `last` is the last run that wrote. Writes nothing: shows the plan,
-    and the command that writes it. Guards and the broker check it like any other plan. What the
-    run wrote but did not read back, and what changed since, is left unchanged and listed. Needs
-    no checkout: the policy is the one that was last applied.
+    and the command that writes it. Guards and the broker check it like any other plan. Rows that
+    the run did not verify, or that have changed since, are left unchanged and listed. Needs no
+    checkout: the policy is the one that was last applied.
     """
     from quota_ops.cli.run_end import show_run
     from quota_ops.kafka.connection import find_connection
@@ -69,6 +69,6 @@ def rollback(
     shown = show_run("rollback", folder, output)
     warn_idle(allowed, shown.plan.guards if shown.plan else None)
     if isinstance(error, GuardsRefused) and output == TEXT:
-        raise click.exceptions.Exit(error.exit_code)  # the screen has just said it
+        raise click.exceptions.Exit(error.exit_code)  # the screen has just shown it
     if error is not None:
         raise error

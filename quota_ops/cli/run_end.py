@@ -80,7 +80,7 @@ def _next_command(command: str, folder: RunFolder, report: Report) -> Screen:
 
 
 def keep_run(folder: RunFolder, report: Report) -> None:
-    """Record the end of a run that wrote and makes no report; warn if the audit topic misses it.
+    """Record the end of a run that wrote but has no report; warn if the audit topic lacks it.
 
     Raises InvalidInput if the run store cannot be written.
     """

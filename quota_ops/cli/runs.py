@@ -28,7 +28,7 @@ def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> 
     """List the latest runs, their status and who approved them.
 
     Reads only the run store. The status is that of the cluster when the run ended: In sync,
-    Pending, Needs attention or Unknown; of a run without a report it shows how far it got.
+    Pending, Needs attention or Unknown. For a run without a report, it is how far the run got.
     """
     import json
 

@@ -54,7 +54,7 @@ class Session:
         run_store: str | None,
         connection_file: Path | None = None,
     ) -> Self:
-        """Find a cluster by its name; of its folder only cluster.yaml is read."""
+        """Find a cluster by its name; reads only cluster.yaml in its folder."""
         folder = find_cluster(cluster, desired_state)
         return cls(folder, read_policy(folder), find_run_store(run_store), connection_file)
 

@@ -98,7 +98,7 @@ def run_command(name: str, typed: StageOptions) -> None:
     if typed.actual is not None:
         _show_offline(typed.actual, folder, shown, typed.output)
     if isinstance(error, GuardsRefused) and typed.output == TEXT and typed.approve is None:
-        raise click.exceptions.Exit(error.exit_code)  # the screen has just said it
+        raise click.exceptions.Exit(error.exit_code)  # the screen has just shown it
     if error is not None:
         raise error
     if name == "report" and typed.run_folder is None:

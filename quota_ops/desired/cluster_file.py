@@ -146,7 +146,7 @@ def _read_connection(field: str, node: yaml.Node) -> str:
     text = read_text(field, node)
     if not CONNECTION_NAME.fullmatch(text):
         raise Misread(
-            f"{show(text)} is not a connection name. A name has {CONNECTION_RULE}.",
+            f"{show(text)} is not a connection name. A name {CONNECTION_RULE}.",
             "Write the name of a connection file; addresses and secrets stay there, outside Git.",
         )
     return text

@@ -236,7 +236,7 @@ _ALL = (
         _BROKERS,
         "a percentage that would slow quota-ops itself down",
         "The request_percentage that applies to the user and client id of quota-ops is below 10.",
-        "Brokers delay its requests, each by up to a second: a repair is slow when it is urgent.",
+        "Brokers then delay each of its requests by up to a second, so an urgent repair is slow.",
         """\
 - user: {default: true}
   limits: {request_percentage: 5}""",

@@ -57,7 +57,7 @@ class Hold:
 
 
 def in_force(holds: Iterable[Hold], now: datetime) -> tuple[Hold, ...]:
-    """Return the holds that have not ended; of holds on the same entities the last one counts."""
+    """Return the holds that have not ended; the last hold on the same entities replaces others."""
     last = {one.who: one for one in holds}
     return tuple(one for one in last.values() if one.until > now)
 

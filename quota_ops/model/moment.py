@@ -42,7 +42,7 @@ def parse_duration(text: str) -> timedelta:
         raise ValueError(f"{text!r} is not a duration: write, for example, 30m, 2h or 1d12h")
     length = timedelta(**{unit: int(number or 0) for unit, number in parts.groupdict().items()})
     if not length:
-        raise ValueError(f"{text!r} is a duration of zero")
+        raise ValueError(f"{text!r} is zero; give a longer duration")
     return length
 
 

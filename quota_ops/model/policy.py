@@ -12,7 +12,9 @@ from quota_ops.model.quota import STARVING_BYTES, STARVING_PERCENTAGE
 
 CONNECTION_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 """A file is named after it, so it must be a valid file name and not a path."""
-CONNECTION_RULE = "up to 200 letters, digits, '.', '_' and '-', and starts with none of '.' and '-'"
+CONNECTION_RULE = (
+    "may have up to 200 letters, digits, '.', '_' and '-', and must not start with '.' or '-'"
+)
 
 
 class DriftPolicy(StrEnum):

@@ -57,8 +57,8 @@ class Table(Generic[Row]):
 def derive_table(name: str, row: type[Row], **spelled: str) -> Table[Row]:
     """Derive a table from the named tuple of its rows: a column for each field, in order.
 
-    A field that may be None is nullable, and one with a default was added later. `spelled` has
-    the column names that cannot be names of fields.
+    A field that may be None is nullable, and one with a default was added later. `spelled` maps
+    fields to columns whose names are not valid field names.
     """
     columns = []
     for field, hint in get_type_hints(row).items():

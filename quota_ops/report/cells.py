@@ -132,7 +132,8 @@ def _declared_at(difference: Difference) -> str:
         return escape_text(source)
     commit = difference.commit if difference.commit != difference.file else None
     cleared = difference.memory == CLEARED or difference.kind is Kind.CLEARED
-    word = "before" if cleared else "at"  # the commit of a clear no longer has the row
+    # The commit of the run that cleared the row no longer declares it.
+    word = "before" if cleared else "at"
     until = f", {word} {short_commit(commit)}" if commit else ""
     return f"(was {escape_text(source)}{until})"
 

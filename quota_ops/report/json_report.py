@@ -31,7 +31,7 @@ def as_json(report: Report) -> str:
     commit_source   compared (with every byte that was read), given or airflow (stated, not
                     compared); null where no commit is known
     uncommitted     the first files that differ from the commit that is checked out
-    answer          word (In sync, Pending, Needs attention, Unknown; of a run without a plan
+    answer          word (In sync, Pending, Needs attention, Unknown; for a run without a plan:
                     Altered, Not altered, Adopted, Released) and sentence
     counts          how many quotas have which status at the end of the run. `changed` were set or
                     cleared by this run, `found` were stored before it sent anything; those that
@@ -44,11 +44,11 @@ def as_json(report: Report) -> str:
                     reason, at), standstill (why nothing may be written), guards, policy; null
                     without a plan
     warnings        sentences: why stored quotas may not apply, or may be outdated
-    rollback        of a run that rolls back another: run, commit, digest, by, reason, rows
+    rollback        for a run that rolls back another: run, commit, digest, by, reason, rows
                     (entity, key, before, after, owner, verified, now, left, foreign); else null
     findings        code, severity, entity, key, file, line, column, message, remedy, `silenced`
-    decisions       of people about the plan: said, digest, guards, shown, by, login, at, reason,
-                    run
+    decisions       each approval or rejection of the plan: said, digest, guards, shown, by, login,
+                    at, reason, run
     brokers         broker, address, asked (how often it was queried), behind (how many rows
                     differ), error, bootstrap (whether only that address was queried; broker is
                     the one that responded there, -1 unknown), absent (whether it belongs to the

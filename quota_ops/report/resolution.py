@@ -13,14 +13,14 @@ from quota_ops.report.layout import Line, Row, Screen, Span, Table, Tone, line
 
 WHO_SHARES = {
     1: "{user}'s connections with client id {client}",
-    2: "{user}'s connections with client id {client}, each client id of {user} by itself",
+    2: "{user}'s connections with client id {client} (a separate limit for each client id)",
     3: "all of {user}'s clients that have no pair of their own",
-    4: "{user}'s connections with client id {client}, each user by itself",
-    5: "{user}'s connections with client id {client}, each user and client id by itself",
-    6: "all of {user}'s clients that no pair limits, each user by itself",
+    4: "{user}'s connections with client id {client} (a separate limit for each user)",
+    5: "{user}'s connections with client id {client} (a separate limit for each such pair)",
+    6: "all of {user}'s clients that no pair limits (a separate limit for each user)",
     7: "all connections with client id {client} that nothing limits by user",
-    8: "all connections with client id {client} that nothing limits by user, "
-    "each client id by itself",
+    8: "all connections with client id {client} that nothing limits by user "
+    "(a separate limit for each client id)",
 }
 """The connections that are counted together, by rank."""
 
@@ -168,7 +168,7 @@ def _meaning(one: Resolution, brokers: int | None) -> str:
 def _ceiling(one: Resolution, brokers: int | None) -> str:
     value = one.applied.value if one.applied else None
     if brokers is None or value is None or not isfinite(value):
-        return "the cluster's ceiling is that times its brokers"
+        return "at most that times the number of brokers over the cluster"
     return f"at most {format_limit(one.key, value * brokers)} over the cluster"
 
 

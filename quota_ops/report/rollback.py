@@ -45,7 +45,7 @@ def rollback_screen(rollback: Rollback) -> Screen:
 
 
 def left_words(rollback: Rollback) -> Iterator[str]:
-    """Yield a line for each row that is left unchanged, `MOST` at most, then how many more."""
+    """Yield a line for each unchanged row, at most `MOST`, then one with the number of others."""
     for row in rollback.left[:MOST]:
         now = format_limit(row.key, row.now)
         yield f"left unchanged: {row.entity} {row.key}, now {now}: {row.left}"

@@ -24,7 +24,7 @@ from quota_ops.model.verification import RowVerdict, Verdict
 
 
 class RowStatus(StrEnum):
-    """The status of a row at the end of a run, in the order of the bar."""
+    """The status of a row at the end of a run, in the order of the report's bar."""
 
     IN_SYNC = "in sync"
     """The cluster matches Git, and did before this run."""

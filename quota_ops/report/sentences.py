@@ -16,7 +16,7 @@ from quota_ops.report.row_status import RowStatus, count_statuses
 
 INCOMPLETE = (
     "The cluster does not name its fenced brokers (Apache Kafka does since 4.0): one that is down "
-    "is noticed only if it was there at the last verified run."
+    "is noticed only if the last verified run found it."
 )
 NO_LEDGER = "No ledger of this cluster yet: nothing is cleared until a run has been verified."
 

@@ -168,7 +168,7 @@ def _refuse_unknown_commit(folder: RunFolder) -> None:
 
 
 def _find_approved(run: Run) -> str:
-    """Return the approved digest; of a plan that needs approval, after a person decided."""
+    """Return the approved digest; if the plan needs approval, find or request a decision first."""
     made = read_plan(run.folder)
     if needs_person(made):
         decision = find_approval(run.folder, run.approvals, made)

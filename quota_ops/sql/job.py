@@ -76,6 +76,7 @@ def _read_cluster(folder: Place) -> str:
         if others := clusters - {cluster}:
             raise InvalidInput(
                 f"{place} is of another cluster: {min(map(str, others))}; the run is of {cluster}",
-                "Nothing was changed. A run has a folder, and a cluster a ledger, of its own.",
+                "Nothing was changed. "
+                "Each run needs its own folder, and each cluster its own ledger.",
             )
     return cluster

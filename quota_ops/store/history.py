@@ -185,7 +185,7 @@ def _interrupted(parts: _Parts) -> _End | None:
 
 
 def _outcomes_so_far(parts: _Parts, *, is_ended: bool) -> Iterator[Outcome]:
-    """Yield the outcomes that a run has recorded, also if it has not sent everything."""
+    """Yield the outcomes that a run has recorded, even if it has not sent everything."""
     folder = parts.folder
     by_batch = not is_ended and folder.has(batch_file(1))
     files = map(batch_file, count(1)) if by_batch else [APPLIED]

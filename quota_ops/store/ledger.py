@@ -72,7 +72,7 @@ class _Content:
 
 @dataclass(frozen=True, slots=True)
 class LedgerFile:
-    """The last file of a ledger; the name is None if it has no file yet."""
+    """The last file of a ledger; `name` is None if the ledger has no file yet."""
 
     name: str | None
     _content: _Content

@@ -12,7 +12,7 @@ KIND = "parquet"
 
 
 def read(folder: Place) -> str | None:
-    """Return the name of the ledger file that was written last, also after a restored backup.
+    """Return the name of the ledger file that was written last, even after a restored backup.
 
     After the first run on a restored ledger, the record names that ledger's files again. Read it
     before the ledger: it is written after each change, so it is never newer than a complete ledger.

@@ -63,7 +63,7 @@ def is_unsettled(run: Place) -> bool:
 
 
 def is_marked(run: Place) -> bool:
-    """Return whether a run has a mark, of a living or a dead process."""
+    """Return whether a run has a mark, whether or not its process is still alive."""
     return _mark(run).exists()
 
 

@@ -118,7 +118,7 @@ def open_place(address: str | PathLike[str]) -> Place:
         )
     if not bucket or ":" in bucket or {"", ".", ".."} & {*key.split("/")} - {key}:
         raise InvalidInput(
-            f"the address of the run store, {scheme}://..., is not {scheme}://BUCKET/PREFIX",
+            f"the run store address {scheme}://... does not have the form {scheme}://BUCKET/PREFIX",
             "Give a bucket and the names of folders. Credentials belong in the environment.",
         )
     from quota_ops.store.objects import ObjectStore  # noqa: PLC0415 - only for object stores

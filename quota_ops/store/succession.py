@@ -119,7 +119,7 @@ def _claim_of(folder: RunFolder) -> Claim:
 def _why_contradicted(folder: RunFolder, later: Iterable[LedgerRow]) -> str | None:
     """Return which later run has another commit, or another value for a row of this run.
 
-    A later run of the same commit with the same values is no conflict: both may succeed.
+    A later run of the same commit with the same values does not conflict: both may succeed.
     """
     commit = folder.about()["commit"]
     wanted = {row.id: row.value for row in folder.read_rows(DESIRED)}

@@ -1,8 +1,8 @@
-"""The bare program that ours is held against: YAML, describe, compare, validate, and no more.
+"""The bare program to compare quota-ops with: YAML, describe, compare, validate, and no more.
 
 `bare.py FOLDER BOOTSTRAP [apply]`: reads the YAML of the folder but cluster.yaml. With `apply` it
 also writes, and polls until the broker agrees.
-It keeps nothing, checks nothing, and tells nobody what it did.
+It keeps nothing, checks nothing, and reports nothing.
 """
 
 import gc

@@ -112,4 +112,4 @@ CASES = {
     "demo": demo,
     "describe": describe,
 }
-"""In the order in which they run: one_off wants a small cluster, describe leaves a large one."""
+"""In the order in which they run: one_off needs a small cluster, describe leaves a large one."""

@@ -184,7 +184,7 @@ class Decoys:
 
     def __init__(self) -> None:
         self._silent = socket.create_server(("127.0.0.1", 0))
-        self._closed = socket.socket()  # bound, so that nobody else takes it
+        self._closed = socket.socket()  # not listening, but no other process gets the port
         self._closed.bind(("127.0.0.1", 0))
         self._web = socketserver.TCPServer(("127.0.0.1", 0), WebServer)
 

@@ -90,7 +90,7 @@ def kill_after(seconds: float, environment: Mapping[str, str], arguments: Sequen
     run(environment, arguments)
 
 
-def die_if(now: bool) -> None:  # noqa: FBT001 - what it asks is its name
+def die_if(now: bool) -> None:  # noqa: FBT001 - its name explains it
     """Kill the process at the given step."""
     if now:
         die()

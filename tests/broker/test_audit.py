@@ -84,7 +84,7 @@ def test_a_topic_that_is_out_of_reach(
 ) -> None:
     """Without its audit topic a run is applied, verified and recorded; reports name the topic."""
     with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))  # bound and not listening, so that nobody else takes it
+        closed.bind(("127.0.0.1", 0))  # not listening, but no other process gets the port
         file = lab.root / "audit.properties"
         file.write_text(f"bootstrap.servers=127.0.0.1:{closed.getsockname()[1]}\n")
         monkeypatch.setenv(end_record.TOPIC, "audit")
@@ -100,12 +100,12 @@ def test_a_topic_that_is_out_of_reach(
     report = run.read_json("report.json")
     [said] = report["warnings"]
     assert report["answer"]["word"] == "In sync"
-    assert said.startswith("the audit topic audit misses the end of this run: ")
+    assert said.startswith("the end of this run is not in the audit topic audit: ")
     why = "1 of 1 not delivered: " if trouble == "nobody listens" else "there is no connection"
     assert why in said
     assert "\n" not in said, "reports would show a line end as an escape"
     for page in ("report.txt", "report.html", "report.md"):
-        assert "misses the end of this run" in (on_disk(run) / page).read_text()
+        assert "the end of this run is not in the audit topic" in (on_disk(run) / page).read_text()
 
 
 def test_files_are_private(lab: Lab) -> None:
@@ -158,7 +158,7 @@ def test_a_topic_takes_what_has_no_report(lab: Lab, topic: str) -> None:
     ]
 
 
-def test_an_alter_that_the_topic_misses(lab: Lab) -> None:
+def test_an_alter_without_its_audit_topic(lab: Lab) -> None:
     """An alter whose audit topic is out of reach is written and recorded, with a warning."""
     lab.desire({})
     environment = {end_record.TOPIC: "audit", end_record.CONNECTION: "nowhere"}
@@ -168,7 +168,8 @@ def test_an_alter_that_the_topic_misses(lab: Lab) -> None:
     )
 
     assert ran.returncode == 0
-    assert ran.stderr.startswith("the audit topic audit misses the end of this run: there is no ")
+    lost = "the end of this run is not in the audit topic audit: "
+    assert ran.stderr.startswith(f"{lost}there is no ")
     lab.wait_for({"user=a": {KEY: 1.0}})
     (folder,) = on_disk(lab.store.root / "runs" / "demo").iterdir()
     assert json.loads((folder / END).read_text("utf-8"))["verb"] == "alter"

@@ -158,7 +158,7 @@ def test_a_name_that_nobody_has(lab: Lab) -> None:
 
 
 def test_a_hold_makes_another_plan(lab: Lab) -> None:
-    """A held row is not in the digest: an approval of the whole plan does not cover the rest."""
+    """A hold changes the digest: an approval does not cover the plan without the held row."""
     lab.desire({**ALICE, **BOB})
     whole = digest(lab.run("plan"))
     hold(lab, "alice")

@@ -45,7 +45,7 @@ def test_nothing_is_claimed_of_what_nobody_saw(lab: Lab) -> None:
 
 
 def test_a_value_that_appeared_between_two_runs_is_told(lab: Lab) -> None:
-    """Later runs still show in which run a value was absent; a snapshot is no observation."""
+    """Later runs show which run did not find a value; a plan of a snapshot does not count."""
     lab.desire({"user=alice": {KEY: 10.0}})
     run = on_disk(lab.run("reconcile")).name
     snapshot = lab.root / "snapshot.jsonl"

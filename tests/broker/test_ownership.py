@@ -39,7 +39,7 @@ def said(result: CompletedProcess[str]) -> str:
 
 
 def plan(lab: Lab) -> dict[str, tuple[str, str]]:
-    """Return kind and action by entity, of a plan with every guard overridden."""
+    """Return kind and action by entity from a plan with every guard overridden."""
     rows = lab.run("plan").differences()
     return {row.entity: (row.kind.value, row.action.value) for row in rows}
 

@@ -170,7 +170,7 @@ def test_the_sandbox_starts_once_and_stops(sandbox_home: Path) -> None:
 
 
 def test_after_a_reboot_it_starts_again(sandbox_home: Path) -> None:
-    """The id of a process that is gone is no obstacle, even if another process has it now."""
+    """The id of a process that has ended does not matter, even if another process has it now."""
     first = start_sandbox()
     assert first.node
     first.node.stop()

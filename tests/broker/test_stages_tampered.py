@@ -81,12 +81,12 @@ CASES = {
     "what is not in the digest": (
         a_row({"owner": "mallory"}),
         Refused,
-        "differences.parquet does not have the rows of the plan",
+        "differences.parquet does not match the plan",
     ),
     "the cluster of a row": (
         a_row({"cluster": "another"}),
         Refused,
-        "differences.parquet does not have the rows of the plan",
+        "differences.parquet does not match the plan",
     ),
     "a guard left out": (
         field(PLAN, lambda plan: plan["guards"].clear()),
@@ -103,11 +103,11 @@ CASES = {
         Refused,
         "policy.json is not the policy of the plan",
     ),
-    "what is sent": (another_value, Refused, "batches.parquet does not have the rows of the plan"),
+    "what is sent": (another_value, Refused, "batches.parquet does not match the plan"),
     "nothing is sent": (
         lambda folder: folder.write_table(BATCHES, []),
         Refused,
-        "batches.parquet does not have the rows of the plan",
+        "batches.parquet does not match the plan",
     ),
     "the broker was not asked": (
         lambda folder: (on_disk(folder) / VALIDATED).unlink(),

@@ -81,7 +81,7 @@ def test_the_text_of_every_key(lab: Lab) -> None:
         "    Nothing limits it.\n"
         "  request_percentage=50.0  50 % of {user=<default>} (level 6, user-default)\n"
         "    50 % of one thread's time on each broker, shared by all of alice's clients that no "
-        "pair limits, each user by itself; at most 50 % over the cluster.\n"
+        "pair limits (a separate limit for each user); at most 50 % over the cluster.\n"
         "  controller_mutation_rate=5.0  5 mutations/s of {user=alice} (level 3, user)\n"
         "    5 mutations/s over the whole cluster, at its active controller, shared by all of "
         "alice's clients that have no pair of their own.\n"
@@ -145,8 +145,9 @@ def test_a_client_without_a_client_id(lab: Lab) -> None:
     assert said == (
         '{user=bob, client-id=""}\n'
         "  producer_byte_rate=10485760.0  10 MiB/s of {user=<default>} (level 6, user-default)\n"
-        "    10 MiB/s on each broker, shared by all of bob's clients that no pair limits, each "
-        "user by itself; the cluster's ceiling is that times its brokers.\n"
+        "    10 MiB/s on each broker, shared by all of bob's clients that no pair limits (a "
+        "separate limit for each user); at most that times the number of brokers over the "
+        "cluster.\n"
         "    A connection without a client id escapes every limit for client ids: 2 MiB/s of "
         "{client-id=<default>} (level 8, client-id-default).\n"
     )

@@ -118,7 +118,7 @@ def _schema(repository: Repository) -> dict[str, Any]:
 
 
 def test_an_empty_repository_has_no_dags(tmp_path: Path) -> None:
-    """A repository without clusters has no DAGs, and that is no error."""
+    """A repository without clusters has no DAGs, and that is not an error."""
     (tmp_path / "desired_state").mkdir()
     assert Repository(tmp_path).dags() == {}
 

@@ -183,7 +183,7 @@ def test_a_cluster_file_that_does_not_parse(demo: Repository) -> None:
 
 
 def test_two_folders_of_one_cluster(demo: Repository, broker: RunningBroker) -> None:
-    """Of two folders of one cluster neither is reconciled: each would undo the other."""
+    """If two folders declare one cluster, neither is reconciled: each would undo the other."""
     demo.cluster("twin", cluster_id=broker.config.cluster_id)
     run = demo.run("reconcile_demo")
     assert (run.state, run.tasks["check"]) == ("failed", "failed")

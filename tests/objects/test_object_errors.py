@@ -135,10 +135,19 @@ def test_an_object_of_many_parts_is_read_in_parts(address: str) -> None:
     ("address", "why"),
     [
         ("http://bucket/quotas", "http:// is not the address of a run store"),
-        ("s3://", "the address of the run store, s3://..., is not s3://BUCKET/PREFIX"),
-        ("s3://key:secret@bucket/a", "the address of the run store, s3://..., is not s3://BUCKET/"),
-        ("s3://bucket/a/../b", "the address of the run store, s3://..., is not s3://BUCKET/PREFIX"),
-        ("s3://bucket//b", "the address of the run store, s3://..., is not s3://BUCKET/PREFIX"),
+        ("s3://", "the run store address s3://... does not have the form s3://BUCKET/PREFIX"),
+        (
+            "s3://key:secret@bucket/a",
+            "the run store address s3://... does not have the form s3://BUCKET/",
+        ),
+        (
+            "s3://bucket/a/../b",
+            "the run store address s3://... does not have the form s3://BUCKET/PREFIX",
+        ),
+        (
+            "s3://bucket//b",
+            "the run store address s3://... does not have the form s3://BUCKET/PREFIX",
+        ),
     ],
 )
 def test_what_is_no_address(address: str, why: str) -> None:

@@ -59,7 +59,7 @@ def test_a_damaged_archive_is_not_used(archive: ClassArchive, content: str) -> N
 @pytest.mark.parametrize("name", [*JAVA, "a.jar"])
 @pytest.mark.parametrize("change", ["changed", "gone"])
 def test_a_stale_archive_is_not_used(archive: ClassArchive, name: str, change: str) -> None:
-    """Another Java or other jars need an archive of their own."""
+    """An archive is ignored if the Java or the jars that it was made with have changed."""
     record(archive, "classes")
     (archive.folder / name).unlink()
     if change == "changed":

@@ -100,7 +100,7 @@ def test_a_checkout_that_does_not_end(
     """While Git holds its lock, files that differ are not a person's changes, and are not used."""
     (repository / ".git" / "index.lock").touch()
     assert found(cluster_folder).commit == head(repository), (
-        "what is the commit's is so beside any Git"
+        "files that match the commit do, whatever Git does meanwhile"
     )
     (cluster_folder / "search.yaml").write_text(TEAM.format("search", 2))
     monkeypatch.setattr(committed, "_SETTLED_AFTER", 0.2)

@@ -222,7 +222,7 @@ def test_a_named_file_that_cannot_be_read_is_not_passed_over(
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "a b", ".demo", "-demo", "ä\n", "x" * 201])
 def test_a_name_cannot_lead_elsewhere(name: str) -> None:
     """A connection's name comes from Git, so it must not be a path."""
-    with pytest.raises(InvalidInput, match="cannot be the name of a connection"):
+    with pytest.raises(InvalidInput, match="is not a connection name"):
         find_connection(name)
 
 

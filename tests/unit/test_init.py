@@ -43,10 +43,9 @@ def test_what_is_no_name_of_a_cluster_is_refused(name: str, root: Path) -> None:
 
     assert ended.exit_code == 2
     assert ended.stderr == (
-        f"--cluster {name!r} cannot be the name of a cluster\n"
-        "  It also names a folder and a connection: it has up to 200 letters, digits, '.', '_' "
-        "and '-',"
-        " and starts with none of '.' and '-'.\n"
+        f"--cluster {name!r} is not a cluster name\n"
+        "  It also names a folder and a connection. It may have up to 200 letters, digits, '.', "
+        "'_' and '-', and must not start with '.' or '-'.\n"
     )
     assert list(root.iterdir()) == []
 

@@ -111,7 +111,7 @@ def test_the_engine_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def run_query() -> None:
         with embedded.interruptible(), duckdb.connect(config={"threads": 1}) as db:
-            db.sql("SELECT 1").to_arrow_table()  # its imports would be interrupted elsewhere
+            db.sql("SELECT 1").to_arrow_table()  # the signal must not interrupt its imports
             threading.Thread(target=send_signal).start()
             prepared = db.sql(query)
             is_ready.set()

@@ -91,7 +91,7 @@ def test_an_old_java_is_named(only_here: Path, says: str, found: str) -> None:
 def test_a_java_that_cannot_be_asked_is_named(
     only_here: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
-    """A Java that hangs, or is no program, is an error soon, not a wait or a traceback."""
+    """A Java that hangs or is not a program is soon an error, not a wait or a traceback."""
     monkeypatch.setattr("quota_ops.sql.java.PATIENCE", 0.2)
     java = put_program(only_here, text)
     with pytest.raises(MissingTool) as error:

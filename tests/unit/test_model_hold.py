@@ -65,7 +65,7 @@ def test_the_last_word_counts() -> None:
 
 
 def test_whom_a_hold_is_on() -> None:
-    """Exactly the types that it names; of several holds the longest counts."""
+    """A hold covers exactly the entity types that it names; the longest of several applies."""
     everybody = hold(USERS, 1)
     holds = (ALICE, everybody)
 

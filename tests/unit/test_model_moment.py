@@ -44,7 +44,7 @@ def test_moments_with_a_zone(text: str, until: datetime) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("0h", "is a duration of zero"),
+        ("0h", "is zero; give a longer duration"),
         ("2026-11-21 07:00", "has no time zone"),
         ("2026-11-21T04:00+01:00", "is in the past"),
         ("tomorrow", "is neither a duration"),

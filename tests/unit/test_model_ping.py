@@ -92,7 +92,7 @@ def test_a_broker_without_clients_is_missed() -> None:
 def test_only_the_bootstrap_address_was_asked() -> None:
     """The broker that responds there has the first row.
 
-    The others are unknown, which is no error.
+    The others are unknown, which is not an error.
     """
     asked = BrokerPing(BrokerFacts(BOOTSTRAP, "link:9092", "4.3"), 0.003)
     others = (BrokerPing(FIRST_UNKNOWN), BrokerPing(SECOND))

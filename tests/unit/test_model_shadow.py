@@ -67,7 +67,7 @@ def test_more_quotas_hide_no_fewer(stored: set[Places], another: Places) -> None
 
 
 def test_what_hides_alone_is_what_is_named() -> None:
-    """Of several that hide a limit, the first is named whose removal would change something."""
+    """If several quotas hide a limit, the finding names the first whose removal matters."""
     hiding = Hiding(
         {entity((DEFAULT, "app")), entity((DEFAULT, DEFAULT)), entity((DEFAULT, ABSENT))}
     )

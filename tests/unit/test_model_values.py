@@ -136,7 +136,7 @@ def test_a_broker_agrees_when_it_answered_and_lags_in_nothing(
 
 
 def test_nobody_is_told() -> None:
-    """Without a progress, nothing is reported and nothing else happens."""
+    """SILENT accepts every report and does nothing."""
     assert (SILENT.report_batch(1, 2, ()), SILENT.report_brokers((), 1.0)) == (None, None)  # type: ignore[func-returns-value]
 
 

@@ -63,7 +63,7 @@ def test_a_client_meets_its_limit(case: Any) -> None:
 @pytest.mark.parametrize("second", LEVELS, ids=lambda level: level.name)
 @pytest.mark.parametrize("first", LEVELS, ids=lambda level: level.name)
 def test_of_two_levels_the_one_of_lower_rank_holds(first: Any, second: Any) -> None:
-    """Of every two levels the first in KIP-248's order applies, and the other is overridden."""
+    """Of any two levels, the first in KIP-248's order applies and overrides the other."""
     names = {"user": "alice", "client-id": "app"}
     stored = [
         StoredQuota(level.entity(names), PRODUCER, float(level.rank)) for level in (first, second)

@@ -81,7 +81,7 @@ def test_a_killed_parent_leaves_no_part(tmp_path: Path, parent: subprocess.Popen
 
 @pytest.mark.usefixtures("parent")
 def test_no_part_goes_on_without_another(tmp_path: Path) -> None:
-    """When one part ends by itself, all do: half an Airflow only looks alive."""
+    """If one part of Airflow ends, the others end too: half an Airflow only looks alive."""
     pids = _pids(tmp_path)
     (tmp_path / "scheduler.ends").touch()
     _wait_for(lambda: not any(map(_alive, pids)))

@@ -47,7 +47,7 @@ WHOLE = {
     "damaged": "damaged.jsonl:2: cluster_id and filter must be text or null, rows a number.",
     "joined": "joined.jsonl:2: this is not a row of a snapshot.",
 }
-"""The first line on stderr where all that a cluster stores is needed, of each file."""
+"""For each file, the first line on stderr of a command that needs all quotas of a cluster."""
 UNFILTERED = WHOLE | {"part": None}
 WORKS = ("ours", "old", "unnamed", "counted", "only a header")
 ON_DEMO = {
@@ -57,7 +57,7 @@ ON_DEMO = {
     "describe demo": (UNFILTERED, (*WORKS, "part")),
     "import demo --into imported": (UNFILTERED, (*WORKS, "part")),
 }
-"""The commands, what each says of the files, and those that it uses."""
+"""For each command, its message for each file, and the files that it accepts."""
 
 
 @pytest.fixture(autouse=True)

@@ -114,9 +114,9 @@ def oracle(parts: Mapping[str, Any], names: Mapping[str, str | None], *, strict:
 def test_a_filter_lets_through_what_the_text_of_kip_546_says(
     *, parts: dict[str, Any], names: dict[str, str | None], strict: bool
 ) -> None:
-    """For every filter and entity the two agree.
+    """`accepts` follows KIP-546 for every filter and entity.
 
-    A filter without parts accepts all, a strict one none.
+    A filter without parts accepts every entity; a strict one without parts accepts none.
     """
     made = EntityFilter(
         tuple(

@@ -76,7 +76,7 @@ def read_with_commit(
 
 
 def read_whole_checkout(folder: Path, remembered: FileCache | None = None) -> Desired:
-    """Read a cluster's folder; InvalidDesiredState also for files that its checkout leaves out.
+    """Read a cluster's folder; InvalidDesiredState too if its checkout leaves out files.
 
     Nothing else is compared with Git, which need not be installed.
     """

@@ -139,7 +139,7 @@ def open_folder(path: Path, own: int) -> Iterator[Folder]:
             here /= name
             if repository is None and left > own:
                 if left <= below and here.is_symlink():
-                    link = link or here  # fine if it is above a checkout, which `.git` tells
+                    link = link or here  # fine above a checkout, which has a `.git`
                 inner = os.open(name, _PASS, dir_fd=descriptor)
             else:
                 inner = _pass_below_top(descriptor, name, here, repository)

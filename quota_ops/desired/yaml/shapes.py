@@ -185,7 +185,7 @@ FREEZE = Shape(
     {
         "cron": Field("When the window begins: five cron fields.", '"0 18 * * fri"'),
         "zone": Field("The name of the time zone of `cron`.", "Europe/Berlin"),
-        "duration": Field("How long the window lasts, also if clocks change meanwhile.", "62h"),
+        "duration": Field("How long the window lasts, even if the clocks change meanwhile.", "62h"),
         "reason": Field("Why; runs that may not write show it.", "no changes over the weekend"),
     },
     required=("cron", "zone", "duration", "reason"),

@@ -14,7 +14,7 @@ from quota_ops.model.finding import Problem
 from quota_ops.model.text import UNSEEN
 
 MAX_FILE_BYTES = 16 * 2**20
-"""About a hundred thousand quotas; a larger file is no desired state."""
+"""About a hundred thousand quotas; a larger file is not desired state."""
 LINK = ("This is a link, and quota-ops follows no links.", "Replace it with its target.")
 LINK_ABOVE = (
     "Replace it with the folder. If no commit can change the link, pass the path of its target."

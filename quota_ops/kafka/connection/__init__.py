@@ -130,9 +130,7 @@ def find_connection(
     lists it instead of the option --connection.
     """
     if not CONNECTION_NAME.fullmatch(name):
-        raise InvalidInput(
-            f"{name!r} cannot be the name of a connection.", f"A name has {CONNECTION_RULE}."
-        )
+        raise InvalidInput(f"{name!r} is not a connection name.", f"A name {CONNECTION_RULE}.")
     if file is not None:
         return _read(name, file, "given as --connection")
     variable = "QUOTA_OPS_CONNECTION_" + re.sub(r"[^A-Z0-9]", "_", name.upper())

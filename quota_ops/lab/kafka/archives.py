@@ -38,7 +38,7 @@ def make_archives(version: str = DEFAULT_VERSION) -> None:
 
 
 def _record(config: BrokerConfig, scratch: Path) -> None:
-    """Run both programs to write their archives; a broker writes its own after SIGTERM."""
+    """Run both programs to record their archives; the broker writes its archive on SIGTERM."""
     with start_broker(config, scratch / "broker", recording=scratch) as broker:
         (node,) = broker.nodes
         node.send(signal.SIGTERM)

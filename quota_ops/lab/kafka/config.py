@@ -35,7 +35,7 @@ class BrokerConfig:
 
     @property
     def data(self) -> str:
-        """The data folder of a node: one per version, as Kafka cannot read newer versions' data."""
+        """The data folder of a node: one per version, because Kafka cannot read newer data."""
         return f"data-{self.version}"
 
     @property

@@ -101,7 +101,7 @@ def _compare_with_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
         )
     if not _same_rows(plan.differences, folder.differences()):
         raise Refused(
-            f"{folder.place}: differences.parquet does not have the rows of the plan",
+            f"{folder.place}: differences.parquet does not match the plan",
             format_new_plan_remedy(folder),
         )
     past = read_past(folder)
@@ -117,7 +117,7 @@ def _compare_with_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
     once = sum(map(len, batches.values())) == len(sent) and len(plan.writes) == len(planned)
     if clusters or not once or not _same_values(planned, sent):
         raise Refused(
-            f"{folder.place}: batches.parquet does not have the rows of the plan",
+            f"{folder.place}: batches.parquet does not match the plan",
             format_new_plan_remedy(folder),
         )
 

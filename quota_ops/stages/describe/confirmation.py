@@ -61,7 +61,7 @@ def _check_entities(known: LedgerFile, texts: Iterable[str]) -> None:
         try:
             Entity.parse(text)
         except ValueError:
-            raise damaged(f"{known.name} has rows of {text!r}, which is not an entity") from None
+            raise damaged(f"{known.name} has rows of the invalid entity {text!r}") from None
 
 
 def _query_in_turn(cluster: Cluster) -> Iterator[tuple[int, Stored]]:

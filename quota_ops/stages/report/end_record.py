@@ -48,6 +48,6 @@ def record_end(
         failure = produce(connection, topic, record["cluster_id"] or record["cluster"], sent)
     except Exception as error:  # noqa: BLE001 - an error of the topic never fails a run
         failure = " ".join(str(error).split())  # reports show it as one line
-    words = failure and f"the audit topic {topic} misses the end of this run: {failure}"
+    words = failure and f"the end of this run is not in the audit topic {topic}: {failure}"
     folder.write_json(AUDITED, {"topic": topic, "messages": len(sent), "failure": words})
     return words
