@@ -43,7 +43,7 @@ _ENDS = (
     ((ADOPTED,), "adopted"),
     ((RELEASED,), "released"),
     ((ALTER, APPLIED), _ALTERED),
-    ((ALTER,), "only asked"),
+    ((ALTER,), "not applied"),
     ((VERIFIED,), "verified"),
     ((APPLIED,), "not read back"),
     ((batch_file(1),), "unfinished"),

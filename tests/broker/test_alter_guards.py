@@ -134,11 +134,11 @@ def test_what_changes_nothing_is_no_change(cluster: Cluster) -> None:
     ]
     assert changed == [0, 1, 0]
     assert shown.startswith(
-        "Not altered: nothing was to change, by anna: demo already stored these values.\n"
+        "Not altered: there was nothing to change, by anna: demo already stored these values.\n"
     )
-    came_to = r"only asked|altered(?= +1 )|nothing changed"
+    came_to = r"not applied|altered(?= +1 )|nothing changed"
     assert [re.findall(came_to, one) for one in runs[1:]] == [
-        ["only asked"],
+        ["not applied"],
         ["altered"],
         ["nothing changed"],
         ["nothing changed"],

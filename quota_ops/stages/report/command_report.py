@@ -44,7 +44,7 @@ def _altered(folder: RunFolder, by: str) -> Record:
     if folder.has(APPLIED):
         if not changing:
             stores = f"{cluster} already stored these values"
-            return Record("Not altered", f"nothing was to change{by}: {stores}")
+            return Record("Not altered", f"there was nothing to change{by}: {stores}")
         outcomes = folder.outcomes(APPLIED)
         keys = count_altered(changing, outcomes)
         unknown = sum(len(one.keys) for one in outcomes if one.may_be_written)
