@@ -67,9 +67,8 @@ def check_clusters(
 
     With `strict`, findings that are not silenced count as problems.
     """
-    from quota_ops.cli.session import find_cluster
     from quota_ops.desired.git.commit import read_whole_checkout
-    from quota_ops.desired.read import find_clusters, refuse_strays, refuse_twins
+    from quota_ops.desired.read import find_cluster, find_clusters, refuse_strays, refuse_twins
 
     folders = [find_cluster(name, desired_state) for name in clusters]
     for one in {folder.parent: folder for folder in folders}.values():
@@ -100,8 +99,8 @@ def check_run(
     remembered: "FileCache | None" = None,
 ) -> None:
     """Check the cluster of an earlier run again, and write the result to the run's folder."""
-    from quota_ops.cli.session import find_cluster
     from quota_ops.cli.stage_run import open_unwritten_run
+    from quota_ops.desired.read import find_cluster
     from quota_ops.stages.check import check_desired_state
 
     run = open_unwritten_run(run_folder, "check")

@@ -38,8 +38,7 @@ def ping(
     brokers of the last verified run.
     """
     from quota_ops.cli.console import TEXT, show_screen
-    from quota_ops.cli.session import find_cluster
-    from quota_ops.desired.read import read_policy
+    from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.kafka.connection import find_connection
     from quota_ops.kafka.ping import ping as ping_cluster
     from quota_ops.report.ping import as_json, ping_screen

@@ -151,8 +151,7 @@ def _find_absent(
     source: "Cluster", cluster: str, desired_state: Path, run_store: str | None
 ) -> "Metadata":
     """Find the brokers of the cluster that could not be queried; they enforce limits too."""
-    from quota_ops.cli.session import find_cluster
-    from quota_ops.desired.read import read_policy
+    from quota_ops.desired.read import find_cluster, read_policy
     from quota_ops.stages.describe import add_absent_brokers, read_known_brokers
     from quota_ops.store.run_store import find_run_store
 

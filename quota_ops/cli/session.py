@@ -4,12 +4,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from quota_ops.cli.console import warn_unnamed
-from quota_ops.desired.files import cluster_folders, is_folder_or_link
-from quota_ops.desired.read import read_cluster, read_policy
-from quota_ops.kafka.cluster import Cluster, open_policy
+from quota_ops.desired.read import find_cluster, read_cluster, read_policy
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
@@ -22,19 +20,8 @@ from quota_ops.store.place import Place
 from quota_ops.store.run_store import RunStore, find_run_store
 from quota_ops.store.snapshot import Snapshot
 
-
-def find_cluster(cluster: str, desired_state: Path) -> Path:
-    """Return the folder of a cluster, given as a name under --desired-state or as a path."""
-    for folder in (desired_state / cluster, Path(cluster)):
-        if is_folder_or_link(folder):
-            return folder
-    there = [one.name for one in cluster_folders(desired_state)]
-    raise InvalidInput(
-        f"there is no cluster {cluster!r} in {desired_state}",
-        f"Clusters in this folder: {', '.join(there)}."
-        if there
-        else "Pass --desired-state, or create a repository with quota-ops init.",
-    )
+if TYPE_CHECKING:
+    from quota_ops.kafka.cluster import Cluster
 
 
 @dataclass(frozen=True)
@@ -101,7 +88,7 @@ class Session:
 @contextmanager
 def open_source(
     cluster: str | None, actual: Path | None, desired_state: Path, connection_file: Path | None
-) -> Iterator[tuple[Cluster | Snapshot, str]]:
+) -> Iterator[tuple["Cluster | Snapshot", str]]:
     """Open the cluster or snapshot that has the stored quotas; yield it and its name for headings.
 
     With `actual`, the cluster is not queried and need not be named. If it is named, the snapshot
@@ -119,6 +106,8 @@ def open_source(
         raise InvalidInput(
             "no cluster is named", "Name a CLUSTER, or pass a snapshot with --actual FILE."
         )
+    from quota_ops.kafka.cluster import open_policy  # 0.2 s, which a snapshot does not need
+
     policy = read_policy(find_cluster(cluster, desired_state))
     found = find_connection(policy.connection, file=connection_file)
     with open_policy(policy, found) as opened:

@@ -14,9 +14,9 @@ from quota_ops.cli.approval import Permission, find_approver
 from quota_ops.cli.console import TEXT, show_progress, warn_idle, warn_unnamed
 from quota_ops.cli.interrupt import report_run_if_stopped
 from quota_ops.cli.run_end import keep_run, load_report, show_run
-from quota_ops.cli.session import find_cluster
 from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.files import cluster_name
+from quota_ops.desired.read import find_cluster
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.approval import Author, find_login
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused

@@ -18,6 +18,7 @@ from quota_ops.desired.files import (
     cluster_name,
     clusters_beside,
     dag_id,
+    is_folder_or_link,
     list_quotas_files,
     open_cluster,
     stray_files,
@@ -113,6 +114,20 @@ def read_policy(folder: Path) -> Policy:
     if cluster is None:
         raise problems.as_error(files=1, quotas=0)
     return cluster.policy
+
+
+def find_cluster(cluster: str, desired_state: Path) -> Path:
+    """Return the folder of a cluster, given as a name under --desired-state or as a path."""
+    for folder in (desired_state / cluster, Path(cluster)):
+        if is_folder_or_link(folder):
+            return folder
+    there = [one.name for one in cluster_folders(desired_state)]
+    raise InvalidInput(
+        f"there is no cluster {cluster!r} in {desired_state}",
+        f"Clusters in this folder: {', '.join(there)}."
+        if there
+        else "Pass --desired-state, or create a repository with quota-ops init.",
+    )
 
 
 def find_clusters(desired_state: Path) -> tuple[Path, ...]:
