@@ -122,7 +122,7 @@ def _small_words(small: Sequence[Difference], limits: Limits) -> Iterator[str]:
 
 def _by_kind(writes: Sequence[Difference], limits: Limits) -> Findings:
     for kind, guard, words in (
-        (Kind.TAKEOVER, Guard.TAKEOVER, "has an unmanaged value"),
+        (Kind.TAKEOVER, Guard.TAKEOVER, "unmanaged, with another value on the cluster"),
         (Kind.CONFLICT, Guard.CONFLICT, "changed both in Git and on the cluster"),
         (Kind.CHANGED_SINCE, Guard.CHANGED_SINCE, "removed from Git, then changed on the cluster"),
         (Kind.DRIFTED, Guard.DRIFT, f"changed on the cluster, and {limits.drift_words}"),

@@ -61,7 +61,8 @@ def test_approved(taken: Repository, quotas: Quotas) -> None:
     )
     subject, body = shown
     assert subject == f"demo: apply plan {kept.digest} (1 change)?"
-    assert "**takeover**: `user=alice producer_byte_rate has an unmanaged value`" in body
+    reason = "user=alice producer_byte_rate unmanaged, with another value on the cluster"
+    assert f"**takeover**: `{reason}`" in body
     (record,) = (taken.store / "approvals").glob(f"*/{kept.digest}*-0001.json")
     assert record.stat().st_size > 0
 

@@ -118,18 +118,31 @@ def test_a_diff_on_a_snapshot() -> None:
     ]
 
 
-def test_what_a_plan_loads() -> None:
-    """A plan beside a ledger loads no part of pyarrow that takes 50 ms and 16 MB of its own."""
-    Path("snapshot.jsonl").write_text(ALICE)
+def list_loaded(*arguments: str) -> set[str]:
+    """Return the modules that a process has loaded at the end of a command."""
     program = (
         "import sys; from quota_ops.cli import main\n"
-        "try: main(['plan', 'demo', '--actual', 'snapshot.jsonl'])\n"
+        "try: main(sys.argv[1:])\n"
         "finally: print(*sorted(sys.modules), file=sys.stderr)"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True
     )
-    loaded = set(ended.stderr.split())
+    return set(ended.stderr.split())
+
+
+def test_what_a_check_loads() -> None:
+    """A check loads no Kafka client, engine or Arrow, which take longer than the check itself."""
+    loaded = list_loaded("check", "demo")
+
+    assert "yaml" in loaded
+    assert loaded.isdisjoint({"kafka", "confluent_kafka", "pyarrow", "duckdb", "obstore"})
+
+
+def test_what_a_plan_loads() -> None:
+    """A plan beside a ledger loads no part of pyarrow that takes 50 ms and 16 MB of its own."""
+    Path("snapshot.jsonl").write_text(ALICE)
+    loaded = list_loaded("plan", "demo", "--actual", "snapshot.jsonl")
 
     assert {"pyarrow.parquet", "duckdb"} <= loaded
     assert loaded.isdisjoint({"pyarrow.compute", "pyarrow.dataset", "pyspark", "pandas"})
