@@ -183,7 +183,7 @@ def test_the_broker_stores_the_others_differently() -> None:
     left_out = {case.name: case.broker for case in cases() if case.broker is not None}
 
     assert left_out == {
-        "a key that quota-ops does not know is never touched": "it rejects a key that it does not know",
+        "a key that quota-ops does not know is never touched": "it rejects unknown keys",
         "a late write of a protected entity is reported": "check refuses to declare one",
     }
 
