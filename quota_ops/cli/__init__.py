@@ -25,7 +25,7 @@ from quota_ops.model.errors import (
 
 COMMANDS = {
     "check": "Check the YAML files and list every problem.",
-    "ping": "Test the connection, and list what you are authorized to do.",
+    "ping": "Test a connection or the run store, and list your permissions.",
     "describe": "Show the quotas that a cluster stores.",
     "resolve": "Show which limit applies to a client, and why.",
     "diff": "List the differences between Git, the cluster and the ledger.",

@@ -67,6 +67,7 @@ def hold(
         made = Hold(who, parse_until(until, now), by, reason, now, find_login())
     except ValueError as error:
         raise InvalidInput(f"--until {error}") from None
+    session.store.prepare()
     add(session.holds, made)
     if output == TEXT:
         is_known = session.is_described(who) or session.is_managed(who)

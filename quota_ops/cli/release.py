@@ -82,6 +82,7 @@ def release(
         return
     if who is None:
         raise InvalidInput("--all needs --from-ledger", "Name the hold as it was made.")
+    session.store.prepare()
     made = holds.release(session.holds, who, by=by, reason=reason or "")
     if output != TEXT:
         click.echo(json.dumps(made.as_json(), ensure_ascii=False, indent=1))

@@ -113,6 +113,7 @@ def _begin(name: str, typed: StageOptions, permission: Permission) -> _Begun:
             find_run(typed.run_folder),
             store_of(open_place(typed.run_folder), typed.run_store),
         )
+        store.prepare()
         return _Begun(folder.with_cache(), store, Path(), _choose_resumed(name, folder, permission))
     store = find_run_store(typed.run_store)
     cluster_folder = find_cluster(str(typed.cluster), typed.desired_state)

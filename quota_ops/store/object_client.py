@@ -40,8 +40,9 @@ _NO_CREDENTIALS = (
     "no credentials were found",
     "Set them in the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, for example.",
 )
+DENIED = "these credentials lack the permission"
 _DENIED = (
-    "these credentials lack the permission",
+    DENIED,
     "Grant them permission to read, write, delete and list objects there.",
 )
 _CLOCK = ("the clock of this machine is wrong", "Synchronize the clock of this machine.")

@@ -11,7 +11,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO
+from functools import partial
+from typing import BinaryIO
 from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
@@ -23,14 +24,14 @@ from quota_ops.store.object_client import (
     remedy,
     why_failed,
 )
+from quota_ops.store.parted_file import PartedFile
 from quota_ops.store.place import Entry, Leaf
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 PART = 256 * 1024
 """Bytes that a read of a part fetches at once."""
 _WRITER = "writer"
+_TEST = "created_once.txt"
+_PURPOSE = b"quota-ops can create this object only once: another attempt must fail.\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ class ObjectStore:
             size = open_client(self.bucket).head(key)["size"]
         if size <= PART:
             return io.BytesIO(self.read(key))
-        return io.BufferedReader(_Parts(self, key, size), PART)
+        read = partial(self.read_part, key)
+        return io.BufferedReader(PartedFile(read, size), PART)
 
     def read_part(self, key: str, start: int, end: int) -> bytes:
         """Return the bytes of an object from `start` to before `end`."""
@@ -155,8 +157,18 @@ class ObjectStore:
         self.delete(key)
 
     def prepare(self, key: str) -> None:
-        """Raise InvalidInput if the bucket cannot be listed; folders need not be created."""
-        self.list(key)
+        """Raise InvalidInput if this store overwrites an object that exists; no folder is needed.
+
+        A proxy may remove the condition from a request, so each call tests it.
+        """
+        self.list(key)  # some servers create a bucket that does not exist with its first object
+        place = f"{key}/{_TEST}" if key else _TEST
+        if self.create(place, _PURPOSE) and self.create(place, _PURPOSE):
+            raise InvalidInput(
+                f"{self.uri(key)} cannot be written: the store ignores If-None-Match, so two runs "
+                "could take the same number",
+                "Use a store that honors conditional writes, and no proxy that removes the header.",
+            )
 
     def lock(self, key: str) -> AbstractContextManager[None]:
         """Do nothing: an object store has no locks that end with a process."""
@@ -213,34 +225,3 @@ class ObjectStore:
 
     def _refused(self, key: str, error: Exception, how: str) -> InvalidInput:
         return InvalidInput(f"{self.uri(key)} cannot be {how}: {why_failed(error)}", remedy(error))
-
-
-class _Parts(io.RawIOBase):
-    """A large object as a file that is fetched part by part."""
-
-    def __init__(self, store: ObjectStore, key: str, size: int) -> None:
-        self._store, self._key, self._size, self._at = store, key, size, 0
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move to a position of the object."""
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        return self._at
-
-    def readinto(self, buffer: "WriteableBuffer") -> int:
-        """Fetch the bytes at the position."""
-        view = memoryview(buffer).cast("B")
-        end = min(self._at + len(view), self._size)
-        if end <= self._at:
-            return 0
-        part = self._store.read_part(self._key, self._at, end)
-        view[: len(part)] = part
-        self._at += len(part)
-        return len(part)

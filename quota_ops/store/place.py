@@ -92,9 +92,10 @@ class Store(Protocol):
         ...
 
     def prepare(self, key: str) -> None:
-        """Create a folder that only its owner can read, if folders exist on their own here.
+        """Create the folder of a run store, if folders exist on their own here.
 
-        Raises InvalidInput if this process cannot write there.
+        Only its owner can read it. Raises InvalidInput if this process cannot write there, or if
+        the store would create a file twice.
         """
         ...
 
@@ -203,7 +204,7 @@ class Place:
         self.store.delete_folder(self.key)
 
     def prepare(self) -> None:
-        """Create the folder, if stores of this kind need that; InvalidInput if it cannot be."""
+        """Create the folder, if one is needed; InvalidInput if it cannot be used."""
         self.store.prepare(self.key)
 
     def lock(self) -> AbstractContextManager[None]:

@@ -36,11 +36,16 @@ class RunStore:
     root: Place
 
     def new_run(self, cluster: str, run: str | None = None) -> Place:
-        """Create the folder of a run, or return that of the run with this name.
+        """Return the folder of a new run, or that of the run with this name.
 
-        `run` may be any text, for example Airflow's run id: see `safe_name`.
+        `run` may be any text, for example Airflow's run id: see `safe_name`. Raises InvalidInput
+        as `prepare`.
         """
-        folder = self.runs_of(cluster) / (safe_name(run) if run else _run_name())
+        self.prepare()
+        return self.runs_of(cluster) / (safe_name(run) if run else _run_name())
+
+    def prepare(self) -> None:
+        """Raise InvalidInput if this process cannot write here, or two writers could both win."""
         try:
             self.root.prepare()
         except InvalidInput as error:
@@ -48,8 +53,18 @@ class RunStore:
                 f"the run store {error.message}",
                 f"Set --run-store or {ENVIRONMENT} to the run store that all runs use.",
             ) from error
-        folder.prepare()
-        return folder
+        if self.failed_race.exists():
+            raise InvalidInput(
+                f"the run store {self.root} must not be written: in a test by quota-ops ping, "
+                "several writers created the same file",
+                "Move the run store elsewhere. If the store was repaired, test it again: "
+                f"quota-ops ping --run-store {self.root}",
+            )
+
+    @property
+    def failed_race(self) -> Place:
+        """The file that `quota-ops ping` leaves in a store that lets two writers win."""
+        return self.root / "failed_race.json"
 
     def runs_of(self, cluster: str) -> Place:
         """Return the folder of a cluster's runs."""

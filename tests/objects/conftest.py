@@ -6,6 +6,7 @@ from uuid import uuid4
 import pytest
 
 from quota_ops.store.object_client import open_client
+from tests.objects.proxy import Faults, start_proxy
 from tests.objects.server import S3Server, start_s3
 
 
@@ -35,3 +36,13 @@ def address(login: Callable[[str], None]) -> str:
     """The address of an empty store, which this process may write to."""
     login("writer")
     return f"s3://runs/{uuid4().hex}"
+
+
+@pytest.fixture
+def faults(s3: S3Server, address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faults]:
+    """A proxy, without faults yet, that this process uses instead of the server."""
+    del address
+    with start_proxy(s3.endpoint) as faults:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", faults.address)
+        open_client.cache_clear()
+        yield faults

@@ -17,6 +17,8 @@ class Faults:
 
     address: str = ""
     plan: list[int] = field(default_factory=list)
+    removed: tuple[str, ...] = ()
+    """Headers that no request to the server has, in lower case."""
 
 
 @contextmanager
@@ -38,7 +40,12 @@ def start_proxy(endpoint: str) -> Iterator[Faults]:
                 self.end_headers()
                 return
             connection = HTTPConnection(endpoint.removeprefix("http://"), timeout=30)
-            connection.request(self.command, self.path, body, dict(self.headers))
+            headers = {
+                name: value
+                for name, value in self.headers.items()
+                if name.lower() not in faults.removed
+            }
+            connection.request(self.command, self.path, body, headers)
             response = connection.getresponse()
             content = response.read()
             connection.close()
@@ -52,7 +59,7 @@ def start_proxy(endpoint: str) -> Iterator[Faults]:
             self.end_headers()
             self.wfile.write(content)
 
-        do_GET = do_HEAD = do_PUT = do_DELETE = _forward  # noqa: N815 - named by the library
+        do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _forward  # noqa: N815 - named by the library
 
         def log_message(self, *_: object) -> None:
             """Log nothing."""

@@ -18,6 +18,12 @@ from quota_ops.lab.kafka import launch
 
 _SERVICES = ("master", "volume", "filer", "s3")
 _PATIENCE = 60.0
+ACTIONS = {
+    "writer": ["Admin", "Read", "Write", "List"],
+    "reader": ["Read", "List"],
+    "anonymous": ["Read", "Write", "List"],
+}
+"""What each identity may do; a request without a signature is of `anonymous`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +51,14 @@ class S3Server:
 
 @contextmanager
 def start_s3(folder: Path) -> Iterator[S3Server]:
-    """Start a server with the identities writer and reader, and stop it at the end."""
+    """Start a server with the identities of `ACTIONS`, and stop it at the end."""
     identities = [
         {
             "name": name,
             "credentials": [{"accessKey": name, "secretKey": f"{name}-secret"}],
             "actions": actions,
         }
-        for name, actions in (
-            ("writer", ["Admin", "Read", "Write", "List"]),
-            ("reader", ["Read", "List"]),
-        )
+        for name, actions in ACTIONS.items()
     ]
     config = folder / "s3.json"
     config.write_text(json.dumps({"identities": identities}))

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
@@ -12,19 +12,9 @@ from quota_ops.store import object_client
 from quota_ops.store.object_client import open_client
 from quota_ops.store.run_numbers import take_number
 from quota_ops.store.run_store import RunStore, find_run_store, open_place
-from tests.objects.proxy import LOST, Faults, start_proxy
-from tests.objects.server import S3Server
+from tests.objects.proxy import LOST, Faults
 
 CONFLICT, BUSY = 409, 503
-
-
-@pytest.fixture(name="faults")
-def _faults(s3: S3Server, address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faults]:
-    del address
-    with start_proxy(s3.endpoint) as faults:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", faults.address)
-        open_client.cache_clear()
-        yield faults
 
 
 @pytest.mark.parametrize(

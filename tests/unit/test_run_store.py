@@ -149,6 +149,7 @@ def test_the_store_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "environment"))
     store = RunStore(open_place(tmp_path / "store"))
     run = store.new_run("demo")
+    on_disk(run).mkdir(parents=True)
     (tmp_path / "link").symlink_to(on_disk(store.root))
     monkeypatch.chdir(on_disk(run))
 

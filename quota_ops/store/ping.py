@@ -1,0 +1,111 @@
+"""Tests a run store: its permissions, its speed, and whether of many writers exactly one wins."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from uuid import uuid4
+
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.store_ping import Operation, StorePing
+from quota_ops.store.object_client import DENIED
+from quota_ops.store.place import Place
+from quota_ops.store.run_store import RunStore
+
+RACERS, NUMBERS = 8, 16
+"""How many writers try to create each number at the same moment, and how many numbers."""
+_AT_ONCE = 32
+_TIMES = 10
+_CONTENT = b"A test by quota-ops ping; it may be deleted.\n"
+_NOT_PERMITTED = {DENIED, "Permission denied", "Read-only file system", "Operation not permitted"}
+
+
+def ping_store(store: RunStore) -> StorePing:
+    """Try every operation in a folder of its own, race writers, and delete what was written.
+
+    If a number has not exactly one winner, a file stays that makes every later run refuse to write
+    here; a later ping deletes it if the store was repaired. Raises InvalidInput if the store cannot
+    be used at all: there is no such bucket, it cannot be reached, or the credentials are wrong.
+    """
+    folder = store.root / "ping" / uuid4().hex
+    timed = [folder / f"timed-{number:02d}" for number in range(_TIMES)]
+    raced = [folder / f"raced-{number:02d}" for number in range(NUMBERS)]
+    winners: tuple[int, ...] = ()
+    written: list[Place] = []
+    listed = _try("list", [folder.list] * _TIMES)
+    if listed.error is not None and listed.error not in _NOT_PERMITTED:
+        folder.list()
+    try:
+        created = _try("create", [partial(one.create, _CONTENT) for one in timed])
+        replaced = _try("replace", [partial(one.replace, _CONTENT) for one in timed])
+        read = _try("read", [partial(_read, one) for one in timed])
+        if not created.error:
+            written += raced
+            winners = tuple(_race(raced))
+        written += [] if created.error and replaced.error else timed
+        deleted = _try("delete", [one.delete for one in timed if written])
+    finally:
+        left = _delete(written, folder)
+    operations = (listed, read, created, replaced, deleted)
+    ping = StorePing(str(store.root), operations, RACERS, winners, left)
+    _record_race(store, ping)
+    return ping
+
+
+def _try(name: str, calls: Iterable[Callable[[], object]]) -> Operation:
+    """Time calls of one operation, until one fails."""
+    seconds: list[float] = []
+    for call in calls:
+        began = time.perf_counter()
+        try:
+            call()
+        except InvalidInput as error:
+            return Operation(name, (), error.message.rpartition(": ")[2])
+        except OSError as error:
+            return Operation(name, (), error.strerror)
+        seconds.append(time.perf_counter() - began)
+    return Operation(name, tuple(seconds))
+
+
+def _read(place: Place) -> None:
+    with suppress(FileNotFoundError):  # not created, but reading was not refused
+        place.read()
+
+
+def _race(places: Iterable[Place]) -> Iterator[int]:
+    """Let several writers create each place at the same moment; yield how many succeeded."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        races = [[pool.submit(one.create, _CONTENT) for _ in range(RACERS)] for one in places]
+        for writers in races:
+            yield sum(one.result() for one in writers)
+
+
+def _delete(places: Sequence[Place], folder: Place) -> str | None:
+    """Delete the files and their folders; return the address of the folder if one may remain."""
+    if not places:
+        return None
+    with suppress(InvalidInput):
+        places = [folder.below(one.path) for one in folder.walk()]
+    try:
+        for one in places:
+            one.delete()
+        for empty in (folder, folder.parent):
+            if not empty.entries():
+                empty.delete_folder()
+    except FileNotFoundError:
+        return None
+    except (InvalidInput, OSError):
+        return str(folder)
+    return None
+
+
+def _record_race(store: RunStore, ping: StorePing) -> None:
+    """Leave a file that refuses later writes, or delete it, as the race shows."""
+    if ping.is_safe is False:
+        result = {"at": iso_utc(), "racers": ping.racers, "winners": ping.winners}
+        store.failed_race.replace(json.dumps(result).encode(), durable=True)
+    elif ping.is_safe and store.failed_race.exists():
+        store.failed_race.delete()
