@@ -40,7 +40,7 @@ _FORGES = frozenset({".github", ".gitlab"})
 """Folders of GitHub and GitLab at the root of a repository, which may be a cluster's folder."""
 
 
-def open_cluster(folder: Path) -> AbstractContextManager[Folder]:
+def open_cluster_folder(folder: Path) -> AbstractContextManager[Folder]:
     """Open a cluster's folder; OSError as `open_folder` raises it."""
     return open_folder(folder, own=2)
 
@@ -48,7 +48,7 @@ def open_cluster(folder: Path) -> AbstractContextManager[Folder]:
 def is_folder_or_link(path: Path) -> bool:
     """Whether a path is a cluster's folder, or a link is in its place or above it."""
     try:
-        with open_cluster(path):
+        with open_cluster_folder(path):
             return True
     except LinkError:
         return True

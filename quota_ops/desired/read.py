@@ -20,7 +20,7 @@ from quota_ops.desired.files import (
     dag_id,
     is_folder_or_link,
     list_quotas_files,
-    open_cluster,
+    open_cluster_folder,
     stray_files,
 )
 from quota_ops.desired.findings import check_quotas
@@ -71,7 +71,7 @@ def read_cluster(folder: Path, remembered: FileCache | None = None) -> Desired:
     does not exist.
     """
     try:
-        with open_cluster(folder) as opened:
+        with open_cluster_folder(folder) as opened:
             return _read_cluster(opened, remembered)
     except (FileNotFoundError, NotADirectoryError):
         beside = ", ".join(path.name for path in clusters_beside(folder))
@@ -189,7 +189,7 @@ def refuse_strays(desired_state: Path) -> None:
 
 def _read_alone(folder: Path, problems: Problems) -> ClusterFile | None:
     try:
-        with open_cluster(folder) as opened:
+        with open_cluster_folder(folder) as opened:
             return _read_cluster_file(opened, problems)
     except OSError as error:
         problems.add(not_opened(error, str(folder), "folder"))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.desired.files import is_read, list_quotas_files, open_cluster
+from quota_ops.desired.files import is_read, list_quotas_files, open_cluster_folder
 from quota_ops.desired.git.commit import read_with_commit
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance
@@ -152,6 +152,6 @@ def test_what_is_read_and_what_is_compared_are_the_same(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
 
-    with open_cluster(tmp_path) as folder:
+    with open_cluster_folder(tmp_path) as folder:
         read = list_quotas_files(folder, Problems())
     assert {"cluster.yaml", *read} == set(filter(is_read, names))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from quota_ops.desired.files import open_cluster
+from quota_ops.desired.files import open_cluster_folder
 from quota_ops.desired.yaml.checkout import Folder, open_folder
 from quota_ops.desired.yaml.source import MAX_FILE_BYTES, not_opened
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
@@ -18,7 +18,7 @@ def list_names(folder: Path) -> tuple[str, ...]:
     """List the names in a cluster's folder, in order; none if the folder does not exist."""
     with _report_system_errors(folder):
         try:
-            with open_cluster(folder) as opened:
+            with open_cluster_folder(folder) as opened:
                 return tuple(one.name for one in opened.entries())
         except FileNotFoundError:
             return ()
@@ -28,7 +28,7 @@ def read_text(folder: Path, name: str) -> str | None:
     """Read a file of a cluster's folder, with Unix line ends; None if it does not exist."""
     with _report_system_errors(folder):
         try:
-            with open_cluster(folder) as opened:
+            with open_cluster_folder(folder) as opened:
                 data = opened.read(name, MAX_FILE_BYTES)
         except FileNotFoundError:
             return None

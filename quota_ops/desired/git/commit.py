@@ -10,7 +10,7 @@ from time import monotonic, sleep
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.file_cache import FileCache
-from quota_ops.desired.files import NESTED, is_read, list_quotas_files, open_cluster
+from quota_ops.desired.files import NESTED, is_read, list_quotas_files, open_cluster_folder
 from quota_ops.desired.git import Entry, Repository
 from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.desired.yaml.problems import Problems
@@ -92,7 +92,7 @@ def read_whole_checkout(folder: Path, remembered: FileCache | None = None) -> De
 def _find_left_out(folder: Path) -> list[Problem]:
     """Find the files that a checkout leaves out; none if Git fails or the folder is a link."""
     try:
-        with open_cluster(folder):
+        with open_cluster_folder(folder):
             checkout = Repository.of_checkout(folder)
             skipped = frozenset() if checkout is None else checkout.skipped()
     except (GitFailed, OSError):
@@ -168,7 +168,7 @@ def _is_settled(folder: Path, contents: Mapping[str, bytes]) -> bool:
     if checkout is not None and checkout.is_locked():
         return False
     try:
-        with open_cluster(folder) as opened:
+        with open_cluster_folder(folder) as opened:
             names = (CLUSTER_YAML, *list_quotas_files(opened, Problems()))
             now = {name: opened.read(name, MAX_FILE_BYTES) for name in names}
     except OSError as error:
