@@ -91,7 +91,7 @@ def _row(one: "Adoption", fate: str) -> dict[str, Any]:
         "value": json_number(one.value),
         "adopted": one.adopted,
         "ours": one.adopted or one.ours,
-        "git": one.asked and one.asked.value,
-        "owner": one.asked and one.asked.owner,
+        "git": one.declared and one.declared.value,
+        "owner": one.declared and one.declared.owner,
         "next": fate,
     }

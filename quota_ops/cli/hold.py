@@ -70,7 +70,7 @@ def hold(
     session.store.prepare()
     add(session.holds, made)
     if output == TEXT:
-        is_known = session.is_described(who) or session.is_managed(who)
+        is_known = session.is_declared(who) or session.is_managed(who)
         lasting = holds_now(session.holds)
         show_screen(hold_screen(session.policy, made, lasting, is_known=is_known))
     else:

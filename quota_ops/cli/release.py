@@ -91,7 +91,7 @@ def release(
         session.policy,
         made,
         in_force(holds.read(session.holds), made.at),
-        is_described=session.is_described(who),
+        is_declared=session.is_declared(who),
         standstill=find_pause(session.policy, made.at),
     )
     show_screen(screen)

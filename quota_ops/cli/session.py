@@ -68,7 +68,7 @@ class Session:
         """Find what other runs are currently writing to the accepted entities."""
         return find_concurrent_writes(self.store.runs_of(self.policy.cluster), accepts)
 
-    def is_described(self, who: EntityFilter) -> bool:
+    def is_declared(self, who: EntityFilter) -> bool:
         """Whether Git declares an entity that the filter accepts; True if its files are invalid."""
         try:
             rows = read_cluster(self.folder).rows

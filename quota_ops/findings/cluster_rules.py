@@ -26,16 +26,16 @@ _PERCENTAGE = "request_percentage"
 _PREFIX = "User:"
 
 
-def check_cluster(asked: Rows, others: Rows, facts: ClusterFacts | None) -> Iterator[Finding]:
+def check_cluster(desired: Rows, others: Rows, facts: ClusterFacts | None) -> Iterator[Finding]:
     """Yield the findings of Git's rows together with the rows that stay on the cluster.
 
     Findings that need facts are left out without them; see `list_decidable_codes`.
     """
-    yield from _find_hidden(asked, others)
+    yield from _find_hidden(desired, others)
     if facts is not None:
-        yield from _find_beyond_threads(asked, facts)
-        yield from _find_unknown_users(asked, facts)
-        yield from _find_own_throttle(asked, others, facts)
+        yield from _find_beyond_threads(desired, facts)
+        yield from _find_unknown_users(desired, facts)
+        yield from _find_own_throttle(desired, others, facts)
 
 
 def list_decidable_codes(facts: ClusterFacts | None) -> frozenset[str]:
@@ -50,14 +50,14 @@ def list_decidable_codes(facts: ClusterFacts | None) -> frozenset[str]:
     )
 
 
-def _find_hidden(asked: Rows, others: Rows) -> Iterator[Finding]:
+def _find_hidden(desired: Rows, others: Rows) -> Iterator[Finding]:
     stored: dict[str, set[Entity]] = {}
     for text, key in others:
         if DEFAULT_TEXT in text:
             stored.setdefault(key, set()).add(Entity.parse(text))
     hiding = {key: Hiding(entities) for key, entities in stored.items()}
     types = {kind for one in hiding.values() for kind in one.types}
-    for text, key in asked if types else ():
+    for text, key in desired if types else ():
         single = "," not in text or '"' in text
         if single and key in hiding and text.partition("=")[0] in types:
             shadow = hiding[key].shadow(Entity.parse(text))
@@ -75,11 +75,11 @@ def _capacity(facts: ClusterFacts) -> float | None:
     return 100.0 * max(threads) if threads and len(threads) == len(facts.brokers) else None
 
 
-def _find_beyond_threads(asked: Rows, facts: ClusterFacts) -> Iterator[Finding]:
+def _find_beyond_threads(desired: Rows, facts: ClusterFacts) -> Iterator[Finding]:
     capacity, unlimited = _capacity(facts), QUOTA_KEYS[_PERCENTAGE].unlimited
     if capacity is None:
         return
-    for (text, key), value in asked.items():
+    for (text, key), value in desired.items():
         if key == _PERCENTAGE and value > capacity and value != unlimited:
             most = format_limit(key, capacity)
             message = f"{key} of {text} is {format_limit(key, value)}, but the threads of this"
@@ -100,9 +100,9 @@ def _known_users(facts: ClusterFacts) -> frozenset[str]:
     return scram | (named - {"*"}) | {ANONYMOUS}
 
 
-def _find_unknown_users(asked: Rows, facts: ClusterFacts) -> Iterator[Finding]:
+def _find_unknown_users(desired: Rows, facts: ClusterFacts) -> Iterator[Finding]:
     known = _known_users(facts)
-    for text in dict.fromkeys(text for text, _ in asked) if known else ():
+    for text in dict.fromkeys(text for text, _ in desired) if known else ():
         name = _user(text)
         if name is not None and name not in known:
             message = (
@@ -125,7 +125,7 @@ def _own_name(facts: ClusterFacts) -> str | None:
     return None if name.startswith("<") else name
 
 
-def _find_own_throttle(asked: Rows, others: Rows, facts: ClusterFacts) -> Iterator[Finding]:
+def _find_own_throttle(desired: Rows, others: Rows, facts: ClusterFacts) -> Iterator[Finding]:
     name = _own_name(facts)
     if name is None:
         return
@@ -134,9 +134,9 @@ def _find_own_throttle(asked: Rows, others: Rows, facts: ClusterFacts) -> Iterat
         (entity, Key(entity.text, _PERCENTAGE)) for entity in (one.entity(names) for one in LEVELS)
     )
     stored = [
-        StoredQuota(entity, _PERCENTAGE, asked.get(row, others.get(row, 0.0)))
+        StoredQuota(entity, _PERCENTAGE, desired.get(row, others.get(row, 0.0)))
         for entity, row in rows
-        if row in asked or row in others
+        if row in desired or row in others
     ]
     resolved = Limits(stored).resolve(_PERCENTAGE, user=name, client_id=facts.client_id)
     held = resolved.applied

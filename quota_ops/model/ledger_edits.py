@@ -103,6 +103,6 @@ def adopt(rows: dict[LedgerKey, LedgerRow], adopted: Iterable[LedgerRow]) -> lis
 def follow(rows: dict[LedgerKey, LedgerRow], desired: Mapping[Key, DesiredRow]) -> None:
     """Update the owner and file of each row from Git; a move between files changes no value."""
     for place, row in rows.items():
-        asked = desired.get(row.id)
-        if asked is not None and (row.owner != asked.owner or row.file != asked.file):
-            rows[place] = row._replace(owner=asked.owner, file=asked.file)
+        declared = desired.get(row.id)
+        if declared is not None and (row.owner != declared.owner or row.file != declared.file):
+            rows[place] = row._replace(owner=declared.owner, file=declared.file)

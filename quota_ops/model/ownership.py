@@ -19,7 +19,7 @@ class Adoption(NamedTuple):
     entity: str
     key: str
     value: float
-    asked: DesiredRow | None
+    declared: DesiredRow | None
     refusal: str | None
     ours: bool = False
 
@@ -44,13 +44,13 @@ def find_adoptions(
 
     The next run clears a managed row that Git does not declare, so the filter must name it.
     """
-    asked = {row.id: row for row in desired}
+    declared = {row.id: row for row in desired}
     scope, protect = Borders(policy.scope), Borders(policy.protect)
     for entity, key, value in stored:
-        described = asked.get(Key(entity.text, key))
-        if described is not None if wanted is None else wanted.accepts(entity):
+        declared_row = declared.get(Key(entity.text, key))
+        if declared_row is not None if wanted is None else wanted.accepts(entity):
             refusal = why_unwritable(entity, key, scope, protect)
-            yield Adoption(entity.text, key, value, described, refusal)
+            yield Adoption(entity.text, key, value, declared_row, refusal)
 
 
 def why_unwritable(entity: Entity, key: str, scope: Borders, protect: Borders) -> str | None:

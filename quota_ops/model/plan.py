@@ -69,9 +69,8 @@ class Plan:
     @property
     def in_sync(self) -> int:
         """The number of rows in Git that the cluster stores with the same value."""
-        asked = sum(1 for row in self.differences if row.after is not None)
-        known = sum(1 for row in self.differences if row.kind is Kind.IN_SYNC)
-        return self.desired - asked + known
+        declared = [row for row in self.differences if row.after is not None]
+        return self.desired - sum(row.kind is not Kind.IN_SYNC for row in declared)
 
     @property
     def refused(self) -> tuple[GuardFinding, ...]:

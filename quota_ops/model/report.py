@@ -108,7 +108,7 @@ class Report:
     """The decisions about the plan, in order."""
     findings: tuple[Finding, ...] = ()
     """The findings, including silenced ones."""
-    asked: Mapping[Key, DesiredRow] = field(default_factory=dict)
+    declared: Mapping[Key, DesiredRow] = field(default_factory=dict)
     """The declarations in Git of the rows in `verdicts`, by entity and key."""
     origins: Mapping[Key, Origin] = field(default_factory=dict)
     """The origins of values that the ledger does not have, by entity and key."""

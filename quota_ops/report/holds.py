@@ -44,12 +44,12 @@ def release_screen(
     release: Hold,
     lasting: Sequence[Hold],
     *,
-    is_described: bool,
+    is_declared: bool,
     standstill: str | None,
 ) -> Screen:
     """Return the effects of a new release; `released_words` explains the other arguments."""
     who = release.who
-    more = released_words(policy, who, lasting, known=is_described, standstill=standstill)
+    more = released_words(policy, who, lasting, is_declared=is_declared, standstill=standstill)
     held = who_holds(who, lasting)
     words = f"is released, and still {held.text} ({held.who.text})" if held else "is no longer held"
     return _kept(policy, release, words, more)
@@ -71,13 +71,13 @@ def released_words(
     who: EntityFilter,
     lasting: Iterable[Hold],
     *,
-    known: bool,
+    is_declared: bool,
     standstill: str | None = None,
 ) -> Iterator[str]:
-    """Yield what runs do with entities whose hold has ended; `known` is whether Git has any.
+    """Yield what runs do with entities whose hold has ended.
 
-    `lasting` are the other holds, which may cover some or all of the entities. `standstill` is the
-    reason why nothing may be written now.
+    `is_declared` is whether Git declares any of them. `lasting` are the other holds, which may
+    cover some or all of the entities. `standstill` is the reason why nothing may be written now.
     """
     lasting = tuple(lasting)
     if never := _never_written(policy, who):
@@ -93,7 +93,7 @@ def released_words(
     for one in lasting:
         if one.who.overlaps(who):
             yield f"{one.who.text} is still {one.text}."
-    if not known:
+    if not is_declared:
         yield (
             "Git declares no entity of that name: quotas that the cluster stores for it are "
             "reported."

@@ -11,8 +11,6 @@ from quota_ops.model.rows import DesiredRow, Key, LedgerRow
 from quota_ops.model.text import counted, plural
 from quota_ops.report.layout import Row, Screen, Span, Table, Tone, line
 
-Asked = Mapping[Key, DesiredRow]
-"""The desired rows by entity and key."""
 _NONE = "no quota of that name: check the spelling."
 
 
@@ -51,7 +49,7 @@ def _listed(headings: tuple[str, ...], rows: tuple[Row, ...], slip: str | None) 
 
 
 def _moves(one: Adoption) -> bool:
-    return one.refusal is None and (one.asked is None or one.asked.value != one.value)
+    return one.refusal is None and (one.declared is None or one.declared.value != one.value)
 
 
 def format_adopted(one: Adoption, standstill: str | None, holds: Sequence[Hold] = ()) -> str:
@@ -63,12 +61,12 @@ def format_adopted(one: Adoption, standstill: str | None, holds: Sequence[Hold] 
         return f"not adopted: {one.refusal}"
     hold = hold_on(holds, Entity.parse(one.entity))
     kept = f"it is {hold.text}" if hold else standstill
-    if one.asked is None:
+    if one.declared is None:
         return f"Git does not declare it: {_next('clears', kept)}"
-    place = f"{one.asked.file}:{one.asked.line} declares"
-    if one.asked.value == one.value:
+    place = f"{one.declared.file}:{one.declared.line} declares"
+    if one.declared.value == one.value:
         return f"as {place}"
-    return f"{place} {format_limit(one.key, one.asked.value)}: {_next('sets', kept)}"
+    return f"{place} {format_limit(one.key, one.declared.value)}: {_next('sets', kept)}"
 
 
 def _next(does: str, kept: str | None) -> str:
@@ -100,7 +98,7 @@ def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]], *, named:
 
 def format_released(
     row: LedgerRow,
-    asked: Asked,
+    declared: Mapping[Key, DesiredRow],
     *,
     clear_unmanaged: bool,
     hold: Hold | None,
@@ -109,16 +107,16 @@ def format_released(
 ) -> str:
     """Return what the next run does with a row that was removed from the ledger.
 
-    `hold` is the hold on its entity, and `why` the reason why no plan may write it; `standstill`
-    is that of `format_adopted`.
+    `declared` are the rows of Git, by entity and key. `hold` is the hold on its entity, and `why`
+    the reason why no plan may write it; `standstill` is that of `format_adopted`.
     """
     if row.state in REMEMBERED:
         return "no longer remembered: if the value comes back, no run is named"
-    described = asked.get(row.id)
+    declared_row = declared.get(row.id)
     kept = f"it is {hold.text}" if hold else standstill
     held = f", but not while {kept}" if kept else ""
-    if described is not None:
-        place = f"{described.file}:{described.line}"
+    if declared_row is not None:
+        place = f"{declared_row.file}:{declared_row.line}"
         return f"{place} declares it: the next reconcile manages it again{held}"
     if why is not None:
         return f"unmanaged: reported, and left alone ({why})"

@@ -121,9 +121,9 @@ def report_rows(report: Report) -> tuple[ReportRow, ...]:
     """Return every row that differs, from Git or on a broker, the riskiest first."""
     verdicts = {one.id: one for one in report.verdicts}
     rows = _planned(report, report.plan, verdicts) if report.plan else []
-    cluster, asked = report.cluster_id or "", report.asked
+    cluster, declared = report.cluster_id or "", report.declared
     differ = (one for one in verdicts.values() if one.verdict is Verdict.DIFFERS)
-    return (*(_unplanned(cluster, one, asked.get(one.id)) for one in differ), *rows)
+    return (*(_unplanned(cluster, one, declared.get(one.id)) for one in differ), *rows)
 
 
 def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> list[ReportRow]:
@@ -198,14 +198,14 @@ _NOT_WRITTEN = dict.fromkeys(DRIFT_KINDS, RowStatus.DRIFTED) | dict.fromkeys(
 """The status of a row that was to be written and was not; any other kind is pending."""
 
 
-def _unplanned(cluster: str, verdict: RowVerdict, asked: DesiredRow | None) -> ReportRow:
+def _unplanned(cluster: str, verdict: RowVerdict, declared: DesiredRow | None) -> ReportRow:
     """Return the row of a verdict without a plan: a broker stores another value than Git."""
     desired = verdict.expected
     where = (cluster, verdict.entity, verdict.key, Kind.IN_SYNC, Action.REPORT)
     difference = Difference(*where, desired, desired, desired, *(None,) * 9)
-    if asked is not None:
+    if declared is not None:
         difference = difference._replace(
-            owner=asked.owner, reason=asked.reason, file=asked.file, line=asked.line
+            owner=declared.owner, reason=declared.reason, file=declared.file, line=declared.line
         )
     return ReportRow(difference, RowStatus.UNSETTLED, verdict=verdict, planned=False)
 

@@ -83,7 +83,7 @@ def release_quotas(
 
 
 def _ledger_row(folder: RunFolder, cluster_id: str, one: Adoption) -> LedgerRow:
-    about, desired = folder.about(), one.asked
+    about, desired = folder.about(), one.declared
     return LedgerRow(
         cluster_id,
         one.entity,

@@ -28,7 +28,7 @@ def words(
 ) -> list[str]:
     """Return the text after a release."""
     policy = Policy("demo", "id", "demo", protect=protect)
-    return list(released_words(policy, who, lasting, known=known))
+    return list(released_words(policy, who, lasting, is_declared=known))
 
 
 def test_a_hold_that_covers_it_still_holds_it() -> None:
@@ -123,7 +123,7 @@ def test_no_reconcile_is_promised_while_nothing_may_be_written() -> None:
             (differs, None, ()),
             (differs, PAUSED, ()),
             (differs, PAUSED, (held,)),
-            (differs._replace(asked=None), PAUSED, ()),
+            (differs._replace(declared=None), PAUSED, ()),
             (differs._replace(value=7.0), PAUSED, (held,)),
             (differs._replace(refusal="protected"), PAUSED, (held,)),
         )
@@ -146,7 +146,7 @@ def test_no_reconcile_is_promised_while_nothing_may_be_written() -> None:
     ours = "team.yaml:3 declares it: the next reconcile manages it again"
     assert fate == f"{ours}, but not while {PAUSED}"
     policy = Policy("demo", "id", "demo", paused="a move")
-    told = released_words(policy, ALICE, (), known=True, standstill="paused: a move")
+    told = released_words(policy, ALICE, (), is_declared=True, standstill="paused: a move")
     assert list(told) == [
         "demo is paused: a move: nothing is written before that ends.",
         f"After that, r{FOLLOW[1:]}",

@@ -32,9 +32,9 @@ class OneOff:
 
     def remark(self, row: BatchRow) -> str:
         """Describe what the next reconcile does to a changed row, and what prevents it."""
-        asked = self._rows.get(row.id)
-        if asked is not None:
-            return self._described(row, asked)
+        declared = self._rows.get(row.id)
+        if declared is not None:
+            return self._compare_with_declared(row, declared)
         if row.after is None:
             return "Git does not declare it either"
         if self._policy.clear_unmanaged and any_accepts(
@@ -44,11 +44,11 @@ class OneOff:
             return f"Git does not declare it: {self._kept(row, 'clears it') or clears}"
         return "Git does not declare it; runs leave it alone"
 
-    def _described(self, row: BatchRow, asked: DesiredRow) -> str:
-        place = f"{asked.file}:{asked.line}"
-        if asked.value == row.after:
+    def _compare_with_declared(self, row: BatchRow, declared: DesiredRow) -> str:
+        place = f"{declared.file}:{declared.line}"
+        if declared.value == row.after:
             return f"as {place} declares"
-        wanted = format_limit(asked.key, asked.value)
+        wanted = format_limit(declared.key, declared.value)
         drift = self._policy.drift
         when = self._when if drift is DriftPolicy.REPAIR else ""
         kept = None if drift is DriftPolicy.REPORT else self._kept(row, "reverts it")
@@ -72,19 +72,19 @@ class OneOff:
         ordered = sorted(rows, key=lambda row: row.entity)
         for entity, group in groupby(ordered, key=lambda row: row.entity):
             changes = {row.key: row.after for row in group}
-            asked = {key: row for (one, key), row in self._rows.items() if one == entity}
+            declared = {key: row for (one, key), row in self._rows.items() if one == entity}
             if all(
-                value == (asked[key].value if key in asked else None)
+                value == (declared[key].value if key in declared else None)
                 for key, value in changes.items()
             ):
                 continue
-            yield from self._entry(entity, asked, changes)
+            yield from self._entry(entity, declared, changes)
 
     def _entry(
-        self, entity: str, asked: dict[str, DesiredRow], changes: dict[str, float | None]
+        self, entity: str, declared: dict[str, DesiredRow], changes: dict[str, float | None]
     ) -> Iterator[str]:
-        place = next((f"{row.file}:{row.line}" for row in asked.values()), None)
-        values = {key: row.value for key, row in asked.items()} | changes
+        place = next((f"{row.file}:{row.line}" for row in declared.values()), None)
+        values = {key: row.value for key, row in declared.items()} | changes
         stored = [
             StoredQuota(Entity.parse(entity), key, value)
             for key, value in values.items()
@@ -96,6 +96,6 @@ class OneOff:
         writable, left_out = sort_out(stored)
         if writable and place is not None:
             yield f"  # {place}: replaces the entry of {entity}\n"
-        reason = next((row.reason for row in asked.values() if row.reason), None)
+        reason = next((row.reason for row in declared.values() if row.reason), None)
         yield from (quota_entry(one, reason) for one in writable)
         yield left_out_comments(left_out)

@@ -98,7 +98,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         rollback=parts.read("diff", ROLLBACK, lambda: folder.read_as(ROLLBACK, Rollback.from_json)),
         decisions=parts.read("apply", APPROVAL, folder.decisions) or (),
         findings=parts.read("plan", FINDINGS, folder.findings) or (),
-        asked=parts.read("check", DESIRED.file, lambda: _read_desired(folder, verdicts)) or {},
+        declared=parts.read("check", DESIRED.file, lambda: _read_desired(folder, verdicts)) or {},
         origins=parts.read("plan", ORIGINS, lambda: read_origins(folder)) or {},
         held=()
         if plan
