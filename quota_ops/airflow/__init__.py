@@ -5,21 +5,40 @@ A DAG file imports this function and calls it once:
     from pathlib import Path
     from quota_ops.airflow import build_dags
     globals().update(build_dags(Path(__file__).parents[1] / "desired_state"))
+
+A DAG of your own takes a task group for each cluster: QuotaReconcile(cluster=..., ...).
 """
 
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from airflow.sdk import DAG
 
+from quota_ops.airflow.drift import TASKS as DRIFT_TASKS
 from quota_ops.airflow.drift import build_drift_dag
 from quota_ops.airflow.notify import News, Notify, check_notify
-from quota_ops.airflow.reconcile import build_reconcile_dag
+from quota_ops.airflow.options import TaskOptions, check_task_options
+from quota_ops.airflow.reconcile import build_reconcile_dag, guard_params
 from quota_ops.airflow.runs import find_bundle_folder
+from quota_ops.airflow.task_group import (
+    TASKS,
+    QuotaReconcile,
+    refuse_missing_folder,
+)
 from quota_ops.desired.files import cluster_folders
 from quota_ops.model.errors import InvalidInput
 
-__all__ = ["InvalidInput", "News", "Notify", "build_dags"]
+__all__ = [
+    "InvalidInput",
+    "News",
+    "Notify",
+    "QuotaReconcile",
+    "TaskOptions",
+    "build_dags",
+    "guard_params",
+]
 
 
 def build_dags(
@@ -28,6 +47,9 @@ def build_dags(
     drift_schedule: str | None = "0 * * * *",
     approval_timeout: timedelta = timedelta(hours=4),
     notify: Notify | None = None,
+    *,
+    default_args: Mapping[str, Any] | None = None,
+    task_options: Mapping[str, TaskOptions] | None = None,
 ) -> dict[str, DAG]:
     """Build one reconcile DAG for each cluster and one drift DAG for all, by DAG id.
 
@@ -39,21 +61,32 @@ def build_dags(
 
     `run_store` is the folder of runs and ledgers; None takes QUOTA_OPS_RUN_STORE from the
     environment. `drift_schedule` is a cron expression in UTC. A plan waits `approval_timeout` for
-    a decision, then its run fails. `notify` has the notifiers for each event.
+    a decision, then its run fails. `notify` has the notifiers for each event. `default_args` are
+    those of all DAGs. `task_options` has options of single tasks, by the name of the task; the
+    tasks describe, diff and report are in both kinds of DAG.
 
     Raises InvalidInput, which Airflow shows as an import error of the DAG file, where the folder
-    does not exist or `notify` has an unknown event.
+    does not exist, or for an unknown event, task or option.
     """
-    if not desired_state.is_dir():
-        raise InvalidInput(
-            f"{desired_state} is not a folder",
-            "Give build_dags the folder that has one folder for each cluster.",
-        )
+    refuse_missing_folder(desired_state)
     # Rejects a link that a commit may have made.
     found = cluster_folders(desired_state, find_bundle_folder(desired_state))
     folders = tuple(desired_state.resolve() / folder.name for folder in found)
-    checked = check_notify(notify)
-    dags = [build_reconcile_dag(one, run_store, approval_timeout, checked) for one in folders]
+    notifiers = check_notify(notify)
+    options = check_task_options(task_options, tuple(dict.fromkeys((*TASKS, *DRIFT_TASKS))))
+    args = default_args or {}
+    dags = [
+        build_reconcile_dag(
+            one,
+            run_store,
+            approval_timeout,
+            notifiers,
+            default_args=args,
+            task_options={name: options[name] for name in TASKS if name in options},
+        )
+        for one in folders
+    ]
     if folders:
-        dags.append(build_drift_dag(folders, run_store, drift_schedule, checked))
+        more = {"default_args": args, "task_options": options}
+        dags.append(build_drift_dag(folders, run_store, drift_schedule, notifiers, **more))
     return {dag.dag_id: dag for dag in dags}

@@ -1,14 +1,15 @@
 """The drift DAG of all clusters: it compares and reports, and never writes to a cluster."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, TriggerRule, get_current_context, task
 
 from quota_ops.airflow.errors import log_errors
 from quota_ops.airflow.notify import Notify, make_drift_callback, make_overview_callback
+from quota_ops.airflow.options import DEFAULT_ARGS, Options, add_callback
 from quota_ops.airflow.runs import find_store, name_run, open_run, start_folder
 from quota_ops.airflow.spark import SparkDiff
 from quota_ops.airflow.tasks import build_dag, refuse_unless_done, run_stage
@@ -29,15 +30,30 @@ page for each cluster, and overview one page for all; the last line of its log i
 Drift alone does not fail the run: see the reports. The run fails where a cluster could not be
 compared, because its quotas are unknown; all other clusters are reported as usual.
 """
+TASKS = ("describe", "diff", "report", "overview")
+"""The tasks of the DAG, in order."""
 CLUSTER_NAME = "{{ task.op_kwargs['cluster_folder'].rpartition('/')[2] }}"
 
 
 def build_drift_dag(
-    folders: Sequence[Path], run_store: str | None, schedule: str | None, notify: Notify
+    folders: Sequence[Path],
+    run_store: str | None,
+    schedule: str | None,
+    notify: Notify,
+    *,
+    default_args: Mapping[str, Any],
+    task_options: Options,
 ) -> DAG:
     """Build the DAG that reports the drift of each cluster and of all clusters together."""
     clusters = [str(folder) for folder in folders]
-    always = TriggerRule.ALL_DONE
+    every: dict[str, Any] = {
+        name: {"trigger_rule": TriggerRule.ALL_DONE, **task_options.get(name, {})} for name in TASKS
+    }
+    drifted = make_drift_callback(run_store, notify)
+    missed = make_overview_callback(notify)
+    every["describe"]["trigger_rule"] = TriggerRule.ALL_SUCCESS
+    every["report"] |= add_callback(default_args, "on_success_callback", drifted)
+    every["overview"] |= add_callback(default_args, "on_failure_callback", missed)
     with build_dag(
         "drift",
         description="Reports the differences between Git and the clusters; writes to no cluster",
@@ -45,23 +61,24 @@ def build_drift_dag(
         schedule=schedule,
         deadline=notify.get("late"),
         tags={"quota-ops"},
+        default_args={**DEFAULT_ARGS, **default_args},
     ) as dag:
         mapped = {"map_index_template": CLUSTER_NAME}
         described = (
-            describe.override(**mapped).partial(run_store=run_store).expand(cluster_folder=clusters)
-        )
-        drifted = make_drift_callback(run_store, notify)
-        reports = (
-            report.override(**mapped, trigger_rule=always, on_success_callback=drifted)
+            describe.override(**mapped, **every["describe"])
             .partial(run_store=run_store)
             .expand(cluster_folder=clusters)
         )
         diff = SparkDiff(
-            task_id="diff", cluster_folders=clusters, run_store=run_store, trigger_rule=always
+            task_id="diff", cluster_folders=clusters, run_store=run_store, **every["diff"]
         )
-        described >> diff >> reports
-        last = {"trigger_rule": always, "on_failure_callback": make_overview_callback(notify)}
-        reports >> overview.override(**last)(clusters, run_store)
+        reports = (
+            report.override(**mapped, **every["report"])
+            .partial(run_store=run_store)
+            .expand(cluster_folder=clusters)
+        )
+        last = overview.override(**every["overview"])(clusters, run_store)
+        described >> diff >> reports >> last
     return dag
 
 

@@ -21,6 +21,10 @@ class SparkFailed(ClusterTrouble):
     """The Spark job failed; the Spark cluster may be available again at the next try."""
 
 
+class NotBegun(QuotaOpsError):
+    """A task of the user's DAG failed before the task group: this is no news about a cluster."""
+
+
 RETRYABLE = (Unreachable, NoResponse, SparkFailed)
 """Errors that may not occur at the next try; every other QuotaOpsError needs a person."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from airflow.sdk import BaseNotifier
 
+from quota_ops.airflow.errors import NotBegun
 from quota_ops.airflow.runs import find_run_place
 from quota_ops.model.difference import EARLIER_KINDS
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
@@ -78,6 +79,8 @@ def make_failure_callback(cluster_folder: str, run_store: str | None, notify: No
     """Make the callback for a reconcile run that did not succeed."""
 
     def notify_failure(context: "Context") -> None:
+        if isinstance(getattr(context.get("exception"), "error", None), NotBegun):
+            return
         run = find_run_place(context, cluster_folder, run_store)
         news = _describe_failure(run, Path(cluster_folder).name, _find_reason(context))
         send_notification(notify, news, context)

@@ -1,17 +1,15 @@
-"""The reconcile DAG of one cluster: the eight stages and the approval, a task each."""
+"""The reconcile DAG of one cluster: its task group, on the schedule of its cluster.yaml."""
 
-from copy import deepcopy
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG, Param, TriggerRule
+from airflow.sdk import DAG, Param
 
-from quota_ops.airflow import tasks
-from quota_ops.airflow.approve import PARAMS as FORM
-from quota_ops.airflow.approve import Approve
-from quota_ops.airflow.notify import Notify, make_failure_callback
-from quota_ops.airflow.spark import SparkDiff
+from quota_ops.airflow.notify import Notify
+from quota_ops.airflow.options import Options
+from quota_ops.airflow.task_group import QuotaReconcile
 from quota_ops.airflow.tasks import LONGEST, build_dag
 from quota_ops.desired.files import dag_id
 from quota_ops.desired.read import read_policy
@@ -20,23 +18,31 @@ from quota_ops.model.guard import Guard
 from quota_ops.model.text import counted
 from quota_ops.report.formats import shortened
 
-PARAMS = {
-    "allow": Param(
-        None,
-        type=["array", "null"],
-        items={"type": "string", "enum": [guard.value for guard in Guard]},
-        examples=[guard.value for guard in Guard],
-        title="Guards to override",
-        description="The guards that block the plan. Needs a reason.",
-    ),
-    "reason": Param(
-        None,
-        type=["string", "null"],
-        title="Reason",
-        description="Why you override them. It is recorded.",
-    ),
-}
-"""Null is allowed because Airflow's form requires a value of every other param, default or not."""
+
+def guard_params() -> dict[str, Param]:
+    """Return the params `allow` and `reason`, with which a manual run overrides guards.
+
+    Add them to the params of a DAG that has a task group QuotaReconcile.
+    """
+    guards = [guard.value for guard in Guard]
+    # Null is allowed because Airflow's form requires a value of every other param, default or not.
+    return {
+        "allow": Param(
+            None,
+            type=["array", "null"],
+            items={"type": "string", "enum": guards},
+            examples=guards,
+            title="Guards to override",
+            description="The guards that block the plan. Needs a reason.",
+        ),
+        "reason": Param(
+            None,
+            type=["string", "null"],
+            title="Reason",
+            description="Why you override them. It is recorded.",
+        ),
+    }
+
 
 _PROBLEM_LENGTH = 500
 """The most characters of a problem in a DAG's documentation; Airflow stores it per version."""
@@ -57,7 +63,13 @@ cluster already stores is not sent again.
 
 
 def build_reconcile_dag(
-    folder: Path, run_store: str | None, approval_timeout: timedelta, notify: Notify
+    folder: Path,
+    run_store: str | None,
+    approval_timeout: timedelta,
+    notify: Notify,
+    *,
+    default_args: Mapping[str, Any],
+    task_options: Options,
 ) -> DAG:
     """Build the DAG that makes a cluster match its folder, on the schedule of its cluster.yaml.
 
@@ -82,39 +94,17 @@ def build_reconcile_dag(
         longest=LONGEST + approval_timeout,
         deadline=notify.get("late"),
         tags={"quota-ops", folder.name},
-        params=deepcopy(PARAMS),  # a run that is tested in one process leaves its values in them
+        default_args=dict(default_args),
+        params=guard_params(),
     ) as dag:
-        _add_tasks(str(folder), run_store, approval_timeout, notify)
+        QuotaReconcile(
+            folder.name,
+            folder.parent,
+            run_store=run_store,
+            approval_timeout=approval_timeout,
+            notify=notify,
+            task_options=task_options,
+            group_id="stages",
+            prefix_group_id=False,
+        )
     return dag
-
-
-def _add_tasks(
-    folder: str, run_store: str | None, approval_timeout: timedelta, notify: Notify
-) -> None:
-    """Add the stages in order, with the approval before the first that writes.
-
-    validate runs even if a guard blocked the plan; approve needs both. verify runs if apply has
-    begun, however it ended; report always runs.
-    """
-    begun, always = TriggerRule.ONE_DONE, TriggerRule.ALL_DONE
-    check, describe = tasks.check(folder, run_store), tasks.describe(folder, run_store)
-    diff = SparkDiff(task_id="diff", cluster_folders=[folder], run_store=run_store)
-    plan: Any = tasks.plan(folder, run_store)
-    validate = tasks.validate.override(trigger_rule=begun)(folder, run_store)
-    approve = Approve(
-        task_id="approve",
-        cluster_folder=folder,
-        run_store=run_store,
-        planned=plan,
-        timeout=approval_timeout,
-        notify=notify,
-        params=FORM,
-    )
-    approved: Any = approve.output
-    apply = tasks.apply(folder, run_store, approved=approved)
-    verify = tasks.verify.override(trigger_rule=begun)(folder, run_store)
-    failed = make_failure_callback(folder, run_store, notify)
-    report = tasks.report.override(trigger_rule=always, on_failure_callback=failed)(
-        folder, run_store
-    )
-    check >> describe >> diff >> plan >> validate >> approve >> apply >> verify >> report

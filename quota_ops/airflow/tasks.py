@@ -1,21 +1,24 @@
 """The tasks of the reconcile DAG; each runs one stage on the run folder of its DAG run."""
 
 import logging
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from airflow.sdk import DAG, get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 
-from quota_ops.airflow.errors import RETRIES, log_errors
+from quota_ops.airflow.errors import NotBegun, log_errors
 from quota_ops.airflow.runs import open_run
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
-from quota_ops.model.guard import idle_words
+from quota_ops.model.guard import Guard, idle_words
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.text import clean_text
 from quota_ops.store.place import Place
 
 if TYPE_CHECKING:
+    from airflow.sdk import TaskGroup
+
     from quota_ops.runs.run import Run
 
 
@@ -43,7 +46,7 @@ def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | No
     from quota_ops.runs.approvals import read_plan
     from quota_ops.runs.run import STAGES
 
-    allow, reason = (params or {})["allow"] or [], clean_text((params or {})["reason"] or "")
+    allow, reason = _read_overrides(params or {})
     allowed = dict.fromkeys(allow, reason)
     with open_run(cluster_folder, run_store, allow=allowed) as run, run.folder.stage("plan"):
         if allow and not reason:
@@ -65,6 +68,19 @@ def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | No
         if idle := idle_words(allow, made.guards, "the param allow names"):
             logging.getLogger(__name__).warning("%s", idle)
         return made.digest
+
+
+def _read_overrides(params: Mapping[str, Any]) -> tuple[list[str], str]:
+    """Return the guards to override and the reason; a DAG of a user may have no such params."""
+    allow, reason = params.get("allow") or [], params.get("reason") or ""
+    known = {guard.value for guard in Guard}
+    if not isinstance(allow, list) or not known.issuperset(allow):
+        raise InvalidInput(
+            f"the param allow is {allow!r}, which is not a list of guards",
+            f"The guards are {', '.join(sorted(known))}. Rename the param if it means something "
+            "else in this DAG. Nothing was written.",
+        )
+    return allow, clean_text(str(reason))
 
 
 @task
@@ -103,6 +119,7 @@ def report(cluster_folder: str, run_store: str | None) -> str:
     """Write the report however the run ended, then fail if an earlier task did."""
     from quota_ops.store.run_folder import PAGE
 
+    _refuse_unless_begun()
     with open_run(cluster_folder, run_store) as run:
         run_stage("report", run)
         page = run.folder.place / PAGE
@@ -110,13 +127,29 @@ def report(cluster_folder: str, run_store: str | None) -> str:
     return str(page)
 
 
+def _refuse_unless_begun() -> None:
+    """End this task as tasks before the task group ended, if they kept its task check from running.
+
+    Only this task decides how the group ended, because it is the last one.
+    """
+    state = _read_states().get(str(_find_group().child_id("check")))  # type: ignore[no-untyped-call]
+    if state == "skipped":
+        raise AirflowSkipException("a task before this task group was skipped")
+    if state == "upstream_failed":
+        raise NotBegun(
+            "a task before this task group failed, so no task of the group ran",
+            "Clear the failed task once its cause is fixed. Nothing was written.",
+        )
+
+
 def refuse_unless_done(page: Place) -> None:
-    """Raise QuotaOpsError with the names of other tasks of this DAG run that did not succeed."""
-    context = get_current_context()
-    ti, run_id = context["ti"], context["run_id"]
-    states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[run_id])[run_id]
-    others = {name: state for name, state in states.items() if name != ti.task_id}
-    unsuccessful = [f"{name} {state}" for name, state in others.items() if state != "success"]
+    """Raise QuotaOpsError with the names of other tasks that did not succeed.
+
+    They are those of this task's group, or of the DAG run if it is in none.
+    """
+    own = get_current_context()["ti"].task_id
+    states = {name: state for name, state in _read_states().items() if name != own}
+    unsuccessful = [f"{name} {state}" for name, state in states.items() if state != "success"]
     if unsuccessful:
         failed = [one for one in unsuccessful if one.endswith(" failed")]
         raise QuotaOpsError(
@@ -125,14 +158,25 @@ def refuse_unless_done(page: Place) -> None:
         )
 
 
+def _read_states() -> dict[str, str]:
+    """Return the states of all tasks of this task's group in this DAG run, itself included."""
+    context = get_current_context()
+    ti, run_id, group = context["ti"], context["run_id"], _find_group().group_id
+    states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[run_id], task_group_id=group)
+    return {name: str(state) for name, state in states[run_id].items()}
+
+
+def _find_group() -> "TaskGroup":
+    """Return the task group of this task; outside all groups, the DAG's own."""
+    task: Any = get_current_context()["task"]
+    return cast("TaskGroup", task.task_group)
+
+
 def run_stage(name: str, run: "Run") -> None:
     """Run a stage, and record how it ended."""
     from quota_ops.runs import run as one_run
 
     one_run.run_stage(run, name)
-
-
-TASK_ARGUMENTS = {"owner": "quota-ops", "execution_timeout": timedelta(minutes=30), **RETRIES}
 
 
 LONGEST = timedelta(hours=2)
@@ -149,6 +193,5 @@ def build_dag(
         catchup=False,
         max_active_runs=1,
         dagrun_timeout=longest,
-        default_args=TASK_ARGUMENTS,
         **more,
     )

@@ -71,6 +71,12 @@ def cluster_folders(desired_state: Path, top: Path | None = None) -> tuple[Path,
     return tuple(desired_state / name for name in found)
 
 
+def is_cluster(desired_state: Path, name: str, top: Path | None = None) -> bool:
+    """Whether `cluster_folders` lists a folder of this name, without looking into the others."""
+    with _open_desired_state(desired_state, top) as folder:
+        return any(one.name == name and _is_cluster(folder, one) for one in folder.entries())
+
+
 def clusters_beside(folder: Path) -> tuple[Path, ...]:
     """List the folders with a cluster.yaml in the same parent folder, this one included, by name.
 

@@ -70,6 +70,7 @@ class Repository:
 
     root: Path
     approval_seconds: float = 3600.0
+    dag_file: str = DAG_FILE
 
     @property
     def store(self) -> Path:
@@ -103,7 +104,7 @@ class Repository:
         # Written again in the same second and at the same length, it would be taken from its cache.
         shutil.rmtree(DAGS / "__pycache__", ignore_errors=True)
         places = str(self.root / "desired_state"), self.approval_seconds, str(self.told)
-        (DAGS / "quotas.py").write_text(DAG_FILE.format(*places))
+        (DAGS / "quotas.py").write_text(self.dag_file.format(*places))
         bag = DagBag(dag_folder=DAGS)
         assert bag.import_errors == {}
         return dict(bag.dags)

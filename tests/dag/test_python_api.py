@@ -14,7 +14,23 @@ build_dags(
     drift_schedule: str | None='0 * * * *',
     approval_timeout: timedelta=timedelta(hours=4),
     notify: Notify | None=None,
+    *,
+    default_args: Mapping[str, Any] | None=None,
+    task_options: Mapping[str, TaskOptions] | None=None,
 ) -> dict[str, DAG]"""
+QUOTA_RECONCILE = """\
+QuotaReconcile(
+    cluster: str,
+    desired_state: Path,
+    *,
+    run_store: str | None=None,
+    approval_timeout: timedelta=timedelta(hours=4),
+    notify: Notify | None=None,
+    default_args: Mapping[str, Any] | None=None,
+    task_options: Mapping[str, TaskOptions] | None=None,
+    group_id: str | None=None,
+    **group: Any,
+)"""
 DIFF = "main(\n    folders: list[str],\n) -> None"
 RESOLVE = "main(\n    snapshot: Path,\n    clients: Path,\n    output: Path,\n) -> None"
 
@@ -29,7 +45,16 @@ def test_every_exported_name_is_there(module: str) -> None:
 def test_the_signatures_are_those_that_users_call() -> None:
     """The exported names and signatures are as listed: a change may break DAG files and jobs."""
     airflow, diff, resolve = MODULES
-    assert exports(airflow) == ["InvalidInput", "News", "Notify", "build_dags"]
+    assert exports(airflow) == [
+        "InvalidInput",
+        "News",
+        "Notify",
+        "QuotaReconcile",
+        "TaskOptions",
+        "build_dags",
+        "guard_params",
+    ]
+    assert signature(airflow, "QuotaReconcile") == QUOTA_RECONCILE
     assert signature(airflow, "build_dags") == BUILD_DAGS
     assert signature(diff, "main") == DIFF
     assert signature(resolve, "main") == RESOLVE

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -28,22 +29,33 @@ def exports(module: str) -> list[str]:
 
 
 def signature(module: str, name: str) -> str:
-    """Return a function as it is called: its arguments, their types and defaults."""
-    function = _definition(module, name)
-    assert isinstance(function, ast.FunctionDef)
+    """Return a function or class as it is called: its arguments, their types and defaults."""
+    function = _callable(_definition(module, name))
+    assert function
     returns = f" -> {ast.unparse(function.returns)}" if function.returns else ""
-    arguments = ast.unparse(function.args).replace(", ", ",\n    ")
-    return f"{name}(\n    {arguments},\n){returns}"
+    arguments = ast.unparse(function.args).removeprefix("self, ").replace(", ", ",\n    ")
+    arguments = re.sub(r"(\[[^]]*),\n    ", r"\1, ", arguments)
+    if name[0].isupper():
+        returns = ""
+    return f"{name}(\n    {arguments},\n){returns}" if arguments else f"{name}(){returns}"
 
 
 def _entry(module: str, name: str) -> str:
     definition = _definition(module, name)
     promise = inspect.cleandoc(ast.get_docstring(definition) or "")
-    if isinstance(definition, ast.FunctionDef):
+    if not isinstance(definition, ast.ClassDef) or _callable(definition):
         code = f"```python\n{signature(module, name)}\n```\n\n"
         return f"### {name}\n\n{code}{promise}\n\n"
     fields = "".join(f"- `{field}`: {words}\n" for field, words in _fields(definition))
     return f"### {name}\n\n{promise}\n\n{fields}\n"
+
+
+def _callable(definition: ast.FunctionDef | ast.ClassDef) -> ast.FunctionDef | None:
+    """Return a function, or the `__init__` of a class; None for a class without one."""
+    if isinstance(definition, ast.FunctionDef):
+        return definition
+    functions = [one for one in definition.body if isinstance(one, ast.FunctionDef)]
+    return next((one for one in functions if one.name == "__init__"), None)
 
 
 def _fields(definition: ast.ClassDef) -> Iterator[tuple[str, str]]:
