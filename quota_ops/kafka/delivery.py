@@ -1,7 +1,7 @@
 """Sends rows to a cluster: splits a request that fails as a whole, and settles lost responses."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from quota_ops.kafka.cluster import Cluster
@@ -9,14 +9,13 @@ from quota_ops.kafka.outcomes import (
     RESENT,
     SETTLED,
     UNSETTLED,
-    Stored,
     build_outcomes,
     match_outcomes,
 )
 from quota_ops.model.alteration import Alteration, group_alterations
 from quota_ops.model.errors import ClusterTrouble, NoResponse, QuotaOpsError, WrongCluster
 from quota_ops.model.outcome import EntityResponse, Outcome, Status
-from quota_ops.model.rows import BatchRow
+from quota_ops.model.rows import BatchRow, Stored
 
 Send = Callable[[Sequence[Alteration]], tuple[EntityResponse, ...]]
 """`Cluster.apply` or `Cluster.validate`."""
@@ -122,8 +121,8 @@ def _settle_rows(
     """
     try:
         seen = _describe_patiently(cluster)
-        left = _find_missing(rows, seen)
-        retried = send_rows(batch, left, send, cluster.validate) if left else ()
+        missing = [row for row in rows if not row.is_stored(seen)]
+        retried = send_rows(batch, missing, send, cluster.validate) if missing else ()
     except QuotaOpsError as error:
         # The error is that of this query: the write itself was sent.
         why = error.message.removesuffix(" Nothing was sent.").removesuffix(" Nothing was changed.")
@@ -149,10 +148,6 @@ def _mark_retried(one: Outcome) -> Outcome:
 
 def _is_transient(error: BaseException) -> bool:
     return isinstance(error, ClusterTrouble) and not isinstance(error, WrongCluster)
-
-
-def _find_missing(rows: Iterable[BatchRow], stored: Stored) -> list[BatchRow]:
-    return [row for row in rows if stored.get(row.id) != row.after]
 
 
 def _describe_patiently(cluster: Cluster) -> Stored:

@@ -127,7 +127,3 @@ def format_lines(lines: Sequence[str], artefact: str) -> str:
     more = len(lines) - MOST_LINES
     last = [f"and {more:,} more, all in {artefact}"] if more > 0 else []
     return "\n".join(f"  {line}" for line in (*lines[:MOST_LINES], *last))
-
-
-Stored = Mapping[Key, float]
-"""The values that a cluster stores, by entity and key."""

@@ -1,8 +1,10 @@
 """Rows of the tables that stages fill themselves; `model.tables` derives their columns."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from quota_ops.model.entity import Entity
+from quota_ops.model.quota import same
 
 
 class Key(NamedTuple):
@@ -10,6 +12,24 @@ class Key(NamedTuple):
 
     entity: str
     key: str
+
+
+Stored = Mapping[Key, float]
+"""The values that a cluster stores, by entity and key."""
+
+Targets = Mapping[Key, float | None]
+"""The values that a cluster should store, by entity and key; None if it should store none.
+
+A target has other names elsewhere: `target` in a difference, which may also write nothing, `after`
+in a row of BATCHES, `expected` in a verdict.
+"""
+
+
+def find_unequal(targets: Targets, stored: Stored) -> tuple[Key, ...]:
+    """Return the keys whose stored value is not the target: the rule of apply and of verify."""
+    if targets.items() <= stored.items():
+        return ()  # the usual case, and a fast check
+    return tuple(row for row, value in targets.items() if not same(stored.get(row), value))
 
 
 class DesiredRow(NamedTuple):
@@ -110,3 +130,7 @@ class BatchRow(NamedTuple):
     def id(self) -> Key:
         """Return entity and key."""
         return Key(self.entity, self.key)
+
+    def is_stored(self, stored: Stored) -> bool:
+        """Return whether the cluster already stores the value that this row writes."""
+        return same(stored.get(self.id), self.after)

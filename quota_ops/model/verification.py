@@ -1,6 +1,5 @@
 """Verification: whether each broker stores the expected values."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Self
@@ -83,10 +82,3 @@ class BrokerAnswer:
     def agrees(self) -> bool:
         """Whether it responded, and stores the expected value of every compared row."""
         return self.behind == 0
-
-
-def behind(targets: Mapping[Key, float | None], stored: Mapping[Key, float]) -> tuple[Key, ...]:
-    """Return the targets (entity, key) whose value a broker does not store."""
-    if targets.items() <= stored.items():
-        return ()  # the usual case, and a fast check
-    return tuple(row for row, value in targets.items() if stored.get(row) != value)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import find_connection
 from quota_ops.kafka.delivery import write_rows
-from quota_ops.kafka.outcomes import Stored, build_outcomes, list_interrupted
+from quota_ops.kafka.outcomes import build_outcomes, list_interrupted
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.difference import Action, Difference, Kind
@@ -27,7 +27,7 @@ from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.policy import Policy
 from quota_ops.model.policy_limits import Limits
 from quota_ops.model.quota import json_number
-from quota_ops.model.rows import BatchRow, Key
+from quota_ops.model.rows import BatchRow, Key, Stored
 from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.model.text import counted
 from quota_ops.runs.dead_runs import settle_dead_runs

@@ -6,12 +6,10 @@ from typing import Any
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.kafka.outcomes import Stored
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome, Status
-from quota_ops.model.quota import same
 from quota_ops.model.report import StageResult, StageStatus
-from quota_ops.model.rows import Key
+from quota_ops.model.rows import Key, Stored, Targets, find_unequal
 from quota_ops.report.audit_verb import Verb
 from quota_ops.runs.command_record import record_command_end
 from quota_ops.stages.verify.record import compute_applied_digest, follow_applied
@@ -29,9 +27,6 @@ from quota_ops.store.run_marks import (
     unmark,
 )
 from quota_ops.store.run_store import store_of
-
-Targets = Mapping[Key, float | None]
-"""The value that a run wrote to each key; None for a key that it cleared."""
 
 
 def settle_dead_runs(by: RunFolder, cluster: Cluster, find: Callable[[str], Connection]) -> None:
@@ -131,7 +126,7 @@ def _settle_outcomes(
             yield one
             continue
         keys = [Key(one.entity, key) for key in one.keys]
-        if all(same(stored.get(key), targets[key]) for key in keys if key in targets):
+        if not find_unequal({key: targets[key] for key in keys if key in targets}, stored):
             found = f"found by run {by}"
             yield one._replace(status=Status.ACCEPTED, code=0, error=None, message=found)
         else:

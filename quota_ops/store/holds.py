@@ -4,15 +4,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from quota_ops.kafka.outcomes import Stored, build_outcomes
+from quota_ops.kafka.outcomes import build_outcomes
 from quota_ops.model.approval import find_login
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.hold import Hold, hold_on, in_force
 from quota_ops.model.outcome import Outcome, Status
-from quota_ops.model.quota import same
-from quota_ops.model.rows import BatchRow, HoldRow
+from quota_ops.model.rows import BatchRow, HoldRow, Stored
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.store.numbered_files import create_next, file_name, numbers
 from quota_ops.store.place import Place
@@ -85,7 +84,7 @@ def separate_held_rows(
 
     A row that the cluster already stores as planned does not count as held.
     """
-    due = (row.entity for row in rows if not same(stored.get(row.id), row.after))
+    due = (row.entity for row in rows if not row.is_stored(stored))
     on_hold = held_among(due, folder)
     outcomes = (
         build_outcomes(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from quota_ops.desired.pauses import refuse_while_paused
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.delivery import Send, write_rows
-from quota_ops.kafka.outcomes import Stored, build_outcomes, format_outcomes
+from quota_ops.kafka.outcomes import build_outcomes, format_outcomes
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.approval import resume_command
 from quota_ops.model.errors import InvalidInput, NoResponse, QuotaOpsError, Refused
@@ -16,7 +16,7 @@ from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.quota import format_limit
-from quota_ops.model.rows import BatchRow
+from quota_ops.model.rows import BatchRow, Stored
 from quota_ops.model.text import counted
 from quota_ops.stages.apply.intent import (
     Keys,
@@ -174,12 +174,11 @@ def _sort_rows(
     """Separate the rows to send from those already stored, released or changed since the plan."""
     already, stale, free, to_send = [], [], [], []
     for row in rows:
-        now = stored.get(row.id)
-        if now == row.after:
+        if row.is_stored(stored):
             already.append(row)
         elif row.id in released:
             free.append(row)
-        elif is_as_planned(row.before, row.after, now):
+        elif is_as_planned(row.before, row.after, stored.get(row.id)):
             to_send.append(row)
         else:
             stale.append(row)

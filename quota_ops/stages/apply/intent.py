@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from quota_ops.kafka.outcomes import Stored, find_unwritten
+from quota_ops.kafka.outcomes import find_unwritten
 from quota_ops.model import ledger_edits
 from quota_ops.model.difference import UNKNOWN_KINDS, Difference
 from quota_ops.model.ledger_edits import has_arrived
@@ -11,7 +11,7 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.quota import same
-from quota_ops.model.rows import Key, LedgerRow
+from quota_ops.model.rows import Key, LedgerRow, Stored
 from quota_ops.store import claims, ledger
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder

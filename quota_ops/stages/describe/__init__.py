@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.outcomes import Stored
 from quota_ops.model import ledger_edits
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
@@ -23,7 +22,7 @@ from quota_ops.model.registration import (
     find_absent,
     find_needless,
 )
-from quota_ops.model.rows import ActualRow, ClusterRow, StoredQuota
+from quota_ops.model.rows import ActualRow, ClusterRow, Stored, StoredQuota
 from quota_ops.model.tables import ACTUAL, CLUSTERS, HOLDS, LEDGER
 from quota_ops.stages.describe.confirmation import confirm_stored
 from quota_ops.store import claims, ledger, ledger_end

@@ -1,6 +1,6 @@
 """Queries managed rows that seem to have changed outside Git a second time."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import cycle
 from time import monotonic, sleep
@@ -8,12 +8,10 @@ from time import monotonic, sleep
 import pyarrow as pa
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.outcomes import Stored
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.ledger_edits import VERIFIED
-from quota_ops.model.quota import same
-from quota_ops.model.rows import Key
+from quota_ops.model.rows import Key, Stored, Targets, find_unequal
 from quota_ops.store.ledger import LedgerFile, damaged
 from quota_ops.store.parquet import to_values
 from quota_ops.store.snapshot import Snapshot
@@ -76,7 +74,7 @@ def _query_in_turn(cluster: Cluster) -> Iterator[tuple[int, Stored]]:
         sleep(0.02)
 
 
-def _read_verified(ledger: pa.Table) -> dict[Key, float | None]:
+def _read_verified(ledger: pa.Table) -> Targets:
     columns = (to_values(ledger[name]) for name in ("entity", "key", "value", "state"))
     return {
         Key(entity, key): value
@@ -85,9 +83,5 @@ def _read_verified(ledger: pa.Table) -> dict[Key, float | None]:
     }
 
 
-def _find_changed(stored: Stored, verified: Mapping[Key, float | None]) -> Changed:
-    return frozenset(
-        (*row, str(stored.get(row)))
-        for row, value in verified.items()
-        if not same(stored.get(row), value)
-    )
+def _find_changed(stored: Stored, verified: Targets) -> Changed:
+    return frozenset((*row, str(stored.get(row))) for row in find_unequal(verified, stored))

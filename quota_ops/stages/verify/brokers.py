@@ -5,12 +5,11 @@ from dataclasses import replace
 from time import monotonic, sleep
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.outcomes import Stored
 from quota_ops.model.difference import WRITES, Action, Difference
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble, Refused, Unreachable, WrongCluster
 from quota_ops.model.progress import Progress
-from quota_ops.model.rows import DesiredRow, Key
+from quota_ops.model.rows import DesiredRow, Key, Stored, Targets, find_unequal
 from quota_ops.model.text import counted, plural
 from quota_ops.model.verification import (
     BACK_OR_GONE,
@@ -19,11 +18,7 @@ from quota_ops.model.verification import (
     BrokerAnswer,
     RowVerdict,
     Verdict,
-    behind,
 )
-
-Targets = Mapping[Key, float | None]
-"""The value that brokers must store for each key; None if the key must be absent."""
 
 FIRST_WAIT, LONGEST_WAIT = 0.02, 2.0
 """The first and the longest wait between two rounds, in seconds; the wait doubles each time."""
@@ -102,14 +97,16 @@ def _query_broker(
         )  # verify sent nothing, but the run may have
         why = why.removesuffix(" Nothing was changed.")
         return replace(query, behind=None, error=why)
-    return replace(query, behind=len(behind(targets, stored[last.broker])), error=None)
+    return replace(query, behind=len(find_unequal(targets, stored[last.broker])), error=None)
 
 
 def _wait_for_write(cluster: Cluster, broker: int, targets: Targets, written: str) -> None:
     """Wait at most half a second until a broker stores the targets of one entity."""
     until, entity = monotonic() + _SOON, Entity.parse(written)
     wanted = {row: value for row, value in targets.items() if row[0] == written}
-    while behind(wanted, cluster.describe_values(broker, entity=entity)) and monotonic() < until:
+    while find_unequal(wanted, cluster.describe_values(broker, entity=entity)):
+        if monotonic() >= until:
+            return
         sleep(_SHORT_WAIT)
 
 
@@ -121,7 +118,7 @@ def find_wrong_rows(targets: Targets, stored: Mapping[int, Stored]) -> Iterable[
         return
     wrong: dict[Key, list[tuple[int, float | None]]] = {}
     for broker, values in stored.items():
-        for row in behind(targets, values):
+        for row in find_unequal(targets, values):
             wrong.setdefault(row, []).append((broker, values.get(row)))
     for row, seen in sorted(wrong.items()):
         yield RowVerdict(*row, targets[row], Verdict.DIFFERS, tuple(seen))

@@ -13,10 +13,9 @@ from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.policy import Policy
 from quota_ops.model.registration import KnownBrokers
 from quota_ops.model.rollback import Rollback
-from quota_ops.model.rows import DesiredRow, Key, LedgerRow
+from quota_ops.model.rows import DesiredRow, Key, LedgerRow, Targets
 from quota_ops.model.tables import LEDGER
 from quota_ops.stages.apply.intent import find_unarrived
-from quota_ops.stages.verify.brokers import Targets
 from quota_ops.store import ledger
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ROLLBACK, RunFolder
