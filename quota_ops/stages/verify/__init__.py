@@ -11,7 +11,6 @@ from quota_ops.model.tables import DESIRED, DIFFERENCES, HOLDS
 from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer, RowVerdict
 from quota_ops.stages.describe import add_absent_brokers
 from quota_ops.stages.verify.brokers import (
-    find_targets,
     find_wrong_rows,
     query_brokers,
     raise_unless_agreed,
@@ -19,6 +18,7 @@ from quota_ops.stages.verify.brokers import (
 from quota_ops.stages.verify.earlier_values import describe_late_writes, refuse_returned
 from quota_ops.stages.verify.ledger_update import AppliedRun, update_ledger
 from quota_ops.stages.verify.record import compute_applied_digest, find_verified
+from quota_ops.stages.verify.targets import find_targets
 from quota_ops.store import ledger
 from quota_ops.store.ledger_notes import known_brokers
 from quota_ops.store.place import Place
@@ -46,17 +46,19 @@ def verify_cluster(
     when a later run applies, and, without a plan, when a cleared row has returned; Unreachable
     when no broker responds; WrongCluster when an address leads to another cluster.
     """
-    found = folder.differences() if folder.has(DIFFERENCES.file) else ()
+    differences = folder.differences() if folder.has(DIFFERENCES.file) else ()
     has_plan, has_applied = folder.has(PLAN), folder.has(APPLIED)
     run = AppliedRun(
         folder.about(),
         folder.policy(),
         {row.id: row for row in folder.read_rows(DESIRED)},
-        found if has_plan else (),  # without a plan every row is compared
+        differences if has_plan else (),  # without a plan every row is compared
         folder.outcomes(APPLIED),
     )
     held = set(folder.read_table(HOLDS)["entity"].to_pylist())
-    targets, left = find_targets(run.desired, run.differences, held, find_unwritten(run.outcomes))
+    targets, skipped = find_targets(
+        run.desired, run.differences, held, find_unwritten(run.outcomes)
+    )
     digest = compute_applied_digest(folder)
     find_metadata = cluster.start_metadata_query()
 
@@ -67,7 +69,7 @@ def verify_cluster(
     stored, brokers = query_brokers(
         *(cluster, targets, compute_deadline(len(targets)), progress, run.last_written),
         is_overtaken=is_overtaken,
-        left=left,
+        skipped=skipped,
     )
     known = known_brokers(ledger.last(ledger_folder).table)
     through = min(brokers, key=lambda one: (not one.agrees, one.behind is None))
@@ -77,10 +79,10 @@ def verify_cluster(
     )
     if not through.bootstrap:
         brokers = (*brokers, *map(BrokerAnswer.of_absent, metadata.missed))
-    wrong = tuple(find_wrong_rows(targets, stored))
+    wrong_rows = tuple(find_wrong_rows(targets, stored))
     overtaken = None
     if has_applied and stored:
-        differing = {one.id for one in wrong}
+        differing = {one.id for one in wrong_rows}
         verified = {row: value for row, value in targets.items() if row not in differing}
         live = [one.id for one in cluster.brokers]
         overtaken = update_ledger(
@@ -91,13 +93,18 @@ def verify_cluster(
             verified_before=find_verified(folder, verified.keys(), digest),
             brokers=known.after(run.about["run"], live, registered, metadata.absent),
         )
-    verification = verification_json(brokers, wrong, len(targets) - len(wrong), digest)
+    verification = verification_json(brokers, wrong_rows, len(targets) - len(wrong_rows), digest)
     folder.write_json(VERIFIED, {"attempt": uuid4().hex, **verification})
     folder.write_json(METADATA, metadata.as_json())
     if overtaken is not None:
         raise Refused(overtaken, "The later run decides now. How it ended: quota-ops runs")
     what = f"--run {quote(str(folder.place))}" if has_applied else run.about["cluster"]
-    raise_unless_agreed(brokers, wrong, describe_late_writes(found), f"quota-ops verify {what}")
+    raise_unless_agreed(
+        brokers,
+        wrong_rows,
+        late_writes=describe_late_writes(differences),
+        retry=f"quota-ops verify {what}",
+    )
     if not has_plan:
-        refuse_returned(found)
-    return wrong
+        refuse_returned(differences)
+    return wrong_rows

@@ -1,15 +1,14 @@
 """Reads rows back from each broker until all brokers agree."""
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import monotonic, sleep
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.difference import WRITES, Action, Difference
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble, Refused, Unreachable, WrongCluster
 from quota_ops.model.progress import Progress
-from quota_ops.model.rows import DesiredRow, Key, Stored, Targets, find_unequal
+from quota_ops.model.rows import Key, Stored, Targets, find_unequal
 from quota_ops.model.text import counted, plural
 from quota_ops.model.verification import (
     BACK_OR_GONE,
@@ -35,14 +34,14 @@ def query_brokers(
     written: str | None = None,
     *,
     is_overtaken: Callable[[], bool] = lambda: False,
-    left: int = 0,
+    skipped: int = 0,
 ) -> tuple[dict[int, Stored], tuple[BrokerAnswer, ...]]:
     """Query each broker until it stores every target, the time is up, or a later run applies.
 
     Returns the values and one result of each broker. `written` is the last entity that was
     written: brokers apply writes in order, so it alone is queried first, for at most half a
     second. When only the bootstrap address is queried, the result is that of the broker there.
-    `left` is the number of rows that the run left unchanged; they are not targets.
+    `skipped` is the number of rows that the run did not write; they are not targets.
     Raises WrongCluster when an address leads to another cluster.
     """
     until = monotonic() + seconds
@@ -52,7 +51,7 @@ def query_brokers(
             *(one.id, one.address, 0, None),
             bootstrap=one.id == BOOTSTRAP,
             compared=len(targets),
-            left=left,
+            left=skipped,
         )
         for one in cluster.endpoints
     }
@@ -125,11 +124,16 @@ def find_wrong_rows(targets: Targets, stored: Mapping[int, Stored]) -> Iterable[
 
 
 def raise_unless_agreed(
-    brokers: Sequence[BrokerAnswer], wrongs: tuple[RowVerdict, ...], late: str, again: str
+    brokers: Sequence[BrokerAnswer],
+    wrong_rows: Sequence[RowVerdict],
+    *,
+    late_writes: str,
+    retry: str,
 ) -> None:
     """Raise Refused when a broker differs or did not respond, Unreachable when none responded.
 
-    `late` describes the late writes among the wrong rows, `again` is the command to verify again.
+    `late_writes` describes the late writes among the wrong rows; `retry` is the command that
+    verifies again.
     """
     unreachable = [
         f"{one.named} {one.error}" if one.absent else one.error
@@ -146,15 +150,15 @@ def raise_unless_agreed(
     message = "; ".join([*differing, *unreachable])
     if len(unreachable) == len(brokers):
         raise Unreachable(
-            f"no broker could be queried: {message}", f"Verify again when one responds: {again}"
+            f"no broker could be queried: {message}", f"Verify again when one responds: {retry}"
         )
-    if wrongs:
-        are = plural(len(wrongs), "row differs", "rows differ")
-        remedy = f"{len(wrongs):,} {are} from Git.{late}"
+    if wrong_rows:
+        are = plural(len(wrong_rows), "row differs", "rows differ")
+        remedy = f"{len(wrong_rows):,} {are} from Git.{late_writes}"
     else:
         has_unreachable = any(one.error and not one.absent for one in brokers)
         what = (
-            f"Verify again when it responds: {again}\n  {ONLY_BOOTSTRAP}"
+            f"Verify again when it responds: {retry}\n  {ONLY_BOOTSTRAP}"
             if has_unreachable
             else BACK_OR_GONE
         )
@@ -169,32 +173,3 @@ def _describe_trouble(brokers: Sequence[BrokerAnswer]) -> str:
     if all(one.agrees or one.absent for one in brokers):
         return "not every broker could be queried"
     return "not every broker stores the desired values"
-
-
-_UNTOUCHED = frozenset({Action.REPORT, Action.HELD})
-
-
-def find_targets(
-    desired: Mapping[Key, DesiredRow],
-    differences: Iterable[Difference],
-    held: Container[str],
-    not_written: Container[Key],
-) -> tuple[Targets, int]:
-    """Return the rows that brokers must store, and how many rows the run left unchanged.
-
-    The rows of `held` entities are not targets, because a person may change them at any moment.
-    Neither are the rows in `not_written`, which the controller did not accept.
-    """
-    targets: dict[Key, float | None] = {
-        key: row.value for key, row in desired.items() if row.entity not in held
-    }
-    left = {key for key in desired if key[0] in held}
-    for row in differences:
-        key = row.id
-        if row.action in _UNTOUCHED or key in not_written:
-            targets.pop(key, None)
-            if key in desired or row.action in WRITES or row.action is Action.HELD:
-                left.add(key)
-        elif row.action in {Action.CLEAR, Action.FORGET}:
-            targets[key] = None
-    return targets, len(left)
