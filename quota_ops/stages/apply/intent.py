@@ -1,11 +1,10 @@
 """Intents: the writes that apply records in the ledger before it sends them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from quota_ops.kafka.outcomes import find_unwritten
 from quota_ops.model import ledger_edits
-from quota_ops.model.difference import UNKNOWN_KINDS, Difference
-from quota_ops.model.ledger_edits import has_arrived
+from quota_ops.model.difference import UNKNOWN_KINDS
 from quota_ops.model.memory import LedgerKey
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
@@ -108,22 +107,6 @@ def withdraw_intents(
 
     if left:
         ledger.change(ledger_folder, edit)
-
-
-def find_unarrived(
-    known: Iterable[LedgerRow], reported: Mapping[Key, Difference]
-) -> frozenset[LedgerRow]:
-    """Return intents of killed runs whose writes never arrived, for rows that are only reported.
-
-    Verify removes the intent of a row that is set, cleared or forgotten. Without this, the intent
-    of a reported row would stay forever, and a value set by hand later would count as managed.
-    """
-    return frozenset(
-        row
-        for row in known
-        if row.state == ledger_edits.INTENDED
-        if (found := reported.get(row.id)) and not has_arrived(row, found.before)
-    )
 
 
 def is_as_planned(before: float | None, after: float | None, now: float | None) -> bool:

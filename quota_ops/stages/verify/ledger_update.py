@@ -1,6 +1,6 @@
 """Updates the ledger after verify: rows verified or cleared, and writes that cannot arrive late."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
@@ -15,7 +15,6 @@ from quota_ops.model.registration import KnownBrokers
 from quota_ops.model.rollback import Rollback
 from quota_ops.model.rows import DesiredRow, Key, LedgerRow, Targets
 from quota_ops.model.tables import LEDGER
-from quota_ops.stages.apply.intent import find_unarrived
 from quota_ops.store import ledger
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ROLLBACK, RunFolder
@@ -57,9 +56,9 @@ def update_ledger(
     new = verified.keys() - verified_before
     rows = list(_verified_rows(run, verified, new, foreign))
     cleared = list(_cleared_rows(run, new))
-    released = {row.id for row in rows} & foreign
+    given_back = {row.id for row in rows} & foreign
     reported = {row.id: row for row in run.differences if row.action is Action.REPORT}
-    unarrived = find_unarrived(folder.read_rows(LEDGER), reported) if reported else frozenset()
+    unarrived = _find_unarrived(folder.read_rows(LEDGER), reported) if reported else frozenset()
     unanswered = find_unacknowledged(run.outcomes)
     known = ledger.read(ledger_folder)
     overtaken = why_overtaken(folder, known, ledger_folder)
@@ -78,7 +77,7 @@ def update_ledger(
         forget_answered(known, run.about["run"], find_acknowledged(run.outcomes))
         remember(known, (*late, *still), SUPERSEDED)
         remember(known, cleared, CLEARED)
-        forget(known, released)
+        forget(known, given_back)
         if follows_git:
             ledger_edits.follow(known, run.desired)
 
@@ -141,3 +140,19 @@ def _find_foreign(folder: RunFolder) -> set[Key]:
         return set()
     taken = folder.read_as(ROLLBACK, Rollback.from_json).taken
     return {row.id for row in taken if row.foreign}
+
+
+def _find_unarrived(
+    known: Iterable[LedgerRow], reported: Mapping[Key, Difference]
+) -> frozenset[LedgerRow]:
+    """Return intents of killed runs whose writes never arrived, for rows that are only reported.
+
+    Verify removes the intent of a row that is set, cleared or forgotten. Without this, the intent
+    of a reported row would stay forever, and a value set by hand later would count as managed.
+    """
+    return frozenset(
+        row
+        for row in known
+        if row.state == ledger_edits.INTENDED
+        if (found := reported.get(row.id)) and not ledger_edits.has_arrived(row, found.before)
+    )
