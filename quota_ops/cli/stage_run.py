@@ -130,10 +130,11 @@ def _run(begun: _Begun, typed: StageOptions, permission: Permission) -> None:
     """Run the stages; if a signal ends them, record how far they got."""
     folder, stages = begun.folder, begun.stages
     judged_now = typed.run_folder is None or bool(permission.allow)
-    find = partial(find_connection, file=typed.connection_file)
     with (
         report_run_if_stopped(folder.place, partial(_keep_end, stages, folder, reported=False)),
-        connect_once(folder.policy, find) as connect,
+        connect_once(
+            folder.policy, partial(find_connection, file=typed.connection_file)
+        ) as connect,
         show_progress(typed.output) as progress,
     ):
         run = Run(

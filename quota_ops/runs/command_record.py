@@ -48,7 +48,7 @@ def open_run_cluster(
 
 
 def record_command_end(
-    folder: RunFolder, verb: Verb, find: Callable[[str], Connection] = find_connection
+    folder: RunFolder, verb: Verb, find_connection: Callable[[str], Connection] = find_connection
 ) -> str | None:
     """Write the record of a command's end; return why the audit topic does not have it."""
     name, stages = _LEFT[verb]
@@ -63,4 +63,4 @@ def record_command_end(
         folder.outcomes(APPLIED),
         folder.decisions(),
     )
-    return record_end(folder, partial(verb_record, end), find)
+    return record_end(folder, partial(verb_record, end), find_connection)

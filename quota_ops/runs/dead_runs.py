@@ -29,7 +29,9 @@ from quota_ops.store.run_marks import (
 from quota_ops.store.run_store import store_of
 
 
-def settle_dead_runs(by: RunFolder, cluster: Cluster, find: Callable[[str], Connection]) -> None:
+def settle_dead_runs(
+    by: RunFolder, cluster: Cluster, find_connection: Callable[[str], Connection]
+) -> None:
     """Record the end of every run that died on this cluster, before the run `by` writes.
 
     Rows of its last request become accepted when the cluster stores them. The others stay unknown,
@@ -45,7 +47,7 @@ def settle_dead_runs(by: RunFolder, cluster: Cluster, find: Callable[[str], Conn
         for one in dead:
             with suppress(InvalidInput):  # a damaged run cannot be settled
                 if one.policy().cluster_id == cluster.cluster_id and _claim(one, by.place, runs):
-                    _settle(one, about["run"], stored, find)
+                    _settle(one, about["run"], stored, find_connection)
 
 
 def _is_dead(run: RunFolder) -> bool:
@@ -87,7 +89,9 @@ def _has_not_ended(run: RunFolder) -> bool:
     return False
 
 
-def _settle(run: RunFolder, by: str, stored: Stored, find: Callable[[str], Connection]) -> None:
+def _settle(
+    run: RunFolder, by: str, stored: Stored, find_connection: Callable[[str], Connection]
+) -> None:
     if _has_not_ended(run):
         outcomes = outcomes_so_far(run)
         run.leave_outcomes(
@@ -98,11 +102,11 @@ def _settle(run: RunFolder, by: str, stored: Stored, find: Callable[[str], Conne
     else:
         _settle_ended(run, by, stored)
     if run.has(ALTER):
-        record_command_end(run, Verb.ALTER, find)
+        record_command_end(run, Verb.ALTER, find_connection)
     else:
         from quota_ops.stages.report import write_reports  # noqa: PLC0415 - templates, rarely needed here
 
-        write_reports(run, find)
+        write_reports(run, find_connection)
     unmark(run.place)
 
 

@@ -78,12 +78,12 @@ class Run:
 
 @contextmanager
 def connect_once(
-    policy: Callable[[], Policy], find: Callable[[str], Connection]
+    policy: Callable[[], Policy], find_connection: Callable[[str], Connection]
 ) -> Iterator[Callable[[], "Cluster"]]:
     """Yield a function that opens a policy's cluster once; the end of the block closes it.
 
-    `find` looks up the policy's connection by name. `policy` and `find` are called only when a
-    stage needs the cluster.
+    `find_connection` looks up the policy's connection by name. Both arguments are called only when
+    a stage needs the cluster.
     """
     with ExitStack() as stack:
 
@@ -92,7 +92,7 @@ def connect_once(
             from quota_ops.kafka.cluster import open_policy  # noqa: PLC0415 - Kafka's clients
 
             made = policy()
-            return stack.enter_context(open_policy(made, find(made.connection)))
+            return stack.enter_context(open_policy(made, find_connection(made.connection)))
 
         yield connect
 

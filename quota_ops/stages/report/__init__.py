@@ -25,13 +25,15 @@ FORMS = {
 }
 
 
-def write_reports(folder: RunFolder, find: Callable[[str], Connection] = find_connection) -> Report:
+def write_reports(
+    folder: RunFolder, find_connection: Callable[[str], Connection] = find_connection
+) -> Report:
     """Write the record of the run's end, and report.json, .md, .txt and .html, for any outcome.
 
-    `find` looks up the connection to the audit topic by its name.
+    `find_connection` looks up the connection to the audit topic by its name.
     """
     read = read_report(folder, _versions())
-    missed = record_end(folder, partial(audit_record, read), find)
+    missed = record_end(folder, partial(audit_record, read), find_connection)
     report = read if missed == read.audit else replace(read, audit=missed)
     for name, form in FORMS.items():
         folder.write_text(name, form(report))

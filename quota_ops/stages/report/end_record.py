@@ -20,7 +20,9 @@ CONNECTION = "QUOTA_OPS_AUDIT_CONNECTION"
 
 
 def record_end(
-    folder: RunFolder, record_of: Callable[[int], Json], find: Callable[[str], Connection]
+    folder: RunFolder,
+    record_of: Callable[[int], Json],
+    find_connection: Callable[[str], Connection],
 ) -> str | None:
     """Write end-0001.json, or the next number, and produce it to the audit topic if one is set.
 
@@ -44,7 +46,7 @@ def record_end(
     try:
         from quota_ops.kafka.audit_topic import produce  # noqa: PLC0415 - only with a topic
 
-        connection = find(os.environ.get(CONNECTION) or folder.policy().connection)
+        connection = find_connection(os.environ.get(CONNECTION) or folder.policy().connection)
         failure = produce(connection, topic, record["cluster_id"] or record["cluster"], sent)
     except Exception as error:  # noqa: BLE001 - an error of the topic never fails a run
         failure = " ".join(str(error).split())  # reports show it as one line
