@@ -132,7 +132,7 @@ def needs_person(plan: Plan) -> bool:
 
     The stricter of the last applied policy and the plan's own policy decides.
     """
-    policy = plan.judged_by.approval
+    policy = plan.strict_policy.approval
     if policy is ApprovalPolicy.NEVER:
         return False
     return bool(plan.refused) or (policy is ApprovalPolicy.ALWAYS and bool(plan.writes))
@@ -156,7 +156,7 @@ def resume_command(run: str, plan: Plan) -> str:
 
 def approval_source(plan: Plan) -> str:
     """Return which policy requires approval of a plan: its own, or the last applied one."""
-    new, strict = plan.policy.approval, plan.judged_by.approval
+    new, strict = plan.policy.approval, plan.strict_policy.approval
     if new is strict:
         return f"cluster.yaml sets approval: {new}"
     return f"the last applied policy sets approval: {strict}"

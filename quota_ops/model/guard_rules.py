@@ -164,8 +164,8 @@ def _defaults(writes: Sequence[Difference]) -> Findings:
 def _history(
     writes: Sequence[Difference], policy: Policy, commit: str | None, past: Past
 ) -> Findings:
-    now = policy.judged()
-    before = now if past.policy is None else past.policy.judged()
+    now = policy.decisive_fields()
+    before = now if past.policy is None else past.policy.decisive_fields()
     changed = sorted(name for name in now if now[name] != before[name])
     if changed:
         message = f"cluster.yaml changed since it was applied: {', '.join(changed)}"

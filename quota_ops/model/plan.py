@@ -45,12 +45,12 @@ class Plan:
     applied: Policy | None = None
     """The policy that was last applied, which the guards use as well."""
 
-    def judged(self, guards: tuple[GuardFinding, ...]) -> "Plan":
+    def with_guards(self, guards: tuple[GuardFinding, ...]) -> "Plan":
         """Return the plan with these guards."""
         return self if guards == self.guards else replace(self, guards=guards)
 
     @property
-    def judged_by(self) -> Policy:
+    def strict_policy(self) -> Policy:
         """The stricter of the last applied policy and the plan's own, field by field."""
         return stricter(self.applied, self.policy)
 
@@ -90,7 +90,7 @@ def digest(policy: Policy, writes: Sequence[Difference]) -> str:
     """Return the digest of a plan, 64 hexadecimal characters; the order of rows has no effect."""
     body: dict[str, Any] = {
         "cluster_id": policy.cluster_id,
-        "policy": policy.digested(),
+        "policy": policy.digest_fields(),
         "changes": sorted(
             [row.entity, row.key, exact(row.before), exact(row.target)] for row in writes
         ),

@@ -166,7 +166,7 @@ class Policy:
             "retired_brokers": [asdict(one) for one in self.retired_brokers],
         }
 
-    def judged(self) -> dict[str, Any]:
+    def decisive_fields(self) -> dict[str, Any]:
         """Return the JSON values that decide what is written: all but the folder and BESIDE."""
         return {
             name: value
@@ -174,11 +174,11 @@ class Policy:
             if name != "cluster" and name not in BESIDE
         }
 
-    def digested(self) -> dict[str, Any]:
-        """Return the judged values for a digest: all but younger fields with their defaults."""
+    def digest_fields(self) -> dict[str, Any]:
+        """Return the decisive fields for a digest: all but younger fields with their defaults."""
         values = {
             name: value
-            for name, value in self.judged().items()
+            for name, value in self.decisive_fields().items()
             if (name, value) not in YOUNGER.items()
         }
         usual = asdict(GuardLimits())

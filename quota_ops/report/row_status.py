@@ -130,7 +130,7 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
     """Return the rows of a plan; remove their verdicts from `verdicts`."""
     applied, validated = _by_row(report.applied), _by_row(report.validated)
     forgets = report.writes and any(one.behind is not None for one in report.brokers)
-    blocking, judged_by = [one.guard for one in plan.refused], plan.judged_by
+    blocking, strict_policy = [one.guard for one in plan.refused], plan.strict_policy
     left_alone = left_alone_before(plan.policy, plan.applied)
     is_unprotected = Guard.UNPROTECTED in blocking
     rows = []
@@ -139,7 +139,7 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
         answers = validated.get(place), applied.get(place), verdicts.pop(place, None)
         status = _find_status(difference, *answers, forgets=forgets)
         guarded = bool(blocking) and any(
-            is_blocked_by(one, difference, judged_by) for one in blocking
+            is_blocked_by(one, difference, strict_policy) for one in blocking
         )
         guarded |= is_unprotected and difference.action in WRITES and left_alone(difference)
         rows.append(

@@ -45,7 +45,7 @@ def find_valid_decisions(folder: RunFolder, approvals: Place, plan: Plan) -> tup
 
     Raises InvalidInput if the record is damaged or cannot be listed.
     """
-    policy = plan.judged_by
+    policy = plan.strict_policy
     return in_force(
         _read(approvals, plan.digest),
         folder.place.name,

@@ -95,7 +95,7 @@ PLANNED = Report(
     started="2026-11-21T10:15:00Z",
     finished="2026-11-21T10:15:04Z",
     stages=stages(apply="not run", verify="not run"),
-    plan=PLAN.judged((DEFAULT_TOUCHED,)),
+    plan=PLAN.with_guards((DEFAULT_TOUCHED,)),
     validated=answered(Status.ACCEPTED, *DIFFERENCES[:4]),
     applied=(),
     brokers=(),
@@ -110,7 +110,7 @@ BROKERS = tuple(BrokerAnswer(number, f"kafka-{number}:9094", 2, 0) for number in
 APPLIED = replace(
     PLANNED,
     stages=stages(),
-    plan=PLAN.judged((replace(DEFAULT_TOUCHED, allowed="agreed with platform"),)),
+    plan=PLAN.with_guards((replace(DEFAULT_TOUCHED, allowed="agreed with platform"),)),
     applied=answered(Status.ACCEPTED, *DIFFERENCES[:4]),
     brokers=BROKERS,
     verified=413,

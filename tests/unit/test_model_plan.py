@@ -236,4 +236,4 @@ def test_a_plan_is_refused_by_guards_that_nobody_let_pass() -> None:
     """A finding with a reason blocks nothing."""
     cut, takeover = GuardFinding("cut", "falls"), GuardFinding("takeover", "was there", "agreed")
 
-    assert plan([]).judged((cut, takeover)).refused == (cut,)
+    assert plan([]).with_guards((cut, takeover)).refused == (cut,)

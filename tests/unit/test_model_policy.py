@@ -201,5 +201,5 @@ def test_a_retired_broker_is_part_of_what_is_judged() -> None:
     looser = replace(policy, retired_brokers=(RetiredBroker(3, "scaled down"),))
 
     assert looser.retired == {3: "scaled down"}
-    assert looser.judged() != policy.judged()
+    assert looser.decisive_fields() != policy.decisive_fields()
     assert digest(looser, []) != digest(policy, [])

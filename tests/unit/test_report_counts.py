@@ -63,7 +63,7 @@ def _report(of: Report, judged: Sequence[tuple[Kind, Action]], others: int) -> R
     plan = replace(PLAN, differences=rows, desired=desired, guards=())
     past = Past(owned=1000, owners={}, policy=None, commits=())
     guards = judge(plan.writes, policy=plan.policy, commit=None, desired=desired, past=past)
-    return replace(of, plan=plan.judged(guards), validated=(), applied=(), verdicts=())
+    return replace(of, plan=plan.with_guards(guards), validated=(), applied=(), verdicts=())
 
 
 _HEADING = re.compile(

@@ -43,7 +43,7 @@ def load_approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tu
     batches = folder.batches()
     _compare_with_plan(folder, plan, batches)
     counting = decisions.find_valid_decisions(folder, approvals, plan)
-    plan = plan.judged(overridden(plan.guards, counting))
+    plan = plan.with_guards(overridden(plan.guards, counting))
     refuse_unless_guards_pass(plan)
     if needs_person(plan) and not any(one.said is DecisionKind.APPROVED for one in counting):
         raise build_approval_error(folder, plan)

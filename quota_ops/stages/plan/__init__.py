@@ -36,7 +36,7 @@ def plan_changes(
     plan, past = assemble_plan(folder), read_past(folder)
     why = find_pause(plan.policy, datetime.now(UTC))
     plan = replace(plan, standstill=why, applied=past.policy)
-    plan = plan.judged(judge_plan(folder, plan, past))
+    plan = plan.with_guards(judge_plan(folder, plan, past))
     if plan.guards:
         plan = _apply_overrides(folder, approvals, plan)
         if allow:
@@ -69,9 +69,8 @@ def assemble_plan(folder: RunFolder) -> Plan:
 def _apply_overrides(folder: RunFolder, approvals: Place, plan: Plan) -> Plan:
     """Return the plan with the guard overrides that `approvals` records."""
     counting = decisions.find_valid_decisions(folder, approvals, plan)
-    judged = plan.judged(overridden(plan.guards, counting))
     decisions.copy_to_run(folder, counting)
-    return judged
+    return plan.with_guards(overridden(plan.guards, counting))
 
 
 def _record_overrides(
@@ -104,7 +103,7 @@ def refuse_unless_guards_pass(plan: Plan) -> None:
         blocking = "; ".join(f"{one.guard}: {one.message}" for one in plan.refused)
         options = " ".join(f"--allow {one.guard}" for one in plan.refused)
         what = "guards block this plan"
-        if plan.judged_by.approval is ApprovalPolicy.NEVER:
+        if plan.strict_policy.approval is ApprovalPolicy.NEVER:
             what = "cluster.yaml sets approval: never, so only --allow overrides guards"
         raise GuardsRefused(
             f"{what}: {blocking}",
