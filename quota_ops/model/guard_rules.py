@@ -1,4 +1,7 @@
-"""Guards: the changes of a plan that need an override or approval. Pure functions."""
+"""Guards: which changes of a plan need an override or approval. Pure functions.
+
+`judge` calls each guard; the thresholds that they compare with are `GuardLimits` of a policy.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,8 +22,8 @@ SHARE_COUNTS_FROM = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """The history of a cluster: managed rows per owner, last applied policy, applied commits."""
+class EarlierRuns:
+    """What the ledger has of earlier runs: managed rows per owner, the last policy, the commits."""
 
     owned: int
     owners: Mapping[str | None, int]
@@ -38,24 +41,24 @@ def judge(
     policy: Policy,
     commit: str | None,
     desired: int,
-    past: Past,
+    earlier: EarlierRuns,
 ) -> tuple[GuardFinding, ...]:
     """Return the guards that block a plan, by the stricter of its policy and the last applied one.
 
     The message of a guard that blocks only by the last applied policy mentions it.
     """
-    limits = Limits(policy, past.policy)
+    limits = Limits(policy, earlier.policy)
     clears = [row for row in writes if row.action is Action.CLEAR]
     return (
-        *_removals(clears, limits, past),
-        *_owners(clears, past),
+        *_removals(clears, limits, earlier),
+        *_owners(clears, earlier),
         *judge_values(writes, limits),
         *_by_kind(writes, limits),
-        *_earlier(writes, limits),
-        *_unprotected(writes, policy, past.policy),
+        *_late_and_returned(writes, limits),
+        *_unprotected(writes, policy, earlier.policy),
         *_defaults(writes),
-        *_history(writes, policy, commit, past),
-        *_old_ledger(clears, past),
+        *_history(writes, policy, commit, earlier),
+        *_old_ledger(clears, earlier),
         *_empty(clears, desired),
     )
 
@@ -68,25 +71,27 @@ def _empty(clears: Sequence[Difference], desired: int) -> Findings:
         yield make_finding(Guard.EMPTY_DESIRED, "Git declares no quota", clears)
 
 
-def _removals(clears: Sequence[Difference], limits: Limits, past: Past) -> Findings:
+def _removals(clears: Sequence[Difference], limits: Limits, earlier: EarlierRuns) -> Findings:
     most, removed = limits.of("removals"), len(clears)
-    share = 100 * removed / past.owned if past.owned else 0.0
+    share = 100 * removed / earlier.owned if earlier.owned else 0.0
     least = limits.of("removals_share")
     if removed > most.value:
         words = f"{counted(removed, 'removal')}, more than {most.value:,}{most.source}"
         yield make_finding(Guard.REMOVALS, words, clears, share)
     elif removed >= SHARE_COUNTS_FROM and share > least.value:
-        words = f"{removed:,} of {counted(past.owned, 'managed row')} would be removed, more than "
+        words = (
+            f"{removed:,} of {counted(earlier.owned, 'managed row')} would be removed, more than "
+        )
         yield make_finding(Guard.REMOVALS, f"{words}{least.value:g} %{least.source}", clears, share)
 
 
 _NOT_OWNED = frozenset({Kind.UNMANAGED, Kind.RETURNED})
 
 
-def _owners(clears: Sequence[Difference], past: Past) -> Findings:
+def _owners(clears: Sequence[Difference], earlier: EarlierRuns) -> Findings:
     lost = Counter(row.owner for row in clears if row.kind not in _NOT_OWNED)
     for owner, rows in sorted(lost.items(), key=str):
-        if owner is not None and rows >= past.owners.get(owner, rows + 1):
+        if owner is not None and rows >= earlier.owners.get(owner, rows + 1):
             theirs = [row for row in clears if row.owner == owner]
             words = f"every row of {owner} would be cleared ({rows:,})"
             yield make_finding(Guard.OWNER_REMOVED, words, theirs)
@@ -139,7 +144,7 @@ def _unprotected(writes: Sequence[Difference], policy: Policy, applied: Policy |
         yield make_finding(Guard.UNPROTECTED, f"{_rows(rows)} {words}", rows)
 
 
-def _earlier(writes: Sequence[Difference], limits: Limits) -> Findings:
+def _late_and_returned(writes: Sequence[Difference], limits: Limits) -> Findings:
     late = [row for row in writes if row.kind is Kind.LATE_WRITE]
     if late and limits.strict.drift is not DriftPolicy.REPAIR:
         seems = f"the write of run {late[0].run} seems to have arrived late"
@@ -162,29 +167,31 @@ def _defaults(writes: Sequence[Difference]) -> Findings:
 
 
 def _history(
-    writes: Sequence[Difference], policy: Policy, commit: str | None, past: Past
+    writes: Sequence[Difference], policy: Policy, commit: str | None, earlier: EarlierRuns
 ) -> Findings:
     now = policy.decisive_fields()
-    before = now if past.policy is None else past.policy.decisive_fields()
+    before = now if earlier.policy is None else earlier.policy.decisive_fields()
     changed = sorted(name for name in now if now[name] != before[name])
     if changed:
         message = f"cluster.yaml changed since it was applied: {', '.join(changed)}"
         values = [[name, before[name], now[name]] for name in changed]
         yield make_finding(Guard.POLICY_CHANGED, message, what=values)
-    if writes and commit in past.commits[:-1]:
-        last = past.commits[-1]
+    if writes and commit in earlier.commits[:-1]:
+        last = earlier.commits[-1]
         message = f"{named(str(commit))} was applied before, and {short(last)} after it"
         yield make_finding(Guard.WENT_BACK, message, what=last)
-    elif writes and past.overtaken_by is not None:
+    elif writes and earlier.overtaken_by is not None:
         run = f"this run of {named(str(commit))}"
-        message = f"{short(past.overtaken_by)} was applied after {run} began"
-        yield make_finding(Guard.WENT_BACK, message, what=past.overtaken_by)
+        message = f"{short(earlier.overtaken_by)} was applied after {run} began"
+        yield make_finding(Guard.WENT_BACK, message, what=earlier.overtaken_by)
 
 
-def _old_ledger(clears: Sequence[Difference], past: Past) -> Findings:
-    if clears and past.old_ledger is not None:
+def _old_ledger(clears: Sequence[Difference], earlier: EarlierRuns) -> Findings:
+    if clears and earlier.old_ledger is not None:
         yield make_finding(
-            Guard.OLD_LEDGER, f"{_rows(clears)} would be cleared based on {past.old_ledger}", clears
+            Guard.OLD_LEDGER,
+            f"{_rows(clears)} would be cleared based on {earlier.old_ledger}",
+            clears,
         )
 
 

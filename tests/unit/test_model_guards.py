@@ -9,7 +9,7 @@ import yaml
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.guard import Guard, GuardFinding, unknown_guards
-from quota_ops.model.guard_rules import Past, is_blocked_by, judge
+from quota_ops.model.guard_rules import EarlierRuns, is_blocked_by, judge
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy
 
 CASES: tuple[Any, ...] = tuple(
@@ -54,7 +54,7 @@ def policy_of(case: dict[str, Any]) -> Policy:
     )
 
 
-def past_of(case: dict[str, Any]) -> Past:
+def earlier_runs_of(case: dict[str, Any]) -> EarlierRuns:
     """Return what the ledger of a case knows."""
     owned = case.get("owned", {})
     was = None
@@ -65,7 +65,7 @@ def past_of(case: dict[str, Any]) -> Past:
         was = Policy.from_json({name: values[name] for name in values if name not in unknown})
     commits = tuple(case.get("commits", ()))
     later = case.get("overtaken by"), case.get("ledger")
-    return Past(sum(owned.values()), owned, was, commits, *later)
+    return EarlierRuns(sum(owned.values()), owned, was, commits, *later)
 
 
 def said(finding: GuardFinding) -> tuple[str, str]:
@@ -83,7 +83,7 @@ def test_guards_speak(case: dict[str, Any]) -> None:
         policy=policy_of(case),
         commit=case.get("commit"),
         desired=case.get("desired", 10),
-        past=past_of(case),
+        earlier=earlier_runs_of(case),
     )
 
     expected = [*case.get("says", {}).items(), *case.get("also", {}).items()]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.guard_rules import Past, judge
+from quota_ops.model.guard_rules import EarlierRuns, judge
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.report import Report
 from quota_ops.model.verification import RowVerdict, Verdict
@@ -61,8 +61,8 @@ def _report(of: Report, judged: Sequence[tuple[Kind, Action]], others: int) -> R
     rows = _rows(judged)
     desired = others + sum(row.after is not None for row in rows)
     plan = replace(PLAN, differences=rows, desired=desired, guards=())
-    past = Past(owned=1000, owners={}, policy=None, commits=())
-    guards = judge(plan.writes, policy=plan.policy, commit=None, desired=desired, past=past)
+    earlier = EarlierRuns(owned=1000, owners={}, policy=None, commits=())
+    guards = judge(plan.writes, policy=plan.policy, commit=None, desired=desired, earlier=earlier)
     return replace(of, plan=plan.with_guards(guards), validated=(), applied=(), verdicts=())
 
 

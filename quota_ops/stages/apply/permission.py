@@ -19,7 +19,7 @@ from quota_ops.model.quota import same
 from quota_ops.model.rows import BatchRow, Key
 from quota_ops.model.text import counted
 from quota_ops.stages.plan import judge_plan, refuse_unless_guards_pass
-from quota_ops.stages.plan.earlier_runs import read_past
+from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.store import decisions
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import PLAN, VALIDATED, RunFolder
@@ -104,9 +104,9 @@ def _compare_with_plan(folder: RunFolder, plan: Plan, batches: Batches) -> None:
             f"{folder.place}: differences.parquet does not match the plan",
             format_new_plan_remedy(folder),
         )
-    past = read_past(folder)
+    earlier = read_earlier_runs(folder)
     recorded = tuple(replace(one, allowed=None) for one in plan.guards)
-    if past.policy != plan.applied or judge_plan(folder, plan, past) != recorded:
+    if earlier.policy != plan.applied or judge_plan(folder, plan, earlier) != recorded:
         raise Refused(
             f"{folder.place / PLAN} does not record what the guards find",
             format_new_plan_remedy(folder),

@@ -8,11 +8,11 @@ from quota_ops.desired.pauses import find_pause
 from quota_ops.model.approval import Author, DecisionKind, find_login, overridden
 from quota_ops.model.errors import GuardsRefused, InvalidInput
 from quota_ops.model.guard import Guard, GuardFinding, unknown_guards
-from quota_ops.model.guard_rules import Past, judge
+from quota_ops.model.guard_rules import EarlierRuns, judge
 from quota_ops.model.plan import Plan, by_risk
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.tables import ACTUAL, DESIRED
-from quota_ops.stages.plan.earlier_runs import read_past
+from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.stages.plan.findings import leave_findings
 from quota_ops.store import decisions
 from quota_ops.store.origins import leave_origins
@@ -33,10 +33,10 @@ def plan_changes(
     it has written the plan, when a guard blocks and is not overridden.
     """
     _check_names(allow or {})
-    plan, past = assemble_plan(folder), read_past(folder)
+    plan, earlier = assemble_plan(folder), read_earlier_runs(folder)
     why = find_pause(plan.policy, datetime.now(UTC))
-    plan = replace(plan, standstill=why, applied=past.policy)
-    plan = plan.with_guards(judge_plan(folder, plan, past))
+    plan = replace(plan, standstill=why, applied=earlier.policy)
+    plan = plan.with_guards(judge_plan(folder, plan, earlier))
     if plan.guards:
         plan = _apply_overrides(folder, approvals, plan)
         if allow:
@@ -86,14 +86,14 @@ def _record_overrides(
         decisions.append(approvals, override)
 
 
-def judge_plan(folder: RunFolder, plan: Plan, past: Past) -> tuple[GuardFinding, ...]:
+def judge_plan(folder: RunFolder, plan: Plan, earlier: EarlierRuns) -> tuple[GuardFinding, ...]:
     """Return the findings of the guards that block a plan."""
     return judge(
         plan.writes,
         policy=plan.policy,
         commit=plan.commit or folder.about()["provenance"].base,
         desired=plan.desired or int(folder.has(ROLLBACK)),  # a rollback does not read Git
-        past=past,
+        earlier=earlier,
     )
 
 

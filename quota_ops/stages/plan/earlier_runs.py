@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.guard_rules import Past
+from quota_ops.model.guard_rules import EarlierRuns
 from quota_ops.model.ledger_edits import VERIFIED, find_managed
 from quota_ops.model.policy import Policy
 from quota_ops.model.tables import ACTUAL, LEDGER
@@ -17,7 +17,7 @@ from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.succession import find_overtaking_commit
 
 
-def read_past(folder: RunFolder) -> Past:
+def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
     """Return the managed rows by owner, the last applied policy and the commits.
 
     They come from the ledger at the time of describe.
@@ -25,7 +25,7 @@ def read_past(folder: RunFolder) -> Past:
     table = folder.read_table(LEDGER)
     owners = Counter(_list_owners(folder, table))
     values, commits = read_applied_notes(table)
-    return Past(
+    return EarlierRuns(
         owned=owners.total(),
         owners=owners,
         policy=None if values is None else _parse_policy(folder, values),
