@@ -26,14 +26,14 @@ def holds(
 ) -> None:
     """List the holds: until when, by whom and why."""
     from quota_ops.cli.session import Session
-    from quota_ops.model.hold import in_force
+    from quota_ops.model.hold import select_current_holds
     from quota_ops.report.holds import holds_screen
     from quota_ops.store.holds import read
 
     session = Session.start(cluster, desired_state, run_store)
     now = datetime.now(UTC).replace(microsecond=0)
     kept = read(session.holds)
-    listed = kept if everything else in_force(kept, now)
+    listed = kept if everything else select_current_holds(kept, now)
     if output == TEXT:
         show_screen(holds_screen(listed, now))
     else:

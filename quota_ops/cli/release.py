@@ -67,7 +67,7 @@ def release(
     from quota_ops.cli.session import Session
     from quota_ops.desired.pauses import find_pause
     from quota_ops.model.approval import find_login
-    from quota_ops.model.hold import in_force
+    from quota_ops.model.hold import select_current_holds
     from quota_ops.report.holds import release_screen
     from quota_ops.runs.ownership import Attribution
     from quota_ops.store import holds
@@ -90,7 +90,7 @@ def release(
     screen = release_screen(
         session.policy,
         made,
-        in_force(holds.read(session.holds), made.at),
+        select_current_holds(holds.read(session.holds), made.at),
         is_declared=session.is_declared(who),
         standstill=find_pause(session.policy, made.at),
     )

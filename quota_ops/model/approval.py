@@ -90,7 +90,7 @@ class Decision:
         return check_types([decision])[0]
 
 
-def in_force(
+def select_valid_decisions(
     record: Iterable[Decision], run: str, now: datetime, policy: ApprovalPolicy, seconds: int
 ) -> tuple[Decision, ...]:
     """Return the decisions about one digest, in order, that are valid for a run now.
@@ -100,18 +100,18 @@ def in_force(
     override is valid for its own run, an approval for any run, unless the policy is `never`. Each
     is valid for `seconds`.
     """
-    standing: list[Decision] = []
+    valid: list[Decision] = []
     for one in record:
         if one.said is DecisionKind.REJECTED or (
             one.said is DecisionKind.APPLIED and one.run != run
         ):
-            standing = []
+            valid = []
         elif (one.said is DecisionKind.OVERRIDDEN and one.run == run) or (
             one.said is DecisionKind.APPROVED and policy is not ApprovalPolicy.NEVER
         ):
-            standing.append(one)
+            valid.append(one)
     oldest = now - timedelta(seconds=seconds)
-    return tuple(one for one in standing if datetime.fromisoformat(one.at) > oldest)
+    return tuple(one for one in valid if datetime.fromisoformat(one.at) > oldest)
 
 
 def overridden(

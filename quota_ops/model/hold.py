@@ -1,4 +1,7 @@
-"""Holds: entities that no run writes until a given time."""
+"""Holds: entities that no run writes until a given time.
+
+A hold ends without an event: `select_current_holds` leaves it out from its end on.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -56,7 +59,7 @@ class Hold:
         return cls(filter_from_json(values["who"]), until, by, reason, at, login)
 
 
-def in_force(holds: Iterable[Hold], now: datetime) -> tuple[Hold, ...]:
+def select_current_holds(holds: Iterable[Hold], now: datetime) -> tuple[Hold, ...]:
     """Return the holds that have not ended; the last hold on the same entities replaces others."""
     last = {one.who: one for one in holds}
     return tuple(one for one in last.values() if one.until > now)

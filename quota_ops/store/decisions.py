@@ -8,7 +8,7 @@ import json
 from datetime import UTC, datetime
 from itertools import takewhile
 
-from quota_ops.model.approval import Author, Decision, DecisionKind, in_force
+from quota_ops.model.approval import Author, Decision, DecisionKind, select_valid_decisions
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.moment import iso_utc
@@ -41,12 +41,12 @@ def new_decision(
 
 
 def find_valid_decisions(folder: RunFolder, approvals: Place, plan: Plan) -> tuple[Decision, ...]:
-    """Return the decisions that count for a run's plan now, as `in_force` defines.
+    """Return the decisions that count for a run's plan now, as `select_valid_decisions` defines.
 
     Raises InvalidInput if the record is damaged or cannot be listed.
     """
     policy = plan.strict_policy
-    return in_force(
+    return select_valid_decisions(
         _read(approvals, plan.digest),
         folder.place.name,
         datetime.now(UTC),

@@ -9,7 +9,7 @@ from quota_ops.model.approval import find_login
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter
-from quota_ops.model.hold import Hold, hold_on, in_force
+from quota_ops.model.hold import Hold, hold_on, select_current_holds
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow, HoldRow, Stored
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
@@ -41,7 +41,7 @@ def add(folder: Place, hold: Hold) -> None:
 def release(folder: Place, who: EntityFilter, *, by: str, reason: str) -> Hold:
     """End a hold early; InvalidInput if there is none on exactly these entities."""
     now = datetime.now(UTC).replace(microsecond=0)
-    lasting = in_force(read(folder), now)
+    lasting = select_current_holds(read(folder), now)
     if who not in {one.who for one in lasting}:
         held = "; ".join(f"{one.who.text}, {one.text}" for one in lasting)
         raise InvalidInput(f"{who.text} is not held", f"Held now: {held or 'no entity'}.")
@@ -62,7 +62,7 @@ def _read(file: Place) -> Hold:
 
 def holds_now(folder: Place) -> tuple[Hold, ...]:
     """Return the holds of a cluster that are in force now; InvalidInput as `read`."""
-    return in_force(read(folder), datetime.now(UTC))
+    return select_current_holds(read(folder), datetime.now(UTC))
 
 
 def held_entities(folder: RunFolder, cluster_id: str, lasting: Sequence[Hold]) -> Iterator[HoldRow]:

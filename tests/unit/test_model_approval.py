@@ -17,10 +17,10 @@ from quota_ops.model.approval import (
     approval_source,
     approve_command,
     find_login,
-    in_force,
     needs_name,
     needs_person,
     overridden,
+    select_valid_decisions,
 )
 from quota_ops.model.difference import Action
 from quota_ops.model.guard import GuardFinding, idle_words, read_guards
@@ -140,9 +140,9 @@ OTHER = "run-2"
 def test_what_counts_of_a_record(record: list[Decision], counts: list[Decision]) -> None:
     """Until rejected, applied by another run, or a week old; an override only for its own run."""
     now = datetime(2026, 11, 21, 10, tzinfo=UTC)
-    found = in_force(record, "run-1", now, ApprovalPolicy.ON_BREACH, WEEK)
+    found = select_valid_decisions(record, "run-1", now, ApprovalPolicy.ON_BREACH, WEEK)
     assert list(found) == counts
-    never = in_force(record, "run-1", now, ApprovalPolicy.NEVER, WEEK)
+    never = select_valid_decisions(record, "run-1", now, ApprovalPolicy.NEVER, WEEK)
     assert list(never) == [one for one in counts if one.said is DecisionKind.OVERRIDDEN]
 
 

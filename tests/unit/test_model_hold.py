@@ -8,7 +8,7 @@ import pytest
 
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import EntityFilter
-from quota_ops.model.hold import Hold, hold_on, in_force
+from quota_ops.model.hold import Hold, hold_on, select_current_holds
 from quota_ops.model.policy import EVERYTHING
 from quota_ops.model.specification import parse_exactly
 
@@ -58,10 +58,12 @@ def test_the_last_word_counts() -> None:
     bob, released = hold(user("bob"), 1), hold(user("bob"), 0, NOW + timedelta(minutes=1))
     longer = replace(ALICE, until=NOW + timedelta(hours=9))
 
-    assert in_force([ALICE, bob], NOW) == (ALICE, bob)
-    assert in_force([ALICE, bob, longer, released], NOW + timedelta(minutes=2)) == (longer,)
-    assert in_force([ALICE, bob], NOW + timedelta(hours=2)) == ()
-    assert in_force([ALICE, hold(USERS, 0)], NOW) == (ALICE,)
+    assert select_current_holds([ALICE, bob], NOW) == (ALICE, bob)
+    assert select_current_holds([ALICE, bob, longer, released], NOW + timedelta(minutes=2)) == (
+        longer,
+    )
+    assert select_current_holds([ALICE, bob], NOW + timedelta(hours=2)) == ()
+    assert select_current_holds([ALICE, hold(USERS, 0)], NOW) == (ALICE,)
 
 
 def test_whom_a_hold_is_on() -> None:
