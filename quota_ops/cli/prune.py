@@ -72,5 +72,5 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
     if failures:
         raise InvalidInput(
             f"{len(failures)} of {len(expired)} could not be removed:\n  " + "\n  ".join(failures),
-            "The others were removed. Mend the cause, and prune again.",
+            "The others were removed. Fix the cause, and prune again.",
         )

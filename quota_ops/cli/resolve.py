@@ -180,7 +180,7 @@ def _read_names(typed: dict[str, Any]) -> dict[str, str]:
         if names.setdefault(kind, name) != name:
             raise InvalidInput(f"{kind} is given as {names[kind]!r} and as {name!r}.")
     if names.get(USER) == "":
-        raise InvalidInput("--user is empty.", "Leave it out for a client without a login.")
+        raise InvalidInput("--user is empty.", "Leave it out for a client without authentication.")
     if IP in names:
         if (read := normalize_address(names[IP])) is None:
             raise InvalidInput(f"--ip {names[IP]} is not an IP address.", "Give one as digits.")

@@ -42,7 +42,7 @@ class StageStatus(StrEnum):
     INTERRUPTED = "interrupted"
     """By a signal, or found dead by a later run."""
     NOT_ENDED = "not ended"
-    """At work, or killed before it could record its end."""
+    """Running, or killed before it could record its end."""
     NOT_RUN = "not run"
 
 
@@ -62,7 +62,7 @@ class StageResult(NamedTuple):
 
 
 def has_not_ended(stages: Iterable[StageResult]) -> bool:
-    """Return whether a run has not recorded the end of its writes: it is at work, or was killed."""
+    """Return whether a run has not recorded the end of its writes: it is running, or was killed."""
     return any(one.status is StageStatus.NOT_ENDED for one in stages)
 
 

@@ -85,7 +85,7 @@ def _below(ping: ClusterPing) -> Iterator[Line]:
         yield line(warning, Tone.CHANGE)
     for right in ping.missing:
         yield line()
-        yield line(f"An administrator grants {right.operation} by:", Tone.STRONG)
+        yield line(f"An administrator grants {right.operation} with:", Tone.STRONG)
         yield line(f"    {right.grant}")
 
 

@@ -144,12 +144,12 @@ def notes(one: Resolution, brokers: int | None) -> Iterator[str]:
             f"it finds {one.names[IP]}, that is another spelling of the address."
         )
     if one.names.get(USER, "").startswith("User:"):
-        yield f"Brokers compare the name alone: --user {one.names[USER].removeprefix('User:')}."
+        yield f"Brokers compare only the name: use --user {one.names[USER].removeprefix('User:')}."
 
 
 def _meaning(one: Resolution, brokers: int | None) -> str:
     if one.applied is None or one.applied.value is None:
-        return "Nothing that Apache Kafka has limits it." if one.foreign else "Nothing limits it."
+        return "No entity type of Apache Kafka limits it." if one.foreign else "Nothing limits it."
     limit = format_limit(one.key, one.applied.value)
     if limit == UNLIMITED:
         return f"{{{_parts(one.applied.entity)}}} exempts it: nothing limits it."

@@ -107,7 +107,7 @@ def alter_quotas(
 def _find_refusal(outcomes: Sequence[Outcome], guards: Sequence[GuardFinding]) -> Refused | None:
     if refused := sum(one.status is not Status.ACCEPTED for one in outcomes):
         return Refused(
-            f"{refused:,} of {counted(len(outcomes), 'entity')} would be refused",
+            f"{refused:,} of {counted(len(outcomes), 'entity')} would be rejected",
             "Nothing was written.",
         )
     if blocking := [one for one in guards if one.allowed is None]:

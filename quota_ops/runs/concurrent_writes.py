@@ -43,7 +43,7 @@ def _find_writes(
         return
     for entity, is_sent in _find_open(outcomes_so_far(run)).items():
         if accepts(Entity.parse(entity)):
-            yield ConcurrentWrite(name, entity, is_sent and alive is Life.AT_WORK)
+            yield ConcurrentWrite(name, entity, is_sent and alive is Life.RUNNING)
 
 
 def _find_open(outcomes: Iterable[Outcome]) -> dict[str, bool]:

@@ -52,7 +52,7 @@ def settle_dead_runs(
 
 def _is_dead(run: RunFolder) -> bool:
     alive = find_liveness(run.place)
-    return alive is not Life.AT_WORK and (
+    return alive is not Life.RUNNING and (
         (alive is Life.GONE and _has_not_ended(run))
         or is_unsettled(run.place)
         or is_overdue(run.place)
@@ -62,7 +62,7 @@ def _is_dead(run: RunFolder) -> bool:
 def _claim(run: RunFolder, by: Place, runs: Place) -> bool:
     """Return whether the run `by` is the one that settles another: a file is created once.
 
-    A run that is still at work, and created the last such file, keeps the claim.
+    A run that is still running, and created the last such file, keeps the claim.
     """
     number = 1
     while run.has(_settling_file(number)):

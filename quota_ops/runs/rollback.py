@@ -52,7 +52,7 @@ def _find_changes(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reaso
         )
     if earlier.stage_result("apply").status is StageStatus.NOT_ENDED:
         raise Refused(
-            f"run {about['run']} has recorded no end: it is at work, or was killed",
+            f"run {about['run']} has not recorded its end: it is running, or was killed",
             "If it was killed, let the next run settle it: quota-ops reconcile "
             f"{about['cluster']}. Then roll back.",
         )
@@ -60,7 +60,7 @@ def _find_changes(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reaso
     rows = tuple(_find_changed_rows(earlier, plan, known)) if plan else ()
     if plan is None or not rows:
         raise Refused(
-            f"run {about['run']} changed nothing by a plan, so there is nothing to roll back",
+            f"run {about['run']} wrote no changes of a plan, so there is nothing to roll back",
             "The runs and how much each changed are listed by: quota-ops runs",
         )
     if digest != plan.digest:

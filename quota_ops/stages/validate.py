@@ -31,7 +31,7 @@ def validate_plan(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
     rejected = [one for one in outcomes if one.status is not Status.ACCEPTED]
     if rejected:
         raise Refused(
-            f"the broker refuses {len(rejected):,} of {counted(len(outcomes), 'entity')}:\n"
+            f"the broker rejects {len(rejected):,} of {counted(len(outcomes), 'entity')}:\n"
             + _list_rejected(folder, rejected),
             "Nothing was written. Fix the YAML lines above.",
         )

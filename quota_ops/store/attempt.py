@@ -71,7 +71,7 @@ class Attempt:
             )
         remedy = "" if error.remedy is None else f"{error.remedy} "
         return Refused(
-            f"{why}. Sent until then: {words}", f"{remedy}The next run checks whether it arrived."
+            f"{why}. Sent before that: {words}", f"{remedy}The next run checks whether it arrived."
         )
 
     def stop(self, batches: Batches) -> None:

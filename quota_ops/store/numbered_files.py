@@ -57,7 +57,7 @@ def create_next(
 def refused_create(place: Place) -> InvalidInput:
     """Return the error of a store that reports every new file as an existing one."""
     return InvalidInput(
-        f"{place.parent} took no new file in {MOST_ATTEMPTS:,} attempts, from {place.name} on",
+        f"{place.parent} accepted no new file in {MOST_ATTEMPTS:,} attempts, from {place.name} on",
         "This file system or object store does not create a file exactly once: move the run store "
         "to another.",
     )

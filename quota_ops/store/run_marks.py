@@ -23,9 +23,9 @@ GRACE = timedelta(hours=1)
 class Life(StrEnum):
     """Whether the process that marked a run is alive."""
 
-    AT_WORK = "at work"
+    RUNNING = "running"
     GONE = "interrupted"
-    UNKNOWN = "at work or interrupted"
+    UNKNOWN = "running or interrupted"
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def find_liveness(run: Place) -> Life:
         machine = json.loads(place.read())["machine"]
     match place.is_locked():
         case True:
-            return Life.AT_WORK
+            return Life.RUNNING
         case False if machine and machine == place.store.machine():
             return Life.GONE
     return Life.UNKNOWN

@@ -130,7 +130,7 @@ def test_validate_only_writes_nothing(cluster: Cluster) -> None:
         "user=carol": refused("Invalid configuration key future_key"),
     }
     assert result.exit_code == 1
-    assert result.stderr == "4 of 5 entities would be refused\n  Nothing was written.\n"
+    assert result.stderr == "4 of 5 entities would be rejected\n  Nothing was written.\n"
     assert stored(cluster) == set()
 
 

@@ -100,7 +100,7 @@ def test_what_the_broker_refuses_has_an_end() -> None:
 
     (end,) = (json.loads(one.read_text()) for one in Path().glob("**/end-0001.json"))
     assert refused.exit_code == 1
-    assert end["stages"][-1]["message"] == "1 of 1 entity would be refused\n  Nothing was written."
+    assert end["stages"][-1]["message"] == "1 of 1 entity would be rejected\n  Nothing was written."
     assert "apply refused" in CliRunner().invoke(main, ["runs"]).stdout
     shown = CliRunner().invoke(main, ["show", "last"]).stdout
     assert "\nRequested changes\n" in shown

@@ -109,7 +109,7 @@ def test_what_was_settled_goes_back(lab: Lab) -> None:
     begin(lab)
     run = kill(lab, partial(die_in_request, 2, before=False))
     early = lab.call("rollback", str(on_disk(run)), "--reason", "INC-31")
-    assert (early.returncode, "has recorded no end" in early.stderr) == (1, True)
+    assert (early.returncode, "has not recorded its end" in early.stderr) == (1, True)
     lab.run("reconcile")
     lab.put({"user=a1": {KEY: 99.0}})
 
@@ -156,7 +156,7 @@ def test_a_run_at_work_is_left_alone(lab: Lab) -> None:
     begin(lab)
     run = lab.planned()
     with at_work(run.folder.place), run.folder.stage("apply"):
-        assert listed(lab, run.folder) == ("at work", 0)
+        assert listed(lab, run.folder) == ("running", 0)
         lab.run("reconcile")
     assert not (on_disk(run.folder) / "end-0001.json").exists()
 
@@ -168,7 +168,7 @@ def test_a_run_of_another_machine(lab: Lab) -> None:
     mark = lab.store.root / "at_work" / "demo" / on_disk(run).name
     since = json.loads(on_disk(mark).read_bytes())["since"]
     on_disk(mark).write_text(json.dumps({"machine": "another", "since": since}))
-    assert listed(lab, run) == ("at work or interrupted", 0)
+    assert listed(lab, run) == ("running or interrupted", 0)
     lab.run("reconcile")
     assert not (on_disk(run) / "end-0001.json").exists()
 

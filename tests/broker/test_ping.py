@@ -54,7 +54,7 @@ def said(ping_of: str, address: str, *may: str, version: str = "4.3", principal:
 def grant(servers: str, user: str, operation: str) -> str:
     """Return ping's advice to an administrator."""
     return (
-        f"\nAn administrator grants {operation} by:\n"
+        f"\nAn administrator grants {operation} with:\n"
         f"    kafka-acls.sh --bootstrap-server {servers} --command-config ADMIN.properties "
         f"--add --allow-principal User:{user} --operation {operation} --cluster\n"
     )

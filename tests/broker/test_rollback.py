@@ -168,7 +168,7 @@ def _approves(lab: Lab, plan: Plan) -> Decision:
 @pytest.mark.parametrize(
     ("command", "missing", "message"),
     [
-        ("reconcile", APPLIED, "changed nothing by a plan"),
+        ("reconcile", APPLIED, "wrote no changes of a plan"),
         ("apply", VERIFIED, "was not verified"),
     ],
 )

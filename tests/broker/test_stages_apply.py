@@ -151,7 +151,7 @@ def test_nothing_is_written_when_one_entity_is_refused(lab: Lab) -> None:
     error = error_of(run, ("describe", "diff", "plan", "validate", "apply", "verify", "report"))
 
     assert str(error) == (
-        "the broker refuses 1 of 1 entity:\n"
+        "the broker rejects 1 of 1 entity:\n"
         "  team.yaml:4  user=u1  INVALID_REQUEST: Invalid configuration key nope\n"
         "  Nothing was written. Fix the YAML lines above."
     )
@@ -190,7 +190,7 @@ def test_the_folder_of_a_run_goes_away_while_it_writes(lab: Lab) -> None:
     assert error.exit_code == 1
     assert error.message == (
         f"the folder of this run, {on_disk(run.folder)}, was moved or deleted while it wrote. "
-        "Sent until then: 2 keys accepted"
+        "Sent before that: 2 keys accepted"
     )
     assert len(lab.stored()) == 2
     lab.run("reconcile")

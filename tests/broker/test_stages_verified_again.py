@@ -29,7 +29,7 @@ def test_an_old_run_that_is_verified_again(lab: Lab, monkeypatch: pytest.MonkeyP
 
     error = error_of(lab.resume(old), ("verify", "report"))
 
-    assert error.remedy == "The later run decides now. How it ended: quota-ops runs"
+    assert error.remedy == "The later run takes precedence. How it ended: quota-ops runs"
     assert ledger.read(lab.ledger_folder) == before
     assert (before.commits, lab.known()) == (("c1", "c2"), MOVED)
     assert kinds(run_at(lab, "c3", "plan")) == {"user=given": "unmanaged"}

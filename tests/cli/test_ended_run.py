@@ -138,4 +138,4 @@ def test_a_plan_that_somebody_else_wrote_first_changed_nothing(lab: Lab) -> None
     assert "Changed" not in lab.cli("show", str(on_disk(folder))).stdout
     undone = lab.cli("rollback", str(on_disk(folder)), "--reason", "INC-31")
     assert (undone.returncode, undone.stdout) == (1, "")
-    assert "changed nothing by a plan, so there is nothing to roll back" in undone.stderr
+    assert "wrote no changes of a plan, so there is nothing to roll back" in undone.stderr

@@ -168,7 +168,7 @@ def test_a_type_that_apache_kafka_does_not_have(lab: Lab) -> None:
     stored = "1 MiB/s is stored for client-id-prefix=ap, a type of entity that Apache Kafka"
     assert resolve(lab, *asked).splitlines()[1:] == [
         "  producer_byte_rate=unlimited",
-        "    Nothing that Apache Kafka has limits it.",
+        "    No entity type of Apache Kafka limits it.",
         f"    {stored} does not have: brokers that have it may apply it to this client.",
     ]
     (lab.root / "one.csv").write_text("user,client-id\ndora,app\n", "utf-8")
@@ -181,7 +181,7 @@ def test_a_prefix_that_brokers_do_not_know(lab: Lab) -> None:
     said = resolve(lab, "demo", "--user", "User:alice", "--key", "producer_byte_rate")
 
     assert "level 6" in said
-    assert "Brokers compare the name alone: --user alice.\n" in said
+    assert "Brokers compare only the name: use --user alice.\n" in said
 
 
 def test_many_clients(lab: Lab) -> None:

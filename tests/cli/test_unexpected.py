@@ -32,7 +32,7 @@ THREADS = (
 
 def caused(cause: BaseException) -> InvalidInput:
     """Return an error of quota-ops with a limit of the machine as its cause."""
-    error = InvalidInput("/x cannot be read", "Mend it.")
+    error = InvalidInput("/x cannot be read", "Fix it.")
     error.__cause__ = cause
     return error
 

@@ -18,7 +18,7 @@ def _run(tmp_path: Path) -> Place:
     """Create a run that was writing."""
     run = RunStore(open_place(tmp_path)).new_run("demo", "one")
     with at_work(run):
-        assert find_liveness(run) is Life.AT_WORK
+        assert find_liveness(run) is Life.RUNNING
     assert find_liveness(run) is Life.GONE
     return run
 

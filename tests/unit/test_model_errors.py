@@ -46,7 +46,7 @@ def test_problems_are_added_to_others() -> None:
 
 def caused(cause: BaseException) -> InvalidInput:
     """Return an error of quota-ops with another as its cause."""
-    error = InvalidInput("/x cannot be read: Too many open files", "Mend it.")
+    error = InvalidInput("/x cannot be read: Too many open files", "Fix it.")
     error.__context__ = ValueError("not this one")
     error.__context__.__cause__ = cause
     return error

@@ -184,14 +184,14 @@ def test_problems_are_told_in_the_order_of_the_files() -> None:
     """Problems are ordered by file, line and column, each with its place."""
     problems = [
         Problem("b.yaml", 1, 1, "Third."),
-        Problem("a.yaml", 9, 2, "Second.", "Mend it."),
+        Problem("a.yaml", 9, 2, "Second.", "Fix it."),
         Problem("a.yaml", 9, 1, "First."),
     ]
 
     error = InvalidDesiredState(problems, files=2, quotas=7)
 
     assert (error.files, error.quotas, error.problems) == (2, 7, tuple(problems[::-1]))
-    assert str(error) == "a.yaml:9:1  First.\na.yaml:9:2  Second. Mend it.\nb.yaml:1:1  Third."
+    assert str(error) == "a.yaml:9:1  First.\na.yaml:9:2  Second. Fix it.\nb.yaml:1:1  Third."
     cut = InvalidDesiredState(problems[:1], files=1, quotas=0, unlisted=1_200)
     assert str(cut) == "b.yaml:1:1  Third.\n1,200 more are not listed"
 

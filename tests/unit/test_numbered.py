@@ -74,7 +74,7 @@ def test_a_folder_that_takes_no_file_ends_with_an_error(
     with pytest.raises(InvalidInput) as changed:
         add(open_place(tmp_path / "ledger" / "id"), row("user=a", 1.0))
 
-    why = "took no new file in 1,000 attempts, from 00000001"
+    why = "accepted no new file in 1,000 attempts, from 00000001"
     assert holds.value.message == f"{tmp_path}/holds {why}.json on"
     assert changed.value.message == f"{tmp_path}/ledger/id {why}.parquet on"
 

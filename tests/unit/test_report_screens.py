@@ -233,16 +233,14 @@ def test_a_failed_run_as_text() -> None:
 
 def test_long_lists_of_refusals_are_told_by_their_ends() -> None:
     """A message of a thousand lines does not bury the report, and is marked as shortened."""
-    message = "\n".join(
-        ["the broker refuses 999:", *(f"  {at}" for at in range(999)), "Mend them."]
-    )
+    message = "\n".join(["the broker rejects 999:", *(f"  {at}" for at in range(999)), "Fix them."])
     stages = (PLANNED.stages[0]._replace(status=FAILED.stages[1].status, message=message),)
 
     lines = as_text(replace(FAILED, stages=stages)).splitlines()[2:]
 
     assert lines == [
-        "check failed: the broker refuses 999:",
+        "check failed: the broker rejects 999:",
         *(f"  {at}" for at in range(5)),
         "  … 994 more lines",
-        "  Mend them.",
+        "  Fix them.",
     ]

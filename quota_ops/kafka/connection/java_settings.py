@@ -55,7 +55,7 @@ def _require_pem(store: str, java: Mapping[str, Entry]) -> None:
     if kind == "PEM":
         if password := java.get(f"{store}.password"):
             raise InvalidInput(
-                f"{password.place}: {password.name} does not apply to PEM; Kafka refuses it too.",
+                f"{password.place}: {password.name} does not apply to PEM; Kafka rejects it too.",
                 "Remove it; the password of an encrypted key is ssl.key.password.",
             )
     elif location and kind in {"JKS", "PKCS12"} and PurePath(location.value).suffix != ".pem":

@@ -100,7 +100,7 @@ def _lock_sandbox() -> Iterator[SandboxStatus]:
             raise
         raise InvalidInput(
             f"the sandbox cannot use {error.filename}: {error.strerror}.",
-            "Make it writable, or choose folders by QUOTA_OPS_SANDBOX and QUOTA_OPS_CONNECTIONS.",
+            "Make it writable, or choose folders with QUOTA_OPS_SANDBOX and QUOTA_OPS_CONNECTIONS.",
         ) from error
 
 

@@ -45,9 +45,9 @@ _RECORDED = ("adopt", "release")
 
 _SETTLED = "The next run that writes to this cluster settles the writes that it sent."
 _SINCE = {
-    Life.AT_WORK: "it is at work",
+    Life.RUNNING: "it is running",
     Life.GONE: f"it was killed. {_SETTLED}",
-    Life.UNKNOWN: f"it is at work, or was killed. {_SETTLED}",
+    Life.UNKNOWN: f"it is running, or was killed. {_SETTLED}",
 }
 """The status of a stage that has not recorded its end."""
 

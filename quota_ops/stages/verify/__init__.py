@@ -97,7 +97,7 @@ def verify_cluster(
     folder.write_json(VERIFIED, {"attempt": uuid4().hex, **verification})
     folder.write_json(METADATA, metadata.as_json())
     if overtaken is not None:
-        raise Refused(overtaken, "The later run decides now. How it ended: quota-ops runs")
+        raise Refused(overtaken, "The later run takes precedence. How it ended: quota-ops runs")
     what = f"--run {quote(str(folder.place))}" if has_applied else run.about["cluster"]
     raise_unless_agreed(
         brokers,
