@@ -9,12 +9,13 @@ A DAG file imports this function and calls it once:
 A DAG of your own takes a task group for each cluster: QuotaReconcile(cluster=..., ...).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG
+from airflow.sdk.execution_time.hitl import HITLUser
 
 from quota_ops.airflow.drift import TASKS as DRIFT_TASKS
 from quota_ops.airflow.drift import build_drift_dag
@@ -48,6 +49,7 @@ def build_dags(
     approval_timeout: timedelta = timedelta(hours=4),
     notify: Notify | None = None,
     *,
+    approvers: Sequence[str | HITLUser] | None = None,
     default_args: Mapping[str, Any] | None = None,
     task_options: Mapping[str, TaskOptions] | None = None,
 ) -> dict[str, DAG]:
@@ -61,12 +63,15 @@ def build_dags(
 
     `run_store` is the folder of runs and ledgers; None takes QUOTA_OPS_RUN_STORE from the
     environment. `drift_schedule` is a cron expression in UTC. A plan waits `approval_timeout` for
-    a decision, then its run fails. `notify` has the notifiers for each event. `default_args` are
-    those of all DAGs. `task_options` has options of single tasks, by the name of the task; the
-    tasks describe, diff and report are in both kinds of DAG.
+    a decision, then its run fails. `notify` has the notifiers for each event. `approvers` are the
+    users who may approve or reject a plan, each by id or as {"id": ..., "name": ...}; None allows
+    everyone who may edit runs of the DAG.
+
+    `default_args` are those of all DAGs. `task_options` has options of single tasks, by the name
+    of the task; the tasks describe, diff and report are in both kinds of DAG.
 
     Raises InvalidInput, which Airflow shows as an import error of the DAG file, where the folder
-    does not exist, or for an unknown event, task or option.
+    does not exist, for an unknown event, task or option, or for `approvers` that are no users.
     """
     refuse_missing_folder(desired_state)
     # Rejects a link that a commit may have made.
@@ -78,10 +83,11 @@ def build_dags(
     dags = [
         build_reconcile_dag(
             one,
-            run_store,
             approval_timeout,
             notifiers,
-            default_args=args,
+            args,
+            run_store=run_store,
+            approvers=approvers,
             task_options={name: options[name] for name in TASKS if name in options},
         )
         for one in folders

@@ -1,6 +1,6 @@
 """The task approve: a plan that needs approval waits under Airflow's Required Actions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,10 +14,11 @@ from airflow.sdk.exceptions import TaskAwaitingInput
 from quota_ops.airflow.errors import log_errors
 from quota_ops.airflow.notify import News, Notify, send_notification
 from quota_ops.airflow.runs import open_run
-from quota_ops.model.errors import Refused
+from quota_ops.model.errors import InvalidInput, Refused
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+    from airflow.sdk.execution_time.hitl import HITLUser
 
     from quota_ops.model.approval import Decision
     from quota_ops.runs.run import Run
@@ -34,6 +35,38 @@ PARAMS = {
 
 Their names differ from the DAG's params, because Airflow would fill in those values.
 """
+
+
+def list_assigned_users(
+    approvers: "Sequence[str | HITLUser] | None",
+) -> "list[HITLUser] | None":
+    """Return the users whom Airflow lets decide; None, for everyone who may edit, as None.
+
+    Raises InvalidInput for an empty list, which Airflow treats as everyone, and for other values.
+    """
+    if approvers is None:
+        return None
+    if not approvers or isinstance(approvers, str):
+        raise InvalidInput(
+            f"approvers is {approvers!r}, which is no list of users",
+            "Give the ids of the users who may approve a plan, for example ['olga'], or leave "
+            "approvers out: then everyone who may edit runs of the DAG may approve.",
+        )
+    return [_read_user(one) for one in approvers]
+
+
+def _read_user(user: "str | HITLUser") -> "HITLUser":
+    if isinstance(user, str) and user:
+        return {"id": user, "name": user}
+    if isinstance(user, dict) and {name: type(one) for name, one in user.items()} == {
+        "id": str,
+        "name": str,
+    }:
+        return user
+    raise InvalidInput(
+        f"approvers has {user!r}, which is no user",
+        "Give the id of a user as text, or {'id': ..., 'name': ...} with two texts.",
+    )
 
 
 RETRIES = 10

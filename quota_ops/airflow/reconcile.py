@@ -8,7 +8,6 @@ from typing import Any
 from airflow.sdk import DAG, Param
 
 from quota_ops.airflow.notify import Notify
-from quota_ops.airflow.options import Options
 from quota_ops.airflow.task_group import QuotaReconcile
 from quota_ops.airflow.tasks import LONGEST, build_dag
 from quota_ops.desired.files import dag_id
@@ -64,17 +63,15 @@ cluster already stores is not sent again.
 
 def build_reconcile_dag(
     folder: Path,
-    run_store: str | None,
     approval_timeout: timedelta,
     notify: Notify,
-    *,
     default_args: Mapping[str, Any],
-    task_options: Options,
+    **group: Any,
 ) -> DAG:
     """Build the DAG that makes a cluster match its folder, on the schedule of its cluster.yaml.
 
     A plan waits `approval_timeout` for a decision. If cluster.yaml is invalid, the DAG has no
-    schedule, and its task check shows why.
+    schedule, and its task check shows why. `group` has the other arguments of QuotaReconcile.
     """
     schedule, trouble = None, ""
     try:
@@ -100,11 +97,10 @@ def build_reconcile_dag(
         QuotaReconcile(
             folder.name,
             folder.parent,
-            run_store=run_store,
             approval_timeout=approval_timeout,
             notify=notify,
-            task_options=task_options,
             group_id="stages",
             prefix_group_id=False,
+            **group,
         )
     return dag

@@ -1,16 +1,17 @@
 """The task group of one cluster: the eight stages and the approval, a task each."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from airflow.sdk import TaskGroup, TriggerRule
+from airflow.sdk.execution_time.hitl import HITLUser
 
 from quota_ops.airflow import tasks
 from quota_ops.airflow.approve import PARAMS as FORM
-from quota_ops.airflow.approve import Approve
+from quota_ops.airflow.approve import Approve, list_assigned_users
 from quota_ops.airflow.notify import Notify, check_notify, make_failure_callback
 from quota_ops.airflow.options import (
     DEFAULT_ARGS,
@@ -46,14 +47,15 @@ class QuotaReconcile(TaskGroup):
     A DAG can contain several groups, one for each cluster.
 
     `cluster` is the name of a folder of `desired_state`. Its schedule has no effect here: the DAG
-    has its own. `run_store`, `approval_timeout` and `notify` are as in `build_dags`.
+    has its own. `run_store`, `approval_timeout`, `approvers` and `notify` are as in `build_dags`.
     `default_args` apply to the tasks of the group, and take precedence over those of the DAG.
     `task_options` has options of single tasks, by the name of the task: check, describe, diff,
     plan, validate, approve, apply, verify, report. `group_id` is reconcile_CLUSTER by default; all
     other arguments are those of Airflow's TaskGroup.
 
     Raises InvalidInput, which Airflow shows as an import error of the DAG file, for an unknown
-    cluster, event, task or option, for a second group of the same cluster, and in a mapped group.
+    cluster, event, task or option, for `approvers` that are no users, for a second group of the
+    same cluster, and in a mapped group.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class QuotaReconcile(TaskGroup):
         *,
         run_store: str | None = None,
         approval_timeout: timedelta = timedelta(hours=4),
+        approvers: Sequence[str | HITLUser] | None = None,
         notify: Notify | None = None,
         default_args: Mapping[str, Any] | None = None,
         task_options: Mapping[str, TaskOptions] | None = None,
@@ -72,6 +75,8 @@ class QuotaReconcile(TaskGroup):
         folder = _find_folder(cluster, desired_state)
         options = check_task_options(task_options, TASKS)
         notifiers = check_notify(notify)
+        users = list_assigned_users(approvers)
+        approval = {"timeout": approval_timeout, "assigned_users": users, "notify": notifiers}
         super().__init__(
             group_id=group_id or "reconcile_" + re.sub(r"[^A-Za-z0-9_-]", "_", cluster),
             **{
@@ -85,7 +90,7 @@ class QuotaReconcile(TaskGroup):
         # Airflow has merged in those of an outer group, but not those of the DAG.
         self.default_args = {**DEFAULT_ARGS, **self.dag.default_args, **self.default_args}
         with self:
-            self._add_tasks(str(folder), run_store, approval_timeout, notifiers, options)
+            self._add_tasks(str(folder), run_store, notifiers, options, approval)
 
     def _refuse_other_groups(self) -> None:
         if any(self.iter_mapped_task_groups()):
@@ -110,9 +115,9 @@ class QuotaReconcile(TaskGroup):
         self,
         folder: str,
         run_store: str | None,
-        approval_timeout: timedelta,
         notify: Notify,
         options: Options,
+        approval: Mapping[str, Any],
     ) -> None:
         """Add the stages in order, with the approval before the first that writes.
 
@@ -133,9 +138,8 @@ class QuotaReconcile(TaskGroup):
             cluster_folder=folder,
             run_store=run_store,
             planned=plan,
-            timeout=approval_timeout,
-            notify=notify,
             params=FORM,
+            **approval,
             **choose("approve"),
         )
         approved: Any = approve.output

@@ -4,7 +4,7 @@ import atexit
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -42,7 +42,12 @@ from pathlib import Path
 from quota_ops.airflow import build_dags
 from tests.dag.told import told
 globals().update(
-    build_dags(Path({!r}), approval_timeout=timedelta(seconds={!r}), notify=told({!r}))
+    build_dags(
+        Path({0!r}),
+        approval_timeout=timedelta(seconds={1!r}),
+        notify=told({2!r}),
+        approvers={3!r},
+    )
 )
 """
 ALICE = "{owner: payments, quotas: [{user: alice, limits: {producer_byte_rate: 1000}}]}"
@@ -71,6 +76,7 @@ class Repository:
     root: Path
     approval_seconds: float = 3600.0
     dag_file: str = DAG_FILE
+    approvers: Sequence[str] | None = None
 
     @property
     def store(self) -> Path:
@@ -103,7 +109,12 @@ class Repository:
 
         # Written again in the same second and at the same length, it would be taken from its cache.
         shutil.rmtree(DAGS / "__pycache__", ignore_errors=True)
-        places = str(self.root / "desired_state"), self.approval_seconds, str(self.told)
+        places = (
+            str(self.root / "desired_state"),
+            self.approval_seconds,
+            str(self.told),
+            self.approvers,
+        )
         (DAGS / "quotas.py").write_text(self.dag_file.format(*places))
         bag = DagBag(dag_folder=DAGS)
         assert bag.import_errors == {}

@@ -5,6 +5,7 @@ from getpass import getuser
 from typing import Any
 
 import pytest
+from fastapi import HTTPException
 
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.approval import Decision, DecisionKind
@@ -149,12 +150,21 @@ _UNVERIFIED = {"verify": "skipped", "report": "failed"}
 def test_always(demo: Repository, quotas: Quotas) -> None:
     """With `approval: always` every plan that writes waits, even if no guard blocks it.
 
-    If the cluster changes and returns to its earlier state, the same digest needs a new approval.
+    Airflow accepts a decision only from one of the approvers, where the DAG file names them. If the
+    cluster changes and returns to its earlier state, the same digest needs a new approval.
     """
     demo.add_policy("demo", "approval: always")
-    first = demo.run(RECONCILE, approve("checked", by="olga"))
+
+    def answer(waiting: Any) -> None:
+        with pytest.raises(HTTPException, match="User=mallory"):
+            approve("trust me", by="mallory")(waiting)
+        with pytest.raises(HTTPException, match="User=mallory"):
+            reject("stop", by="mallory")(waiting)
+        approve("checked", by="olga")(waiting)
+
+    first = replace(demo, approvers=["olga"]).run(RECONCILE, answer)
     assert (first.state, first.tasks) == ("success", DONE)
-    assert decision(first).guards == ()
+    assert (decision(first).guards, decision(first).by) == ((), "olga")
     assert demo.run(RECONCILE).state == "success", "nothing to write"
 
     quotas.set({"user=alice producer_byte_rate": None})

@@ -15,6 +15,7 @@ build_dags(
     approval_timeout: timedelta=timedelta(hours=4),
     notify: Notify | None=None,
     *,
+    approvers: Sequence[str | HITLUser] | None=None,
     default_args: Mapping[str, Any] | None=None,
     task_options: Mapping[str, TaskOptions] | None=None,
 ) -> dict[str, DAG]"""
@@ -25,6 +26,7 @@ QuotaReconcile(
     *,
     run_store: str | None=None,
     approval_timeout: timedelta=timedelta(hours=4),
+    approvers: Sequence[str | HITLUser] | None=None,
     notify: Notify | None=None,
     default_args: Mapping[str, Any] | None=None,
     task_options: Mapping[str, TaskOptions] | None=None,

@@ -141,6 +141,7 @@ def test_the_options_of_tasks(folder: Path) -> None:
         group = QuotaReconcile(
             "eu.1",
             folder,
+            approvers=["olga", {"id": "3", "name": "ivan"}],
             default_args={"pool": "kafka", "on_failure_callback": page},
             task_options={
                 "diff": {"pool": "spark", "executor_config": {"cpu": 2}},
@@ -156,6 +157,10 @@ def test_the_options_of_tasks(folder: Path) -> None:
         "diff": ("dag", "outer", "spark", 5),
         "approve": ("platform", "outer", "kafka", 10),
     }
+    assert found["approve"].assigned_users == [
+        {"id": "olga", "name": "olga"},
+        {"id": "3", "name": "ivan"},
+    ]
     assert found["diff"].executor_config == {"cpu": 2}
     assert {task.execution_timeout for task in dag.tasks} == {timedelta(minutes=30)}
     assert found["apply"].trigger_rule == "all_success"
@@ -186,6 +191,9 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"task_options": {"diff": {"trigger_rule": "all_done"}}},
         "task_options['diff'] has an unknown option: 'trigger_rule'\n  The options are owner, ",
     ),
+    "no approver": ({"approvers": []}, "approvers is [], which is no list of users"),
+    "one approver": ({"approvers": "olga"}, "approvers is 'olga', which is no list of users"),
+    "a number": ({"approvers": ["olga", 3]}, "approvers has 3, which is no user"),
     "event": ({"notify": {"late night": []}}, "notify has unknown events: late night"),
 }
 
