@@ -42,7 +42,7 @@ def check(
     output: str,
     *,
     strict: bool,
-    remembered: "FileCache | None",
+    file_cache: "FileCache | None",
 ) -> None:
     """Check the YAML files and list every problem.
 
@@ -50,9 +50,9 @@ def check(
     that are valid but probably unintended.
     """
     if run_folder is None:
-        check_clusters(clusters, desired_state, output, strict=strict, remembered=remembered)
+        check_clusters(clusters, desired_state, output, strict=strict, file_cache=file_cache)
     else:
-        check_run(run_folder, desired_state, output, strict=strict, remembered=remembered)
+        check_run(run_folder, desired_state, output, strict=strict, file_cache=file_cache)
 
 
 def check_clusters(
@@ -61,7 +61,7 @@ def check_clusters(
     output: str,
     *,
     strict: bool,
-    remembered: "FileCache | None" = None,
+    file_cache: "FileCache | None" = None,
 ) -> None:
     """Check the named clusters; if none is named, all of them and the YAML files outside them.
 
@@ -75,7 +75,7 @@ def check_clusters(
         refuse_twins(one)
     folders = folders or list(find_clusters(desired_state))
     checked = [
-        _check_cluster(folder, partial(read_whole_checkout, folder, remembered), output)
+        _check_cluster(folder, partial(read_whole_checkout, folder, file_cache), output)
         for folder in folders
     ]
     try:
@@ -96,7 +96,7 @@ def check_run(
     output: str,
     *,
     strict: bool,
-    remembered: "FileCache | None" = None,
+    file_cache: "FileCache | None" = None,
 ) -> None:
     """Check the cluster of an earlier run again, and write the result to the run's folder."""
     from quota_ops.cli.stage_run import open_unwritten_run
@@ -105,7 +105,7 @@ def check_run(
 
     run = open_unwritten_run(run_folder, "check")
     folder = find_cluster(run.about()["cluster"], desired_state)
-    read = partial(check_desired_state, run, folder, remembered=remembered)
+    read = partial(check_desired_state, run, folder, file_cache=file_cache)
     _show_all([_check_cluster(folder, read, output)], output, strict=strict)
 
 

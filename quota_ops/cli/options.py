@@ -69,7 +69,7 @@ detailed_exitcode = click.option(
 )
 
 
-def _remembered(_ctx: click.Context, _option: click.Parameter, off: bool) -> "FileCache | None":  # noqa: FBT001
+def _open_cache(_ctx: click.Context, _option: click.Parameter, off: bool) -> "FileCache | None":  # noqa: FBT001
     from quota_ops.desired.file_cache import FileCache
 
     return None if off else FileCache.of_user()
@@ -77,9 +77,9 @@ def _remembered(_ctx: click.Context, _option: click.Parameter, off: bool) -> "Fi
 
 no_cache = click.option(
     "--no-cache",
-    "remembered",
+    "file_cache",
     is_flag=True,
-    callback=_remembered,
+    callback=_open_cache,
     help="Parse every file, even if it has not changed since it was checked.",
 )
 

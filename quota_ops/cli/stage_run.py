@@ -59,7 +59,7 @@ class StageOptions:
     approve: str | None = None
     detailed_exitcode: bool = False
     actual: Path | None = None
-    remembered: FileCache | None = None
+    file_cache: FileCache | None = None
 
     def read_permission(self) -> Permission:
         """Return what the options permit; InvalidInput if a reason is missing or has no effect."""
@@ -147,7 +147,7 @@ def _run(begun: _Begun, typed: StageOptions, permission: Permission) -> None:
             author=permission.author,
             approve=permission.approve,
             must_know_commit="apply" in stages,
-            remembered=typed.remembered,
+            file_cache=typed.file_cache,
             request_decision=find_approver(folder, permission, typed.output, judged_now=judged_now)
             if "apply" in stages
             else None,

@@ -113,23 +113,23 @@ class FileCache:
 
 
 def read_files(
-    folder: Folder, names: Iterable[str], problems: Problems, remembered: FileCache | None
+    folder: Folder, names: Iterable[str], problems: Problems, file_cache: FileCache | None
 ) -> Iterator[QuotasFile]:
     """Read the quotas files, up to the one that exceeds what a cluster's files may contain."""
     room = SizeBudget()
     for name in names:
         source = read_bounded(folder, name, problems, room)
-        file = None if source is None else _read_file(source, room, remembered)
+        file = None if source is None else _read_file(source, room, file_cache)
         if file is not None:
             yield file
         if room.is_spent:
             break
-    if remembered is not None:
-        remembered.trim()
+    if file_cache is not None:
+        file_cache.trim()
 
 
-def _read_file(source: Source, room: SizeBudget, remembered: FileCache | None) -> QuotasFile | None:
-    found = remembered.find(source, room.values) if remembered else None
+def _read_file(source: Source, room: SizeBudget, file_cache: FileCache | None) -> QuotasFile | None:
+    found = file_cache.find(source, room.values) if file_cache else None
     if found is not None:
         file, values = found
         room.values -= values
@@ -139,8 +139,8 @@ def _read_file(source: Source, room: SizeBudget, remembered: FileCache | None) -
     if root is None:
         return None
     file = QuotasFile(source, tuple(read_quotas(source, root)))
-    if remembered is not None and len(source.problems) == problems:
-        remembered.keep(file, values - room.values)
+    if file_cache is not None and len(source.problems) == problems:
+        file_cache.keep(file, values - room.values)
     return file
 
 

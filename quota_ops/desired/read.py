@@ -63,8 +63,8 @@ class Desired:
     contents: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
 
-def read_cluster(folder: Path, remembered: FileCache | None = None) -> Desired:
-    """Read all files of a cluster's folder; files that are `remembered` are not parsed again.
+def read_cluster(folder: Path, file_cache: FileCache | None = None) -> Desired:
+    """Read all files of a cluster's folder; files that `file_cache` has are not parsed again.
 
     Raises InvalidDesiredState with every problem of every file: one unreadable file stops the
     cluster, because a missing file must not look like removed quotas. InvalidInput if the folder
@@ -72,7 +72,7 @@ def read_cluster(folder: Path, remembered: FileCache | None = None) -> Desired:
     """
     try:
         with open_cluster_folder(folder) as opened:
-            return _read_cluster(opened, remembered)
+            return _read_cluster(opened, file_cache)
     except (FileNotFoundError, NotADirectoryError):
         beside = ", ".join(path.name for path in clusters_beside(folder))
         remedy = f"Clusters in the same folder: {beside}." if beside else None
@@ -82,11 +82,11 @@ def read_cluster(folder: Path, remembered: FileCache | None = None) -> Desired:
         raise InvalidDesiredState([problem], files=1, quotas=0) from None
 
 
-def _read_cluster(folder: Folder, remembered: FileCache | None) -> Desired:
+def _read_cluster(folder: Folder, file_cache: FileCache | None) -> Desired:
     problems = Problems()
     names = list_quotas_files(folder, problems)
     cluster = _read_cluster_file(folder, problems)
-    files = list(read_files(folder, names, problems, remembered))
+    files = list(read_files(folder, names, problems, file_cache))
     by_file = [file.quotas for file in files]
     quotas = list(chain.from_iterable(by_file))
     _refuse_twice(quotas)

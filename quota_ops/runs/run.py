@@ -55,7 +55,7 @@ class Run:
     """The DAG bundle that the cluster's folder is in, where Airflow runs this."""
     must_know_commit: bool = False
     """Whether check fails when the commit cannot be read from Git, because this run may write."""
-    remembered: FileCache | None = None
+    file_cache: FileCache | None = None
     """The cache of checked files, which are not parsed again; None to parse all files."""
     actual: Path | None = None
     """A snapshot to describe in place of the cluster, which is never validated or written."""
@@ -103,7 +103,7 @@ def _check(run: Run) -> None:
         run.cluster_folder,
         bundle=run.bundle,
         must_know_commit=run.must_know_commit,
-        remembered=run.remembered,
+        file_cache=run.file_cache,
     )
 
 

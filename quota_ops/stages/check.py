@@ -19,7 +19,7 @@ def check_desired_state(
     *,
     bundle: BundleVersion | None = None,
     must_know_commit: bool = False,
-    remembered: FileCache | None = None,
+    file_cache: FileCache | None = None,
 ) -> Desired:
     """Write policy.json, checked.json (findings and silences) and desired.parquet.
 
@@ -37,7 +37,7 @@ def check_desired_state(
         given=before.commit if before.source is CommitSource.GIVEN else None,
         bundle=bundle,
         must_know=must_know_commit,
-        remembered=remembered,
+        file_cache=file_cache,
     )
     folder.note_commit(provenance)
     folder.write_json(POLICY, desired.policy.as_json())

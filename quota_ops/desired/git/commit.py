@@ -47,7 +47,7 @@ def read_with_commit(
     given: str | None = None,
     bundle: BundleVersion | None = None,
     must_know: bool = False,
-    remembered: FileCache | None = None,
+    file_cache: FileCache | None = None,
 ) -> tuple[Desired, Provenance]:
     """Read a cluster's folder as `read_cluster` does, and find the commit with exactly these bytes.
 
@@ -57,7 +57,7 @@ def read_with_commit(
     """
     until = monotonic() + _SETTLED_AFTER
     while True:
-        desired = read_cluster(folder, remembered)
+        desired = read_cluster(folder, file_cache)
         try:
             found = _find_commit(folder, desired.contents, bundle)
         except GitFailed as error:
@@ -75,13 +75,13 @@ def read_with_commit(
         sleep(_PAUSE)
 
 
-def read_whole_checkout(folder: Path, remembered: FileCache | None = None) -> Desired:
+def read_whole_checkout(folder: Path, file_cache: FileCache | None = None) -> Desired:
     """Read a cluster's folder; InvalidDesiredState too if its checkout leaves out files.
 
     Nothing else is compared with Git, which need not be installed.
     """
     try:
-        desired = read_cluster(folder, remembered)
+        desired = read_cluster(folder, file_cache)
     except InvalidDesiredState as invalid:
         raise invalid.adding(_find_left_out(folder)) from None
     if problems := _find_left_out(folder):
