@@ -68,11 +68,16 @@ def check_clusters(
     With `strict`, findings that are not silenced count as problems.
     """
     from quota_ops.desired.git.commit import read_whole_checkout
-    from quota_ops.desired.read import find_cluster, find_clusters, refuse_strays, refuse_twins
+    from quota_ops.desired.read import (
+        find_cluster,
+        find_clusters,
+        refuse_duplicate_clusters,
+        refuse_stray_files,
+    )
 
     folders = [find_cluster(name, desired_state) for name in clusters]
     for one in {folder.parent: folder for folder in folders}.values():
-        refuse_twins(one)
+        refuse_duplicate_clusters(one)
     folders = folders or list(find_clusters(desired_state))
     checked = [
         _check_cluster(folder, partial(read_whole_checkout, folder, file_cache), output)
@@ -82,7 +87,7 @@ def check_clusters(
         _show_all(checked, output, strict=strict)
     finally:  # even after an error: all problems are listed at once
         if not clusters:
-            refuse_strays(desired_state)
+            refuse_stray_files(desired_state)
     if not folders:
         raise InvalidInput(
             f"there is no cluster in {desired_state}",

@@ -77,7 +77,7 @@ def is_cluster(desired_state: Path, name: str, top: Path | None = None) -> bool:
         return any(one.name == name and _is_cluster(folder, one) for one in folder.entries())
 
 
-def clusters_beside(folder: Path) -> tuple[Path, ...]:
+def list_sibling_clusters(folder: Path) -> tuple[Path, ...]:
     """List the folders with a cluster.yaml in the same parent folder, this one included, by name.
 
     They are not searched: the parent of a folder that a person names may contain anything.
@@ -106,7 +106,7 @@ def dag_id(folder: Path) -> str:
     return "reconcile_" + re.sub(r"[^A-Za-z0-9_.-]", "_", folder.name)
 
 
-def stray_files(desired_state: Path) -> tuple[Path, ...]:
+def list_stray_files(desired_state: Path) -> tuple[Path, ...]:
     """List the YAML files outside the clusters' folders, which no cluster reads."""
     with _open_desired_state(desired_state) as folder:
         return tuple(

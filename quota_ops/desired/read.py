@@ -16,12 +16,12 @@ from quota_ops.desired.file_cache import FileCache, read_files
 from quota_ops.desired.files import (
     cluster_folders,
     cluster_name,
-    clusters_beside,
     dag_id,
     is_folder_or_link,
     list_quotas_files,
+    list_sibling_clusters,
+    list_stray_files,
     open_cluster_folder,
-    stray_files,
 )
 from quota_ops.desired.findings import check_quotas
 from quota_ops.desired.quotas_file import Quota, quota_rows
@@ -74,7 +74,7 @@ def read_cluster(folder: Path, file_cache: FileCache | None = None) -> Desired:
         with open_cluster_folder(folder) as opened:
             return _read_cluster(opened, file_cache)
     except (FileNotFoundError, NotADirectoryError):
-        beside = ", ".join(path.name for path in clusters_beside(folder))
+        beside = ", ".join(path.name for path in list_sibling_clusters(folder))
         remedy = f"Clusters in the same folder: {beside}." if beside else None
         raise InvalidInput(f"{folder} is not a folder.", remedy) from None
     except OSError as error:
@@ -89,10 +89,10 @@ def _read_cluster(folder: Folder, file_cache: FileCache | None) -> Desired:
     files = list(read_files(folder, names, problems, file_cache))
     by_file = [file.quotas for file in files]
     quotas = list(chain.from_iterable(by_file))
-    _refuse_twice(quotas)
+    _refuse_duplicate_entities(quotas)
     if cluster is not None:
         refuse_placeholder(cluster)
-        _refuse_untouchable(quotas, cluster)
+        _refuse_unmanageable(quotas, cluster)
     if cluster is None or problems:
         limits = sum(len(quota.limits) for quota in quotas)
         findings = _findings(by_file, cluster)[0] if cluster else ()
@@ -138,18 +138,18 @@ def find_clusters(desired_state: Path) -> tuple[Path, ...]:
     not exist.
     """
     folders = cluster_folders(desired_state)
-    _refuse_twins(folders)
+    _refuse_duplicate_clusters(folders)
     return folders
 
 
-def refuse_twins(folder: Path) -> None:
+def refuse_duplicate_clusters(folder: Path) -> None:
     """Raise InvalidDesiredState if two folders next to each other declare the same cluster."""
-    _refuse_twins(clusters_beside(folder))
+    _refuse_duplicate_clusters(list_sibling_clusters(folder))
 
 
-def _refuse_twins(folders: Sequence[Path]) -> None:
+def _refuse_duplicate_clusters(folders: Sequence[Path]) -> None:
     problems = Problems()
-    for problem in _one_dag(folders):
+    for problem in _find_shared_dags(folders):
         problems.add(problem)
     first: dict[str, ClusterFile] = {}
     for folder in folders:
@@ -167,7 +167,7 @@ def _refuse_twins(folders: Sequence[Path]) -> None:
         raise problems.as_error(files=len(folders), quotas=0)
 
 
-def _one_dag(folders: Iterable[Path]) -> Iterator[Problem]:
+def _find_shared_dags(folders: Iterable[Path]) -> Iterator[Problem]:
     first: dict[str, Path] = {}
     for folder in folders:
         known = first.setdefault(dag_id(folder), folder)
@@ -177,11 +177,11 @@ def _one_dag(folders: Iterable[Path]) -> Iterator[Problem]:
             yield unread(str(folder), message, remedy)
 
 
-def refuse_strays(desired_state: Path) -> None:
+def refuse_stray_files(desired_state: Path) -> None:
     """Raise InvalidDesiredState for the YAML files that are not in a cluster's folder."""
     remedy = "Move it into one, or out of this folder."
     problems = Problems()
-    for path in stray_files(desired_state):
+    for path in list_stray_files(desired_state):
         problems.add(unread(str(path), "The file is not in a cluster's folder.", remedy))
     if problems:
         raise problems.as_error(files=len(problems), quotas=0)
@@ -203,7 +203,7 @@ def _read_cluster_file(folder: Folder, problems: Problems) -> ClusterFile | None
     return None if document is None else read_cluster_file(*document, cluster_name(folder.path))
 
 
-def _refuse_twice(quotas: Iterable[Quota]) -> None:
+def _refuse_duplicate_entities(quotas: Iterable[Quota]) -> None:
     first: dict[Entity, Quota] = {}
     for quota in quotas:
         known = first.setdefault(quota.entity, quota)
@@ -212,7 +212,7 @@ def _refuse_twice(quotas: Iterable[Quota]) -> None:
             quota.refuse(f"{quota.entity} is declared twice: here and at {place}.", "Remove one.")
 
 
-def _refuse_untouchable(quotas: Iterable[Quota], cluster: ClusterFile) -> None:
+def _refuse_unmanageable(quotas: Iterable[Quota], cluster: ClusterFile) -> None:
     policy = cluster.policy
     scope, protect = Borders(policy.scope), Borders(policy.protect)
     allowed = ", ".join(one.text for one in policy.scope[:_FEW])

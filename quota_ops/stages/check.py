@@ -4,7 +4,7 @@ from pathlib import Path
 
 from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.git.commit import BundleVersion, read_with_commit
-from quota_ops.desired.read import Desired, refuse_twins
+from quota_ops.desired.read import Desired, refuse_duplicate_clusters
 from quota_ops.model.commit import CommitSource
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.tables import DESIRED
@@ -30,7 +30,7 @@ def check_desired_state(
     if folder.has(ROLLBACK):
         raise InvalidInput(f"{folder.place} rolls back a run, so it does not read YAML")
     move_attempt(folder, "check")
-    refuse_twins(cluster_folder)
+    refuse_duplicate_clusters(cluster_folder)  # parses cluster.yaml alone, before all quotas
     before = folder.about()["provenance"]
     desired, provenance = read_with_commit(
         cluster_folder,

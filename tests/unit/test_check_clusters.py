@@ -8,7 +8,7 @@ import pytest
 from click.exceptions import Exit
 
 from quota_ops.cli.check import check_clusters
-from quota_ops.desired.read import find_clusters, read_cluster, refuse_strays
+from quota_ops.desired.read import find_clusters, read_cluster, refuse_stray_files
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 
@@ -90,7 +90,7 @@ def test_yaml_beside_the_clusters_is_refused(tmp_path: Path) -> None:
     (tmp_path / "search.yml").symlink_to(tmp_path / "nothing")
 
     with pytest.raises(InvalidDesiredState) as caught:
-        refuse_strays(tmp_path)
+        refuse_stray_files(tmp_path)
 
     assert str(caught.value).replace(f"{tmp_path}/", "") == "\n".join(
         f"{name}:1:1  The file is not in a cluster's folder. Move it into one, or out of this "
