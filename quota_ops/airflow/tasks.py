@@ -44,7 +44,7 @@ def describe(cluster_folder: str, run_store: str | None) -> None:
 def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | None = None) -> str:
     """Make the plan and return its digest, even if a guard blocks it until a person approves."""
     from quota_ops.runs.approvals import read_plan
-    from quota_ops.runs.run import STAGES
+    from quota_ops.runs.run import STAGE_FUNCTIONS
 
     allow, reason = _read_overrides(params or {})
     allowed = dict.fromkeys(allow, reason)
@@ -55,7 +55,7 @@ def plan(cluster_folder: str, run_store: str | None, params: dict[str, Any] | No
                 "Trigger the DAG again with a reason: it is recorded. Nothing was written.",
             )
         try:
-            STAGES["plan"](run)
+            STAGE_FUNCTIONS["plan"](run)
         except GuardsRefused as refused:
             if run.folder.policy().approval is ApprovalPolicy.NEVER:
                 raise Refused(

@@ -192,7 +192,7 @@ def _report(run: Run) -> None:
     write_reports(run.folder, run.find_connection)
 
 
-STAGES: Mapping[str, Callable[[Run], None]] = {
+STAGE_FUNCTIONS: Mapping[str, Callable[[Run], None]] = {
     "check": _check,
     "describe": _describe,
     "diff": _diff,
@@ -212,4 +212,4 @@ def run_stage(run: Run, stage: str) -> None:
     if run.folder.kept is None:
         run = replace(run, folder=run.folder.with_cache())
     with run.folder.stage(stage):
-        STAGES[stage](run)
+        STAGE_FUNCTIONS[stage](run)

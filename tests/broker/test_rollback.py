@@ -11,7 +11,7 @@ from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plan import Plan
 from quota_ops.runs.chain import run_stages
-from quota_ops.store.run_folder import APPLIED, ROLLBACK, VERIFIED
+from quota_ops.store.run_folder import APPLIED, ROLLBACK, VERIFICATION
 from tests.broker.going_back import guards, kinds, plan_back, reconcile, run_at, write
 from tests.lab import Lab
 from tests.places import on_disk
@@ -169,7 +169,7 @@ def _approves(lab: Lab, plan: Plan) -> Decision:
     ("command", "missing", "message"),
     [
         ("reconcile", APPLIED, "wrote no changes of a plan"),
-        ("apply", VERIFIED, "was not verified"),
+        ("apply", VERIFICATION, "was not verified"),
     ],
 )
 def test_what_is_not_sure_is_not_taken_back(

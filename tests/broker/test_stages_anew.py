@@ -3,7 +3,7 @@
 from quota_ops.model.errors import GuardsRefused
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.store import ledger
-from quota_ops.store.run_folder import APPLIED, PLAN, VERIFIED, RunFolder
+from quota_ops.store.run_folder import APPLIED, PLAN, VERIFICATION, RunFolder
 from quota_ops.store.run_store import open_place
 from tests.broker.stage_runs import KEY, outcomes
 from tests.lab import Lab, error_of
@@ -37,7 +37,7 @@ def test_an_old_run_that_is_cleared(lab: Lab) -> None:
     )
     assert lab.stored() == SECOND
     assert ledger.read(lab.ledger_folder) == before
-    assert [one for one in (APPLIED, VERIFIED) if old.has(one)] == []
+    assert [one for one in (APPLIED, VERIFICATION) if old.has(one)] == []
     said = (on_disk(old) / "report.txt").read_text()
     assert said.startswith("2 changes to make on demo; 1 guard blocks the plan; 1 of 2")
     assert "accepted" not in said.replace("would be accepted", "")

@@ -27,7 +27,7 @@ from quota_ops.store.run_folder import (
     PLAN,
     POLICY,
     VALIDATED,
-    VERIFIED,
+    VERIFICATION,
     RunFolder,
 )
 from quota_ops.store.run_json import plan_from_json
@@ -198,7 +198,7 @@ def test_a_table_of_another_cluster_is_not_compared(table: Table[Any], lab: Lab)
 
 
 JUNK: tuple[Any, ...] = (None, 1, "x", [], {}, [None], [1], {"x": 1})
-ARTEFACTS = (ABOUT, POLICY, DESCRIBED, PLAN, VALIDATED, APPLIED, VERIFIED, "stage-apply.json")
+ARTEFACTS = (ABOUT, POLICY, DESCRIBED, PLAN, VALIDATED, APPLIED, VERIFICATION, "stage-apply.json")
 
 
 @pytest.fixture(name="finished", scope="module")

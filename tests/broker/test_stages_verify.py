@@ -19,7 +19,7 @@ from quota_ops.model.policy import VerifyPolicy
 from quota_ops.model.verification import BrokerAnswer, RowVerdict, Verdict
 from quota_ops.runs.chain import run_stages
 from quota_ops.stages import verify
-from quota_ops.store.run_folder import VERIFIED, RunFolder
+from quota_ops.store.run_folder import VERIFICATION, RunFolder
 from quota_ops.store.run_json import verification_from_json
 from tests.broker.freezing import frozen
 from tests.broker.pinging import ping
@@ -46,7 +46,7 @@ def _follower(three: Machine) -> RunningNode:
 
 def brokers_of(folder: RunFolder) -> tuple[BrokerAnswer, ...]:
     """Return the result of each broker."""
-    return folder.read_as(VERIFIED, verification_from_json)[0]
+    return folder.read_as(VERIFICATION, verification_from_json)[0]
 
 
 def test_a_cluster_is_found_past_a_silent_broker(
@@ -189,7 +189,7 @@ def test_rows_that_differ_are_counted_and_named(lab: Lab) -> None:
     assert isinstance(error, Refused)
     assert error.remedy == "2 rows differ from Git."
     assert behind(folder) == {1: 2, 2: 2, 3: 2}
-    _, verdicts, verified = folder.read_as(VERIFIED, verification_from_json)
+    _, verdicts, verified = folder.read_as(VERIFICATION, verification_from_json)
     assert verified == 8
     assert verdicts == (
         RowVerdict("user=u1", KEY, 101.0, Verdict.DIFFERS, ((1, 5.0), (2, 5.0), (3, 5.0))),

@@ -35,7 +35,7 @@ from quota_ops.store.run_folder import (
     PLAN,
     REPORT,
     VALIDATED,
-    VERIFIED,
+    VERIFICATION,
     RunFolder,
 )
 from quota_ops.store.run_json import outcomes_json, verification_json
@@ -80,7 +80,7 @@ bounded = settings(
 AS_A_BROKER_LEFT_THEM = {
     VALIDATED: outcomes_json([Outcome(1, "user=alice", ("producer_byte_rate",), Status.ACCEPTED)]),
     APPLIED: outcomes_json([Outcome(1, "user=alice", ("producer_byte_rate",), Status.UNKNOWN)]),
-    VERIFIED: verification_json(
+    VERIFICATION: verification_json(
         [BrokerAnswer(1, "kafka-1:9092", 2, 1)],
         [RowVerdict("user=alice", "producer_byte_rate", 1.0, Verdict.DIFFERS, ((1, None),))],
         1,
@@ -240,7 +240,8 @@ def test_a_ledger_of_any_bytes(tmp_path: Path, edits: Edits) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     row = LedgerRow("c", "user=a", "k", 1.0, ledger_edits.VERIFIED, "t", "f", None, "run", "")
     ledger.change(
-        open_place(folder), lambda rows: rows.update({("user=a", "k", ledger_edits.VERIFIED): row})
+        open_place(folder),
+        lambda rows: rows.update({("user=a", "k", ledger_edits.VERIFIED): row}),
     )
     (last,) = folder.iterdir()
     last.write_bytes(edited(last.read_bytes(), edits))

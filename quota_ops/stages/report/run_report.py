@@ -31,7 +31,7 @@ from quota_ops.store.run_folder import (
     REPORT,
     ROLLBACK,
     VALIDATED,
-    VERIFIED,
+    VERIFICATION,
     RunFolder,
     stage_file,
 )
@@ -61,10 +61,12 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     parts = _Parts(folder)
     policy = parts.read("check", POLICY, folder.policy)
     plan = parts.read("plan", PLAN, lambda: folder.plan()[0])
-    if plan is None and not (folder.has(PLAN) or folder.has(VERIFIED)):
+    if plan is None and not (folder.has(PLAN) or folder.has(VERIFICATION)):
         plan = parts.read("diff", DIFFERENCES.file, lambda: assemble_plan(folder))
     verification = parts.read(
-        "verify", VERIFIED, lambda: folder.read_as(VERIFIED, partial(_parse_verification, folder))
+        "verify",
+        VERIFICATION,
+        lambda: folder.read_as(VERIFICATION, partial(_parse_verification, folder)),
     )
     stages = tuple(parts.read_stage(stage) for stage in STAGES[:-1])
     validated, applied = (

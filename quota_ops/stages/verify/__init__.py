@@ -22,7 +22,7 @@ from quota_ops.stages.verify.targets import find_targets
 from quota_ops.store import ledger
 from quota_ops.store.ledger_notes import known_brokers
 from quota_ops.store.place import Place
-from quota_ops.store.run_folder import APPLIED, METADATA, PLAN, VERIFIED, RunFolder
+from quota_ops.store.run_folder import APPLIED, METADATA, PLAN, VERIFICATION, RunFolder
 from quota_ops.store.run_json import verification_json
 from quota_ops.store.succession import why_overtaken
 
@@ -94,7 +94,7 @@ def verify_cluster(
             brokers=known.after(run.about["run"], live, registered, metadata.absent),
         )
     verification = verification_json(brokers, wrong_rows, len(targets) - len(wrong_rows), digest)
-    folder.write_json(VERIFIED, {"attempt": uuid4().hex, **verification})
+    folder.write_json(VERIFICATION, {"attempt": uuid4().hex, **verification})
     folder.write_json(METADATA, metadata.as_json())
     if overtaken is not None:
         raise Refused(overtaken, "The later run takes precedence. How it ended: quota-ops runs")

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.rows import Key
-from quota_ops.store.run_folder import APPLIED, VERIFIED, RunFolder
+from quota_ops.store.run_folder import APPLIED, VERIFICATION, RunFolder
 from quota_ops.store.run_json import verification_from_json
 
 Keys = AbstractSet[Key]
@@ -19,10 +19,10 @@ def find_verified(folder: RunFolder, rows: Keys, digest: str | None) -> Keys:
 
     `digest` is that of the current applied.json. Raises InvalidInput for a damaged file.
     """
-    if not rows or not folder.has(VERIFIED):
+    if not rows or not folder.has(VERIFICATION):
         return frozenset()
     (_, verdicts, _), applied = folder.read_as(
-        VERIFIED, lambda kept: (verification_from_json(kept), kept.get("applied"))
+        VERIFICATION, lambda kept: (verification_from_json(kept), kept.get("applied"))
     )
     # Earlier versions stored no digest, and verified right after they applied.
     if applied not in {None, digest}:
@@ -42,20 +42,23 @@ def mark_superseded(folder: RunFolder) -> Iterator[None]:
     except BaseException:
         if before is not None and _content(folder) == before:
             with suppress(InvalidInput):  # damaged: the report shows it
-                folder.write_json(VERIFIED, folder.read_json(VERIFIED) | {"earlier": True})
+                folder.write_json(VERIFICATION, folder.read_json(VERIFICATION) | {"earlier": True})
         raise
 
 
 def _content(folder: RunFolder) -> bytes | None:
     """Return the bytes of verification.json, which differ for each verify; None if missing."""
-    place = folder.place / VERIFIED
+    place = folder.place / VERIFICATION
     return place.read() if place.exists() else None
 
 
 def follow_applied(folder: RunFolder, before: str | None) -> None:
     """Point verification.json at the current applied.json, if it pointed at `before`."""
-    if folder.has(VERIFIED) and (kept := folder.read_json(VERIFIED)).get("applied") == before:
-        folder.write_json(VERIFIED, kept | {"applied": compute_applied_digest(folder)})
+    if (
+        folder.has(VERIFICATION)
+        and (kept := folder.read_json(VERIFICATION)).get("applied") == before
+    ):
+        folder.write_json(VERIFICATION, kept | {"applied": compute_applied_digest(folder)})
 
 
 def compute_applied_digest(folder: RunFolder) -> str | None:
