@@ -39,7 +39,7 @@ from quota_ops.model.policy import (
     CONNECTION_RULE,
     ApprovalPolicy,
     DriftPolicy,
-    GuardLimits,
+    GuardThresholds,
     Memory,
     Policy,
     VerifyPolicy,
@@ -210,12 +210,12 @@ _GUARD_READERS: dict[str, Callable[[str, yaml.Node], float]] = {
 }
 
 
-def _read_guards(source: Source, field: FieldNodes) -> GuardLimits:
+def _read_guards(source: Source, field: FieldNodes) -> GuardThresholds:
     fields = read_fields(source, field.value, GUARDS, field) or {}
     numbers: dict[str, Any] = {
         name: read_value(source, number, _GUARD_READERS[name]) for name, number in fields.items()
     }
-    return GuardLimits(**numbers)
+    return GuardThresholds(**numbers)
 
 
 def _read_filters(source: Source, field: FieldNodes) -> dict[EntityFilter, str]:

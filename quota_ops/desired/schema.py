@@ -30,7 +30,7 @@ from quota_ops.model.policy import (
     CONNECTION_NAME,
     ApprovalPolicy,
     DriftPolicy,
-    GuardLimits,
+    GuardThresholds,
     VerifyPolicy,
 )
 from quota_ops.model.quota import BYTE_UNITS, QUOTA_KEYS, UNLIMITED, QuotaKey
@@ -75,7 +75,7 @@ def cluster_schema() -> Schema:
     rate = {"type": "string", "pattern": rf"^\s*(0|[1-9][0-9]*)(\.[0-9]+)?(\s*{of_bytes})?\s*$"}
     guards |= {"small_byte_rate": {"anyOf": [{"type": "integer", "minimum": 0}, rate]}}
     guards |= {"small_percentage": percent}
-    limits = GuardLimits()
+    thresholds = GuardThresholds()
     freeze: dict[str, Schema] = dict.fromkeys(FREEZE.fields, _NOTE)
     freeze["cron"] = {"type": "string", "pattern": r"^\S+(\s+\S+){4}$"}
     duration = {"type": "string", "pattern": rf"^(?=[0-9]){_DURATION}$"}
@@ -101,7 +101,10 @@ def cluster_schema() -> Schema:
         "clear_unmanaged": {"type": "boolean", "default": False},
         "guards": _object(
             GUARDS,
-            {name: schema | {"default": getattr(limits, name)} for name, schema in guards.items()},
+            {
+                name: schema | {"default": getattr(thresholds, name)}
+                for name, schema in guards.items()
+            },
         ),
         "paused": _NOTE,
         "freeze": {"type": "array", "items": _object(FREEZE, freeze)},

@@ -1,6 +1,6 @@
 """Guards: which changes of a plan need an override or approval. Pure functions.
 
-`judge` calls each guard; the thresholds that they compare with are `GuardLimits` of a policy.
+`judge` calls each guard; the thresholds that they compare with are `GuardThresholds` of a policy.
 """
 
 from collections import Counter
@@ -13,8 +13,8 @@ from quota_ops.model.guard import Guard, GuardFinding, make_finding
 from quota_ops.model.memory import CLEARED
 from quota_ops.model.plan import is_cut, is_raise, is_small
 from quota_ops.model.policy import DriftPolicy, Policy
-from quota_ops.model.policy_limits import Limits, left_alone_before
 from quota_ops.model.quota import format_limit
+from quota_ops.model.strict_policy import Thresholds, build_unprotected_filter
 from quota_ops.model.text import counted
 
 SHARE_COUNTS_FROM = 5
@@ -47,14 +47,14 @@ def judge(
 
     The message of a guard that blocks only by the last applied policy mentions it.
     """
-    limits = Limits(policy, earlier.policy)
+    thresholds = Thresholds(policy, earlier.policy)
     clears = [row for row in writes if row.action is Action.CLEAR]
     return (
-        *_removals(clears, limits, earlier),
+        *_removals(clears, thresholds, earlier),
         *_owners(clears, earlier),
-        *judge_values(writes, limits),
-        *_by_kind(writes, limits),
-        *_late_and_returned(writes, limits),
+        *judge_values(writes, thresholds),
+        *_by_kind(writes, thresholds),
+        *_late_and_returned(writes, thresholds),
         *_unprotected(writes, policy, earlier.policy),
         *_defaults(writes),
         *_history(writes, policy, commit, earlier),
@@ -71,10 +71,12 @@ def _empty(clears: Sequence[Difference], desired: int) -> Findings:
         yield make_finding(Guard.EMPTY_DESIRED, "Git declares no quota", clears)
 
 
-def _removals(clears: Sequence[Difference], limits: Limits, earlier: EarlierRuns) -> Findings:
-    most, removed = limits.of("removals"), len(clears)
+def _removals(
+    clears: Sequence[Difference], thresholds: Thresholds, earlier: EarlierRuns
+) -> Findings:
+    most, removed = thresholds.of("removals"), len(clears)
     share = 100 * removed / earlier.owned if earlier.owned else 0.0
-    least = limits.of("removals_share")
+    least = thresholds.of("removals_share")
     if removed > most.value:
         words = f"{counted(removed, 'removal')}, more than {most.value:,}{most.source}"
         yield make_finding(Guard.REMOVALS, words, clears, share)
@@ -97,9 +99,9 @@ def _owners(clears: Sequence[Difference], earlier: EarlierRuns) -> Findings:
             yield make_finding(Guard.OWNER_REMOVED, words, theirs)
 
 
-def judge_values(writes: Sequence[Difference], limits: Limits) -> Findings:
+def judge_values(writes: Sequence[Difference], thresholds: Thresholds) -> Findings:
     """Yield the findings of the guards that compare a value before and after."""
-    share, factor = limits.of("cut_share"), limits.of("raise_factor")
+    share, factor = thresholds.of("cut_share"), thresholds.of("raise_factor")
     cuts = [row for row in writes if is_cut(row, beyond=share.value)]
     if cuts:
         message = f"{_rows(cuts)} would fall by more than {share.value:g} %{share.source}"
@@ -108,48 +110,48 @@ def judge_values(writes: Sequence[Difference], limits: Limits) -> Findings:
     if raises:
         message = f"{_rows(raises)} would rise to more than {factor.value:g} times{factor.source}"
         yield make_finding(Guard.RAISE, message, raises)
-    small = [row for row in writes if is_small(row, limits.strict.guards)]
+    small = [row for row in writes if is_small(row, thresholds.strict.guards)]
     if small:
-        yield make_finding(Guard.SMALL_LIMIT, ", and ".join(_small_words(small, limits)), small)
+        yield make_finding(Guard.SMALL_LIMIT, ", and ".join(_small_words(small, thresholds)), small)
 
 
-def _small_words(small: Sequence[Difference], limits: Limits) -> Iterator[str]:
+def _small_words(small: Sequence[Difference], thresholds: Thresholds) -> Iterator[str]:
     """Yield a sentence for the limits of each unit, starting with the unit of the first row."""
     by_threshold: dict[str, list[Difference]] = {}
     for row in small:
         name = "small_percentage" if row.key == "request_percentage" else "small_byte_rate"
         by_threshold.setdefault(name, []).append(row)
     for name, rows in by_threshold.items():
-        least = limits.of(name)
+        least = thresholds.of(name)
         below = f"below {format_limit(rows[0].key, least.value)}{least.source}"
         yield f"{_rows(rows)} would be set {below}"
 
 
-def _by_kind(writes: Sequence[Difference], limits: Limits) -> Findings:
+def _by_kind(writes: Sequence[Difference], thresholds: Thresholds) -> Findings:
     for kind, guard, words in (
         (Kind.TAKEOVER, Guard.TAKEOVER, "unmanaged, with another value on the cluster"),
         (Kind.CONFLICT, Guard.CONFLICT, "changed both in Git and on the cluster"),
         (Kind.CHANGED_SINCE, Guard.CHANGED_SINCE, "removed from Git, then changed on the cluster"),
-        (Kind.DRIFTED, Guard.DRIFT, f"changed on the cluster, and {limits.drift_words}"),
+        (Kind.DRIFTED, Guard.DRIFT, f"changed on the cluster, and {thresholds.drift_words}"),
     ):
         rows = [row for row in writes if row.kind is kind]
-        if rows and (kind is not Kind.DRIFTED or limits.strict.drift is not DriftPolicy.REPAIR):
+        if rows and (kind is not Kind.DRIFTED or thresholds.strict.drift is not DriftPolicy.REPAIR):
             yield make_finding(guard, f"{_rows(rows)} {words}", rows)
 
 
 def _unprotected(writes: Sequence[Difference], policy: Policy, applied: Policy | None) -> Findings:
-    rows = list(filter(left_alone_before(policy, applied), writes))
+    rows = list(filter(build_unprotected_filter(policy, applied), writes))
     if rows:
         words = "would change, although excluded by the last applied policy"
         yield make_finding(Guard.UNPROTECTED, f"{_rows(rows)} {words}", rows)
 
 
-def _late_and_returned(writes: Sequence[Difference], limits: Limits) -> Findings:
+def _late_and_returned(writes: Sequence[Difference], thresholds: Thresholds) -> Findings:
     late = [row for row in writes if row.kind is Kind.LATE_WRITE]
-    if late and limits.strict.drift is not DriftPolicy.REPAIR:
+    if late and thresholds.strict.drift is not DriftPolicy.REPAIR:
         seems = f"the write of run {late[0].run} seems to have arrived late"
         yield make_finding(
-            Guard.LATE_WRITE, f"{_rows(late)}: {seems}, and {limits.drift_words}", late
+            Guard.LATE_WRITE, f"{_rows(late)}: {seems}, and {thresholds.drift_words}", late
         )
     returned = [row for row in writes if row.kind is Kind.RETURNED]
     if returned:

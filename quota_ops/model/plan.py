@@ -11,8 +11,8 @@ from typing import Any
 from quota_ops.model.difference import EARLIER_KINDS, WRITES, Action, Difference, Kind
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.hold import Hold
-from quota_ops.model.policy import GuardLimits, Policy
-from quota_ops.model.policy_limits import stricter
+from quota_ops.model.policy import GuardThresholds, Policy
+from quota_ops.model.strict_policy import combine_strictly
 
 SHORT = 8
 """How many characters of a digest people compare; it is easy to make two plans that share them."""
@@ -52,7 +52,7 @@ class Plan:
     @property
     def strict_policy(self) -> Policy:
         """The stricter of the last applied policy and the plan's own, field by field."""
-        return stricter(self.applied, self.policy)
+        return combine_strictly(self.applied, self.policy)
 
     @cached_property
     def writes(self) -> tuple[Difference, ...]:
@@ -148,12 +148,12 @@ def is_raise(row: Difference, factor: float) -> bool:
     return target > row.before * factor
 
 
-def is_small(row: Difference, limits: GuardLimits) -> bool:
+def is_small(row: Difference, thresholds: GuardThresholds) -> bool:
     """Return whether a limit newly becomes so small that it nearly stops a busy client."""
     if row.key.endswith("_byte_rate"):
-        below = limits.small_byte_rate
+        below = thresholds.small_byte_rate
     elif row.key == "request_percentage":
-        below = limits.small_percentage
+        below = thresholds.small_percentage
     else:
         return False
     target = row.target

@@ -72,7 +72,7 @@ EVERYTHING = (_any(USER), _any(CLIENT_ID), _any(USER, CLIENT_ID), _any(IP))
 
 
 @dataclass(frozen=True, slots=True)
-class GuardLimits:
+class GuardThresholds:
     """Numbers beyond which a guard blocks the plan; shares are percent."""
 
     removals: int = 20
@@ -142,7 +142,7 @@ class Policy:
     approval_valid_for: int = WEEK
     """How many seconds an approval or an override is valid."""
     clear_unmanaged: bool = False
-    guards: GuardLimits = field(default_factory=GuardLimits)
+    guards: GuardThresholds = field(default_factory=GuardThresholds)
     paused: str | None = None
     freeze: tuple[Freeze, ...] = ()
     verify: VerifyPolicy = VerifyPolicy.EVERY_BROKER
@@ -181,7 +181,7 @@ class Policy:
             for name, value in self.decisive_fields().items()
             if (name, value) not in YOUNGER.items()
         }
-        usual = asdict(GuardLimits())
+        usual = asdict(GuardThresholds())
         values["guards"] = {
             name: number
             for name, number in values["guards"].items()
@@ -200,7 +200,7 @@ class Policy:
                 "protect": tuple(filter_from_json(one) for one in values["protect"]),
                 "drift": DriftPolicy(values["drift"]),
                 "approval": ApprovalPolicy(values["approval"]),
-                "guards": check_types([GuardLimits(**values["guards"])])[0],
+                "guards": check_types([GuardThresholds(**values["guards"])])[0],
                 "freeze": tuple(Freeze(**one) for one in values["freeze"]),
                 "verify": VerifyPolicy(values["verify"]),
                 "memory": check_types([Memory(**values["memory"])])[0],

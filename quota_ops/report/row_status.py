@@ -17,9 +17,9 @@ from quota_ops.model.guard import Guard
 from quota_ops.model.guard_rules import is_blocked_by
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.plan import Plan
-from quota_ops.model.policy_limits import left_alone_before
 from quota_ops.model.report import Origin, Report, StageStatus
 from quota_ops.model.rows import DesiredRow, Key
+from quota_ops.model.strict_policy import build_unprotected_filter
 from quota_ops.model.verification import RowVerdict, Verdict
 
 
@@ -131,8 +131,8 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
     applied, validated = _by_row(report.applied), _by_row(report.validated)
     forgets = report.writes and any(one.behind is not None for one in report.brokers)
     blocking, strict_policy = [one.guard for one in plan.refused], plan.strict_policy
-    left_alone = left_alone_before(plan.policy, plan.applied)
-    is_unprotected = Guard.UNPROTECTED in blocking
+    is_unprotected = build_unprotected_filter(plan.policy, plan.applied)
+    blocks_unprotected = Guard.UNPROTECTED in blocking
     rows = []
     for difference in plan.differences:
         place = difference.id
@@ -141,7 +141,7 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
         guarded = bool(blocking) and any(
             is_blocked_by(one, difference, strict_policy) for one in blocking
         )
-        guarded |= is_unprotected and difference.action in WRITES and left_alone(difference)
+        guarded |= blocks_unprotected and difference.action in WRITES and is_unprotected(difference)
         rows.append(
             ReportRow(difference, status, *answers, guarded, origin=report.origins.get(place))
         )

@@ -25,9 +25,9 @@ from quota_ops.model.memory import forget_values, ledger_key
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.policy import Policy
-from quota_ops.model.policy_limits import Limits
 from quota_ops.model.quota import json_number
 from quota_ops.model.rows import BatchRow, Key, Stored
+from quota_ops.model.strict_policy import Thresholds
 from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.model.text import counted
 from quota_ops.runs.dead_runs import settle_dead_runs
@@ -167,7 +167,7 @@ def record_and_validate(
         batches = _number_batches(writes)
         guards = [
             asdict(replace(one, allowed=attribution.reason if one.guard in allow else None))
-            for one in judge_values(writes, Limits(policy, None))
+            for one in judge_values(writes, Thresholds(policy, None))
             if one.guard in GUARDS
         ]
         changes = [_row_json(row) for rows in batches.values() for row in rows]

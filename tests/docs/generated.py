@@ -30,7 +30,7 @@ from quota_ops.lab.kafka.jars import DEFAULT_VERSION, pinned_versions
 from quota_ops.model.difference import Kind
 from quota_ops.model.guard import Guard
 from quota_ops.model.outcome import Status
-from quota_ops.model.policy import GuardLimits
+from quota_ops.model.policy import GuardThresholds
 from quota_ops.model.quota import QUOTA_KEYS
 from quota_ops.report.cells import KIND_MEANING
 from tests.docs.markdown import ROOT
@@ -85,8 +85,8 @@ def _default(value: object) -> str:
 
 
 def _guard_numbers() -> str:
-    limits = GuardLimits()
-    return _fields(GUARDS, defaults={name: getattr(limits, name) for name in GUARDS.fields})
+    thresholds = GuardThresholds()
+    return _fields(GUARDS, defaults={name: getattr(thresholds, name) for name in GUARDS.fields})
 
 
 def _keys() -> str:

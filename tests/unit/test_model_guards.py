@@ -10,7 +10,7 @@ import yaml
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.guard import Guard, GuardFinding, unknown_guards
 from quota_ops.model.guard_rules import EarlierRuns, is_blocked_by, judge
-from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy
+from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
 
 CASES: tuple[Any, ...] = tuple(
     pytest.param(case, id=f"{path.stem}: {case['case']}")
@@ -49,7 +49,7 @@ def policy_of(case: dict[str, Any]) -> Policy:
         "demo",
         drift=DriftPolicy(case.get("drift", "repair")),
         approval=ApprovalPolicy(case.get("approval", "on_breach")),
-        guards=GuardLimits(**{"small_byte_rate": 0.0} | case.get("guards", {})),
+        guards=GuardThresholds(**{"small_byte_rate": 0.0} | case.get("guards", {})),
         **case.get("policy", {}),
     )
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.guard import GuardFinding
 from quota_ops.model.plan import Plan, approves, by_risk, change_share, digest, is_cut
-from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy
+from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
 
 POLICY = Policy("demo", "MkU3OEVBNTcwNTJENDM2Qg", "demo")
 NOTHING = (None,) * 10
@@ -114,9 +114,9 @@ def test_every_value_is_in_the_digest(differences: list[Difference], data: st.Da
         {"drift": DriftPolicy.ASK},
         {"approval": ApprovalPolicy.ALWAYS},
         {"clear_unmanaged": True},
-        {"guards": GuardLimits(cut_share=51)},
-        {"guards": GuardLimits(raise_factor=11)},
-        {"guards": GuardLimits(small_byte_rate=1)},
+        {"guards": GuardThresholds(cut_share=51)},
+        {"guards": GuardThresholds(raise_factor=11)},
+        {"guards": GuardThresholds(small_byte_rate=1)},
         {"approval_valid_for": 60},
     ],
 )

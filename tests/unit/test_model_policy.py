@@ -17,7 +17,7 @@ from quota_ops.model.policy import (
     ApprovalPolicy,
     DriftPolicy,
     Freeze,
-    GuardLimits,
+    GuardThresholds,
     Memory,
     Policy,
     RetiredBroker,
@@ -50,7 +50,7 @@ policies = st.builds(
     approval=st.sampled_from(ApprovalPolicy),
     verify=st.sampled_from(VerifyPolicy),
     clear_unmanaged=st.booleans(),
-    guards=st.builds(GuardLimits, st.integers(0), percent, percent),
+    guards=st.builds(GuardThresholds, st.integers(0), percent, percent),
     paused=st.none() | st.text(),
     freeze=st.lists(
         st.builds(Freeze, st.text(), st.text(), st.integers(1), st.text()), max_size=2

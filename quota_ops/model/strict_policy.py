@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from quota_ops.model.difference import Difference, Kind
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import Borders
-from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardLimits, Policy
+from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
 
 _DRIFT = (DriftPolicy.REPAIR, DriftPolicy.ASK, DriftPolicy.REPORT)
 _APPROVAL = (ApprovalPolicy.NEVER, ApprovalPolicy.ON_BREACH, ApprovalPolicy.ALWAYS)
@@ -15,10 +15,10 @@ _APPROVAL = (ApprovalPolicy.NEVER, ApprovalPolicy.ON_BREACH, ApprovalPolicy.ALWA
 fewest plans need approval."""
 
 
-def stricter(applied: Policy | None, new: Policy) -> Policy:
+def combine_strictly(applied: Policy | None, new: Policy) -> Policy:
     """Return the new policy with the stricter value of both in each field that guards use.
 
-    That is the smaller threshold (the larger one for small limits), the union of `protect`, and
+    That is the smaller threshold (the larger one for a small limit), the union of `protect`, and
     the policy that needs approval more often. Two scopes cannot be intersected as filters, so
     callers check an entity against both policies.
     """
@@ -26,7 +26,7 @@ def stricter(applied: Policy | None, new: Policy) -> Policy:
         return new
     return replace(
         new,
-        guards=_stricter_limits(applied.guards, new.guards),
+        guards=_combine_thresholds(applied.guards, new.guards),
         drift=max(applied.drift, new.drift, key=_DRIFT.index),
         approval=max(applied.approval, new.approval, key=_APPROVAL.index),
         approval_valid_for=min(applied.approval_valid_for, new.approval_valid_for),
@@ -35,8 +35,8 @@ def stricter(applied: Policy | None, new: Policy) -> Policy:
     )
 
 
-def _stricter_limits(one: GuardLimits, other: GuardLimits) -> GuardLimits:
-    return GuardLimits(
+def _combine_thresholds(one: GuardThresholds, other: GuardThresholds) -> GuardThresholds:
+    return GuardThresholds(
         removals=min(one.removals, other.removals),
         removals_share=min(one.removals_share, other.removals_share),
         cut_share=min(one.cut_share, other.cut_share),
@@ -46,7 +46,7 @@ def _stricter_limits(one: GuardLimits, other: GuardLimits) -> GuardLimits:
     )
 
 
-class Limit(NamedTuple):
+class Threshold(NamedTuple):
     """A number of `guards`, and its source if it does not come from cluster.yaml."""
 
     value: Any
@@ -54,20 +54,20 @@ class Limit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Limits:
-    """The limits that the guards use, and the policy that each comes from."""
+class Thresholds:
+    """The thresholds that the guards use, and the policy that each comes from."""
 
     policy: Policy
     applied: Policy | None
     strict: Policy = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "strict", stricter(self.applied, self.policy))
+        object.__setattr__(self, "strict", combine_strictly(self.applied, self.policy))
 
-    def of(self, name: str) -> Limit:
+    def of(self, name: str) -> Threshold:
         """Return a number of `guards` by its name."""
         new, strict = (getattr(one.guards, name) for one in (self.policy, self.strict))
-        return Limit(strict, "" if new == strict else f" (as last applied; now it is {new:,g})")
+        return Threshold(strict, "" if new == strict else f" (as last applied; now it is {new:,g})")
 
     @property
     def drift_words(self) -> str:
@@ -77,7 +77,9 @@ class Limits:
         return f"the last applied policy sets {self.strict.drift}"
 
 
-def left_alone_before(policy: Policy, applied: Policy | None) -> Callable[[Difference], bool]:
+def build_unprotected_filter(
+    policy: Policy, applied: Policy | None
+) -> Callable[[Difference], bool]:
     """Return a test for rows that the last applied policy left alone and the new one may write."""
     if applied is None:
         return _never
@@ -88,12 +90,12 @@ def left_alone_before(policy: Policy, applied: Policy | None) -> Callable[[Diffe
     if not (set(applied.protect) - set(policy.protect) or widened or clears):
         return _never
 
-    def left_alone(row: Difference) -> bool:
+    def is_unprotected(row: Difference) -> bool:
         entity = Entity.parse(row.entity)
         outside = freed.find_match(entity) is not None or scope.find_match(entity) is None
         return outside or (clears and row.kind is Kind.UNMANAGED)
 
-    return left_alone
+    return is_unprotected
 
 
 def _never(_row: Difference) -> bool:
