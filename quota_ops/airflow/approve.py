@@ -117,7 +117,7 @@ class Approve(ApprovalOperator):
             read_plan,
             record_decision,
         )
-        from quota_ops.stages.apply.permission import refuse_unless_approves
+        from quota_ops.stages.apply.approved_plan import refuse_unless_approves
 
         with log_errors(), open_run(self.cluster_folder, self.run_store) as run:
             plan = read_plan(run.folder)

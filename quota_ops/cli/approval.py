@@ -17,7 +17,7 @@ from quota_ops.model.text import clean_text
 from quota_ops.report.layout import Tone, line
 from quota_ops.report.screens import plan_screen
 from quota_ops.runs.approvals import make_decision
-from quota_ops.stages.apply.permission import refuse_unless_approves
+from quota_ops.stages.apply.approved_plan import refuse_unless_approves
 from quota_ops.stages.plan import refuse_unless_guards_pass
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.run_folder import RunFolder
@@ -26,8 +26,8 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
-class Permission:
-    """What the options of a command permit, and who gave them.
+class ApprovalOptions:
+    """The options that approve a plan or override guards, and who gave them.
 
     `allow` has the guards to override, each with the reason; `approve` is the digest of a plan.
     """
@@ -39,18 +39,18 @@ class Permission:
 
 
 def find_approver(
-    folder: RunFolder, permission: Permission, output: str, *, judged_now: bool
+    folder: RunFolder, approval: ApprovalOptions, output: str, *, is_new_plan: bool
 ) -> Callable[[Plan], Decision] | None:
     """Find who decides about a run's plan: the options, or a person; None if neither can.
 
     Options approve a plan that was reviewed. A new plan may have the reviewed digest but other
     guards, so --allow has to name those.
     """
-    author, approve, reason = permission.author, permission.approve, permission.reason
+    author, approve, reason = approval.author, approval.approve, approval.reason
 
     def decide_by_options(plan: Plan) -> Decision:
         refuse_unless_approves(approve or "", folder, plan)
-        if judged_now:
+        if is_new_plan:
             refuse_unless_guards_pass(plan)
         if reason is None:
             raise Refused(

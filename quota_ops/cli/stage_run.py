@@ -10,7 +10,7 @@ from typing import NamedTuple
 import click
 
 from quota_ops.cli import options
-from quota_ops.cli.approval import Permission, find_approver
+from quota_ops.cli.approval import ApprovalOptions, find_approver
 from quota_ops.cli.console import TEXT, show_progress, warn_idle, warn_unnamed
 from quota_ops.cli.interrupt import report_run_if_stopped
 from quota_ops.cli.run_end import keep_run, load_report, show_run
@@ -61,10 +61,10 @@ class StageOptions:
     actual: Path | None = None
     file_cache: FileCache | None = None
 
-    def read_permission(self) -> Permission:
-        """Return what the options permit; InvalidInput if a reason is missing or has no effect."""
+    def read_approval_options(self) -> ApprovalOptions:
+        """Return these options; InvalidInput if a reason is missing or has no effect."""
         allowed = options.parse_allowed(self.allow, self.reason, self.approve)
-        return Permission(Author(self.by, find_login()), allowed, self.reason, self.approve)
+        return ApprovalOptions(Author(self.by, find_login()), allowed, self.reason, self.approve)
 
 
 class _Begun(NamedTuple):
@@ -82,11 +82,11 @@ def run_command(name: str, typed: StageOptions) -> None:
         raise InvalidInput(f"{name} needs a CLUSTER or --run", f"See quota-ops {name} --help.")
     if typed.actual is not None and typed.run_folder is not None:
         raise InvalidInput("--actual starts a new run", "Leave out --run.")
-    permission = typed.read_permission()
-    begun = _begin(name, typed, permission)
+    approval = typed.read_approval_options()
+    begun = _begin(name, typed, approval)
     error: QuotaOpsError | None = None
     try:
-        _run(begun, typed, permission)
+        _run(begun, typed, approval)
     except QuotaOpsError as raised:
         error = raised
     folder, stages = begun.folder, begun.stages
@@ -94,7 +94,7 @@ def run_command(name: str, typed: StageOptions) -> None:
         shown = _show(name, folder, typed.output, error)
     finally:
         _keep_end(stages, folder, reported="report" in stages)
-    warn_idle(permission.allow, shown.plan.guards if shown.plan else None)
+    warn_idle(approval.allow, shown.plan.guards if shown.plan else None)
     if typed.actual is not None:
         _show_offline(typed.actual, folder, shown, typed.output)
     if isinstance(error, GuardsRefused) and typed.output == TEXT and typed.approve is None:
@@ -107,29 +107,29 @@ def run_command(name: str, typed: StageOptions) -> None:
         raise click.exceptions.Exit(DIFFERENCES_EXIST)
 
 
-def _begin(name: str, typed: StageOptions, permission: Permission) -> _Begun:
+def _begin(name: str, typed: StageOptions, approval: ApprovalOptions) -> _Begun:
     if typed.run_folder is not None:
         folder, store = (
             find_run(typed.run_folder),
             store_of(open_place(typed.run_folder), typed.run_store),
         )
         store.prepare()
-        return _Begun(folder.with_cache(), store, Path(), _choose_resumed(name, folder, permission))
+        return _Begun(folder.with_cache(), store, Path(), _choose_resumed(name, folder, approval))
     store = find_run_store(typed.run_store)
     cluster_folder = find_cluster(str(typed.cluster), typed.desired_state)
     cluster = cluster_name(cluster_folder)
     folder = RunFolder.start(store.new_run(cluster), cluster=cluster, commit=typed.commit)
-    by, login = permission.author
+    by, login = approval.author
     if by not in {None, login}:  # the default of --by is the login
         folder.write_json(ABOUT, {**folder.read_json(ABOUT), "by": by})
     stages = [one for one in CHAINS[name] if typed.actual is None or one in OFFLINE]
     return _Begun(folder.with_cache(), store, cluster_folder, stages)
 
 
-def _run(begun: _Begun, typed: StageOptions, permission: Permission) -> None:
+def _run(begun: _Begun, typed: StageOptions, approval: ApprovalOptions) -> None:
     """Run the stages; if a signal ends them, record how far they got."""
     folder, stages = begun.folder, begun.stages
-    judged_now = typed.run_folder is None or bool(permission.allow)
+    is_new_plan = typed.run_folder is None or bool(approval.allow)
     with (
         report_run_if_stopped(folder.place, partial(_keep_end, stages, folder, reported=False)),
         connect_once(
@@ -143,12 +143,12 @@ def _run(begun: _Begun, typed: StageOptions, permission: Permission) -> None:
             store=begun.store,
             connect=connect,
             engine=typed.engine,
-            allow=permission.allow,
-            author=permission.author,
-            approve=permission.approve,
+            allow=approval.allow,
+            author=approval.author,
+            approve=approval.approve,
             must_know_commit="apply" in stages,
             file_cache=typed.file_cache,
-            request_decision=find_approver(folder, permission, typed.output, judged_now=judged_now)
+            request_decision=find_approver(folder, approval, typed.output, is_new_plan=is_new_plan)
             if "apply" in stages
             else None,
             progress=progress,
@@ -215,7 +215,7 @@ def _refuse_written(folder: RunFolder, stage: str) -> None:
         )
 
 
-def _choose_resumed(name: str, folder: RunFolder, permission: Permission) -> Sequence[str]:
+def _choose_resumed(name: str, folder: RunFolder, approval: ApprovalOptions) -> Sequence[str]:
     """Choose the stages of a command on an earlier run; overridden guards are judged again."""
     if name in {"diff", "plan"}:
         _refuse_written(folder, name)
@@ -224,9 +224,9 @@ def _choose_resumed(name: str, folder: RunFolder, permission: Permission) -> Seq
         stages = (name, "report")  # `runs` reads it
     if "apply" not in stages:
         return stages
-    if permission.approve is None:
+    if approval.approve is None:
         raise InvalidInput(f"{name} --run needs --approve DIGEST", _digest_words(folder))
-    return ("plan", *stages) if permission.allow else stages
+    return ("plan", *stages) if approval.allow else stages
 
 
 def _digest_words(folder: RunFolder) -> str:

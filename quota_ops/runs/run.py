@@ -16,7 +16,7 @@ from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.runs.approvals import find_approval, read_plan, record_decision
-from quota_ops.stages.apply.permission import build_approval_error
+from quota_ops.stages.apply.approved_plan import build_approval_error
 from quota_ops.stages.check import check_desired_state
 from quota_ops.stages.diff import EMBEDDED, find_differences
 from quota_ops.stages.plan import plan_changes

@@ -15,7 +15,7 @@ from quota_ops.model.plan import Plan
 from quota_ops.model.report import StageStatus
 from quota_ops.model.tables import ACTUAL, BATCHES, DESIRED, LEDGER, Table
 from quota_ops.runs.chain import RESUMED, run_stages
-from quota_ops.stages.apply.permission import load_approved_plan
+from quota_ops.stages.apply.approved_plan import load_approved_plan
 from quota_ops.stages.report import write_reports
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.parquet import to_rows

@@ -18,6 +18,7 @@ from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import BatchRow, Stored
 from quota_ops.model.text import counted
+from quota_ops.stages.apply.approved_plan import load_approved_plan
 from quota_ops.stages.apply.intent import (
     Keys,
     is_as_planned,
@@ -25,7 +26,6 @@ from quota_ops.stages.apply.intent import (
     watch_releases,
     withdraw_intents,
 )
-from quota_ops.stages.apply.permission import load_approved_plan
 from quota_ops.store.attempt import Attempt
 from quota_ops.store.decisions import record_use
 from quota_ops.store.holds import separate_held_rows
