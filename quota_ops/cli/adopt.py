@@ -54,10 +54,10 @@ def adopt(
     only what Git declares.
     """
     from quota_ops.cli.ownership import OwnershipRun, parse_wanted
-    from quota_ops.cli.run_end import keep_verb_if_stopped
+    from quota_ops.cli.run_end import record_command_if_stopped
     from quota_ops.cli.session import Session
     from quota_ops.model.approval import find_login
-    from quota_ops.report.audit_verb import Verb
+    from quota_ops.report.audit_command import Verb
     from quota_ops.report.ownership import adopted_screen, format_adopted
     from quota_ops.runs.command_record import open_run_cluster
     from quota_ops.runs.ownership import Attribution, adopt_quotas
@@ -69,7 +69,7 @@ def adopt(
     connection = session.find_connection()
     run = OwnershipRun.start(session, Attribution(by, reason, find_login()), commit)
     writes = run.find_writes(who)
-    stoppable = keep_verb_if_stopped(run.folder, Verb.ADOPT, ADOPTED)
+    stoppable = record_command_if_stopped(run.folder, Verb.ADOPT, ADOPTED)
     opening = open_run_cluster(run.folder, "adopt", session.policy, connection)
     with stoppable, opening as opened:
         rows = adopt_quotas(

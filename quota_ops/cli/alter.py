@@ -83,7 +83,7 @@ def alter(
     them is sent. Entities under `protect` are refused. A run folder keeps the changes and the
     outcome of each entity.
     """
-    from quota_ops.cli.run_end import keep_verb, keep_verb_if_stopped
+    from quota_ops.cli.run_end import record_command, record_command_if_stopped
     from quota_ops.cli.session import Session
     from quota_ops.desired.pauses import find_pause
     from quota_ops.model.alteration import Alteration, altered_keys, parse_changes
@@ -91,7 +91,7 @@ def alter(
     from quota_ops.model.outcome import Status
     from quota_ops.model.specification import parse_entity
     from quota_ops.report.alteration import AlterReport
-    from quota_ops.report.audit_verb import Verb
+    from quota_ops.report.audit_command import Verb
     from quota_ops.runs.alter import alter_quotas, refuse_protected
     from quota_ops.runs.command_record import open_run_cluster, start_command_run
     from quota_ops.runs.ownership import Attribution
@@ -116,7 +116,7 @@ def alter(
     run = start_command_run(session.store, session.policy, provenance)
     entities = {one.entity for one in wanted}
     writes = session.find_writes(entities.__contains__)
-    stoppable = keep_verb_if_stopped(run, Verb.ALTER, APPLIED)
+    stoppable = record_command_if_stopped(run, Verb.ALTER, APPLIED)
     opening = open_run_cluster(run, "validate", session.policy, connection)
     with stoppable, opening as opened:
         done = alter_quotas(
@@ -150,7 +150,7 @@ def alter(
             warn_of_writes((*writes, *session.find_writes(entities.__contains__)))
     finally:
         if not validate_only:
-            keep_verb(run, Verb.ALTER)
+            record_command(run, Verb.ALTER)
     if done.refusal is not None:
         raise done.refusal
     if left := [one for one in done.outcomes if one.status is not Status.ACCEPTED]:

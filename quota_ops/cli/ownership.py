@@ -9,7 +9,7 @@ from typing import Any, Self
 import click
 
 from quota_ops.cli.console import TEXT, show_screen
-from quota_ops.cli.run_end import keep_verb
+from quota_ops.cli.run_end import record_command
 from quota_ops.cli.session import Session
 from quota_ops.desired.git.commit import read_with_commit
 from quota_ops.desired.pauses import find_pause
@@ -18,7 +18,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter
 from quota_ops.model.progress import ConcurrentWrite
 from quota_ops.model.specification import parse_exactly
-from quota_ops.report.audit_verb import Verb
+from quota_ops.report.audit_command import Verb
 from quota_ops.report.layout import Screen, Tone, line
 from quota_ops.runs.command_record import start_command_run
 from quota_ops.runs.ownership import Attribution
@@ -62,7 +62,7 @@ class OwnershipRun:
             else:
                 click.echo(json.dumps({"run": path, "rows": rows}, ensure_ascii=False, indent=1))
         finally:
-            keep_verb(self.folder, verb)
+            record_command(self.folder, verb)
 
 
 def parse_wanted(

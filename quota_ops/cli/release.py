@@ -99,12 +99,12 @@ def release(
 
 def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) -> None:
     """Release the managed rows of these entities, and show what the next run does with each."""
-    from quota_ops.cli.run_end import keep_verb_if_stopped
+    from quota_ops.cli.run_end import record_command_if_stopped
     from quota_ops.model.entity import Entity
     from quota_ops.model.filter import Borders
     from quota_ops.model.hold import hold_on
     from quota_ops.model.ownership import why_unwritable
-    from quota_ops.report.audit_verb import Verb
+    from quota_ops.report.audit_command import Verb
     from quota_ops.report.ownership import format_released, released_screen
     from quota_ops.runs.ownership import release_quotas
     from quota_ops.store.holds import holds_now
@@ -115,7 +115,7 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
     kept = holds_now(session.holds)
     scope, protect = Borders(policy.scope), Borders(policy.protect)
     writes = run.find_writes(who)
-    with keep_verb_if_stopped(run.folder, Verb.RELEASE, RELEASED):
+    with record_command_if_stopped(run.folder, Verb.RELEASE, RELEASED):
         released = release_quotas(run.folder, session.ledger, who, run.attribution)
     rows = [
         (

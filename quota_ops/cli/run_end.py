@@ -12,7 +12,7 @@ from quota_ops.model.approval import approve_command, needs_person
 from quota_ops.model.report import Report
 from quota_ops.report import screens
 from quota_ops.report.audit import audit_record
-from quota_ops.report.audit_verb import Verb
+from quota_ops.report.audit_command import Verb
 from quota_ops.report.layout import Screen, Tone, line
 from quota_ops.report.rollback import list_next_steps, rollback_screen
 from quota_ops.report.sentences import is_accepted
@@ -79,7 +79,7 @@ def _next_command(command: str, folder: RunFolder, report: Report) -> Screen:
     return (line(f"next: {approve_command(str(folder.place), plan)}"),)
 
 
-def keep_run(folder: RunFolder, report: Report) -> None:
+def record_run(folder: RunFolder, report: Report) -> None:
     """Record the end of a run that wrote but has no report; warn if the audit topic lacks it.
 
     Raises InvalidInput if the run store cannot be written.
@@ -87,17 +87,19 @@ def keep_run(folder: RunFolder, report: Report) -> None:
     _warn_missed(record_end(folder, partial(audit_record, report), find_connection))
 
 
-def keep_verb(folder: RunFolder, verb: Verb) -> None:
+def record_command(folder: RunFolder, verb: Verb) -> None:
     """Record the end of an alter, adopt or release in the same way."""
     _warn_missed(record_command_end(folder, verb))
 
 
-def keep_verb_if_stopped(folder: RunFolder, verb: Verb, left: str) -> AbstractContextManager[None]:
-    """Record the end of a verb if a signal ends the block after the artefact `left` was written."""
+def record_command_if_stopped(
+    folder: RunFolder, verb: Verb, artefact: str
+) -> AbstractContextManager[None]:
+    """Record the end of a verb if a signal ends the block after its artefact was written."""
 
     def keep() -> None:
-        if folder.has(left):
-            keep_verb(folder, verb)
+        if folder.has(artefact):
+            record_command(folder, verb)
 
     return report_run_if_stopped(folder.place, keep)
 

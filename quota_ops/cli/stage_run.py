@@ -13,7 +13,7 @@ from quota_ops.cli import options
 from quota_ops.cli.approval import ApprovalOptions, find_approver
 from quota_ops.cli.console import TEXT, show_progress, warn_idle, warn_unnamed
 from quota_ops.cli.interrupt import report_run_if_stopped
-from quota_ops.cli.run_end import keep_run, load_report, show_run
+from quota_ops.cli.run_end import load_report, record_run, show_run
 from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.files import cluster_name
 from quota_ops.desired.read import find_cluster
@@ -183,7 +183,7 @@ def _keep_end(stages: Sequence[str], folder: RunFolder, *, reported: bool) -> No
     """Record the end of a run that writes, unless the stage report has already recorded it."""
     writes = "apply" in stages or ("verify" in stages and folder.has(APPLIED))
     if writes and not reported:
-        keep_run(folder, load_report(folder))
+        record_run(folder, load_report(folder))
 
 
 def find_run(path: str) -> RunFolder:

@@ -171,8 +171,8 @@ def record_and_validate(
             if one.guard in GUARDS
         ]
         changes = [_row_json(row) for rows in batches.values() for row in rows]
-        left = {"allow": list(allow), "guards": guards, "changes": changes}
-        folder.write_json(ALTER, attribution._asdict() | left)
+        content = {"allow": list(allow), "guards": guards, "changes": changes}
+        folder.write_json(ALTER, attribution._asdict() | content)
         outcomes = validate_batches(cluster, batches)
         folder.leave_outcomes(VALIDATED, outcomes)
         return batches, outcomes
@@ -240,8 +240,8 @@ def _send_in_turn(
         except ClusterTrouble as error:
             answers = build_outcomes(number, rows, Status.NOT_SENT, error.message)
         yield answers
-        left = [one for one in answers if one.status in {Status.UNKNOWN, Status.NOT_SENT}]
-        trouble = (left[0].message or "an earlier batch was left unknown") if left else None
+        open_ones = [one for one in answers if one.status in {Status.UNKNOWN, Status.NOT_SENT}]
+        trouble = open_ones[0].message or "an earlier batch was left unknown" if open_ones else None
 
 
 def _row_json(row: BatchRow) -> dict[str, object]:

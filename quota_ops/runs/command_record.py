@@ -11,12 +11,12 @@ from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
 from quota_ops.model.report import StageStatus
-from quota_ops.report.audit_verb import Verb, VerbEnd, verb_record
+from quota_ops.report.audit_command import CommandEnd, Verb, format_command_end
 from quota_ops.stages.report.end_record import record_end
 from quota_ops.store.run_folder import ADOPTED, ALTER, APPLIED, POLICY, RELEASED, RunFolder
 from quota_ops.store.run_store import RunStore
 
-_LEFT = {
+_ARTEFACTS = {
     Verb.ALTER: (ALTER, ("validate", "apply")),
     Verb.ADOPT: (ADOPTED, ("adopt",)),
     Verb.RELEASE: (RELEASED, ("release",)),
@@ -51,9 +51,9 @@ def record_command_end(
     folder: RunFolder, verb: Verb, find_connection: Callable[[str], Connection] = find_connection
 ) -> str | None:
     """Write the record of a command's end; return why the audit topic does not have it."""
-    name, stages = _LEFT[verb]
+    name, stages = _ARTEFACTS[verb]
     results = map(folder.stage_result, stages)
-    end = VerbEnd(
+    end = CommandEnd(
         verb,
         folder.about(),
         folder.policy().cluster_id,
@@ -63,4 +63,4 @@ def record_command_end(
         folder.outcomes(APPLIED),
         folder.decisions(),
     )
-    return record_end(folder, partial(verb_record, end), find_connection)
+    return record_end(folder, partial(format_command_end, end), find_connection)

@@ -10,7 +10,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.report import StageResult, StageStatus
 from quota_ops.model.rows import Key, Stored, Targets, find_unequal
-from quota_ops.report.audit_verb import Verb
+from quota_ops.report.audit_command import Verb
 from quota_ops.runs.command_record import record_command_end
 from quota_ops.stages.verify.record import compute_applied_digest, follow_applied
 from quota_ops.store.attempt import outcomes_so_far

@@ -24,7 +24,7 @@ _KINDS = {Verb.ALTER: "altered", Verb.ADOPT: "adopted", Verb.RELEASE: "released"
 
 
 @dataclass(frozen=True, slots=True)
-class VerbEnd:
+class CommandEnd:
     """The result of such a command: the JSON that it recorded, and the outcomes of an alter."""
 
     verb: Verb
@@ -32,13 +32,13 @@ class VerbEnd:
     cluster_id: str
     finished: str
     stages: tuple[StageResult, ...]
-    left: Mapping[str, Any]
+    artefact: Mapping[str, Any]
     outcomes: tuple[Outcome, ...]
     decisions: tuple[Decision, ...]
     """Who overrode which guards of an alter."""
 
 
-def verb_record(end: VerbEnd, number: int) -> Json:
+def format_command_end(end: CommandEnd, number: int) -> Json:
     """Return the record as `audit_schema` defines it; `number` is the number of this end.
 
     For an adopt or release, `before` and `after` are both the row's value: the cluster keeps it.
@@ -47,9 +47,9 @@ def verb_record(end: VerbEnd, number: int) -> Json:
     return {
         "schema": SCHEMA,
         "verb": end.verb.value,
-        "by": end.left.get("by"),
-        "login": end.left.get("login"),
-        "reason": end.left.get("reason") or None,
+        "by": end.artefact.get("by"),
+        "login": end.artefact.get("login"),
+        "reason": end.artefact.get("reason") or None,
         **{name: end.about[name] for name in ("cluster", "run", "commit", "started")},
         "commit_source": end.about["provenance"].source,
         "uncommitted": list(end.about["provenance"].uncommitted),
@@ -64,15 +64,15 @@ def verb_record(end: VerbEnd, number: int) -> Json:
         "decisions": [one.as_json() for one in end.decisions],
         "rollback": None,
         "brokers": [],
-        "changes": list(_changes(_KINDS[end.verb], end.left, end.outcomes)),
+        "changes": list(_changes(_KINDS[end.verb], end.artefact, end.outcomes)),
     }
 
 
 def _changes(
-    kind: str, left: Mapping[str, Any], outcomes: Iterable[Outcome]
+    kind: str, artefact: Mapping[str, Any], outcomes: Iterable[Outcome]
 ) -> Iterator[dict[str, Any]]:
     by_entity = {one.entity: one for one in outcomes}
-    for row in left["changes"] if "changes" in left else left["rows"]:
+    for row in artefact["changes"] if "changes" in artefact else artefact["rows"]:
         outcome = by_entity.get(row["entity"])
         yield {
             "entity": row["entity"],
