@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, OFFLINE, stage_command
+from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, OFFLINE, OUTSIDE, stage_command
 
 
 @stage_command(
     COMPARING,
     OFFLINE,
     EXIT_CODE,
+    OUTSIDE,
     examples="""\
   quota-ops diff demo
   quota-ops diff demo --engine spark --detailed-exitcode

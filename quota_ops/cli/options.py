@@ -153,6 +153,13 @@ def on_run(what: str) -> Callable[[Command], Command]:
 run = on_run("Run only this stage")
 
 
+out = click.option(
+    "--out",
+    metavar="FOLDER",
+    help="Write this run into a new FOLDER, and only read the run store.",
+)
+
+
 def reason(why: str, *, required: bool = False) -> Callable[[Command], Command]:
     """Return the option --reason; its help states what the reason is for."""
     remedy = "Give a reason." if required else "Give a reason, or leave out --reason."

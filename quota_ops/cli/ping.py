@@ -6,7 +6,10 @@ from pathlib import Path
 import click
 
 from quota_ops.cli import options
+from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
+
+_OF_CLUSTER = "Leave it out: only a test of a cluster uses it."
 
 
 @click.command(
@@ -34,6 +37,8 @@ is fenced. Of a run store: 0 all is well, 1 a permission is missing, 2 it cannot
     "[env: QUOTA_OPS_RUN_STORE; default: in your home]",
 )
 @options.output_format
+@refuse_idle("--desired-state", _OF_CLUSTER, without=("CLUSTER",))
+@refuse_idle("--connection", _OF_CLUSTER, without=("CLUSTER",))
 def ping(
     cluster: str | None,
     desired_state: Path,

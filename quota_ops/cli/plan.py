@@ -2,7 +2,14 @@
 
 from typing import Any
 
-from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, OFFLINE, stage_command
+from quota_ops.cli.stage_options import (
+    COMPARING,
+    EXIT_CODE,
+    JUDGING,
+    OFFLINE,
+    OUTSIDE,
+    stage_command,
+)
 
 
 @stage_command(
@@ -10,6 +17,7 @@ from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, OFFLINE, 
     OFFLINE,
     JUDGING,
     EXIT_CODE,
+    OUTSIDE,
     examples="""\
   quota-ops plan demo
   quota-ops plan demo --allow takeover --reason 'agreed in TEAM-12'

@@ -2,15 +2,17 @@
 
 from typing import Any
 
-from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, stage_command
+from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, OUTSIDE, stage_command
 
 
 @stage_command(
     COMPARING,
     JUDGING,
     EXIT_CODE,
+    OUTSIDE,
     examples="""\
   quota-ops report demo
+  quota-ops report demo --out ./report    a job that may not write to the run store
   quota-ops report --run FOLDER""",
 )
 def report(**typed: Any) -> None:

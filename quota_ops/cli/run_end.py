@@ -74,6 +74,8 @@ def _next_command(command: str, folder: RunFolder, report: Report) -> Screen:
     plan = report.plan
     if command not in {"plan", "validate", "rollback"} or plan is None or not plan.writes:
         return ()
+    if folder.only_read:
+        return ()
     if (plan.refused and not needs_person(plan)) or not (report.validated and is_accepted(report)):
         return ()
     return (line(f"next: {approve_command(str(folder.place), plan)}"),)

@@ -27,6 +27,10 @@ OFFLINE: Decorators = (
         beside=("--actual",),
     ),
 )
+OUTSIDE: Decorators = (
+    options.out,
+    refuse_idle("--out", "Leave it out: this run has a folder.", beside=("--run",)),
+)
 EXIT_CODE: Decorators = (options.detailed_exitcode,)
 WRITING: Decorators = (
     click.option(

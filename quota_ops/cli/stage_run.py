@@ -51,6 +51,7 @@ class StageOptions:
     run_store: str | None
     run_folder: str | None
     output: str
+    out: str | None = None
     commit: str | None = None
     engine: str = EMBEDDED
     allow: tuple[str, ...] = ()
@@ -118,12 +119,21 @@ def _begin(name: str, typed: StageOptions, approval: ApprovalOptions) -> _Begun:
     store = find_run_store(typed.run_store)
     cluster_folder = find_cluster(str(typed.cluster), typed.desired_state)
     cluster = cluster_name(cluster_folder)
-    folder = RunFolder.start(store.new_run(cluster), cluster=cluster, commit=typed.commit)
+    folder = _start_run(store, cluster, typed)
     by, login = approval.author
     if by not in {None, login}:  # the default of --by is the login
         folder.write_json(ABOUT, {**folder.read_json(ABOUT), "by": by})
     stages = [one for one in CHAINS[name] if typed.actual is None or one in OFFLINE]
     return _Begun(folder.with_cache(), store, cluster_folder, stages)
+
+
+def _start_run(store: RunStore, cluster: str, typed: StageOptions) -> RunFolder:
+    if typed.out is None:
+        return RunFolder.start(store.new_run(cluster), cluster=cluster, commit=typed.commit)
+    place = open_place(typed.out)
+    if place.list():
+        raise InvalidInput(f"--out {place} is not empty", "Name a new folder.")
+    return RunFolder.start(place, cluster=cluster, commit=typed.commit, only_read=store)
 
 
 def _run(begun: _Begun, typed: StageOptions, approval: ApprovalOptions) -> None:

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, stage_command
+from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, OUTSIDE, stage_command
 
 
 @stage_command(
     COMPARING,
     JUDGING,
     EXIT_CODE,
+    OUTSIDE,
     examples="""\
   quota-ops validate demo
   quota-ops validate --run FOLDER""",

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from quota_ops.model.approval import Decision
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.commit import Provenance
+from quota_ops.model.errors import QuotaOpsError, Refused
 from quota_ops.model.finding import Finding
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import Outcome
@@ -152,3 +153,12 @@ class PastRun:
     def as_json(self) -> dict[str, Any]:
         """Return the run as JSON values."""
         return asdict(self) | {"decisions": [one.as_json() for one in self.decisions]}
+
+
+def explain_failure(error: BaseException) -> tuple[StageStatus, str]:
+    """Return the status of a stage that raised an error, and the message to record."""
+    if isinstance(error, KeyboardInterrupt):
+        return StageStatus.INTERRUPTED, "interrupted by a signal"
+    status = StageStatus.REFUSED if isinstance(error, Refused) else StageStatus.FAILED
+    is_foreseen = isinstance(error, QuotaOpsError)
+    return status, str(error) if is_foreseen else f"{type(error).__name__}: {error}"

@@ -1,6 +1,6 @@
 """Rows of the tables that stages fill themselves; `model.tables` derives their columns."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from quota_ops.model.entity import Entity
@@ -134,3 +134,11 @@ class BatchRow(NamedTuple):
     def is_stored(self, stored: Stored) -> bool:
         """Return whether the cluster already stores the value that this row writes."""
         return same(stored.get(self.id), self.after)
+
+
+def group_by_batch(rows: Iterable[BatchRow]) -> dict[int, tuple[BatchRow, ...]]:
+    """Return the rows of each batch, by its number, in ascending order."""
+    batches: dict[int, list[BatchRow]] = {}
+    for row in rows:
+        batches.setdefault(row.batch, []).append(row)
+    return {number: tuple(batches[number]) for number in sorted(batches)}

@@ -27,7 +27,6 @@ from quota_ops.store.run_folder import (
 )
 from quota_ops.store.run_json import typed
 from quota_ops.store.run_numbers import newest_runs
-from quota_ops.store.run_store import store_of
 
 ORIGINS = "origins.json"
 """The artefact with the origins of values that are not in the ledger."""
@@ -93,8 +92,9 @@ def find_origins(folder: RunFolder, rows: Sequence[Difference]) -> dict[Key, Ori
 
 def _earlier(folder: RunFolder) -> Iterator[RunFolder]:
     """Yield the other runs of the cluster's name among the newest of the store, newest first."""
-    cluster, run = folder.place.parent, folder.place.name
-    for one in newest_runs(store_of(folder.place).sequence, LOOKED_AT):
+    store, run = folder.store, folder.place.name
+    cluster = store.runs_of(folder.about()["cluster"])
+    for one in newest_runs(store.sequence, LOOKED_AT):
         name, _, other = one.partition("/")
         if name == cluster.name and other != run:
             yield RunFolder(cluster / other)

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Self
 from uuid import uuid4
@@ -12,7 +12,7 @@ from quota_ops.model.approval import Decision
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.commit import Provenance
 from quota_ops.model.difference import Action, Difference, Kind
-from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
+from quota_ops.model.errors import InvalidInput
 from quota_ops.model.finding import Finding, Silence
 from quota_ops.model.hold import Hold
 from quota_ops.model.metadata import Metadata
@@ -20,13 +20,13 @@ from quota_ops.model.moment import iso_utc, timed
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
-from quota_ops.model.report import StageResult, StageStatus
-from quota_ops.model.rows import BatchRow
+from quota_ops.model.report import StageResult, StageStatus, explain_failure
+from quota_ops.model.rows import BatchRow, group_by_batch
 from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.store import parquet, run_numbers
 from quota_ops.store.artefacts import ArtefactFolder
 from quota_ops.store.json_text import json_text
-from quota_ops.store.ledger_end import explain_old_copy
+from quota_ops.store.ledger_end import explain_described
 from quota_ops.store.place import Place
 from quota_ops.store.run_json import (
     about_from_json,
@@ -39,7 +39,7 @@ from quota_ops.store.run_json import (
     provenance_json,
     typed,
 )
-from quota_ops.store.run_store import store_of
+from quota_ops.store.run_store import RunStore, name_run, store_of
 
 ABOUT = "run.json"
 POLICY = "policy.json"
@@ -82,16 +82,33 @@ _KINDS, _ACTIONS = ({one.value: one for one in words} for words in (Kind, Action
 class RunFolder(ArtefactFolder):
     """One run's artefacts."""
 
+    only_read: RunStore | None = field(default=None, compare=False)
+    """The run store, if this run's folder is outside it: the run takes no number there."""
+
+    @property
+    def store(self) -> RunStore:
+        """The run store; InvalidInput if the folder is in none."""
+        return self.only_read or store_of(self.place)
+
     @classmethod
-    def start(cls, place: Place, *, cluster: str, commit: str | None, redo: bool = False) -> Self:
+    def start(
+        cls,
+        place: Place,
+        *,
+        cluster: str,
+        commit: str | None,
+        redo: bool = False,
+        only_read: RunStore | None = None,
+    ) -> Self:
         """Write run.json, unless an earlier attempt that this one continues has written it.
 
         `commit` was given by a person; otherwise check finds it. The run takes the next number of
-        its run store. Raises InvalidInput if the place is in no run store.
+        its run store. Raises InvalidInput if the place is in no run store, without `only_read`.
         """
-        folder = cls(place)
+        folder = cls(place, only_read=only_read)
         if redo or not folder.has(ABOUT):
-            about = {"run": place.name, "cluster": cluster, "started": iso_utc()}
+            run = name_run() if only_read else place.name
+            about = {"run": run, "cluster": cluster, "started": iso_utc()}
             folder._number(about | provenance_json(Provenance.given(commit)))
         return folder
 
@@ -100,9 +117,12 @@ class RunFolder(ArtefactFolder):
         self._number(self.read_json(ABOUT), above)
 
     def _number(self, about: Mapping[str, Any], above: int = 0) -> None:
+        if self.only_read:
+            self.write_json(ABOUT, about)
+            return
         run = f"{self.place.parent.name}/{self.place.name}"
         content = json_text({"run": run, "at": iso_utc(), "nonce": uuid4().hex}).encode()
-        number = run_numbers.take_number(store_of(self.place).sequence, content, above)
+        number = run_numbers.take_number(self.store.sequence, content, above)
         self.write_json(ABOUT, {**about, "sequence": number})
 
     def note_commit(self, provenance: Provenance) -> None:
@@ -135,7 +155,7 @@ class RunFolder(ArtefactFolder):
 
     def old_ledger(self) -> str | None:
         """Return why the ledger that describe read may be an older copy; None if it is not."""
-        return self.read_as(DESCRIBED, _old_ledger)
+        return self.read_as(DESCRIBED, explain_described)
 
     def metadata(self) -> Metadata:
         """Return how far the brokers' descriptions could be trusted at the last query."""
@@ -163,7 +183,11 @@ class RunFolder(ArtefactFolder):
 
     def decisions(self) -> tuple[Decision, ...]:
         """Return the decisions about this run's plan, in order."""
-        return self.read_as(APPROVAL, _decisions) if self.has(APPROVAL) else ()
+        if not self.has(APPROVAL):
+            return ()
+        return self.read_as(
+            APPROVAL, lambda values: tuple(map(Decision.from_json, values["decisions"]))
+        )
 
     def differences(self) -> tuple[Difference, ...]:
         """Return the rows of DIFFERENCES."""
@@ -181,13 +205,7 @@ class RunFolder(ArtefactFolder):
 
     def batches(self) -> dict[int, tuple[BatchRow, ...]]:
         """Return the rows of BATCHES, grouped by batch number in ascending order."""
-        return self.read_cached(BATCHES.file, self._batches)
-
-    def _batches(self) -> dict[int, tuple[BatchRow, ...]]:
-        batches: dict[int, list[BatchRow]] = {}
-        for row in self.read_rows(BATCHES):
-            batches.setdefault(row.batch, []).append(row)
-        return {number: tuple(batches[number]) for number in sorted(batches)}
+        return self.read_cached(BATCHES.file, lambda: group_by_batch(self.read_rows(BATCHES)))
 
     @contextmanager
     def stage(self, stage: str) -> Iterator[None]:
@@ -202,7 +220,7 @@ class RunFolder(ArtefactFolder):
             with timed(_log, logging.INFO, f"stage {stage}"):
                 yield
         except BaseException as error:
-            status, message = _failure(error)
+            status, message = explain_failure(error)
             with suppress(InvalidInput):  # a failing store must not hide this error
                 self.keep_end(StageResult(stage, status, round(monotonic() - began, 3), message))
             raise
@@ -227,23 +245,5 @@ class RunFolder(ArtefactFolder):
         )
 
 
-def _failure(error: BaseException) -> tuple[StageStatus, str]:
-    if isinstance(error, KeyboardInterrupt):
-        return StageStatus.INTERRUPTED, "interrupted by a signal"
-    status = StageStatus.REFUSED if isinstance(error, Refused) else StageStatus.FAILED
-    is_foreseen = isinstance(error, QuotaOpsError)
-    return status, str(error) if is_foreseen else f"{type(error).__name__}: {error}"
-
-
-def _decisions(values: dict[str, Any]) -> tuple[Decision, ...]:
-    return tuple(map(Decision.from_json, values["decisions"]))
-
-
 def _described(values: dict[str, Any]) -> tuple[str | None, tuple[Hold, ...]]:
     return typed(values["ledger"], str | None), tuple(map(Hold.from_json, values["holds"]))
-
-
-def _old_ledger(values: dict[str, Any]) -> str | None:
-    return explain_old_copy(
-        typed(values["ledger"], str | None), typed(values["ledger_end"], str | None)
-    )

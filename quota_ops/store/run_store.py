@@ -21,6 +21,7 @@ from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.store.local import LocalStore, find_key
+from quota_ops.store.object_client import DENIED
 from quota_ops.store.place import Place
 
 ENVIRONMENT = "QUOTA_OPS_RUN_STORE"
@@ -42,17 +43,17 @@ class RunStore:
         as `prepare`.
         """
         self.prepare()
-        return self.runs_of(cluster) / (safe_name(run) if run else _run_name())
+        return self.runs_of(cluster) / (safe_name(run) if run else name_run())
 
     def prepare(self) -> None:
         """Raise InvalidInput if this process cannot write here, or two writers could both win."""
         try:
             self.root.prepare()
         except InvalidInput as error:
-            raise InvalidInput(
-                f"the run store {error.message}",
-                f"Set --run-store or {ENVIRONMENT} to the run store that all runs use.",
-            ) from error
+            is_denied = error.message.endswith(DENIED)
+            usual = f"Set --run-store or {ENVIRONMENT} to the run store that all runs use."
+            remedy = error.remedy if is_denied else usual
+            raise InvalidInput(f"the run store {error.message}", remedy) from error
         if self.failed_race.exists():
             raise InvalidInput(
                 f"the run store {self.root} must not be written: in a test by quota-ops ping, "
@@ -208,5 +209,6 @@ def _escaped(found: re.Match[str]) -> str:
     return "".join(f"~{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass"))
 
 
-def _run_name() -> str:
+def name_run() -> str:
+    """Return a new name of a run: when it began, and a random part."""
     return f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{uuid4().hex[:4]}"

@@ -18,7 +18,6 @@ from quota_ops.store.place import Place
 from quota_ops.store.run_folder import ROLLBACK, RunFolder
 from quota_ops.store.run_json import typed
 from quota_ops.store.run_numbers import last_number
-from quota_ops.store.run_store import store_of
 
 BEGAN = "began.json"
 """A run's commit, and the last applied commit when the run first began with it."""
@@ -139,7 +138,7 @@ def take_number_above(folder: RunFolder, table: pa.Table, claimed: int) -> None:
     """
     noted = filter(None, table["sequence"].to_pylist())
     known = max(claimed, *noted, 0)
-    if known > last_number(store_of(folder.place).sequence):
+    if known > last_number(folder.store.sequence):
         folder.take_next_number(above=known)
 
 

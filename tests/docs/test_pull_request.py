@@ -12,10 +12,10 @@ TAKEN = 65_536
 """The characters of a comment on GitHub."""
 PROGRAM = """#!/bin/sh
 [ "$1" = report ] || exit 2
-folder="$QUOTA_OPS_RUN_STORE/runs/$3/run"
-mkdir -p "$folder"
-[ ! -f "desired_state/$3/report.md" ] || cp "desired_state/$3/report.md" "$folder"
-exit "$(cat "desired_state/$3/code")"
+[ "$2" = --out ] || exit 2
+mkdir -p "$3"
+[ ! -f "desired_state/$5/report.md" ] || cp "desired_state/$5/report.md" "$3"
+exit "$(cat "desired_state/$5/code")"
 """
 
 

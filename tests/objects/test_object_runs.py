@@ -61,18 +61,71 @@ def test_a_quota_lives_in_a_bucket(lab: Lab, s3: S3Server, address: str) -> None
     }
 
 
+NAMES = ("--names", "user=alice")
+WHY = ("--reason", "INC-31")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("reconcile", "demo"),
+        ("plan", "demo"),
+        ("alter", "demo", *NAMES, "--add", f"{KEY}=1000", *WHY),
+        ("adopt", "demo", *NAMES, *WHY),
+        ("release", "demo", *NAMES, "--from-ledger", *WHY),
+        ("hold", "demo", *NAMES, "--until", "1h", *WHY),
+    ],
+    ids=lambda command: command[0],
+)
 def test_nothing_is_sent_without_write_permission(
-    lab: Lab, s3: S3Server, address: str, login: Callable[[str], None]
+    command: tuple[str, ...], lab: Lab, address: str, login: Callable[[str], None]
 ) -> None:
-    """A run that could not record what it writes is refused, and the cluster stays as it is."""
+    """A command that could not record what it writes is refused, and the cluster stays as it is."""
     login("reader")
     lab.desire({"user=alice": {KEY: 1000.0}})
 
-    ended = lab.cli(
-        "reconcile", "demo", environment={**s3.environment("reader"), ENVIRONMENT: address}
-    )
+    ended = lab.call(*command, "--run-store", address)
 
-    assert ended.returncode == 2
+    assert (ended.returncode, ended.stdout) == (2, "")
     assert "cannot be written: these credentials lack the permission\n" in ended.stderr
+    assert "or only read with --out" in ended.stderr
     assert lab.stored() == {}
     assert find_run_store(address).root.walk() == ()
+
+
+def test_a_reader_plans_with_the_ledger_of_all_runs(
+    lab: Lab, address: str, login: Callable[[str], None]
+) -> None:
+    """With --out, a removed quota is cleared in the plan and a hold counts; nothing is stored."""
+    lab.desire({"user=alice": {KEY: 1000.0}, "user=bob": {KEY: 2000.0}, "user=carol": {KEY: 1.0}})
+    at = ("--run-store", address)
+    assert lab.call("reconcile", "demo", *at).returncode == 0
+    hold = ("--names", "user=carol", "--until", "1h", *WHY)
+    assert lab.call("hold", "demo", *hold, *at).returncode == 0
+    lab.desire({"user=alice": {KEY: 1100.0}, "user=carol": {KEY: 2.0}})
+    lab.put({"user=dan": {KEY: 7.0}})
+    root = find_run_store(address).root
+    stored = root.walk()
+    login("reader")
+
+    planned = lab.call("plan", "demo", "--out", "out/plan", *at)
+    reported = lab.call("report", "demo", "--out", "out/report", *at)
+
+    assert (planned.returncode, planned.stderr) == (0, "")
+    kinds = {
+        line.split()[1]: line.split()[0] for line in planned.stdout.splitlines() if "user=" in line
+    }
+    assert kinds["user=bob"] == "removed"
+    assert kinds["user=alice"] == "pending"
+    assert "user=carol is held until" in planned.stdout
+    assert planned.stdout.endswith(f"run: {lab.root}/out/plan\n")
+    assert (reported.returncode, reported.stderr) == (0, "")
+    page = (lab.root / "out" / "report" / "report.md").read_text("utf-8")
+    assert "`bob`" in page
+    assert root.walk() == stored
+
+    again = lab.call("plan", "demo", "--out", "out/plan", *at)
+    assert (again.returncode, again.stdout) == (2, "")
+    assert again.stderr == f"--out {lab.root}/out/plan is not empty\n  Name a new folder.\n"
+    applied = lab.call("reconcile", "--run", "out/plan", "--approve", "a" * 64)
+    assert (applied.returncode, "is not in a run store" in applied.stderr) == (2, True)

@@ -166,7 +166,7 @@ def test_a_file_in_the_place_of_a_clusters_runs(tmp_path: Path) -> None:
     on_disk(store.root / "runs" / "demo").touch()
 
     with pytest.raises(InvalidInput) as error:
-        store.new_run("demo", "one")
+        store.new_run("demo", "one").prepare()
 
     assert str(error.value) == (
         f"{store.root}/runs/demo/one cannot be written: File exists\n"
