@@ -96,8 +96,11 @@ def choose_settings(spark: Connection, folders: Sequence[Place]) -> dict[str, st
     ours = {"spark.ui.showConsoleProgress": "false"}
     if _is_local(spark):
         from quota_ops.sql.spark import LARGE_JVM, jvm_options
+        from quota_ops.sql.spark_archive import driver_options
 
         options = jvm_options(folders)
+        if not spark.extra_dejson.get("spark-binary"):
+            ours["spark.driver.defaultJavaOptions"] = driver_options()
         ours |= {
             "spark.driver.extraJavaOptions": options,
             "spark.driver.memory": "2g" if options == LARGE_JVM else "1g",
@@ -116,7 +119,9 @@ def prepare_process(spark: Connection) -> None:
     """Choose the spark-submit and the Python for the job, unless the connection does."""
     extra = spark.extra_dejson
     if not extra.get("spark-binary"):
-        folder = _find_file("pyspark").parent / "bin"
+        from quota_ops.sql.spark_archive import find_spark
+
+        folder = find_spark() / "bin"
         os.environ["PATH"] = os.pathsep.join([str(folder), os.environ.get("PATH", os.defpath)])
     if extra.get("deploy-mode") != "cluster":
         os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

@@ -18,14 +18,12 @@ from quota_ops.model.moment import timed
 from quota_ops.model.tables import Table
 from quota_ops.precedence.tables import CLIENTS, RESOLVED
 from quota_ops.sql import text
-from quota_ops.sql.java import find_java
 from quota_ops.sql.job import SIDES
 from quota_ops.sql.resolve import QUOTA_KEYS
+from quota_ops.sql.spark_archive import SMALL_JVM, driver_options
 from quota_ops.store.place import Place
 
 _log = logging.getLogger(__name__)
-SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""Halves the CPU time of a cold start and a small diff; doubles the time for a million rows."""
 LARGE_JVM = "-XX:+UseSerialGC"
 LARGE_BYTES = 4_000_000
 """Bytes of Parquet, about 200,000 rows, above which the full compiler is faster."""
@@ -103,7 +101,7 @@ def local_session(folders: Sequence[Place]) -> Iterator[SparkSession]:
         yield running
         return
     try:
-        find_java()
+        archive = driver_options()
     except MissingTool as missing:
         remedy = f"{missing.remedy}\n  Without Java: --engine embedded"
         raise MissingTool(missing.message, remedy) from None
@@ -117,6 +115,7 @@ def local_session(folders: Sequence[Place]) -> Iterator[SparkSession]:
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.driver.memory", "2g")
             .config("spark.sql.shuffle.partitions", "2")
+            .config("spark.driver.defaultJavaOptions", archive)
             .config(
                 "spark.driver.extraJavaOptions",
                 f"{jvm_options(folders)} -Dlog4j2.configurationFile={settings.as_uri()}",

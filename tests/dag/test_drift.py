@@ -9,12 +9,12 @@ from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.ledger_edits import VERIFIED, adopt
 from quota_ops.model.report import StageStatus
 from quota_ops.model.rows import LedgerRow
+from quota_ops.sql.spark_archive import find_spark
 from quota_ops.store.ledger import change
 from quota_ops.store.run_store import RunStore, open_place
 from tests.broker.rights import rights
 from tests.dag.recording import SUBMIT, record_command, set_connection
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
-from tests.engines.submitting import spark_home
 from tests.places import on_disk
 
 KEY = "producer_byte_rate"
@@ -51,7 +51,7 @@ def test_some_clusters_cannot_be_looked_at(
 
     The job runs by the binary and with the settings of the Airflow connection.
     """
-    submit = spark_home() / "bin" / "spark-submit"
+    submit = find_spark() / "bin" / "spark-submit"
     command = record_command(tmp_path, monkeypatch, then=str(submit))
     own = {"spark.sql.shuffle.partitions": 1, "deploy-mode": "client"}
     set_connection(monkeypatch, "local[2]", **{"spark-binary": SUBMIT}, **own)

@@ -7,24 +7,15 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 from quota_ops.lab.kafka.process import OwnProcess, launch
-from quota_ops.sql.spark import SMALL_JVM
+from quota_ops.sql.spark_archive import SMALL_JVM, driver_options, find_spark
 
 ROOT = Path(__file__).parents[2]
 JOB = ROOT / "spark_jobs" / "diff_quotas.py"
 PATIENCE = 60.0
 _DEPLOY = "org.apache.spark.deploy"
-
-
-def spark_home() -> Path:
-    """Return the folder of Spark in pyspark."""
-    found = find_spec("pyspark")
-    assert found is not None
-    assert found.origin is not None
-    return Path(found.origin).parent
 
 
 def environment() -> dict[str, str]:
@@ -39,21 +30,21 @@ def environment() -> dict[str, str]:
     }
 
 
-def submit(master: str, *folders: Path) -> subprocess.Popen[str]:
-    """Submit the job to a master; its output is in pipes."""
+def submit(master: str, *folders: Path, **more: str) -> subprocess.Popen[str]:
+    """Submit the job to a master, with more settings (`_` for `.`); its output is in pipes."""
     settings = {
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.executor.memory": "512m",
         "spark.executor.extraJavaOptions": SMALL_JVM,
         "spark.sql.shuffle.partitions": "2",
-    }
+    } | {name.replace("_", "."): value for name, value in more.items()}
     options = [f"--conf={name}={value}" for name, value in settings.items()]
     return subprocess.Popen(
         [
-            spark_home() / "bin" / "spark-submit",
+            find_spark() / "bin" / "spark-submit",
             f"--master={master}",
-            f"--driver-java-options={SMALL_JVM}",
+            f"--driver-java-options={SMALL_JVM} {driver_options()}",
             *options,
             JOB,
             *folders,
@@ -100,7 +91,7 @@ def _start(daemons: ExitStack, folder: Path, program: str, *arguments: str) -> P
     ports = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
     process: OwnProcess = launch(
         [
-            str(spark_home() / "bin" / "spark-class"),
+            str(find_spark() / "bin" / "spark-class"),
             f"{_DEPLOY}.{program}",
             *("--properties-file", str(mark)),
             *ports,

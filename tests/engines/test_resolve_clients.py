@@ -21,7 +21,7 @@ from quota_ops.precedence.resolution import CLIENT_KEYS, Limits
 from quota_ops.precedence.tables import RESOLVED
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.resolve import Resolver, find_resolved_rows, resolve_clients
-from quota_ops.sql.spark import SMALL_JVM
+from quota_ops.sql.spark_archive import SMALL_JVM, driver_options
 from quota_ops.store import parquet
 from tests.engines.client_files import WRITERS, Client, write_csv, write_jsonl
 
@@ -121,7 +121,7 @@ def test_what_spark_submit_runs(tmp_path: Path) -> None:
     job = (sys.executable, "-m", "spark_jobs.resolve_quotas")
     options = (
         "--master local[1] --conf spark.ui.enabled=false --conf spark.sql.shuffle.partitions=1 "
-        f"--driver-java-options '{SMALL_JVM}' pyspark-shell"
+        f"--driver-java-options '{SMALL_JVM} {driver_options()}' pyspark-shell"
     )
     environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_SUBMIT_ARGS": options}
 

@@ -1,5 +1,6 @@
 """The diff by spark-submit: on a standalone cluster of two workers, and when it fails."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from quota_ops.model.difference import Difference
 from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import diff_runs
+from quota_ops.sql.spark_archive import driver_options, make_archive
 from quota_ops.store.run_store import open_place
 from tests.engines.runs import batches, differences, put
 from tests.engines.submitting import standalone_cluster, submit, workers_used
@@ -50,8 +52,12 @@ def _expected(tmp_path: Path) -> list[Said]:
 
 
 def test_a_run_that_is_none(tmp_path: Path) -> None:
-    """The error that ends the job is one line and an exit code, without a traceback."""
-    broken = submit("local[1]", tmp_path / "missing")
+    """The error that ends the job is one line and an exit code, without a traceback.
+
+    The class path does not fit the class archive, which costs time and nothing else.
+    """
+    extra = {"spark_driver_extraClassPath": str(tmp_path / "other.jar")}
+    broken = submit("local[1]", tmp_path / "missing", **extra)
 
     refusal, noise = broken.communicate()
 
@@ -74,3 +80,25 @@ def test_a_fleet_on_a_standalone_cluster(expected: list[Said], tmp_path: Path) -
     assert job.returncode == 0, complaint
     assert said(folders) == expected
     assert len(workers_used(tmp_path)) == 2
+
+
+@pytest.mark.matrix
+def test_a_class_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without an archive the log shows the command that makes one; with it, a job loads from it."""
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "an environment"))
+    assert driver_options() == ""
+    assert "python -m quota_ops.sql.spark_archive makes one" in caplog.text
+
+    make_archive()
+
+    log = tmp_path / "classes.log"
+    job = submit(
+        "local[1]",
+        put(tmp_path / "run", "c"),
+        spark_driver_defaultJavaOptions=f"-Xlog:class+load:file={log}",
+    )
+    _, complaint = job.communicate()
+    assert job.returncode == 0, complaint
+    assert log.read_text().count("source: shared objects file (top)") > 10_000

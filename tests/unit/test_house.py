@@ -89,8 +89,10 @@ _FILE_CALLS = re.compile(
     r"|samefile|stat|symlink_to|touch|unlink|write_bytes)\b|\b(shutil|fcntl)\.|\bos\.(?!environ)"
 )
 _FILES_OF_USERS = {
+    "quota_ops/sql/class_archive.py": "archives of a JVM's classes",
     "quota_ops/sql/java.py": "where Java is installed",
     "quota_ops/sql/resolve.py": "a file of clients, and where the answers go",
+    "quota_ops/sql/spark_archive.py": "the jars of Spark, and the archive of their classes",
 }
 """What is not in the run store, though these rooms open it."""
 

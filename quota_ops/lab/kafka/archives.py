@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from quota_ops.lab.kafka.broker import start_broker
 from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
@@ -28,13 +27,10 @@ def make_archives(version: str = DEFAULT_VERSION) -> None:
     if all(archive.options() for archive in archives.values()):
         return
     sys.stderr.write(f"preparing Apache Kafka {version} for quick starts, once ...\n")
-    folder = archives[SERVE].folder
-    folder.mkdir(parents=True, exist_ok=True)
-    # In the same file system, so that moving an archive there is atomic.
-    with TemporaryDirectory(dir=folder, prefix=".recording-") as scratch:
-        _record(config, Path(scratch))
+    with archives[SERVE].recording_folder() as scratch:
+        _record(config, scratch)
         for program, archive in archives.items():
-            archive.keep(Path(scratch) / program)
+            archive.keep(scratch / program)
 
 
 def _record(config: BrokerConfig, scratch: Path) -> None:

@@ -1,0 +1,123 @@
+"""The class archive of Spark, which takes almost half of the CPU time from the start of a job.
+
+`python -m quota_ops.sql.spark_archive` makes it, once per version of Java and Spark. It is in the
+environment of the Python that has pyspark, because it works only for the jars at that place: an
+image that has the environment has it too, and whoever removes the environment removes it.
+"""
+
+import logging
+import os
+import shlex
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from quota_ops.model.errors import ClusterTrouble, MissingTool, QuotaOpsError
+from quota_ops.model.tables import ACTUAL, BATCHES, CLUSTERS, DESIRED, HOLDS, LEDGER
+from quota_ops.sql.class_archive import ClassArchive, record_classes
+from quota_ops.sql.java import find_java
+from quota_ops.store import parquet
+
+_log = logging.getLogger(__name__)
+_SECONDS = 600.0
+SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""Halves the CPU time of a cold start and a small diff; doubles the time for a million rows."""
+_KEY = ("training", "user=a", "producer_byte_rate")
+_ROWS = (
+    (DESIRED, [(*_KEY, 2.0, "team", None, "team.yaml", 1)]),
+    (ACTUAL, [(*_KEY, 1.0, True, None)]),
+    (LEDGER, [(*_KEY, 1.0, "verified", None, None, None, "run", "2026-01-01T00:00:00Z", 1)]),
+    (HOLDS, [("training", "user=b", "until tomorrow")]),
+    (CLUSTERS, [("training", "repair", False, "", "")]),
+)
+"""A run with one difference, so that the job loads the classes of every step."""
+
+
+def find_spark() -> Path:
+    """Return the folder of Spark in the installed pyspark; MissingTool without it."""
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise MissingTool("pyspark is not installed", "Install quota-ops[spark].")
+    return Path(spec.origin).parent
+
+
+def driver_options() -> str:
+    """Return the JVM options by which a driver of the installed Spark starts from its archive.
+
+    Empty, and a line in the log, without a usable archive. Raises MissingTool without Java.
+    """
+    options = _archive().options()
+    if not options:
+        _log.warning(
+            "Spark starts without an archive of its classes, which takes twice the CPU time; "
+            "python -m quota_ops.sql.spark_archive makes one"
+        )
+    return shlex.join(options)
+
+
+def make_archive() -> None:
+    """Make the archive by one run of the diff job, unless it exists and is undamaged.
+
+    Raises MissingTool without Java or pyspark, ClusterTrouble if the job fails.
+    """
+    archive = _archive()
+    if archive.options():
+        return
+    sys.stderr.write("preparing Spark for quick starts, once ...\n")
+    with archive.recording_folder() as scratch:
+        folder, recorded = scratch / "run", scratch / "spark.jsa"
+        folder.mkdir()
+        for table, rows in _ROWS:
+            content = parquet.to_bytes(table, parquet.from_rows(table, rows))
+            (folder / table.file).write_bytes(content)
+        _run_job(folder, record_classes(recorded))
+        archive.keep(recorded)
+
+
+def _archive() -> ClassArchive:
+    jars = find_spark() / "jars"
+    return ClassArchive(
+        folder=Path(sys.prefix) / "share" / "quota-ops",
+        program="spark",
+        java=find_java(),
+        class_path=sorted(jars.glob("*.jar")),
+    )
+
+
+def _run_job(folder: Path, options: tuple[str, ...]) -> None:
+    job = find_spec("spark_jobs.diff_quotas")
+    if job is None or job.origin is None:
+        raise MissingTool("spark_jobs is not installed", "Install the wheel of quota-ops.")
+    settings = {
+        "spark.driver.extraJavaOptions": f"{SMALL_JVM} {shlex.join(options)}",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+    }
+    command = [str(find_spark() / "bin" / "spark-submit"), "--master=local[*]"]
+    command += [f"--conf={name}={value}" for name, value in settings.items()]
+    environment = {name: value for name, value in os.environ.items() if "SPARK" not in name}
+    ended = subprocess.run(
+        [*command, job.origin, str(folder)],
+        env=environment | {"PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    if ended.returncode != 0 or not (folder / BATCHES.file).exists():
+        raise ClusterTrouble(f"the Spark job that makes the archive failed:\n{ended.stderr}")
+
+
+def main() -> int:
+    """Make the archive; continue without it on failure."""
+    try:
+        make_archive()
+    except (QuotaOpsError, OSError, subprocess.TimeoutExpired) as error:
+        sys.stderr.write(f"Spark will start slower: {error}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
