@@ -1,4 +1,4 @@
-"""The DAGs of a repository of quotas: the only room that imports Airflow.
+"""The DAGs of a repository of quotas: the only package that imports Airflow.
 
 A DAG file imports this function and calls it once:
 

@@ -22,8 +22,8 @@ Examples:
   quota-ops ping --run-store                        the one in QUOTA_OPS_RUN_STORE
 
 \b
-Exit codes of a cluster: 0 all is well, 1 a permission is missing, 3 a broker does not respond or
-is fenced. Of a run store: 0 all is well, 1 a permission is missing, 2 it cannot be used."""
+Exit codes for a cluster: 0 all is well, 1 a permission is missing, 3 a broker does not respond or
+is fenced. For a run store: 0 all is well, 1 a permission is missing, 2 it cannot be used."""
 )
 @click.argument("cluster", required=False)
 @options.desired_state
@@ -48,13 +48,13 @@ def ping(
 ) -> None:
     """Test a connection or the run store, and list your permissions.
 
-    Of a CLUSTER, shows each broker, its version and its response time; the principal that you
+    For a CLUSTER, shows each broker, its version and its response time; the principal that you
     authenticate as, which quota operations it is authorized to run, and the command that grants
     what is missing. Changes nothing. Reads cluster.yaml for the connection and the cluster id, and
     the brokers of the last verified run.
 
-    Of a run store, shows which operations you are authorized to run, how long they take, and
-    whether of several writers that create the same file exactly one wins. Deletes what it writes.
+    For a run store, shows which operations you are authorized to run, how long they take, and
+    whether only one of several writers can create the same file. Deletes what it writes.
     """
     if cluster is None:
         _ping_store(run_store, output)

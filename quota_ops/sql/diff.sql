@@ -13,7 +13,7 @@
 -- arrive, and values that a run `cleared`. A memory never decides alone that a row is managed: when
 -- Git does not declare a row that has a remembered value, a guard blocks the plan.
 WITH recalled AS (
-  -- Of all memories of a key, the one that best explains its current value: a superseded write of
+  -- Among all memories of a key, the one that best explains its current value: a superseded write of
   -- that value, then a clear of it, then the last clear of any value.
   SELECT
     m.*,

@@ -28,7 +28,7 @@ SECURED_CLUSTER_ID = "b3JkZXJzLWV1LWNsdXN0ZQ"
 
 
 def secured(version: str) -> BrokerConfig:
-    """Return a broker with an authorizer and logins by PLAIN, and by SCRAM for users of a test."""
+    """Return a broker with an authorizer and PLAIN, and with SCRAM for users of a test."""
     scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
     return BrokerConfig(
         cluster_id=SECURED_CLUSTER_ID,
@@ -75,7 +75,7 @@ def rights(secured_broker: RunningBroker) -> Iterator[None]:
 
 @contextmanager
 def scram_logins(secured_broker: RunningBroker) -> Iterator[None]:
-    """Let the users log in by SCRAM too within the block."""
+    """Let the users authenticate with SCRAM too within the block."""
     users = secured_broker.config.users
     with closing(KafkaAdminClient(bootstrap_servers=secured_broker.bootstrap())) as admin:
         try:

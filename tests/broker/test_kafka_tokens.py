@@ -1,4 +1,4 @@
-"""Logins by OAuth tokens, to a real broker that verifies their signature."""
+"""Authentication with OAuth tokens, at a real broker that verifies their signature."""
 
 import logging
 import time

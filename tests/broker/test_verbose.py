@@ -20,7 +20,7 @@ LINE = re.compile(r"\d\d:\d\d:\d\d\.\d\d\d [ -~]+")
 
 @pytest.fixture(name="lab")
 def _lab(secured_broker: RunningBroker, tmp_path: Path) -> Iterator[Lab]:
-    """Create a lab whose connection logs in by a password."""
+    """Create a lab whose connection authenticates with a password."""
     with open_lab(secured_broker, tmp_path) as lab:
         lab.desire({"user=alice": {"producer_byte_rate": 1024}})
         lab.connection_file.write_text(properties_of(secured_broker, "admin"), "utf-8")

@@ -49,7 +49,7 @@ def fill(servers: str) -> None:
 
 
 def settings(quick: RunningBroker, client: Client) -> dict[str, str | int]:
-    """Return the settings by which a client logs in and names itself."""
+    """Return the settings with which a client authenticates and names itself."""
     return {
         "bootstrap.servers": quick.bootstrap("SASL"),
         "security.protocol": "SASL_PLAINTEXT",

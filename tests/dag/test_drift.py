@@ -35,7 +35,7 @@ def overview(run: DagRun) -> str:
 def connect(
     monkeypatch: pytest.MonkeyPatch, name: str, host: str, port: int, **login: object
 ) -> None:
-    """Define an Airflow connection to a broker, without a login by default."""
+    """Define an Airflow connection to a broker, without credentials by default."""
     conn = json.dumps({"conn_type": "kafka", "host": host, "port": port, **login})
     monkeypatch.setenv(f"AIRFLOW_CONN_QUOTA_OPS_{name.upper()}", conn)
 

@@ -142,11 +142,13 @@ def _cli() -> str:
 
 
 def _kafka_versions() -> str:
-    everything = "everything: rules, loop, logins of every kind, outages, throttling, Airflow"
+    everything = (
+        "everything: rules, loop, authentication of every kind, outages, throttling, Airflow"
+    )
     return table(
         ("Apache Kafka", "in the test suite"),
         (
-            (version, everything if version == DEFAULT_VERSION else "rules, loop, logins")
+            (version, everything if version == DEFAULT_VERSION else "rules, loop, authentication")
             for version in pinned_versions()
         ),
     )

@@ -94,7 +94,7 @@ _FILES_OF_USERS = {
     "quota_ops/sql/resolve.py": "a file of clients, and where the answers go",
     "quota_ops/sql/spark_archive.py": "the jars of Spark, and the archive of their classes",
 }
-"""What is not in the run store, though these rooms open it."""
+"""Files outside the run store that these packages open."""
 
 
 def test_what_is_kept_is_known_by_place_alone() -> None:

@@ -162,7 +162,7 @@ CLUSTER_FILE = Shape(
         ),
         "silence": Field(
             "Findings that are intended on the whole cluster, each with a reason.",
-            "[{finding: QO202, reason: all our users log in by certificate}]",
+            "[{finding: QO202, reason: all our users authenticate by certificate}]",
         ),
     },
     required=("cluster_id", "connection"),
