@@ -11,7 +11,7 @@ from quota_ops.model.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.plan import Plan
 from quota_ops.stages.check import check_desired_state
-from quota_ops.stages.plan.findings import leave_findings
+from quota_ops.stages.plan.findings import write_findings
 from quota_ops.store.run_folder import FACTS, RunFolder
 from quota_ops.store.run_store import RunStore, open_place
 from tests.unit.report_sample import CLUSTER_ID
@@ -63,6 +63,6 @@ def test_a_plan_gives_rise_to_findings(case: Any, tmp_path: Path) -> None:
         folder.write_json(FACTS, asked.as_json())
     plan = Plan(desired.policy, None, tuple(differences(case)), (), 0, 0, 0, None)
 
-    leave_findings(folder, plan)
+    write_findings(folder, plan)
 
     assert sorted(map(told, folder.findings())) == case["findings"]

@@ -13,7 +13,7 @@ from quota_ops.model.plan import Plan, by_risk
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.tables import ACTUAL, DESIRED
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
-from quota_ops.stages.plan.findings import leave_findings
+from quota_ops.stages.plan.findings import write_findings
 from quota_ops.store import decisions
 from quota_ops.store.origins import leave_origins
 from quota_ops.store.place import Place
@@ -44,7 +44,7 @@ def plan_changes(
             _record_overrides(folder, approvals, plan, allow, who)
             plan = _apply_overrides(folder, approvals, plan)
     folder.leave_plan(plan)
-    leave_findings(folder, plan)
+    write_findings(folder, plan)
     leave_origins(folder, plan.differences)
     refuse_unless_guards_pass(plan)
     return plan

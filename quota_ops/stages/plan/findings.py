@@ -1,5 +1,7 @@
 """The findings that plan writes: those about the files, and those that need the cluster."""
 
+import pyarrow as pa
+
 from quota_ops.findings.cluster_rules import Rows, check_cluster, list_decidable_codes
 from quota_ops.findings.silences import find_idle_silences, mark_silenced
 from quota_ops.model.difference import Action
@@ -14,7 +16,7 @@ from quota_ops.store.run_json import finding_json
 _GONE_AFTER = frozenset({Action.CLEAR, Action.FORGET})
 
 
-def leave_findings(folder: RunFolder, plan: Plan) -> None:
+def write_findings(folder: RunFolder, plan: Plan) -> None:
     """Write findings.json: every finding about the files and the cluster, silenced or not.
 
     A rollback reads no YAML, so it has no findings.json.
@@ -23,17 +25,17 @@ def leave_findings(folder: RunFolder, plan: Plan) -> None:
         return
     of_files, silences = folder.checked()
     facts = folder.facts()
-    desired, others = _read_desired(folder), _find_others(plan)
+    desired = folder.read_table(DESIRED)
+    rows, others = _get_values(desired), _find_others(plan)
     known = {one[:3] for one in of_files}
-    more = [one for one in check_cluster(desired, others, facts) if one[:3] not in known]
-    found = (*of_files, *mark_silenced(_add_locations(folder, more), silences))
+    more = [one for one in check_cluster(rows, others, facts) if one[:3] not in known]
+    found = (*of_files, *mark_silenced(_add_locations(desired, more), silences))
     found += tuple(find_idle_silences(found, silences, list_decidable_codes(facts)))
     folder.write_json(FINDINGS, {"findings": [finding_json(one) for one in found]})
 
 
-def _read_desired(folder: RunFolder) -> Rows:
-    table = folder.read_table(DESIRED)
-    entities, keys, values = (to_values(table[name]) for name in ("entity", "key", "value"))
+def _get_values(desired: pa.Table) -> Rows:
+    entities, keys, values = (to_values(desired[name]) for name in ("entity", "key", "value"))
     return dict(zip(map(Key, entities, keys), values, strict=True))
 
 
@@ -46,13 +48,12 @@ def _find_others(plan: Plan) -> Rows:
     }
 
 
-def _add_locations(folder: RunFolder, findings: list[Finding]) -> list[Finding]:
+def _add_locations(desired: pa.Table, findings: list[Finding]) -> list[Finding]:
     """Return the findings with the line of their row, or with the first line of their entity."""
     if not findings:
         return []
     lines: dict[tuple[str, str | None], Location] = {}
-    table = folder.read_table(DESIRED)
-    columns = (to_values(table[name]) for name in ("entity", "key", "file", "line"))
+    columns = (to_values(desired[name]) for name in ("entity", "key", "file", "line"))
     for entity, key, file, line in zip(*columns, strict=True):
         lines[entity, key] = place = Location(file, line)
         lines.setdefault((entity, None), place)
