@@ -24,7 +24,7 @@ def check_quotas(by_file: Sequence[Sequence[Quota]]) -> Iterator[Finding]:
     Most files have no finding, and a search of their text shows that quickly.
     """
     quotas = list(chain.from_iterable(by_file))
-    for quota in _in_files_that_hold(by_file, *SUSPICIOUS_TEXTS, _ESCAPE, beyond_ascii=True):
+    for quota in _select_files_with(by_file, *SUSPICIOUS_TEXTS, _ESCAPE, beyond_ascii=True):
         for finding in check_names(quota.entity):
             yield finding._replace(place=place_of(quota.source, quota.span))
     small = [
@@ -33,17 +33,15 @@ def check_quotas(by_file: Sequence[Sequence[Quota]]) -> Iterator[Finding]:
     for quota, limit in small:
         for finding in check_limit(quota.entity, limit.key, limit.value):
             yield _at(finding, quota, limit)
-    if with_units := _in_files_that_hold(by_file, _BYTES):
+    if with_units := _select_files_with(by_file, _BYTES):
         yield from _mixed_units(with_units)
     if defaults := [
-        quota
-        for quota in _in_files_that_hold(by_file, DEFAULT, _ESCAPE)
-        if quota.entity.has_default
+        quota for quota in _select_files_with(by_file, DEFAULT, _ESCAPE) if quota.entity.has_default
     ]:
         yield from _shadowed(quotas, defaults)
 
 
-def _in_files_that_hold(
+def _select_files_with(
     by_file: Sequence[Sequence[Quota]], *texts: str, beyond_ascii: bool = False
 ) -> list[Quota]:
     """Return the quotas of the files that contain one of the texts."""

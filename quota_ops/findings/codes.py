@@ -1,6 +1,9 @@
 """The table of all findings: their codes and everything that is shown about them.
 
-The command, the documentation and the JSON Schemas are made from this table.
+The command, the documentation and the JSON Schemas are made from this table. To add a finding, add
+its row here, and its rule to `entity_rules` (one entity or limit), `desired.findings` (several
+files) or `cluster_rules` (a plan). `desired.findings` calls the rules of entities only for files
+with one of `SUSPICIOUS_TEXTS`, and those of limits only for small ones.
 """
 
 from enum import StrEnum

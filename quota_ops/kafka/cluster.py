@@ -37,6 +37,10 @@ from quota_ops.model.verification import BOOTSTRAP
 
 T = TypeVar("T")
 
+REQUEST_TIMEOUT = 30.0
+"""Seconds for each call, including a write. When no response to a write arrives in this time,
+`apply` raises NoResponse, and `delivery.write_rows` finds out whether it was applied."""
+
 
 @contextmanager
 def open_cluster(
@@ -44,7 +48,7 @@ def open_cluster(
     *,
     cluster_id: str | None,
     verify: VerifyPolicy = VerifyPolicy.EVERY_BROKER,
-    timeout: float = 30.0,
+    timeout: float = REQUEST_TIMEOUT,
 ) -> Iterator["Cluster"]:
     """Connect to a cluster after the preflight, and disconnect at the end of the block.
 

@@ -1,4 +1,7 @@
-"""Deadlines for calls without a timeout, and calls that run in the background."""
+"""Deadlines for calls of libraries without a timeout, and calls that run in the background.
+
+The timeout of a request to a broker is in `kafka.cluster`.
+"""
 
 import socket
 import threading
