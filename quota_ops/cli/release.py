@@ -101,7 +101,7 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
     """Release the managed rows of these entities, and show what the next run does with each."""
     from quota_ops.cli.run_end import record_command_if_stopped
     from quota_ops.model.entity import Entity
-    from quota_ops.model.filter import Borders
+    from quota_ops.model.filter import FilterIndex
     from quota_ops.model.hold import hold_on
     from quota_ops.model.ownership import why_unwritable
     from quota_ops.report.audit_command import Verb
@@ -113,7 +113,7 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
     policy, session = run.desired.policy, run.session
     desired_rows = {row.id: row for row in run.desired.rows}
     kept = holds_now(session.holds)
-    scope, protect = Borders(policy.scope), Borders(policy.protect)
+    scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
     writes = run.find_writes(who)
     with record_command_if_stopped(run.folder, Verb.RELEASE, RELEASED):
         released = release_quotas(run.folder, session.ledger, who, run.attribution)

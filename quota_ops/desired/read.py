@@ -36,7 +36,7 @@ from quota_ops.findings.codes import CODES, DecidedBy
 from quota_ops.findings.silences import find_idle_silences, mark_silenced
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
-from quota_ops.model.filter import Borders
+from quota_ops.model.filter import FilterIndex
 from quota_ops.model.finding import Finding, Problem, Silence
 from quota_ops.model.policy import Policy
 from quota_ops.model.rows import DesiredRow
@@ -214,7 +214,7 @@ def _refuse_duplicate_entities(quotas: Iterable[Quota]) -> None:
 
 def _refuse_unmanageable(quotas: Iterable[Quota], cluster: ClusterFile) -> None:
     policy = cluster.policy
-    scope, protect = Borders(policy.scope), Borders(policy.protect)
+    scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
     allowed = ", ".join(one.text for one in policy.scope[:_FEW])
     if policy.scope[_FEW:]:
         allowed += f" and {len(policy.scope) - _FEW:,} more"

@@ -85,7 +85,7 @@ def any_accepts(filters: Iterable[EntityFilter], entity: Entity) -> bool:
     return any(entity_filter.accepts(entity) for entity_filter in filters)
 
 
-class Borders:
+class FilterIndex:
     """Filters indexed by entity and types, because a policy may protect thousands."""
 
     def __init__(self, filters: Iterable[EntityFilter]) -> None:

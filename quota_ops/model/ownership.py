@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from quota_ops.model.entity import Entity
-from quota_ops.model.filter import Borders, EntityFilter
+from quota_ops.model.filter import EntityFilter, FilterIndex
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import unalterable
 from quota_ops.model.rows import DesiredRow, Key, StoredQuota
@@ -45,7 +45,7 @@ def find_adoptions(
     The next run clears a managed row that Git does not declare, so the filter must name it.
     """
     declared = {row.id: row for row in desired}
-    scope, protect = Borders(policy.scope), Borders(policy.protect)
+    scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
     for entity, key, value in stored:
         declared_row = declared.get(Key(entity.text, key))
         if declared_row is not None if wanted is None else wanted.accepts(entity):
@@ -53,7 +53,9 @@ def find_adoptions(
             yield Adoption(entity.text, key, value, declared_row, refusal)
 
 
-def why_unwritable(entity: Entity, key: str, scope: Borders, protect: Borders) -> str | None:
+def why_unwritable(
+    entity: Entity, key: str, scope: FilterIndex, protect: FilterIndex
+) -> str | None:
     """Return why no plan can write the row, so that it cannot be managed; None if one can."""
     if protect.find_match(entity) is not None:
         return "protected"

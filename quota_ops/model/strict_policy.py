@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from quota_ops.model.difference import Difference, Kind
 from quota_ops.model.entity import Entity
-from quota_ops.model.filter import Borders
+from quota_ops.model.filter import FilterIndex
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
 
 _DRIFT = (DriftPolicy.REPAIR, DriftPolicy.ASK, DriftPolicy.REPORT)
@@ -83,8 +83,8 @@ def build_unprotected_filter(
     """Return a test for rows that the last applied policy left alone and the new one may write."""
     if applied is None:
         return _never
-    freed = Borders(set(applied.protect) - set(policy.protect))
-    scope = Borders(applied.scope)
+    freed = FilterIndex(set(applied.protect) - set(policy.protect))
+    scope = FilterIndex(applied.scope)
     widened = set(policy.scope) != set(applied.scope)
     clears = policy.clear_unmanaged and not applied.clear_unmanaged
     if not (set(applied.protect) - set(policy.protect) or widened or clears):

@@ -18,7 +18,7 @@ from quota_ops.model.alteration import Alteration
 from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
-from quota_ops.model.filter import Borders, EntityFilter
+from quota_ops.model.filter import EntityFilter, FilterIndex
 from quota_ops.model.guard import Guard, GuardFinding, read_guards
 from quota_ops.model.guard_rules import judge_values
 from quota_ops.model.memory import forget_values, ledger_key
@@ -59,7 +59,7 @@ class Altered(NamedTuple):
 
 def refuse_protected(alterations: Iterable[Alteration], protect: Iterable[EntityFilter]) -> None:
     """Raise Refused when cluster.yaml protects an entity."""
-    protected = Borders(protect)
+    protected = FilterIndex(protect)
     for one in alterations:
         if (met := protected.find_match(one.entity)) is not None:
             raise Refused(

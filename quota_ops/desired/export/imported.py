@@ -14,7 +14,7 @@ from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
 from quota_ops.model.entity import CLIENT_ID, IP, USER, Entity
-from quota_ops.model.filter import Borders
+from quota_ops.model.filter import FilterIndex
 from quota_ops.model.policy import Policy
 from quota_ops.model.rows import StoredQuota
 
@@ -138,7 +138,7 @@ def import_quotas(
     `cluster_file` is the text of cluster.yaml, `policy` its content. Quotas that a file cannot
     declare are added to its `protect`, each with the reason.
     """
-    scope, protect = Borders(policy.scope), Borders(policy.protect)
+    scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
     writable, left_out = sort_out(stored)
     ours = [
         one

@@ -9,7 +9,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.model import ledger_edits
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.filter import Borders
+from quota_ops.model.filter import FilterIndex
 from quota_ops.model.memory import CLEARED, SUPERSEDED, remembered_from
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.moment import iso_utc
@@ -96,7 +96,7 @@ def _stored_quotas(stored: Stored) -> Iterator[StoredQuota]:
 
 
 def _actual_rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[ActualRow]:
-    scope, protect = Borders(policy.scope), Borders(policy.protect)
+    scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
     last: Entity | None = None
     types: tuple[str, ...] = ()
     text, in_scope, protected = "", False, False
