@@ -1,9 +1,9 @@
 """Builds the outcomes of rows, one per entity, from the brokers' responses and descriptions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from quota_ops.model.outcome import DONE, EntityResponse, Outcome, Status
-from quota_ops.model.rows import BatchRow, Key
+from quota_ops.model.rows import Batches, BatchRow, Key
 
 UNSETTLED = frozenset({"REQUEST_TIMED_OUT", "NOT_CONTROLLER", "UNKNOWN_SERVER_ERROR"})
 """Errors after which the write may still have happened. Source: AlterClientQuotasRequest."""
@@ -55,9 +55,7 @@ def build_outcomes(
     )
 
 
-def list_interrupted(
-    batches: Mapping[int, Sequence[BatchRow]], done: Iterable[Outcome]
-) -> tuple[Outcome, ...]:
+def list_interrupted(batches: Batches, done: Iterable[Outcome]) -> tuple[Outcome, ...]:
     """Return the outcomes of the batches after the finished ones, when a user stopped the run.
 
     The first of them is unknown, because it may have been sent; the others were not sent.

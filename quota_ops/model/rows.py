@@ -1,6 +1,7 @@
 """Rows of the tables that stages fill themselves; `model.tables` derives their columns."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from quota_ops.model.entity import Entity
@@ -13,6 +14,9 @@ class Key(NamedTuple):
     entity: str
     key: str
 
+
+Keys = AbstractSet[Key]
+"""Rows by entity and key."""
 
 Stored = Mapping[Key, float]
 """The values that a cluster stores, by entity and key."""
@@ -134,6 +138,10 @@ class BatchRow(NamedTuple):
     def is_stored(self, stored: Stored) -> bool:
         """Return whether the cluster already stores the value that this row writes."""
         return same(stored.get(self.id), self.after)
+
+
+Batches = Mapping[int, Sequence[BatchRow]]
+"""The rows of each request by its number."""
 
 
 def group_by_batch(rows: Iterable[BatchRow]) -> dict[int, tuple[BatchRow, ...]]:

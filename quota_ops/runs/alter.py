@@ -4,7 +4,7 @@ It does not change Git: a plan treats it as a change outside Git. In the ledger 
 memory of the values that it sets, so that they do not look like late writes.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
@@ -26,7 +26,7 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import DONE, Outcome, Status
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import json_number
-from quota_ops.model.rows import BatchRow, Key, Stored
+from quota_ops.model.rows import Batches, BatchRow, Key, Stored
 from quota_ops.model.strict_policy import Thresholds
 from quota_ops.model.tables import BATCHES, DIFFERENCES
 from quota_ops.model.text import counted
@@ -41,7 +41,6 @@ from quota_ops.store.run_marks import at_work
 
 GUARDS = (Guard.RAISE, Guard.SMALL_LIMIT)
 """The guards that check a one-off change; the others check plans."""
-Batches = Mapping[int, Sequence[BatchRow]]
 
 
 class Altered(NamedTuple):

@@ -1,6 +1,6 @@
 """validate: send every batch to the broker with validate-only, before the first write."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.delivery import send_rows
@@ -8,7 +8,7 @@ from quota_ops.kafka.outcomes import format_lines
 from quota_ops.model.alteration import Alteration
 from quota_ops.model.errors import NotAuthorized, Refused
 from quota_ops.model.outcome import EntityResponse, Outcome, Status
-from quota_ops.model.rows import BatchRow
+from quota_ops.model.rows import Batches
 from quota_ops.model.text import counted
 from quota_ops.store.run_folder import VALIDATED, RunFolder
 
@@ -38,9 +38,7 @@ def validate_plan(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
     return outcomes
 
 
-def validate_batches(
-    cluster: Cluster, batches: Mapping[int, Sequence[BatchRow]]
-) -> tuple[Outcome, ...]:
+def validate_batches(cluster: Cluster, batches: Batches) -> tuple[Outcome, ...]:
     """Return whether the broker would accept each entity, without writing anything."""
     return tuple(
         outcome

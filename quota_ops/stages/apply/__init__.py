@@ -1,6 +1,6 @@
 """apply: describe again, record the intents, send each batch, write each entity's outcome."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import monotonic
 from typing import NamedTuple
 
@@ -16,11 +16,10 @@ from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.quota import format_limit
-from quota_ops.model.rows import BatchRow, Stored
+from quota_ops.model.rows import Batches, BatchRow, Keys, Stored
 from quota_ops.model.text import counted
 from quota_ops.stages.apply.approved_plan import load_approved_plan
 from quota_ops.stages.apply.intent import (
-    Keys,
     is_as_planned,
     record_intents,
     watch_releases,
@@ -70,20 +69,20 @@ def apply_plan(
     described = _describe(cluster)
     record_use(folder, approvals, plan)
     record_claim(folder, ledger_folder)
-    noted = record_intents(folder, plan, described.stored, ledger_folder)
+    intents = record_intents(folder, plan, described.stored, ledger_folder)
     attempt = Attempt(folder)
     try:
         checks = _Checks(plan.policy, holds_folder, watch_releases(folder, plan, ledger_folder))
         trouble = _send_all(attempt, cluster, batches, described, checks, progress=progress)
         attempt.require_folder()
-        _record_end(folder, attempt.done, noted, ledger_folder)
+        _write_outcomes(folder, attempt.done, intents, ledger_folder)
     except InvalidInput as error:
         raise attempt.build_store_error(error) from error
     except QuotaOpsError:
         raise
     except BaseException:  # a signal, or Airflow's timeout of the task
         attempt.stop(batches)
-        _record_end(folder, attempt.done, noted, ledger_folder)
+        _write_outcomes(folder, attempt.done, intents, ledger_folder)
         raise
     _raise_unless_done(folder, plan, attempt.done, trouble)
     return tuple(attempt.done)
@@ -112,17 +111,18 @@ def _describe(cluster: Cluster) -> _Described:
     return _Described(stored, began + compute_max_age(monotonic() - began))
 
 
-def _record_end(
-    folder: RunFolder, outcomes: Sequence[Outcome], noted: Keys, ledger_folder: Place
+def _write_outcomes(
+    folder: RunFolder, outcomes: Sequence[Outcome], intents: Keys, ledger_folder: Place
 ) -> None:
-    withdraw_intents(folder, outcomes, noted, ledger_folder)
+    """Write applied.json, after the intents of rows that were certainly not written are gone."""
+    withdraw_intents(folder, outcomes, intents, ledger_folder)
     folder.leave_outcomes(APPLIED, tuple(outcomes))
 
 
 def _send_all(
     attempt: Attempt,
     cluster: Cluster,
-    batches: Mapping[int, tuple[BatchRow, ...]],
+    batches: Batches,
     described: _Described,
     checks: _Checks,
     *,
@@ -172,19 +172,23 @@ def _sort_rows(
     number: int, rows: Iterable[BatchRow], stored: Stored, released: Keys
 ) -> _SortedRows:
     """Separate the rows to send from those already stored, released or changed since the plan."""
-    already, stale, free, to_send = [], [], [], []
+    already, stale, released_rows, to_send = [], [], [], []
     for row in rows:
         if row.is_stored(stored):
             already.append(row)
         elif row.id in released:
-            free.append(row)
+            released_rows.append(row)
         elif is_as_planned(row.before, row.after, stored.get(row.id)):
             to_send.append(row)
         else:
             stale.append(row)
     outcomes = build_outcomes(number, already, Status.ALREADY, None)
-    freed = build_outcomes(number, free, Status.STALE, "released since the plan was made")
-    return _SortedRows((*outcomes, *freed, *_stale_outcomes(number, stale, stored)), tuple(to_send))
+    skipped = build_outcomes(
+        number, released_rows, Status.STALE, "released since the plan was made"
+    )
+    return _SortedRows(
+        (*outcomes, *skipped, *_stale_outcomes(number, stale, stored)), tuple(to_send)
+    )
 
 
 def _send(
@@ -201,8 +205,8 @@ def _send(
         return sorted_rows.outcomes, stored
     unknown = build_outcomes(number, sorted_rows.to_send, Status.UNKNOWN, None)
     attempt.note(number, (*sorted_rows.outcomes, *unknown))
-    answers, stored = write_rows(cluster, number, sorted_rows.to_send, stored, send=send)
-    return (*sorted_rows.outcomes, *answers), stored
+    sent, stored = write_rows(cluster, number, sorted_rows.to_send, stored, send=send)
+    return (*sorted_rows.outcomes, *sent), stored
 
 
 def _stale_outcomes(number: int, rows: Sequence[BatchRow], stored: Stored) -> Iterator[Outcome]:
@@ -218,19 +222,19 @@ def _stale_outcomes(number: int, rows: Sequence[BatchRow], stored: Stored) -> It
 def _raise_unless_done(
     folder: RunFolder, plan: Plan, outcomes: Sequence[Outcome], trouble: QuotaOpsError | None
 ) -> None:
-    left = [one for one in outcomes if one.status not in AS_INTENDED]
-    if not left:
+    failed = [one for one in outcomes if one.status not in AS_INTENDED]
+    if not failed:
         return
     total = counted(len(outcomes), "entity")
-    unknown = any(one.status is Status.UNKNOWN for one in left)
+    unknown = any(one.status is Status.UNKNOWN for one in failed)
     command = resume_command(str(folder.place), plan)
-    again = f"Run again: it recognizes the writes that arrived and sends the rest: {command}"
+    retry = f"Run again: it recognizes the writes that arrived and sends the rest: {command}"
     if trouble is not None and not unknown:
         done = sum(one.status in DONE for one in outcomes)
-        raise type(trouble)(f"{done:,} of {total} done: {trouble.message}", again)
+        raise type(trouble)(f"{done:,} of {total} done: {trouble.message}", retry)
     raise Refused(
-        f"{len(left):,} of {total} did not end as planned:\n" + format_outcomes(left, APPLIED),
-        again
+        f"{len(failed):,} of {total} did not end as planned:\n" + format_outcomes(failed, APPLIED),
+        retry
         if unknown
         else f"{_describe_others(outcomes)}Plan again to see their status: "
         f"quota-ops plan {plan.policy.cluster}",

@@ -16,7 +16,7 @@ from quota_ops.model.errors import Refused
 from quota_ops.model.outcome import Status
 from quota_ops.model.plan import NAMED, SHORT, Plan, approves, exact
 from quota_ops.model.quota import same
-from quota_ops.model.rows import BatchRow, Key
+from quota_ops.model.rows import Batches, BatchRow, Key
 from quota_ops.model.text import counted
 from quota_ops.stages.plan import judge_plan, refuse_unless_guards_pass
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
@@ -25,7 +25,6 @@ from quota_ops.store.place import Place
 from quota_ops.store.run_folder import PLAN, VALIDATED, RunFolder
 from quota_ops.store.succession import format_new_plan_remedy
 
-Batches = Mapping[int, tuple[BatchRow, ...]]
 Values = tuple[str, float | None, float | None]
 
 

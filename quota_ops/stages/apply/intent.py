@@ -10,14 +10,11 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.plan import Plan
 from quota_ops.model.quota import same
-from quota_ops.model.rows import Key, LedgerRow, Stored
+from quota_ops.model.rows import Key, Keys, LedgerRow, Stored
 from quota_ops.store import claims, ledger
 from quota_ops.store.place import Place
 from quota_ops.store.run_folder import RunFolder
 from quota_ops.store.succession import refuse_if_overtaken
-
-Keys = frozenset[Key]
-"""Rows by (entity, key)."""
 
 
 def record_intents(folder: RunFolder, plan: Plan, stored: Stored, ledger_folder: Place) -> Keys:
@@ -92,20 +89,20 @@ def watch_releases(folder: RunFolder, plan: Plan, ledger_folder: Place) -> Calla
 
 
 def withdraw_intents(
-    folder: RunFolder, outcomes: Iterable[Outcome], noted: Keys, ledger_folder: Place
+    folder: RunFolder, outcomes: Iterable[Outcome], intents: Keys, ledger_folder: Place
 ) -> None:
     """Withdraw the intents of `record_intents` for rows that were certainly not written.
 
     Intents that another run has recorded since are kept.
     """
     intended = folder.about()["run"], ledger_edits.INTENDED
-    left = noted & find_unwritten(outcomes)
+    unwritten = intents & find_unwritten(outcomes)
 
     def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
         own = [row.id for row in rows.values() if (row.run, row.state) == intended]
-        ledger_edits.withdraw(rows, [row for row in own if row in left])
+        ledger_edits.withdraw(rows, [row for row in own if row in unwritten])
 
-    if left:
+    if unwritten:
         ledger.change(ledger_folder, edit)
 
 

@@ -1,7 +1,6 @@
 """Updates the ledger after verify: rows verified or cleared, and writes that cannot arrive late."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from quota_ops.kafka.outcomes import find_acknowledged, find_unacknowledged
@@ -13,7 +12,7 @@ from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.policy import Policy
 from quota_ops.model.registration import KnownBrokers
 from quota_ops.model.rollback import Rollback
-from quota_ops.model.rows import DesiredRow, Key, LedgerRow, Targets
+from quota_ops.model.rows import DesiredRow, Key, Keys, LedgerRow, Targets
 from quota_ops.model.tables import LEDGER
 from quota_ops.store import ledger
 from quota_ops.store.place import Place
@@ -43,7 +42,7 @@ def update_ledger(
     run: AppliedRun,
     verified: Targets,
     *,
-    verified_before: AbstractSet[Key],
+    verified_before: Keys,
     brokers: KnownBrokers,
 ) -> str | None:
     """Record the verified rows and brokers, and the run's policy and commit.
@@ -93,7 +92,7 @@ def update_ledger(
 
 
 def _verified_rows(
-    run: AppliedRun, verified: Targets, new: AbstractSet[Key], foreign: AbstractSet[Key]
+    run: AppliedRun, verified: Targets, new: Keys, foreign: Keys
 ) -> Iterator[LedgerRow]:
     for row in run.differences:
         if row.id in new:
@@ -103,7 +102,7 @@ def _verified_rows(
             yield _ledger_row(run, row, value, ledger_edits.VERIFIED, owner=owner, file=file)
 
 
-def _cleared_rows(run: AppliedRun, new: AbstractSet[Key]) -> Iterator[LedgerRow]:
+def _cleared_rows(run: AppliedRun, new: Keys) -> Iterator[LedgerRow]:
     """Yield the rows that this run cleared, without those that it only removed from the ledger."""
     for row in run.differences:
         if row.action is Action.CLEAR and row.id in new:

@@ -1,17 +1,13 @@
 """The record that verify writes, verification.json: the verified rows, and if it is current."""
 
 from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.rows import Key
+from quota_ops.model.rows import Keys
 from quota_ops.store.run_folder import APPLIED, VERIFICATION, RunFolder
 from quota_ops.store.run_json import verification_from_json
-
-Keys = AbstractSet[Key]
-"""Rows by (entity, key)."""
 
 
 def find_verified(folder: RunFolder, rows: Keys, digest: str | None) -> Keys:
