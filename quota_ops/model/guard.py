@@ -127,6 +127,20 @@ def read_guards(values: Mapping[str, Any]) -> tuple[GuardFinding, ...]:
     return tuple(GuardFinding(**one) for one in values.get("guards", ()))
 
 
+def format_override(*guards: str) -> str:
+    """Return the options that override guards: `--allow cut --reason TEXT`."""
+    return f"{' '.join(f'--allow {name}' for name in guards)} --reason TEXT"
+
+
+def format_blocking(guards: Iterable[GuardFinding]) -> tuple[str, str]:
+    """Return the findings of the guards that block, and the remedy of the error that lists them."""
+    blocking = tuple(guards)
+    return (
+        "; ".join(f"{one.guard}: {one.message}" for one in blocking),
+        "Nothing was written. To override: " + format_override(*(one.guard for one in blocking)),
+    )
+
+
 def idle_words(
     allow: Iterable[str], guards: Iterable[GuardFinding], option: str = "--allow"
 ) -> str | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.commit import Provenance, short
 from quota_ops.model.entity import Entity
+from quota_ops.model.guard import format_override
 from quota_ops.model.plan import SHORT
 from quota_ops.model.report import Report
 from quota_ops.model.text import counted
@@ -27,7 +28,6 @@ from quota_ops.report.row_status import ReportRow, Section, has_applied, report_
 from quota_ops.report.sentences import (
     NO_LEDGER,
     approval_words,
-    format_override,
     holds_words,
     standstill_words,
     validated_words,

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from quota_ops.findings.codes import CODES, Severity
 from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.commit import Provenance
+from quota_ops.model.guard import format_override
 from quota_ops.model.report import Report
 from quota_ops.report.brokers import broker_answer, broker_id, broker_words
 from quota_ops.report.findings import EXPLAINED, MOST, more_words
@@ -16,7 +17,6 @@ from quota_ops.report.row_status import RowStatus, Section, count_statuses, has_
 from quota_ops.report.sentences import (
     NO_LEDGER,
     approval_words,
-    format_override,
     holds_words,
     in_airflow,
     standstill_words,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.cluster_facts import ClusterFacts
+from quota_ops.model.guard import format_override
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.outcome import DONE
 from quota_ops.model.plan import SHORT, Plan
@@ -103,11 +104,6 @@ def _decision_words(one: Decision) -> str:
     did = f"overrode {', '.join(one.guards)} of" if overrode else "approved"
     what = f"plan {one.digest[:SHORT]}" if one.digest else "this alter"
     return f"{who}{acted} {did} {what} at {moment(one.at)}: {one.reason}"
-
-
-def format_override(*guards: str) -> str:
-    """Return the options that override guards."""
-    return f"{' '.join(f'--allow {name}' for name in guards)} --reason TEXT"
 
 
 def callback_words(facts: ClusterFacts | None, quoted: Callable[[str], str] = str) -> str:

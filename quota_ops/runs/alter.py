@@ -19,7 +19,7 @@ from quota_ops.model.approval import Decision, DecisionKind
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
 from quota_ops.model.filter import EntityFilter, FilterIndex
-from quota_ops.model.guard import Guard, GuardFinding, read_guards
+from quota_ops.model.guard import Guard, GuardFinding, format_blocking, read_guards
 from quota_ops.model.guard_rules import judge_values
 from quota_ops.model.memory import forget_values, ledger_key
 from quota_ops.model.moment import iso_utc
@@ -110,11 +110,7 @@ def _find_refusal(outcomes: Sequence[Outcome], guards: Sequence[GuardFinding]) -
             "Nothing was written.",
         )
     if blocking := [one for one in guards if one.allowed is None]:
-        options = " ".join(f"--allow {one.guard}" for one in blocking)
-        return Refused(
-            "; ".join(f"{one.guard}: {one.message}" for one in blocking),
-            f"Nothing was written. To override: {options} --reason TEXT",
-        )
+        return Refused(*format_blocking(blocking))
     return None
 
 

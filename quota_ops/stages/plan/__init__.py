@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from quota_ops.desired.pauses import find_pause
 from quota_ops.model.approval import Author, DecisionKind, find_login, overridden
 from quota_ops.model.errors import GuardsRefused, InvalidInput
-from quota_ops.model.guard import Guard, GuardFinding, unknown_guards
+from quota_ops.model.guard import Guard, GuardFinding, format_blocking, unknown_guards
 from quota_ops.model.guard_rules import EarlierRuns, judge
 from quota_ops.model.plan import Plan, by_risk
 from quota_ops.model.policy import ApprovalPolicy
@@ -100,15 +100,11 @@ def judge_plan(folder: RunFolder, plan: Plan, earlier: EarlierRuns) -> tuple[Gua
 def refuse_unless_guards_pass(plan: Plan) -> None:
     """Raise GuardsRefused when a guard blocks the plan and is not overridden."""
     if plan.refused:
-        blocking = "; ".join(f"{one.guard}: {one.message}" for one in plan.refused)
-        options = " ".join(f"--allow {one.guard}" for one in plan.refused)
+        blocking, remedy = format_blocking(plan.refused)
         what = "guards block this plan"
         if plan.strict_policy.approval is ApprovalPolicy.NEVER:
             what = "cluster.yaml sets approval: never, so only --allow overrides guards"
-        raise GuardsRefused(
-            f"{what}: {blocking}",
-            f"Nothing was written. To override: {options} --reason TEXT",
-        )
+        raise GuardsRefused(f"{what}: {blocking}", remedy)
 
 
 def _check_names(allowed: Mapping[str, str]) -> None:
