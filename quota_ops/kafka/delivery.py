@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
+from quota_ops.kafka.brokers import explain_read_failure
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.outcomes import (
     RESENT,
@@ -124,8 +125,7 @@ def _settle_rows(
         missing = [row for row in rows if not row.is_stored(seen)]
         retried = send_rows(batch, missing, send, cluster.validate) if missing else ()
     except QuotaOpsError as error:
-        # The error is that of this query: the write itself was sent.
-        why = error.message.removesuffix(" Nothing was sent.").removesuffix(" Nothing was changed.")
+        why = explain_read_failure(error)
         message = f"the write was sent, and its outcome cannot be found out: {why}"
         return build_outcomes(batch, rows, Status.UNKNOWN, message), stored
     by_entity = {one.entity: one for one in retried}

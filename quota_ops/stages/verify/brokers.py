@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import monotonic, sleep
 
+from quota_ops.kafka.brokers import explain_read_failure
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import ClusterTrouble, Refused, Unreachable, WrongCluster
@@ -91,11 +92,7 @@ def _query_broker(
         raise
     except ClusterTrouble as error:
         stored.pop(last.broker, None)
-        why = error.message.removesuffix(
-            " Nothing was sent."
-        )  # verify sent nothing, but the run may have
-        why = why.removesuffix(" Nothing was changed.")
-        return replace(query, behind=None, error=why)
+        return replace(query, behind=None, error=explain_read_failure(error))
     return replace(query, behind=len(find_unequal(targets, stored[last.broker])), error=None)
 
 
