@@ -90,7 +90,7 @@ def _row(one: "Adoption", fate: str) -> dict[str, Any]:
         "key": one.key,
         "value": json_number(one.value),
         "adopted": one.adopted,
-        "ours": one.adopted or one.ours,
+        "ours": one.adopted or one.was_managed,
         "git": one.declared and one.declared.value,
         "owner": one.declared and one.declared.owner,
         "next": fate,

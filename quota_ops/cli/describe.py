@@ -132,9 +132,9 @@ def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter
             click.echo(json.dumps(quota_screens.stored_objects(rows), ensure_ascii=False, indent=1))
         case _:
             from quota_ops.desired.export.quotas_text import left_out_comments, quotas_file
-            from quota_ops.desired.export.writable import sort_out
+            from quota_ops.desired.export.writable import split_writable
 
-            writable, left_out = sort_out(rows)
+            writable, left_out = split_writable(rows)
             click.echo(quotas_file(writable) + left_out_comments(left_out), nl=False)
 
 

@@ -103,7 +103,7 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
     from quota_ops.model.entity import Entity
     from quota_ops.model.filter import FilterIndex
     from quota_ops.model.hold import hold_on
-    from quota_ops.model.ownership import why_unwritable
+    from quota_ops.model.ownership import explain_unwritable
     from quota_ops.report.audit_command import Verb
     from quota_ops.report.ownership import format_released, released_screen
     from quota_ops.runs.ownership import release_quotas
@@ -125,7 +125,7 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
                 desired_rows,
                 clear_unmanaged=policy.clear_unmanaged,
                 hold=hold_on(kept, entity),
-                why=why_unwritable(entity, row.key, scope, protect),
+                why=explain_unwritable(entity, row.key, scope, protect),
                 standstill=run.standstill,
             ),
         )

@@ -6,14 +6,14 @@ from typing import NamedTuple
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import EntityFilter, FilterIndex
 from quota_ops.model.policy import Policy
-from quota_ops.model.quota import unalterable
+from quota_ops.model.quota import explain_unalterable
 from quota_ops.model.rows import DesiredRow, Key, StoredQuota
 
 
 class Adoption(NamedTuple):
     """A selected stored row, its declaration in Git, and why it cannot be adopted.
 
-    `ours` is true if the row was already managed with this value.
+    `was_managed` is true if the row was already managed with this value.
     """
 
     entity: str
@@ -21,7 +21,7 @@ class Adoption(NamedTuple):
     value: float
     declared: DesiredRow | None
     refusal: str | None
-    ours: bool = False
+    was_managed: bool = False
 
     @property
     def id(self) -> Key:
@@ -31,7 +31,7 @@ class Adoption(NamedTuple):
     @property
     def adopted(self) -> bool:
         """Whether it was adopted now."""
-        return self.refusal is None and not self.ours
+        return self.refusal is None and not self.was_managed
 
 
 def find_adoptions(
@@ -49,11 +49,11 @@ def find_adoptions(
     for entity, key, value in stored:
         declared_row = declared.get(Key(entity.text, key))
         if declared_row is not None if wanted is None else wanted.accepts(entity):
-            refusal = why_unwritable(entity, key, scope, protect)
+            refusal = explain_unwritable(entity, key, scope, protect)
             yield Adoption(entity.text, key, value, declared_row, refusal)
 
 
-def why_unwritable(
+def explain_unwritable(
     entity: Entity, key: str, scope: FilterIndex, protect: FilterIndex
 ) -> str | None:
     """Return why no plan can write the row, so that it cannot be managed; None if one can."""
@@ -61,4 +61,4 @@ def why_unwritable(
         return "protected"
     if scope.find_match(entity) is None:
         return "outside the scope"
-    return unalterable(entity.types, key)
+    return explain_unalterable(entity.types, key)

@@ -218,7 +218,7 @@ def same(one: float | None, other: float | None) -> bool:
     return one == other or (isnan(one) and isnan(other))
 
 
-def unalterable(types: tuple[str, ...], key: str) -> str | None:
+def explain_unalterable(types: tuple[str, ...], key: str) -> str | None:
     """Return why a broker would reject or ignore a change of this row; None if it accepts it.
 
     Source: ClientQuotaControlManager.validateEntity and the key sets per shape.

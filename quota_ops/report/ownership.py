@@ -27,8 +27,8 @@ def adopted_screen(
     `standstill` and `holds` are those of `format_adopted`. `named` is whether the command line
     named the entities, so that an empty result may be a typing error.
     """
-    adopted, ours = (sum(getattr(one, what) for one in found) for what in ("adopted", "ours"))
-    before = f", {ours:,} {plural(ours, 'was', 'were')} managed already" if ours else ""
+    adopted, managed = sum(one.adopted for one in found), sum(one.was_managed for one in found)
+    before = f", {managed:,} {plural(managed, 'was', 'were')} managed already" if managed else ""
     rows = tuple(_adopted_row(one, format_adopted(one, standstill, holds)) for one in found)
     headings = ("entity", "key", "value", "next")
     heading = f"{where}: {counted(adopted, 'quota')} adopted{before}; the cluster was not changed"

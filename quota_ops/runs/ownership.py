@@ -53,7 +53,7 @@ def adopt_quotas(
         file = ledger.change(ledger_folder, edit)
         folder.write_json(ADOPTED, _record(attribution, file) | {"rows": list(map(_json, adopted))})
         managed = {row.id for row in adoptable} - {row.id for row in adopted}
-        return tuple(one._replace(ours=one.id in managed) for one in found)
+        return tuple(one._replace(was_managed=one.id in managed) for one in found)
 
 
 def release_quotas(

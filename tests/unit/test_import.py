@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from quota_ops.cli import main
 from quota_ops.desired.export.imported import GroupBy, group_of, import_quotas, with_protected
-from quota_ops.desired.export.writable import LeftOut, sort_out
+from quota_ops.desired.export.writable import LeftOut, split_writable
 from quota_ops.desired.read import read_cluster
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import any_accepts
 from quota_ops.model.policy import Policy
-from quota_ops.model.quota import QUOTA_KEYS, unalterable
+from quota_ops.model.quota import QUOTA_KEYS, explain_unalterable
 from quota_ops.model.rows import StoredQuota
 
 FOLDER = Path(__file__).parents[1] / "cases" / "import"
@@ -107,7 +107,7 @@ def test_every_row_is_asked_for_protected_or_nobodys_to_alter(
     asked = {(row.entity, row.key): row.value for row in desired.rows}
     for row in stored:
         protected = any_accepts(desired.policy.protect, row.entity)
-        untouched = unalterable(row.entity.types, row.key) is not None
+        untouched = explain_unalterable(row.entity.types, row.key) is not None
         named_any = "any" in row.entity.as_dict().values() and row.entity in {
             one.entity for one in imported.left_out
         }
@@ -136,7 +136,7 @@ def test_two_spellings_of_an_address_are_both_left_out(one: str, other: str) -> 
     entities = [Entity.of({"ip": name}) for name in (one, other, "192.0.2.1")]
     stored = [StoredQuota(entity, "connection_creation_rate", 5.0) for entity in entities]
 
-    writable, left_out = sort_out(stored)
+    writable, left_out = split_writable(stored)
 
     assert [found.entity for found in writable] == entities[2:]
     assert {found.entity for found in left_out} == set(entities[:2])

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from quota_ops.model.quota import (
     BYTE_UNITS,
     QUOTA_KEYS,
+    explain_unalterable,
     format_limit,
     format_number,
     in_byte_unit,
     parse_limit,
     same,
-    unalterable,
 )
 
 CASES = tuple(
@@ -135,4 +135,4 @@ def test_rows_that_no_broker_lets_anybody_alter(
     types: tuple[str, ...], key: str, reason: str | None
 ) -> None:
     """A stored row can be altered like any other, or there is one reason why not."""
-    assert unalterable(types, key) == reason
+    assert explain_unalterable(types, key) == reason

@@ -54,4 +54,4 @@ def test_what_was_ours_is_not_adopted_again() -> None:
     """A row is adopted once; after that it is managed."""
     (found,) = find_adoptions(STORED, [BOB], POLICY, None)
 
-    assert (found.adopted, found._replace(ours=True).adopted) == (True, False)
+    assert (found.adopted, found._replace(was_managed=True).adopted) == (True, False)

@@ -9,7 +9,7 @@ import yaml
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.export.quotas_text import UNASSIGNED, protect_lines, quotas_file
-from quota_ops.desired.export.writable import LeftOut, Writable, sort_out
+from quota_ops.desired.export.writable import LeftOut, Writable, split_writable
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
@@ -139,19 +139,19 @@ def import_quotas(
     declare are added to its `protect`, each with the reason.
     """
     scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
-    writable, left_out = sort_out(stored)
-    ours = [
+    writable, left_out = split_writable(stored)
+    managed = [
         one
         for one in writable
         if scope.find_match(one.entity) is not None and protect.find_match(one.entity) is None
     ]
     new = tuple(one for one in left_out if protect.find_match(one.entity) is None)
     groups: dict[str, list[Writable]] = {}
-    for one in ours:
+    for one in managed:
         groups.setdefault(group_of(one.entity, by), []).append(one)
     files = {
         f"{group}.yaml": quotas_file(quotas, owner or owner_of(group, by))
         for group, quotas in sorted(groups.items())
     }
     cluster_yaml = {CLUSTER_YAML: with_protected(cluster_file, new)}
-    return Imported(cluster_yaml | files, new, len(writable) - len(ours))
+    return Imported(cluster_yaml | files, new, len(writable) - len(managed))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from quota_ops.desired.export.quotas_text import left_out_comments, quota_entry
-from quota_ops.desired.export.writable import sort_out
+from quota_ops.desired.export.writable import split_writable
 from quota_ops.desired.read import Desired
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import any_accepts
@@ -93,7 +93,7 @@ class OneOff:
         if not stored:
             yield f"  # {place}: remove the entry of {entity}\n"
             return
-        writable, left_out = sort_out(stored)
+        writable, left_out = split_writable(stored)
         if writable and place is not None:
             yield f"  # {place}: replaces the entry of {entity}\n"
         reason = next((row.reason for row in declared.values() if row.reason), None)

@@ -9,7 +9,7 @@ from quota_ops.desired.names import require_canonical
 from quota_ops.desired.yaml.scalars import Misread, show
 from quota_ops.desired.yaml.shapes import ANY
 from quota_ops.model.entity import IP, Entity
-from quota_ops.model.quota import QUOTA_KEYS, format_limit, unalterable
+from quota_ops.model.quota import QUOTA_KEYS, explain_unalterable, format_limit
 from quota_ops.model.rows import StoredQuota
 from quota_ops.precedence.resolution import normalize_address
 
@@ -29,7 +29,7 @@ class LeftOut(NamedTuple):
     protect: bool
 
 
-def sort_out(
+def split_writable(
     stored: Iterable[StoredQuota],
 ) -> tuple[tuple[Writable, ...], tuple[LeftOut, ...]]:
     """Split stored quotas, sorted by entity, into those that a file can declare and the others.
@@ -38,19 +38,23 @@ def sort_out(
     accept changes to (an unknown type or key) is left out by itself.
     """
     rows = sorted(stored, key=lambda row: (row.entity.text, row.key))
-    twins = _spellings(row.entity for row in rows)
+    spellings = _spellings(row.entity for row in rows)
     writable, left_out = [], []
     for entity, group in groupby(rows, key=lambda row: row.entity):
         values = {row.key: row.value for row in group}
         left_out += [
             LeftOut(entity, f"{key}: {reason}", protect=False)
             for key in values
-            if (reason := unalterable(entity.types, key)) is not None
+            if (reason := explain_unalterable(entity.types, key)) is not None
         ]
-        known = {key: one for key, one in values.items() if unalterable(entity.types, key) is None}
+        known = {
+            key: one
+            for key, one in values.items()
+            if explain_unalterable(entity.types, key) is None
+        }
         if not known:
             continue
-        if (why := _why_not(entity, known, twins)) is not None:
+        if (why := _explain_undeclarable(entity, known, spellings)) is not None:
             left_out.append(LeftOut(entity, *why))
         else:
             writable.append(Writable(entity, tuple(_limits(known))))
@@ -63,10 +67,10 @@ def _limits(values: Mapping[str, float]) -> Iterable[tuple[str, str]]:
             yield name, limit
 
 
-def _why_not(
-    entity: Entity, values: Mapping[str, float], twins: Mapping[str, list[str]]
+def _explain_undeclarable(
+    entity: Entity, values: Mapping[str, float], spellings: Mapping[str, list[str]]
 ) -> tuple[str, bool] | None:
-    reason = _wrong_address(entity, twins) or _wrong_value(values)
+    reason = _wrong_address(entity, spellings) or _wrong_value(values)
     if reason is None:
         return None
     if ANY in entity.as_dict().values():
@@ -81,11 +85,11 @@ def _wrong_value(values: Mapping[str, float]) -> str | None:
     return None
 
 
-def _wrong_address(entity: Entity, twins: Mapping[str, list[str]]) -> str | None:
+def _wrong_address(entity: Entity, spellings: Mapping[str, list[str]]) -> str | None:
     name = entity.as_dict().get(IP)
     if name is None:
         return None
-    others = [show(one) for one in twins[normalize_address(name) or name] if one != name]
+    others = [show(one) for one in spellings[normalize_address(name) or name] if one != name]
     if others:
         return f"the same address as {', '.join(others)}: brokers apply the one changed last"
     try:

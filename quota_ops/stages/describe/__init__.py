@@ -14,7 +14,7 @@ from quota_ops.model.memory import CLEARED, SUPERSEDED, remembered_from
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
-from quota_ops.model.quota import unalterable
+from quota_ops.model.quota import explain_unalterable
 from quota_ops.model.registration import (
     NO_BROKERS,
     KnownBrokers,
@@ -105,7 +105,7 @@ def _actual_rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[Actu
             last, text, types = entity, entity.text, entity.types
             in_scope = scope.find_match(entity) is not None
             protected = protect.find_match(entity) is not None
-        hands_off = "protected" if protected else unalterable(types, key)
+        hands_off = "protected" if protected else explain_unalterable(types, key)
         yield ActualRow(policy.cluster_id, text, key, value, in_scope, hands_off)
 
 
