@@ -23,7 +23,7 @@ from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, R
 from quota_ops.model.report import Report
 from quota_ops.model.verification import BACK_OR_GONE
 from quota_ops.report.summary import unseen_words
-from quota_ops.runs.chain import CHAINS, OFFLINE, RESUMED, run_stages
+from quota_ops.runs.chain import CHAINS, RESUMED, SNAPSHOT_STAGES, run_stages
 from quota_ops.runs.run import Run, connect_once
 from quota_ops.stages.diff import EMBEDDED
 from quota_ops.store.retention import refuse_pruned
@@ -111,7 +111,7 @@ def run_command(name: str, typed: StageOptions) -> None:
 def _begin(name: str, typed: StageOptions, approval: ApprovalOptions) -> _Begun:
     if typed.run_folder is not None:
         folder, store = (
-            find_run(typed.run_folder),
+            open_run(typed.run_folder),
             store_of(open_place(typed.run_folder), typed.run_store),
         )
         store.prepare()
@@ -123,7 +123,7 @@ def _begin(name: str, typed: StageOptions, approval: ApprovalOptions) -> _Begun:
     by, login = approval.author
     if by not in {None, login}:  # the default of --by is the login
         folder.write_json(ABOUT, {**folder.read_json(ABOUT), "by": by})
-    stages = [one for one in CHAINS[name] if typed.actual is None or one in OFFLINE]
+    stages = [one for one in CHAINS[name] if typed.actual is None or one in SNAPSHOT_STAGES]
     return _Begun(folder.with_cache(), store, cluster_folder, stages)
 
 
@@ -196,7 +196,7 @@ def _keep_end(stages: Sequence[str], folder: RunFolder, *, reported: bool) -> No
         record_run(folder, load_report(folder))
 
 
-def find_run(path: str) -> RunFolder:
+def open_run(path: str) -> RunFolder:
     """Return the run folder at a path; InvalidInput if the path is not a run folder."""
     folder = RunFolder(open_place(path))
     if not folder.has(ABOUT):
@@ -211,7 +211,7 @@ def open_unwritten_run(path: str, stage: str) -> RunFolder:
     InvalidInput if it is not a run folder, or if the run wrote: its report and rollback need the
     files.
     """
-    folder = find_run(path)
+    folder = open_run(path)
     _refuse_written(folder, stage)
     return folder
 

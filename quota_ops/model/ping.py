@@ -72,8 +72,10 @@ class ClusterPing:
     @property
     def unreached(self) -> tuple[int, ...]:
         """The brokers that did not respond at all at the address that they advertise."""
-        silent = [one.facts.id for one in self.brokers if one.error and one.facts.version is None]
-        return () if self.bootstrap else tuple(silent)
+        unreachable = [
+            one.facts.id for one in self.brokers if one.error and one.facts.version is None
+        ]
+        return () if self.bootstrap else tuple(unreachable)
 
     @property
     def facts(self) -> ClusterFacts:

@@ -108,7 +108,7 @@ def has_applied(report: Report) -> bool:
     return bool(report.applied) or ends.get("apply") is StageStatus.DONE
 
 
-def not_read_back(report: Report) -> tuple[ReportRow, ...]:
+def list_unread_rows(report: Report) -> tuple[ReportRow, ...]:
     """Return the rows that this run wrote and did not read back, because verify did not run."""
     if report.brokers or not report.applied:
         return ()
@@ -216,7 +216,7 @@ def count_in_sync(report: Report) -> int:
         row.status in {RowStatus.CHANGED, RowStatus.FOUND} and row.difference.target is not None
         for row in report_rows(report)
     )
-    unseen = sum(row.difference.target is not None for row in not_read_back(report))
+    unseen = sum(row.difference.target is not None for row in list_unread_rows(report))
     return count_statuses(report)[RowStatus.IN_SYNC] + written - unseen
 
 

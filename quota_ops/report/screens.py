@@ -17,7 +17,7 @@ from quota_ops.report.cells import trouble
 from quota_ops.report.findings import FEW, excerpt, finding_lines
 from quota_ops.report.formats import at_commit, duration, escape_text
 from quota_ops.report.layout import Line, Screen, Span, Tone, line
-from quota_ops.report.row_status import ReportRow, RowStatus, Section, not_read_back, report_rows
+from quota_ops.report.row_status import ReportRow, RowStatus, Section, list_unread_rows, report_rows
 from quota_ops.report.row_table import plan_table
 from quota_ops.report.sentences import (
     NO_LEDGER,
@@ -197,19 +197,19 @@ def _more(rows: Sequence[ReportRow], most: int) -> Line:
 def verified_line(report: Report) -> Line:
     """Return how many quotas have the desired value on every broker that responded."""
     all_rows = report.verified + len(report.verdicts)
-    answered = sum(one.behind is not None for one in report.brokers)
-    if answered == 0:
+    responding = sum(one.behind is not None for one in report.brokers)
+    if responding == 0:
         return line("No broker responded.", Tone.REFUSAL)
-    silent = len(report.brokers) - answered
-    where = f"on each of the {answered} that responded" if silent else "on every broker"
-    if not silent and report.metadata and report.metadata.complete is False:
+    missing = len(report.brokers) - responding
+    where = f"on each of the {responding} that responded" if missing else "on every broker"
+    if not missing and report.metadata and report.metadata.complete is False:
         where += " known"
     if report.brokers[0].bootstrap:
         where = "at the bootstrap address"
-    whole = silent == 0 and not report.verdicts
+    whole = missing == 0 and not report.verdicts
     words = f"{report.verified:,} of {counted(all_rows, 'quota')} verified {where}."
-    if left := max(one.left for one in report.brokers):
-        words += f" {left:,} {plural(left, 'was', 'were')} skipped."
+    if skipped := max(one.left for one in report.brokers):
+        words += f" {skipped:,} {plural(skipped, 'was', 'were')} skipped."
     return line(words, Tone.OK if whole else Tone.REFUSAL)
 
 
@@ -233,7 +233,7 @@ def finished_line(report: Report, place: str) -> Line:
         one.agrees for one in report.brokers
     )
     guarded = report.plan and report.plan.refused
-    whole &= not (stopped_stages(report) or guarded or not_read_back(report))
+    whole &= not (stopped_stages(report) or guarded or list_unread_rows(report))
     return line("; ".join([*parts, f"report: {place}"]), Tone.OK if whole else Tone.REFUSAL)
 
 

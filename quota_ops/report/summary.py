@@ -16,7 +16,7 @@ from quota_ops.report.row_status import (
     RowStatus,
     count_in_sync,
     count_statuses,
-    not_read_back,
+    list_unread_rows,
     report_rows,
 )
 from quota_ops.report.stages import stop_words
@@ -60,7 +60,7 @@ def summarize(report: Report, named: str | None = None) -> Summary:
     if report.plan is None and not report.brokers:
         return _record_words(report, cluster)
     stop = stop_words(report)
-    unseen = not_read_back(report)
+    unseen = list_unread_rows(report)
     details = tuple(_list_details(report, rows, count, unseen))
     more = (stop, *details) if stop else details
     if troubles := Counter(trouble_word(row) for row in rows if _is_unconfirmed(row)):
@@ -71,7 +71,7 @@ def summarize(report: Report, named: str | None = None) -> Summary:
         return Summary(SyncStatus.ATTENTION, moved, more)
     if not has_not_ended(report.stages) and (waits := _pending_words(cluster, count)):
         return Summary(SyncStatus.PENDING, waits, more)
-    if missing := _silence_words(report) or stop or ("verify did not run" if unseen else None):
+    if missing := _unreachable_words(report) or stop or ("verify did not run" if unseen else None):
         reason = f"{missing}, so it is unknown whether {cluster} matches Git"
         return Summary(SyncStatus.UNKNOWN, reason, details)
     return Summary(SyncStatus.IN_SYNC, _agreement_words(report, cluster), details)
@@ -220,12 +220,14 @@ _UNKNOWN = frozenset({"unknown", "not read back"})
 """The troubles of rows that may have the desired value."""
 
 
-def _silence_words(report: Report) -> str | None:
+def _unreachable_words(report: Report) -> str | None:
     if report.brokers and report.brokers[0].behind is None and report.brokers[0].bootstrap:
         return "the bootstrap address did not respond"
-    silent = [str(one.broker) for one in report.brokers if one.behind is None and not one.absent]
-    if silent:
-        return f"broker {', '.join(silent)} did not respond"
+    unreachable = [
+        str(one.broker) for one in report.brokers if one.behind is None and not one.absent
+    ]
+    if unreachable:
+        return f"broker {', '.join(unreachable)} did not respond"
     absent = [one.broker for one in report.brokers if one.absent]
     if not report.brokers and report.metadata:
         absent = [one.id for one in report.metadata.missed]

@@ -22,7 +22,7 @@ CHAINS = {
 RESUMED = ("apply", "verify", "report")
 """The stages of `reconcile` that remain for a plan that was made earlier."""
 
-OFFLINE = frozenset({"check", "describe", "diff", "plan"})
+SNAPSHOT_STAGES = frozenset({"check", "describe", "diff", "plan"})
 """The stages that run on a snapshot, without the cluster."""
 
 
