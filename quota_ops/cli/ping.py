@@ -90,7 +90,7 @@ def _ping_cluster(
     from quota_ops.kafka.connection import find_connection
     from quota_ops.kafka.ping import ping as ping_cluster
     from quota_ops.report.ping import as_json, ping_screen
-    from quota_ops.stages.describe import read_known_brokers
+    from quota_ops.stages.describe.absent_brokers import read_known_brokers
     from quota_ops.store.run_store import find_run_store
 
     policy = read_policy(find_cluster(cluster, desired_state))

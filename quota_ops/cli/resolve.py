@@ -152,7 +152,7 @@ def _find_absent(
 ) -> "Metadata":
     """Find the brokers of the cluster that could not be queried; they enforce limits too."""
     from quota_ops.desired.read import find_cluster, read_policy
-    from quota_ops.stages.describe import add_absent_brokers, read_known_brokers
+    from quota_ops.stages.describe.absent_brokers import add_absent_brokers, read_known_brokers
     from quota_ops.store.run_store import find_run_store
 
     policy = read_policy(find_cluster(cluster, desired_state))

@@ -1,9 +1,7 @@
 """The table of all findings: their codes and everything that is shown about them.
 
-The command, the documentation and the JSON Schemas are made from this table. To add a finding, add
-its row here, and its rule to `entity_rules` (one entity or limit), `desired.findings` (several
-files) or `cluster_rules` (a plan). `desired.findings` calls the rules of entities only for files
-with one of `SUSPICIOUS_TEXTS`, and those of limits only for small ones.
+The command, the documentation and the JSON Schemas are made from it. A new finding needs a rule in
+`entity_rules` (called for suspicious texts), `desired.findings` (files) or `cluster_rules` (plans).
 """
 
 from enum import StrEnum

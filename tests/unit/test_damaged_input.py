@@ -239,10 +239,7 @@ def test_a_ledger_of_any_bytes(tmp_path: Path, edits: Edits) -> None:
     folder = tmp_path / "ledger" / "c"
     shutil.rmtree(folder, ignore_errors=True)
     row = LedgerRow("c", "user=a", "k", 1.0, ledger_edits.VERIFIED, "t", "f", None, "run", "")
-    ledger.change(
-        open_place(folder),
-        lambda rows: rows.update({("user=a", "k", ledger_edits.VERIFIED): row}),
-    )
+    ledger.change(open_place(folder), lambda rows: rows.update({(*row.id, row.state): row}))
     (last,) = folder.iterdir()
     last.write_bytes(edited(last.read_bytes(), edits))
 

@@ -1,29 +1,21 @@
 """describe: read every quota that the cluster stores, and the ledger at that moment."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model import ledger_edits
 from quota_ops.model.entity import Entity
-from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import FilterIndex
 from quota_ops.model.memory import CLEARED, SUPERSEDED, remembered_from
 from quota_ops.model.metadata import Metadata
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.policy import Policy
 from quota_ops.model.quota import explain_unalterable
-from quota_ops.model.registration import (
-    NO_BROKERS,
-    KnownBrokers,
-    Registered,
-    find_absent,
-    find_needless,
-)
 from quota_ops.model.rows import ActualRow, ClusterRow, Stored, StoredQuota
 from quota_ops.model.tables import ACTUAL, CLUSTERS, HOLDS, LEDGER
+from quota_ops.stages.describe.absent_brokers import add_absent_brokers
 from quota_ops.stages.describe.confirmation import confirm_stored
 from quota_ops.store import claims, ledger, ledger_end
 from quota_ops.store.holds import held_entities, holds_now
@@ -107,29 +99,3 @@ def _actual_rows(policy: Policy, stored: Iterable[StoredQuota]) -> Iterator[Actu
             protected = protect.find_match(entity) is not None
         hands_off = "protected" if protected else explain_unalterable(types, key)
         yield ActualRow(policy.cluster_id, text, key, value, in_scope, hands_off)
-
-
-def read_known_brokers(ledger_folder: Place) -> KnownBrokers:
-    """Return the brokers of the last verified run; an empty result if no ledger can be read."""
-    with suppress(InvalidInput):
-        return known_brokers(ledger.last(ledger_folder).table)
-    return NO_BROKERS
-
-
-def add_absent_brokers(
-    metadata: Metadata | None,
-    cluster: Cluster,
-    policy: Policy,
-    known: KnownBrokers,
-    broker: int | None = None,
-) -> tuple[Metadata, tuple[Registered, ...] | None]:
-    """Return the metadata with the cluster's absent brokers, and the registered brokers if known.
-
-    The registered brokers are queried through `broker`, or the broker that responded last.
-    """
-    found, registered = metadata or Metadata(), cluster.describe_registered(broker)
-    live = {one.id for one in cluster.brokers}
-    absent = find_absent(live, registered, known, found.stalled, policy.retired)
-    needless = find_needless(live, registered, policy.retired)
-    complete = registered is not None
-    return replace(found, absent=absent, complete=complete, needless=needless), registered

@@ -9,7 +9,7 @@ from quota_ops.model.errors import Refused
 from quota_ops.model.progress import SILENT, Progress
 from quota_ops.model.tables import DESIRED, DIFFERENCES, HOLDS
 from quota_ops.model.verification import BOOTSTRAP, BrokerAnswer, RowVerdict
-from quota_ops.stages.describe import add_absent_brokers
+from quota_ops.stages.describe.absent_brokers import add_absent_brokers
 from quota_ops.stages.verify.brokers import (
     find_wrong_rows,
     query_brokers,

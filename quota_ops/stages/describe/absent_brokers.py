@@ -1,0 +1,45 @@
+"""The brokers that belong to the cluster and cannot be queried: for describe and verify."""
+
+from contextlib import suppress
+from dataclasses import replace
+
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.metadata import Metadata
+from quota_ops.model.policy import Policy
+from quota_ops.model.registration import (
+    NO_BROKERS,
+    KnownBrokers,
+    Registered,
+    find_absent,
+    find_needless,
+)
+from quota_ops.store import ledger
+from quota_ops.store.ledger_notes import known_brokers
+from quota_ops.store.place import Place
+
+
+def read_known_brokers(ledger_folder: Place) -> KnownBrokers:
+    """Return the brokers of the last verified run; an empty result if no ledger can be read."""
+    with suppress(InvalidInput):
+        return known_brokers(ledger.last(ledger_folder).table)
+    return NO_BROKERS
+
+
+def add_absent_brokers(
+    metadata: Metadata | None,
+    cluster: Cluster,
+    policy: Policy,
+    known: KnownBrokers,
+    broker: int | None = None,
+) -> tuple[Metadata, tuple[Registered, ...] | None]:
+    """Return the metadata with the cluster's absent brokers, and the registered brokers if known.
+
+    The registered brokers are queried through `broker`, or the broker that responded last.
+    """
+    found, registered = metadata or Metadata(), cluster.describe_registered(broker)
+    live = {one.id for one in cluster.brokers}
+    absent = find_absent(live, registered, known, found.stalled, policy.retired)
+    needless = find_needless(live, registered, policy.retired)
+    complete = registered is not None
+    return replace(found, absent=absent, complete=complete, needless=needless), registered
