@@ -47,6 +47,8 @@ class Lab:
     root: Path
     cluster: Cluster
     bootstrap: str
+    address: str | None = None
+    """The address of the run store; None for a folder in `root`."""
 
     @property
     def folder(self) -> Path:
@@ -56,7 +58,7 @@ class Lab:
     @property
     def store(self) -> RunStore:
         """The store of the runs and the ledger."""
-        return RunStore(open_place(self.root / "store"))
+        return RunStore(open_place(self.address or self.root / "store"))
 
     @property
     def ledger_folder(self) -> Place:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from quota_ops.cli import main
 from quota_ops.store.run_folder import PLAN, RunFolder
-from quota_ops.store.run_store import ENVIRONMENT, find_run_store
+from quota_ops.store.run_store import ENVIRONMENT, RunStore, find_run_store, open_place
 from tests.docs.markdown import ROOT, Page
 from tests.docs.shell import without_moment
 from tests.objects.server import S3Server
@@ -22,27 +22,41 @@ HOLD = ("--names", "user=bob", "--until", "1h", "--reason", "INC-31", "--by", "a
 
 
 def test_the_page_names_a_store(s3: S3Server, login: Callable[[str], None], tmp_path: Path) -> None:
-    """The commands of the page about buckets work with its variables set."""
+    """The commands of the page about buckets work with its variables set, copies too."""
     login("writer")
     page = Page(ROOT / "docs" / "how-to" / "run-store.md")
-    (script,) = [one.text for one in page.blocks() if "QUOTA_OPS_RUN_STORE=s3://" in one.text]
+    blocks = [one for one in page.blocks() if "s3://runs/" in one.text]
+    scripts = [one.text for one in blocks if one.language == "sh"]
+    (shown,) = [one.text for one in blocks if one.language == "text"]
     named = set(re.findall(r"`(AWS_\w+)(?:=true)?`", page.text))
-    environment = {"HOME": str(tmp_path), "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
     given = {name: value for name, value in s3.environment().items() if name in named}
+    aws = tmp_path / "aws"
+    aws.write_text(
+        f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m tests.objects.aws "$@"\n'
+    )
+    aws.chmod(0o700)
+    old = RunFolder.start(
+        RunStore(open_place(tmp_path / "old")).new_run("demo"), cluster="demo", commit=None
+    )
+    path = f"{tmp_path}:{Path(sys.executable).parent}:/usr/bin:/bin"
 
     ran = subprocess.run(
-        ["/bin/bash", "-euc", script],
-        env=environment | given,
+        ["/bin/bash", "-euc", "\n".join(scripts)],
+        env={"HOME": str(tmp_path), "PATH": path} | given,
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
     )
 
-    (shown,) = [one.text for one in page.blocks() if one.text.startswith("s3://runs/quota-ops ")]
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert without_moment(ran.stdout) == without_moment(shown)
-    assert list(tmp_path.iterdir()) == []
+    assert without_moment(ran.stdout).startswith(without_moment(shown))
+    assert ran.stdout.count(old.place.name) == 2
+    copies = [one for one in (tmp_path / "back").rglob("*") if one.is_file()]
+    assert sorted(one.relative_to(tmp_path / "back").as_posix() for one in copies) == [
+        one.path for one in open_place(tmp_path / "old").walk()
+    ]
+    assert {one.stat().st_mode & 0o077 for one in copies} == {0}
 
 
 def test_a_plan_lives_in_a_bucket(
