@@ -42,13 +42,12 @@ EVERY_GUARD = dict.fromkeys((guard.value for guard in Guard), "a test")
 
 @dataclass(frozen=True)
 class Lab:
-    """The files of one test; nothing of the user's own is read or written."""
+    """The files of one test, and the run store: a folder in `root`, or else `address`."""
 
     root: Path
     cluster: Cluster
     bootstrap: str
     address: str | None = None
-    """The address of the run store; None for a folder in `root`."""
 
     @property
     def folder(self) -> Path:
@@ -175,8 +174,7 @@ class Lab:
     @property
     def environment(self) -> dict[str, str]:
         """Return the environment of a process that finds this lab and nothing of the user's."""
-        kept = {name: value for name, value in os.environ.items() if not _is_ours(name)}
-        return kept | {
+        return {name: value for name, value in os.environ.items() if not _is_ours(name)} | {
             "HOME": str(self.root),
             "PYTHONPATH": str(Path(__file__).parents[1]),
             # kafka-python reads schemas by a function that Python 3.11 and 3.12 call deprecated.
