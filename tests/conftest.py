@@ -15,6 +15,7 @@ from quota_ops.lab.kafka.jars import DEFAULT_VERSION
 from quota_ops.lab.kafka.sandbox import DEMO_CLUSTER_ID
 from tests.broker.rights import secured
 from tests.faults.machine import Machine, start_machine
+from tests.objects.server import S3Server, start_s3
 from tests.workers import ByPlace, order_by_length
 
 # A busy machine is not a failure, and a failure must be reproducible.
@@ -84,4 +85,12 @@ def secured_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running
     """
     config = secured(DEFAULT_VERSION)
     with start_broker(config, tmp_path_factory.mktemp("secured-broker")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A running S3 server, which starts with the first test that needs it."""
+    with start_s3(tmp_path_factory.mktemp("s3")) as running:
+        running.create_bucket("runs")
         yield running

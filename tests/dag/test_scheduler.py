@@ -1,7 +1,9 @@
-"""The real scheduler: DAGs from a Git bundle, quota-ops from its wheel, a run through the API."""
+"""The real scheduler: DAGs from a Git bundle, quota-ops from its wheel, each task on a new host."""
 
+import compileall
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -9,6 +11,8 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import mkdtemp
+from uuid import uuid4
 
 import pytest
 
@@ -16,27 +20,48 @@ from quota_ops.lab.airflow.api import AirflowApi
 from quota_ops.lab.airflow.server import RunningAirflow, git_bundle, start_airflow
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store.run_folder import RunFolder
-from quota_ops.store.run_store import open_place
+from quota_ops.model.outcome import Status
+from quota_ops.store.object_client import open_client
+from quota_ops.store.run_folder import APPLIED, RunFolder
+from quota_ops.store.run_store import RunStore, find_run_store
+from tests.dag.hosts import HOSTS, INSTALLED, KILLED
 from tests.dag.repository import ALICE, Quotas
+from tests.objects.server import S3Server
 
 ROOT = Path(__file__).parents[2]
+DAG_FILE = """\
+from datetime import timedelta
+from pathlib import Path
+import pytest
+from quota_ops.airflow import build_dags
+from tests.dag.embedded import compare_embedded
+compare_embedded(pytest.MonkeyPatch())
+dags = build_dags(Path(__file__).parents[1] / "desired_state")
+for dag in dags.values():
+    for task in dag.tasks:
+        task.retry_delay = timedelta(0)
+globals().update(dags)
+"""
 RECONCILE = "reconcile_demo"
 pytestmark = pytest.mark.timeout(600)  # an Airflow of its own, and three runs with Spark
 
 
 @dataclass(frozen=True)
 class Company:
-    """A company with the wheel, a Git repository with quotas and a DAG file, and an Airflow."""
+    """A company with a Git repository of quotas, an Airflow, and a host for each of its tasks."""
 
     repository: Path
-    installed: Path
-    store: Path
+    hosts: Path
+    store: RunStore
     airflow: RunningAirflow
 
     def git(self, *arguments: str) -> str:
         """Run Git in the repository."""
         return git(self.repository, *arguments)
+
+    def newest_run(self) -> RunFolder:
+        """Return the run that began last."""
+        return max(map(RunFolder, self.store.runs("demo")), key=lambda run: run.about()["sequence"])
 
 
 def git(repository: Path, *arguments: str) -> str:
@@ -53,6 +78,7 @@ def install(folder: Path) -> Path:
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(folder / "installed")
+    compileall.compile_dir(folder / "installed", quiet=1)
     return folder / "installed"
 
 
@@ -65,7 +91,7 @@ def write_repository(folder: Path, cluster_id: str) -> Path:
     )
     (cluster / "payments.yaml").write_text(ALICE)
     (folder / "dags").mkdir()
-    (folder / "dags" / "quotas.py").write_text((ROOT / "dags" / "quota_ops_dags.py").read_text())
+    (folder / "dags" / "quotas.py").write_text(DAG_FILE)
     git(folder, "init", "-q", "-b", "main")
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "-m", "Ask for a quota")
@@ -73,25 +99,40 @@ def write_repository(folder: Path, cluster_id: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def company(broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
-    """Yield one Airflow for this module."""
-    folder = tmp_path_factory.mktemp("company")
+def company(
+    broker: RunningBroker, s3: S3Server, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Company]:
+    """Yield one Airflow for this module, whose run store is in a bucket."""
+    folder = Path(mkdtemp(prefix="quota-ops-company-"))
+    folder.chmod(0o755)  # of all the users of its hosts
     repository = write_repository(folder / "repository", broker.config.cluster_id)
-    installed = install(folder / "wheel")
+    hosts = folder / "hosts"
+    hosts.mkdir()
+    home = tmp_path_factory.mktemp("airflow")
+    (folder / "gitconfig").write_text(f"[safe]\n\tdirectory = {repository}/.git\n")
     host, port = broker.bootstrap().split(":")
+    connection = json.dumps({"conn_type": "kafka", "host": host, "port": int(port)})
+    address = f"s3://runs/{uuid4().hex}"
     environment = {
-        "PYTHONPATH": str(installed),
-        "QUOTA_OPS_RUN_STORE": str(folder / "store"),
-        "AIRFLOW_CONN_QUOTA_OPS_DEMO": json.dumps(
-            {"conn_type": "kafka", "host": host, "port": int(port)}
-        ),
+        **s3.environment(),
+        "AIRFLOW__CORE__EXECUTOR": "tests.dag.hosts.HostExecutor",
+        "AIRFLOW_CONN_QUOTA_OPS_DEMO": connection,
+        "GIT_CONFIG_GLOBAL": str(folder / "gitconfig"),
+        HOSTS: str(hosts),
+        INSTALLED: str(install(folder / "wheel")),
+        "QUOTA_OPS_RUN_STORE": address,
     }
-    bundle = git_bundle(repository)
-    with start_airflow(folder / "airflow", bundle, environment=environment) as airflow:
-        airflow.api.wait_for_dag("drift")
-        airflow.api.wait_for_dag(RECONCILE)
-        yield Company(repository, installed, folder / "store", airflow)
-    assert not airflow.running
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in s3.environment().items():
+            patch.setenv(name, value)
+        open_client.cache_clear()
+        with start_airflow(home, git_bundle(repository), environment=environment) as airflow:
+            airflow.api.wait_for_dag("drift")
+            airflow.api.wait_for_dag(RECONCILE)
+            yield Company(repository, hosts, find_run_store(address), airflow)
+        assert not airflow.running
+    open_client.cache_clear()
+    shutil.rmtree(folder)
 
 
 @pytest.fixture
@@ -110,11 +151,27 @@ def answered(api: AirflowApi, run_id: str, option: str) -> str:
     return state
 
 
+def test_a_host_that_dies_in_the_middle_of_apply(
+    company: Company, api: AirflowApi, quotas: Quotas
+) -> None:
+    """Another host finishes apply: every row is written, accepted once and verified."""
+    (company.hosts / KILLED).touch()
+
+    run_id = api.trigger(RECONCILE)
+
+    assert api.wait_for_run(RECONCILE, run_id) == "success"
+    tries = {one["task_id"]: one["try_number"] for one in api.list_tasks(RECONCILE, run_id)}
+    assert {task for task, number in tries.items() if number > 1} == {"apply"}
+    run = company.newest_run()
+    assert [one.status for one in run.outcomes(APPLIED)] == [Status.ACCEPTED]
+    assert run.read_json("verification.json")["verified"] == 1
+    assert quotas.stored() == {"user=alice producer_byte_rate": 1000.0}
+
+
 def test_what_goes_on_while_a_plan_waits(company: Company, api: AirflowApi, quotas: Quotas) -> None:
     """While a plan waits, drift is reported, and the cluster's next run waits for the decision.
 
-    The next run then needs its own approval. It writes what Git declares at the bundle's commit,
-    with the Spark job of the wheel.
+    The next run then needs its own approval. It writes what Git declares at the bundle's commit.
     """
     quotas.set({"user=alice producer_byte_rate": 900})
     waiting = api.trigger(RECONCILE)
@@ -129,10 +186,7 @@ def test_what_goes_on_while_a_plan_waits(company: Company, api: AirflowApi, quot
     assert quotas.stored() == {"user=alice producer_byte_rate": 900.0}
     assert answered(api, following, "Approve") == "success"
     assert quotas.stored() == {"user=alice producer_byte_rate": 1000.0}
-    last = max((company.store / "runs" / "demo").iterdir())
-    assert RunFolder(open_place(last)).about()["commit"] == company.git("rev-parse", "HEAD")
-    submitted = api.read_log(RECONCILE, following, "diff")
-    assert str(company.installed / "spark_jobs" / "diff_quotas.py") in submitted
+    assert company.newest_run().about()["commit"] == company.git("rev-parse", "HEAD")
     described = api.read_log(RECONCILE, following, "describe")
     assert f"connection demo: cluster {quotas.cluster_id}, broker 1 at " in described
     assert re.search(r"stage describe, [\d,]+ ms", described)

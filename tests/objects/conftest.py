@@ -1,4 +1,4 @@
-"""One S3 server with one bucket for the tests of this folder, and a prefix for each of them."""
+"""Credentials of the S3 server for the tests of this folder, and a prefix for each of them."""
 
 from collections.abc import Callable, Iterator
 from uuid import uuid4
@@ -7,15 +7,7 @@ import pytest
 
 from quota_ops.store.object_client import open_client
 from tests.objects.proxy import Faults, start_proxy
-from tests.objects.server import S3Server, start_s3
-
-
-@pytest.fixture(scope="session")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    """A running S3 server, which starts with the first test that needs it."""
-    with start_s3(tmp_path_factory.mktemp("s3")) as running:
-        running.create_bucket("runs")
-        yield running
+from tests.objects.server import S3Server
 
 
 @pytest.fixture
