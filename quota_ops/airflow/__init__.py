@@ -71,7 +71,7 @@ def build_dags(
     of the task; the tasks describe, diff and report are in both kinds of DAG.
 
     Raises InvalidInput, which Airflow shows as an import error of the DAG file, where the folder
-    does not exist, for an unknown event, task or option, or for `approvers` that are no users.
+    does not exist, for an unknown event, task or option, or for invalid `approvers`.
     """
     refuse_missing_folder(desired_state)
     # Rejects a link that a commit may have made.

@@ -40,7 +40,7 @@ Their names differ from the DAG's params, because Airflow would fill in those va
 def list_assigned_users(
     approvers: "Sequence[str | HITLUser] | None",
 ) -> "list[HITLUser] | None":
-    """Return the users whom Airflow lets decide; None, for everyone who may edit, as None.
+    """Return the users who may decide; None if everyone who may edit runs may decide.
 
     Raises InvalidInput for an empty list, which Airflow treats as everyone, and for other values.
     """
@@ -48,7 +48,7 @@ def list_assigned_users(
         return None
     if not approvers or isinstance(approvers, str):
         raise InvalidInput(
-            f"approvers is {approvers!r}, which is no list of users",
+            f"approvers is {approvers!r}, which is not a list of users",
             "Give the ids of the users who may approve a plan, for example ['olga'], or leave "
             "approvers out: then everyone who may edit runs of the DAG may approve.",
         )
@@ -64,7 +64,7 @@ def _read_user(user: "str | HITLUser") -> "HITLUser":
     }:
         return user
     raise InvalidInput(
-        f"approvers has {user!r}, which is no user",
+        f"approvers has {user!r}, which is not a user",
         "Give the id of a user as text, or {'id': ..., 'name': ...} with two texts.",
     )
 

@@ -22,7 +22,7 @@ class SparkFailed(ClusterTrouble):
 
 
 class NotBegun(QuotaOpsError):
-    """A task of the user's DAG failed before the task group: this is no news about a cluster."""
+    """A task of the user's DAG failed before the task group, so no cluster has news to send."""
 
 
 RETRYABLE = (Unreachable, NoResponse, SparkFailed)

@@ -88,10 +88,10 @@ def _is_local(spark: Connection) -> bool:
 
 
 def choose_settings(spark: Connection, folders: Sequence[Place]) -> dict[str, str]:
-    """Return the settings of the connection, and ours where it has none.
+    """Return the settings of the connection, and defaults for settings that it does not have.
 
-    A cluster has an administrator, who chose its settings: only a job on this worker gets memory,
-    JVM options and partitions from us.
+    A cluster has an administrator, who chose its settings: quota-ops sets memory, JVM options and
+    partitions only for a job on this worker.
     """
     ours = {"spark.ui.showConsoleProgress": "false"}
     if _is_local(spark):

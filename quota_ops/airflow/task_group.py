@@ -54,7 +54,7 @@ class QuotaReconcile(TaskGroup):
     other arguments are those of Airflow's TaskGroup.
 
     Raises InvalidInput, which Airflow shows as an import error of the DAG file, for an unknown
-    cluster, event, task or option, for `approvers` that are no users, for a second group of the
+    cluster, event, task or option, for invalid `approvers`, for a second group of the
     same cluster, and in a mapped group.
     """
 

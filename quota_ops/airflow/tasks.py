@@ -128,7 +128,7 @@ def report(cluster_folder: str, run_store: str | None) -> str:
 
 
 def _refuse_unless_begun() -> None:
-    """End this task as tasks before the task group ended, if they kept its task check from running.
+    """End this task as skipped or failed if the tasks before the group kept it from running.
 
     Only this task decides how the group ended, because it is the last one.
     """

@@ -81,7 +81,7 @@ def _given(context: click.Context) -> Iterator[str]:
     """Yield what was typed: the names of options, alone and with their values, and of arguments."""
     for param in context.command.params:
         is_typed = context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
-        if not (is_typed and param.expose_value):  # --verbose is no option of the command's own
+        if not (is_typed and param.expose_value):  # --verbose is not the command's own
             continue
         if isinstance(param, click.Argument):
             if context.params[str(param.name)]:

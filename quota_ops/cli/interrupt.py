@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP end a command, though what it calls may suppress the interrupt."""
+"""Ctrl-C, SIGTERM and SIGHUP end a command, even if a library suppresses the interrupt."""
 
 import signal
 import sys

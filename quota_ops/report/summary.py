@@ -121,7 +121,7 @@ _ALSO = {
 }
 """The statuses that the details count; the first that occurs is the reason and not repeated.
 
-Pending changes are no reason while the run has not ended.
+Pending changes are not a reason while the run has not ended.
 """
 
 

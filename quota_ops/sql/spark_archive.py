@@ -1,4 +1,4 @@
-"""The class archive of Spark, which takes almost half of the CPU time from the start of a job.
+"""The class archive of Spark, which saves almost half of the CPU time of a job's start.
 
 `python -m quota_ops.sql.spark_archive` makes it, once per version of Java and Spark. It is in the
 environment of the Python that has pyspark, because it works only for the jars at that place: an
@@ -43,9 +43,10 @@ def find_spark() -> Path:
 
 
 def driver_options() -> str:
-    """Return the JVM options by which a driver of the installed Spark starts from its archive.
+    """Return the JVM options with which a driver of the installed Spark uses its archive.
 
-    Empty, and a line in the log, without a usable archive. Raises MissingTool without Java.
+    Without a usable archive, returns an empty text and logs a warning. Raises MissingTool without
+    Java.
     """
     options = _archive().options()
     if not options:

@@ -97,7 +97,7 @@ def separate_held_rows(
 
 
 def held_among(entities: Iterable[str], folder: Place) -> Mapping[str, Hold]:
-    """Return those of some entities that are held now, with the hold on each."""
+    """Return the given entities that are held now, with the hold on each."""
     lasting = holds_now(folder)
     found = {text: hold_on(lasting, Entity.parse(text)) for text in entities} if lasting else {}
     return {text: hold for text, hold in found.items() if hold is not None}

@@ -18,7 +18,7 @@ def line(value: object) -> str:
 
 
 def lines(values: Sequence[object], indent: str) -> str:
-    """Return values as JSON, each on a line of its own, with a comma between each two."""
+    """Return values as JSON, each on its own line, separated by commas."""
     try:
         text = _ENCODER.encode_lines(values).decode()  # line ends within values are escaped
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""The client of an object store, by the library obstore, and its errors in words.
+"""The client of an object store, from the library obstore, and its errors as text.
 
 The library's own text contains the response of the store, which may repeat an access key id or a
 signature: only the error code and the status are taken from it.

@@ -1,4 +1,4 @@
-"""An object store as a store: S3, Google Cloud Storage or Azure, by the library obstore.
+"""An object store as a store: S3, Google Cloud Storage or Azure, with the library obstore.
 
 A file is created by a conditional put, which fails if the object exists. Each new object carries a
 random id of its writer in its metadata: if the response to a put is lost, the retry fails because
@@ -73,7 +73,7 @@ class ObjectStore:
             return bytes(open_client(self.bucket).get_range(key, start=start, end=end))
 
     def create(self, key: str, content: bytes) -> bool:
-        """Create an object by a conditional put, and retry it if its end is unknown.
+        """Create an object by a conditional put, and retry it if its outcome is unknown.
 
         A put may end with a conflict although no object exists, or fail after it has created the
         object: the metadata of the object, if there is one, shows which.

@@ -204,7 +204,7 @@ def _is_of_snapshot(run: RunFolder) -> bool:
 
 
 def _writes(run: RunFolder) -> tuple[str, dict[Key, float | None]]:
-    """Return who wrote in a run, and the values that it was to write; None clears."""
+    """Return the author of a run's writes, and the values to write; None clears a key."""
     if not run.has(ALTER):
         return _named(run), {row.id: row.target for row in run.differences()}
     altered = run.read_json(ALTER)

@@ -1,4 +1,4 @@
-"""A large object as a file, of which a reader fetches only the parts that it needs."""
+"""A large object as a file; a reader fetches only the parts that it needs."""
 
 import io
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Tests a run store: its permissions, its speed, and whether of many writers exactly one wins."""
+"""Tests a run store: its permissions, its speed, and whether exactly one of many writers wins."""
 
 import json
 import time
@@ -26,9 +26,9 @@ _NOT_PERMITTED = {DENIED, "Permission denied", "Read-only file system", "Operati
 def ping_store(store: RunStore) -> StorePing:
     """Try every operation in a folder of its own, race writers, and delete what was written.
 
-    If a number has not exactly one winner, a file stays that makes every later run refuse to write
-    here; a later ping deletes it if the store was repaired. Raises InvalidInput if the store cannot
-    be used at all: there is no such bucket, it cannot be reached, or the credentials are wrong.
+    If a number does not have exactly one winner, a file stays, and no later run writes here until
+    a ping of the repaired store deletes it. Raises InvalidInput if the store cannot be used at all:
+    there is no such bucket, it cannot be reached, or the credentials are wrong.
     """
     folder = store.root / "ping" / uuid4().hex
     timed = [folder / f"timed-{number:02d}" for number in range(_TIMES)]
@@ -103,7 +103,7 @@ def _delete(places: Sequence[Place], folder: Place) -> str | None:
 
 
 def _record_race(store: RunStore, ping: StorePing) -> None:
-    """Leave a file that refuses later writes, or delete it, as the race shows."""
+    """Write the file that stops later runs if the store is not safe; delete it if it is safe."""
     if ping.is_safe is False:
         result = {"at": iso_utc(), "racers": ping.racers, "winners": ping.winners}
         store.failed_race.replace(json.dumps(result).encode(), durable=True)

@@ -24,7 +24,7 @@ class Leaf(NamedTuple):
     """A file at any depth below a place, or a local folder without entries."""
 
     path: str
-    """The names from the place down to it, with a slash between each two."""
+    """The names from the place down to it, separated by slashes."""
     size: int
     """In bytes."""
     is_folder: bool
@@ -33,7 +33,7 @@ class Leaf(NamedTuple):
 
 
 class Store(Protocol):
-    """A store of bytes by key; a key is names with a slash between each two.
+    """A store of bytes by key; a key is names separated by slashes.
 
     Reads and deletes raise OSError with a `strerror`; a read of a missing file raises
     FileNotFoundError. Every other method raises InvalidInput with the place and a remedy.

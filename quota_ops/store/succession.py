@@ -24,7 +24,7 @@ BEGAN = "began.json"
 
 
 def note_beginning(folder: RunFolder, ledger_folder: Place) -> None:
-    """Write began.json; a run that began with its commit before takes a new number instead.
+    """Write began.json; a run that already began with its commit takes a new number instead.
 
     Raises InvalidInput as `ledger.last`.
     """

@@ -191,9 +191,9 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"task_options": {"diff": {"trigger_rule": "all_done"}}},
         "task_options['diff'] has an unknown option: 'trigger_rule'\n  The options are owner, ",
     ),
-    "no approver": ({"approvers": []}, "approvers is [], which is no list of users"),
-    "one approver": ({"approvers": "olga"}, "approvers is 'olga', which is no list of users"),
-    "a number": ({"approvers": ["olga", 3]}, "approvers has 3, which is no user"),
+    "no approver": ({"approvers": []}, "approvers is [], which is not a list of users"),
+    "one approver": ({"approvers": "olga"}, "approvers is 'olga', which is not a list of users"),
+    "a number": ({"approvers": ["olga", 3]}, "approvers has 3, which is not a user"),
     "event": ({"notify": {"late night": []}}, "notify has unknown events: late night"),
 }
 

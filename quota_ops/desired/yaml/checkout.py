@@ -207,7 +207,7 @@ def _open_worktree(descriptor: int, name: str, repository: os.stat_result) -> in
         common = os.stat(folder.parent.parent, dir_fd=inner)
         if folder.parent.name == _LINKED_WORKTREES and os.path.samestat(common, repository):
             return inner
-    except (OSError, ValueError) as error:  # a .git that is no file; a path with a zero byte
+    except (OSError, ValueError) as error:  # a .git that is not a file; a path with a zero byte
         if find_limit(error):
             raise
     if inner is not None:

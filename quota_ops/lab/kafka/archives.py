@@ -46,7 +46,7 @@ def _record(config: BrokerConfig, scratch: Path) -> None:
 
 
 def main(versions: Sequence[str]) -> int:
-    """Make the archives of these versions, or of the default one; continue without on failure."""
+    """Make the archives of these versions, or the default one; a failure only prints a line."""
     for version in versions or (DEFAULT_VERSION,):
         try:
             make_archives(version)
