@@ -110,7 +110,7 @@ class Approve(ApprovalOperator):
 
     def execute(self, context: "Context") -> str:
         """Return the digest of a plan that needs no approval; otherwise wait for a decision."""
-        from quota_ops.model.approval import Author, DecisionKind, find_login, needs_person
+        from quota_ops.model.approval import Author, DecisionKind, find_login, needs_approval
         from quota_ops.runs.approvals import (
             find_approval,
             make_decision,
@@ -122,7 +122,7 @@ class Approve(ApprovalOperator):
         with log_errors(), open_run(self.cluster_folder, self.run_store) as run:
             plan = read_plan(run.folder)
             refuse_unless_approves(self.planned, run.folder, plan)
-            if not needs_person(plan):
+            if not needs_approval(plan):
                 return plan.digest
             if decision := find_approval(run.folder, run.approvals, plan):
                 self.log.info("%s approved this plan at %s", decision.by, decision.at)

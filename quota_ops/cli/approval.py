@@ -10,7 +10,13 @@ import click
 
 from quota_ops.cli.console import TEXT, show_screen
 from quota_ops.cli.run_end import MOST
-from quota_ops.model.approval import Author, Decision, DecisionKind, approval_source, needs_name
+from quota_ops.model.approval import (
+    Author,
+    Decision,
+    DecisionKind,
+    approval_source,
+    needs_cluster_name,
+)
 from quota_ops.model.errors import Refused
 from quota_ops.model.plan import SHORT, Plan
 from quota_ops.model.text import clean_text
@@ -78,7 +84,7 @@ def _confirm_plan(plan: Plan) -> bool:
     """Prompt for yes or no; Enter and `no` reject the plan."""
     show_screen((line(f"This plan needs approval: {approval_source(plan)}.", Tone.CHANGE),))
     what, cluster = f"plan {plan.digest[:SHORT]}", plan.policy.cluster
-    if not needs_name(plan):
+    if not needs_cluster_name(plan):
         return _prompt(partial(click.confirm, f"Apply {what} to {cluster}?", default=False))
     question = f"Type the name of the cluster, {cluster}, to apply {what}; Enter rejects it"
     parse = partial(_parse_name, cluster=cluster)

@@ -102,7 +102,7 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
     from quota_ops.cli.run_end import record_command_if_stopped
     from quota_ops.model.entity import Entity
     from quota_ops.model.filter import FilterIndex
-    from quota_ops.model.hold import hold_on
+    from quota_ops.model.hold import find_hold
     from quota_ops.model.ownership import explain_unwritable
     from quota_ops.report.audit_command import Verb
     from quota_ops.report.ownership import format_released, released_screen
@@ -124,7 +124,7 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
                 row,
                 desired_rows,
                 clear_unmanaged=policy.clear_unmanaged,
-                hold=hold_on(kept, entity),
+                hold=find_hold(kept, entity),
                 why=explain_unwritable(entity, row.key, scope, protect),
                 standstill=run.standstill,
             ),

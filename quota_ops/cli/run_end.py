@@ -8,7 +8,7 @@ import click
 from quota_ops.cli.console import TEXT, show_screen
 from quota_ops.cli.interrupt import report_run_if_stopped
 from quota_ops.kafka.connection import find_connection
-from quota_ops.model.approval import approve_command, needs_person
+from quota_ops.model.approval import approve_command, needs_approval
 from quota_ops.model.report import Report
 from quota_ops.report import screens
 from quota_ops.report.audit import audit_record
@@ -76,7 +76,9 @@ def _next_command(command: str, folder: RunFolder, report: Report) -> Screen:
         return ()
     if folder.only_read:
         return ()
-    if (plan.refused and not needs_person(plan)) or not (report.validated and is_accepted(report)):
+    if (plan.refused and not needs_approval(plan)) or not (
+        report.validated and is_accepted(report)
+    ):
         return ()
     return (line(f"next: {approve_command(str(folder.place), plan)}"),)
 

@@ -114,7 +114,7 @@ def select_valid_decisions(
     return tuple(one for one in valid if datetime.fromisoformat(one.at) > oldest)
 
 
-def overridden(
+def mark_overridden(
     findings: Iterable[GuardFinding], decisions: Sequence[Decision]
 ) -> tuple[GuardFinding, ...]:
     """Mark each finding with the reason of the last decision whose author saw that finding."""
@@ -127,7 +127,7 @@ def overridden(
     )
 
 
-def needs_person(plan: Plan) -> bool:
+def needs_approval(plan: Plan) -> bool:
     """Return whether this plan needs approval before it is applied.
 
     The stricter of the last applied policy and the plan's own policy decides.
@@ -138,14 +138,14 @@ def needs_person(plan: Plan) -> bool:
     return bool(plan.refused) or (policy is ApprovalPolicy.ALWAYS and bool(plan.writes))
 
 
-def needs_name(plan: Plan) -> bool:
+def needs_cluster_name(plan: Plan) -> bool:
     """Return whether approval requires the cluster's name: a guard blocks, or the plan is large."""
     return bool(plan.guards) or len(plan.writes) >= LARGE
 
 
 def approve_command(run: str, plan: Plan) -> str:
     """Return the command that approves and applies the plan in a run folder, by its digest."""
-    reason = " --reason TEXT" if needs_person(plan) else ""
+    reason = " --reason TEXT" if needs_approval(plan) else ""
     return f"{resume_command(run, plan)}{reason}"
 
 

@@ -65,7 +65,7 @@ def select_current_holds(holds: Iterable[Hold], now: datetime) -> tuple[Hold, ..
     return tuple(one for one in last.values() if one.until > now)
 
 
-def hold_on(holds: Sequence[Hold], entity: Entity) -> Hold | None:
+def find_hold(holds: Sequence[Hold], entity: Entity) -> Hold | None:
     """Return the hold on an entity that lasts longest; None if the entity is not held."""
     found = (one for one in holds if one.who.accepts(entity))
     return max(found, key=lambda one: one.until, default=None)

@@ -31,7 +31,7 @@ class Plan:
     policy: Policy
     commit: str | None
     differences: tuple[Difference, ...]
-    """The differences, sorted by `by_risk`, the riskiest first."""
+    """The differences, sorted by `rank_by_risk`, the riskiest first."""
     guards: tuple[GuardFinding, ...]
     desired: int
     actual: int
@@ -104,13 +104,13 @@ def exact(value: float | None) -> str:
     return "none" if value is None else value.hex()
 
 
-def approves(approved: str, wanted: str) -> bool:
+def matches_digest(approved: str, wanted: str) -> bool:
     """Return whether a typed text is the digest, or at least its first 32 characters."""
     typed = approved.strip().lower()
     return len(typed) >= NAMED and wanted.startswith(typed)
 
 
-def by_risk(row: Difference) -> tuple[int, float, str, str]:
+def rank_by_risk(row: Difference) -> tuple[int, float, str, str]:
     """Return a sort key, the riskiest rows first: defaults, removals, cuts, raises, new."""
     if row.action not in WRITES:
         return (9, 0.0, row.entity, row.key)

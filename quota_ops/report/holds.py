@@ -26,7 +26,7 @@ def hold_screen(policy: Policy, hold: Hold, lasting: Sequence[Hold], *, is_known
 
     `lasting` are all holds in force; `is_known` is whether an entity of the hold exists.
     """
-    longer = who_holds(hold.who, [one for one in lasting if one.until > hold.until])
+    longer = find_covering_hold(hold.who, [one for one in lasting if one.until > hold.until])
     if never := _never_written(policy, hold.who):
         more = [*never, "It is reported, held or not."]
     elif longer is not None:
@@ -50,7 +50,7 @@ def release_screen(
     """Return the effects of a new release; `released_words` explains the other arguments."""
     who = release.who
     more = released_words(policy, who, lasting, is_declared=is_declared, standstill=standstill)
-    held = who_holds(who, lasting)
+    held = find_covering_hold(who, lasting)
     words = f"is released, and still {held.text} ({held.who.text})" if held else "is no longer held"
     return _kept(policy, release, words, more)
 
@@ -60,7 +60,7 @@ def _kept(policy: Policy, hold: Hold, words: str, more: Iterable[str]) -> Screen
     return (line(where, Tone.STRONG), *(line(one, Tone.CONTEXT) for one in more))
 
 
-def who_holds(who: EntityFilter, lasting: Iterable[Hold]) -> Hold | None:
+def find_covering_hold(who: EntityFilter, lasting: Iterable[Hold]) -> Hold | None:
     """Return the longest hold that covers all of these entities; None when there is none."""
     covering = (one for one in lasting if one.who.covers(who))
     return max(covering, key=lambda one: one.until, default=None)
@@ -83,7 +83,7 @@ def released_words(
     if never := _never_written(policy, who):
         yield from never
         return
-    if (held := who_holds(who, lasting)) is not None:
+    if (held := find_covering_hold(who, lasting)) is not None:
         until = moment(iso_utc(held.until))
         yield f"No run writes it before {until}, unless {held.who.text} is released too."
         return

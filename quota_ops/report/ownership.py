@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from quota_ops.model.entity import Entity
-from quota_ops.model.hold import Hold, hold_on
+from quota_ops.model.hold import Hold, find_hold
 from quota_ops.model.memory import REMEMBERED
 from quota_ops.model.ownership import Adoption
 from quota_ops.model.quota import format_limit
@@ -59,7 +59,7 @@ def format_adopted(one: Adoption, standstill: str | None, holds: Sequence[Hold] 
     """
     if one.refusal is not None:
         return f"not adopted: {one.refusal}"
-    hold = hold_on(holds, Entity.parse(one.entity))
+    hold = find_hold(holds, Entity.parse(one.entity))
     kept = f"it is {hold.text}" if hold else standstill
     if one.declared is None:
         return f"Git does not declare it: {_next('clears', kept)}"

@@ -28,11 +28,11 @@ def find_approval(folder: RunFolder, approvals: Place, plan: Plan) -> Decision |
 
     Raises InvalidInput when the record is damaged.
     """
-    counting = decisions.find_valid_decisions(folder, approvals, plan)
+    valid = decisions.find_valid_decisions(folder, approvals, plan)
     return next(
         (
             one
-            for one in reversed(counting)
+            for one in reversed(valid)
             if one.said is DecisionKind.APPROVED
             if all(finding.is_no_worse(one.shown) for finding in plan.refused)
         ),

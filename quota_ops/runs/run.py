@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from quota_ops.desired.file_cache import FileCache
 from quota_ops.desired.git.commit import BundleVersion
 from quota_ops.kafka.connection import Connection, find_connection
-from quota_ops.model.approval import Author, Decision, needs_person
+from quota_ops.model.approval import Author, Decision, needs_approval
 from quota_ops.model.errors import GitFailed, GuardsRefused
 from quota_ops.model.plan import Plan
 from quota_ops.model.policy import Policy
@@ -132,7 +132,7 @@ def _plan(run: Run) -> None:
     try:
         plan_changes(run.folder, run.approvals, run.allow, run.author)
     except GuardsRefused:
-        if run.request_decision is None or not needs_person(read_plan(run.folder)):
+        if run.request_decision is None or not needs_approval(read_plan(run.folder)):
             raise
 
 
@@ -170,7 +170,7 @@ def _refuse_unknown_commit(folder: RunFolder) -> None:
 def _find_approved(run: Run) -> str:
     """Return the approved digest; if the plan needs approval, find or request a decision first."""
     made = read_plan(run.folder)
-    if needs_person(made):
+    if needs_approval(made):
         decision = find_approval(run.folder, run.approvals, made)
         decision = decision or (run.request_decision(made) if run.request_decision else None)
         if decision is None:

@@ -9,7 +9,7 @@ from quota_ops.model.approval import find_login
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.filter import EntityFilter
-from quota_ops.model.hold import Hold, hold_on, select_current_holds
+from quota_ops.model.hold import Hold, find_hold, select_current_holds
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.rows import BatchRow, HoldRow, Stored
 from quota_ops.model.tables import ACTUAL, DESIRED, LEDGER
@@ -72,7 +72,7 @@ def held_entities(folder: RunFolder, cluster_id: str, lasting: Sequence[Hold]) -
     sides = (folder.read_table(table) for table in (DESIRED, ACTUAL, LEDGER))
     texts = {text for side in sides for text in side["entity"].to_pylist()}
     for text in sorted(texts):
-        hold = hold_on(lasting, Entity.parse(text))
+        hold = find_hold(lasting, Entity.parse(text))
         if hold is not None:
             yield HoldRow(cluster_id, text, hold.text)
 
@@ -99,5 +99,5 @@ def separate_held_rows(
 def held_among(entities: Iterable[str], folder: Place) -> Mapping[str, Hold]:
     """Return the given entities that are held now, with the hold on each."""
     lasting = holds_now(folder)
-    found = {text: hold_on(lasting, Entity.parse(text)) for text in entities} if lasting else {}
+    found = {text: find_hold(lasting, Entity.parse(text)) for text in entities} if lasting else {}
     return {text: hold for text, hold in found.items() if hold is not None}

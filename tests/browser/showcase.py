@@ -5,7 +5,7 @@ from typing import Any
 
 from quota_ops.model.difference import Action, Difference, Kind
 from quota_ops.model.outcome import Status
-from quota_ops.model.plan import by_risk
+from quota_ops.model.plan import rank_by_risk
 from quota_ops.model.report import STAGES, StageResult, StageStatus
 from quota_ops.model.verification import BrokerAnswer
 from tests.unit.report_sample import AGREED, APPLIED, MIB, PLAN, answered, difference
@@ -53,7 +53,7 @@ UNMANAGED: tuple[Difference, ...] = tuple(
     difference({"user": name}, "producer_byte_rate", LEFT, size * MIB, None)
     for name, size in {"backup": 64, "grafana": 2, "kafka-exporter": 1, "mirror": 120}.items()
 )
-DIFFERENCES = tuple(sorted((REFUSED, STALE, *CHANGED, *UNMANAGED), key=by_risk))
+DIFFERENCES = tuple(sorted((REFUSED, STALE, *CHANGED, *UNMANAGED), key=rank_by_risk))
 REFUSAL = "The producer_byte_rate of clickstream may not exceed 64 MiB/s."
 SECONDS = (0.08, 0.11, 0.19, 0.02, 0.03)
 APPLY_SAID = (

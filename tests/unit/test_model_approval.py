@@ -17,9 +17,9 @@ from quota_ops.model.approval import (
     approval_source,
     approve_command,
     find_login,
-    needs_name,
-    needs_person,
-    overridden,
+    mark_overridden,
+    needs_approval,
+    needs_cluster_name,
     select_valid_decisions,
 )
 from quota_ops.model.difference import Action
@@ -58,7 +58,7 @@ def judged(policy: ApprovalPolicy, *guards: GuardFinding, writes: bool = True) -
 )
 def test_which_plans_need_a_person(made: Plan, *, needed: bool) -> None:
     """The policy decides; a plan with a blocking guard needs approval even if it writes nothing."""
-    assert needs_person(made) is needed
+    assert needs_approval(made) is needed
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_which_plans_need_a_person(made: Plan, *, needed: bool) -> None:
 )
 def test_which_plans_need_the_name_of_the_cluster(made: Plan, *, needed: bool) -> None:
     """A large plan, or one with a guard's finding, is approved by typing the cluster's name."""
-    assert needs_name(made) is needed
+    assert needs_cluster_name(made) is needed
 
 
 def test_the_command_that_approves() -> None:
@@ -102,7 +102,7 @@ def test_which_findings_a_person_has_seen(
 ) -> None:
     """The same guard with the same rows and no larger share; its wording and numbers may differ."""
     assert now.is_no_worse(shown) is seen
-    assert overridden([now], [replace(OLGA, shown=shown)]) == (
+    assert mark_overridden([now], [replace(OLGA, shown=shown)]) == (
         replace(now, allowed="agreed" if seen else None),
     )
 
@@ -110,7 +110,7 @@ def test_which_findings_a_person_has_seen(
 def test_the_last_decision_says_why() -> None:
     """If several decisions override a guard, the last one's reason is shown."""
     decisions = [OLGA, replace(OLGA, reason="agreed again")]
-    assert [one.allowed for one in overridden([CUT], decisions)] == ["agreed again"]
+    assert [one.allowed for one in mark_overridden([CUT], decisions)] == ["agreed again"]
 
 
 APPLIED = replace(OLGA, said=DecisionKind.APPLIED, shown=(), by=None, login=None, reason="")
@@ -198,7 +198,7 @@ def test_the_stricter_policy_asks() -> None:
     always = replace(POLICY, approval=ApprovalPolicy.ALWAYS)
     loosened = plan([CHANGE], policy=replace(POLICY, approval=ApprovalPolicy.NEVER), applied=always)
 
-    assert needs_person(loosened)
+    assert needs_approval(loosened)
     assert approval_source(loosened) == "the last applied policy sets approval: always"
     assert approval_source(plan([CHANGE])) == "cluster.yaml sets approval: on_breach"
 

@@ -8,7 +8,7 @@ import pytest
 
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import EntityFilter
-from quota_ops.model.hold import Hold, hold_on, select_current_holds
+from quota_ops.model.hold import Hold, find_hold, select_current_holds
 from quota_ops.model.policy import EVERYTHING
 from quota_ops.model.specification import parse_exactly
 
@@ -71,6 +71,6 @@ def test_whom_a_hold_is_on() -> None:
     everybody = hold(USERS, 1)
     holds = (ALICE, everybody)
 
-    assert hold_on(holds, Entity.of({"user": "alice"})) == ALICE
-    assert hold_on(holds, Entity.of({"user": None})) == everybody
-    assert hold_on(holds, Entity.of({"user": "alice", "client-id": "app"})) is None
+    assert find_hold(holds, Entity.of({"user": "alice"})) == ALICE
+    assert find_hold(holds, Entity.of({"user": None})) == everybody
+    assert find_hold(holds, Entity.of({"user": "alice", "client-id": "app"})) is None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.guard import GuardFinding
-from quota_ops.model.plan import Plan, approves, by_risk, change_share, digest, is_cut
+from quota_ops.model.plan import Plan, change_share, digest, is_cut, matches_digest, rank_by_risk
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
 
 POLICY = Policy("demo", "MkU3OEVBNTcwNTJENDM2Qg", "demo")
@@ -149,7 +149,7 @@ def test_the_digest_stays_what_it_was() -> None:
 )
 def test_32_characters_name_a_digest(typed: str, *, approved: bool) -> None:
     """128 bits name a plan; fewer do not, because two plans that share them can be constructed."""
-    assert approves(typed, "ab12cd34ef" + "0" * 54) is approved
+    assert matches_digest(typed, "ab12cd34ef" + "0" * 54) is approved
 
 
 def test_people_read_first_what_can_hurt_most() -> None:
@@ -170,7 +170,7 @@ def test_people_read_first_what_can_hurt_most() -> None:
     ]
     shuffled = ordered[::-1]
 
-    assert sorted(shuffled, key=by_risk) == ordered
+    assert sorted(shuffled, key=rank_by_risk) == ordered
 
 
 @given(rows, st.floats(0, 100))

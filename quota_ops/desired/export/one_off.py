@@ -8,7 +8,7 @@ from quota_ops.desired.export.writable import split_writable
 from quota_ops.desired.read import Desired
 from quota_ops.model.entity import Entity
 from quota_ops.model.filter import any_accepts
-from quota_ops.model.hold import Hold, hold_on
+from quota_ops.model.hold import Hold, find_hold
 from quota_ops.model.policy import DriftPolicy
 from quota_ops.model.quota import format_limit
 from quota_ops.model.rows import BatchRow, DesiredRow, StoredQuota
@@ -56,7 +56,7 @@ class OneOff:
 
     def _kept(self, row: BatchRow, undoes: str) -> str | None:
         """Return why no reconcile reverts the change for now; None if one may."""
-        hold = hold_on(self._holds, Entity.parse(row.entity))
+        hold = find_hold(self._holds, Entity.parse(row.entity))
         if hold is not None:
             return f"no reconcile {undoes} while it is {hold.text}"
         if self._standstill is not None:

@@ -8,13 +8,13 @@ from quota_ops.model.approval import (
     DecisionKind,
     approval_source,
     approve_command,
-    needs_person,
-    overridden,
+    mark_overridden,
+    needs_approval,
 )
 from quota_ops.model.difference import Difference
 from quota_ops.model.errors import Refused
 from quota_ops.model.outcome import Status
-from quota_ops.model.plan import NAMED, SHORT, Plan, approves, exact
+from quota_ops.model.plan import NAMED, SHORT, Plan, exact, matches_digest
 from quota_ops.model.quota import same
 from quota_ops.model.rows import Batches, BatchRow, Key
 from quota_ops.model.text import counted
@@ -41,10 +41,10 @@ def load_approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tu
     refuse_unless_approves(approved, folder, plan)
     batches = folder.batches()
     _compare_with_plan(folder, plan, batches)
-    counting = decisions.find_valid_decisions(folder, approvals, plan)
-    plan = plan.with_guards(overridden(plan.guards, counting))
+    valid = decisions.find_valid_decisions(folder, approvals, plan)
+    plan = plan.with_guards(mark_overridden(plan.guards, valid))
     refuse_unless_guards_pass(plan)
-    if needs_person(plan) and not any(one.said is DecisionKind.APPROVED for one in counting):
+    if needs_approval(plan) and not any(one.said is DecisionKind.APPROVED for one in valid):
         raise build_approval_error(folder, plan)
     _refuse_unless_validated(folder, batches)
     return plan, batches
@@ -64,7 +64,7 @@ def refuse_unless_approves(approved: str, folder: RunFolder, plan: Plan) -> None
 
     Plans that share eight characters can be made in seconds, so an approval needs at least 32.
     """
-    if not approves(approved, plan.digest):
+    if not matches_digest(approved, plan.digest):
         typed = approved.strip()
         if typed and plan.digest.startswith(typed.lower()):
             raise Refused(

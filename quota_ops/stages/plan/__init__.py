@@ -5,11 +5,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from quota_ops.desired.pauses import find_pause
-from quota_ops.model.approval import Author, DecisionKind, find_login, overridden
+from quota_ops.model.approval import Author, DecisionKind, find_login, mark_overridden
 from quota_ops.model.errors import GuardsRefused, InvalidInput
 from quota_ops.model.guard import Guard, GuardFinding, format_blocking, unknown_guards
 from quota_ops.model.guard_rules import EarlierRuns, judge
-from quota_ops.model.plan import Plan, by_risk
+from quota_ops.model.plan import Plan, rank_by_risk
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.tables import ACTUAL, DESIRED
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
@@ -56,7 +56,7 @@ def assemble_plan(folder: RunFolder) -> Plan:
     return Plan(
         policy=folder.policy(),
         commit=folder.about()["commit"],
-        differences=tuple(sorted(folder.differences(), key=by_risk)),
+        differences=tuple(sorted(folder.differences(), key=rank_by_risk)),
         guards=(),
         desired=folder.count(DESIRED),
         actual=folder.count(ACTUAL),
@@ -68,9 +68,9 @@ def assemble_plan(folder: RunFolder) -> Plan:
 
 def _apply_overrides(folder: RunFolder, approvals: Place, plan: Plan) -> Plan:
     """Return the plan with the guard overrides that `approvals` records."""
-    counting = decisions.find_valid_decisions(folder, approvals, plan)
-    decisions.copy_to_run(folder, counting)
-    return plan.with_guards(overridden(plan.guards, counting))
+    valid = decisions.find_valid_decisions(folder, approvals, plan)
+    decisions.copy_to_run(folder, valid)
+    return plan.with_guards(mark_overridden(plan.guards, valid))
 
 
 def _record_overrides(
