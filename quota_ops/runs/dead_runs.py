@@ -46,7 +46,9 @@ def settle_dead_runs(
         stored = cluster.describe_values()
         for one in dead:
             with suppress(InvalidInput):  # a damaged run cannot be settled
-                if one.policy().cluster_id == cluster.cluster_id and _claim(one, by.place, runs):
+                if one.policy().cluster_id == cluster.cluster_id and _claim_settlement(
+                    one, by.place, runs
+                ):
                     _settle(one, about["run"], stored, find_connection)
 
 
@@ -59,7 +61,7 @@ def _is_dead(run: RunFolder) -> bool:
     )
 
 
-def _claim(run: RunFolder, by: Place, runs: Place) -> bool:
+def _claim_settlement(run: RunFolder, by: Place, runs: Place) -> bool:
     """Return whether the run `by` is the one that settles another: a file is created once.
 
     A run that is still running, and created the last such file, keeps the claim.
@@ -93,10 +95,7 @@ def _settle(
     run: RunFolder, by: str, stored: Stored, find_connection: Callable[[str], Connection]
 ) -> None:
     if _has_not_ended(run):
-        outcomes = outcomes_so_far(run)
-        run.leave_outcomes(
-            APPLIED, tuple(_settle_outcomes(outcomes, _read_targets(run), stored, by))
-        )
+        _write_settled(run, outcomes_so_far(run), stored, by)
         why = f"it was killed; run {by} recorded its end"
         run.keep_end(StageResult("apply", StageStatus.INTERRUPTED, None, why))
     else:
@@ -113,13 +112,17 @@ def _settle(
 def _settle_ended(run: RunFolder, by: str, stored: Stored) -> None:
     outcomes, before = run.outcomes(APPLIED), compute_applied_digest(run)
     if any(one.status is Status.UNKNOWN for one in outcomes):
-        run.leave_outcomes(
-            APPLIED, tuple(_settle_outcomes(outcomes, _read_targets(run), stored, by))
-        )
+        _write_settled(run, outcomes, stored, by)
         follow_applied(run, before)
         ended = run.stage_result("apply")
         why = f"{ended.message or ''}\nRun {by} looked for the unknown rows.".lstrip()
         run.keep_end(ended._replace(message=why))
+
+
+def _write_settled(run: RunFolder, outcomes: tuple[Outcome, ...], stored: Stored, by: str) -> None:
+    """Write applied.json with the outcomes that the cluster's values settle."""
+    settled = _settle_outcomes(outcomes, _read_targets(run), stored, by)
+    run.leave_outcomes(APPLIED, tuple(settled))
 
 
 def _settle_outcomes(
