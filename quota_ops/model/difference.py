@@ -1,7 +1,7 @@
 """A difference: a row on which Git, the cluster and the ledger disagree."""
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from quota_ops.model.entity import DEFAULT_TEXT, Entity
 from quota_ops.model.rows import Key
@@ -89,6 +89,23 @@ class Difference(NamedTuple):
     hands_off: str | None
     held: str | None
     memory: str | None = None
+
+    @classmethod
+    def of_values(
+        cls,
+        row: tuple[str, str, str],
+        kind: Kind,
+        action: Action,
+        *,
+        before: float | None,
+        after: float | None,
+        verified: float | None = None,
+    ) -> Self:
+        """Return a difference of only values: neither a file nor a ledger row explains it.
+
+        `row` is the cluster, the entity and the key.
+        """
+        return cls(*row, kind, action, before, after, verified, *(None,) * 9)
 
     @property
     def id(self) -> Key:

@@ -48,7 +48,8 @@ def find_adoptions(
     scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
     for entity, key, value in stored:
         declared_row = declared.get(Key(entity.text, key))
-        if declared_row is not None if wanted is None else wanted.accepts(entity):
+        is_selected = declared_row is not None if wanted is None else wanted.accepts(entity)
+        if is_selected:
             refusal = explain_unwritable(entity, key, scope, protect)
             yield Adoption(entity.text, key, value, declared_row, refusal)
 

@@ -201,8 +201,14 @@ _NOT_WRITTEN = dict.fromkeys(DRIFT_KINDS, RowStatus.DRIFTED) | dict.fromkeys(
 def _unplanned(cluster: str, verdict: RowVerdict, declared: DesiredRow | None) -> ReportRow:
     """Return the row of a verdict without a plan: a broker stores another value than Git."""
     desired = verdict.expected
-    where = (cluster, verdict.entity, verdict.key, Kind.IN_SYNC, Action.REPORT)
-    difference = Difference(*where, desired, desired, desired, *(None,) * 9)
+    difference = Difference.of_values(
+        (cluster, *verdict.id),
+        Kind.IN_SYNC,
+        Action.REPORT,
+        before=desired,
+        after=desired,
+        verified=desired,
+    )
     if declared is not None:
         difference = difference._replace(
             owner=declared.owner, reason=declared.reason, file=declared.file, line=declared.line

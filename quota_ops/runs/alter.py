@@ -178,14 +178,16 @@ def _list_writes(
 ) -> tuple[Difference, ...]:
     """Return the changes as differences of a plan, for the guards and the batches."""
     return tuple(
-        Difference(
-            *(cluster_id, one.entity.text, key, Kind.UNMANAGED),
-            *(Action.CLEAR if value is None else Action.SET, before, value),
-            *(None,) * 10,
+        Difference.of_values(
+            (cluster_id, *row),
+            Kind.UNMANAGED,
+            Action.CLEAR if value is None else Action.SET,
+            before=stored.get(row),
+            after=value,
         )
         for one in alterations
         for key, value in one.changes
-        for before in [stored.get(Key(one.entity.text, key))]
+        for row in [Key(one.entity.text, key)]
     )
 
 

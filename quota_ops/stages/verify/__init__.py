@@ -72,12 +72,12 @@ def verify_cluster(
         skipped=skipped,
     )
     known = known_brokers(ledger.last(ledger_folder).table)
-    through = min(brokers, key=lambda one: (not one.agrees, one.behind is None))
+    responder = min(brokers, key=lambda one: (not one.agrees, one.behind is None))
     metadata, registered = add_absent_brokers(
         *(find_metadata(), cluster, run.policy, known),
-        BOOTSTRAP if through.bootstrap else through.broker,
+        BOOTSTRAP if responder.bootstrap else responder.broker,
     )
-    if not through.bootstrap:
+    if not responder.bootstrap:
         brokers = (*brokers, *map(BrokerAnswer.of_absent, metadata.missed))
     wrong_rows = tuple(find_wrong_rows(targets, stored))
     overtaken = None

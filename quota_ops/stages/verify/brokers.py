@@ -70,9 +70,9 @@ def query_brokers(
         sleep(min(wait, remaining))
         wait = min(wait * 2, LONGEST_WAIT)
     if BOOTSTRAP in stored:
-        speaker = cluster.identify_broker()
-        answers[BOOTSTRAP] = replace(answers[BOOTSTRAP], broker=speaker)
-        stored = {speaker: stored[BOOTSTRAP]}
+        responder = cluster.identify_broker()
+        answers[BOOTSTRAP] = replace(answers[BOOTSTRAP], broker=responder)
+        stored = {responder: stored[BOOTSTRAP]}
     return stored, tuple(answers.values())
 
 
