@@ -12,7 +12,7 @@ from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome
 from quota_ops.model.quota import MAX_EXACT, QUOTA_KEYS, UNLIMITED, parse_limit, same
-from quota_ops.model.rows import BatchRow, Key
+from quota_ops.model.rows import BatchRow, Key, Targets
 from quota_ops.model.snapshot import EXAMPLE, numbered_rows
 from quota_ops.model.specification import require_text
 
@@ -46,6 +46,11 @@ def altered_keys(values: Mapping[str, Any]) -> frozenset[Key]:
         for row in values["changes"]
         if not same(_number(row["before"]), _number(row["after"]))
     )
+
+
+def altered_targets(values: Mapping[str, Any]) -> Targets:
+    """Return the value that each change in alter.json sets, by entity and key."""
+    return {Key(row["entity"], row["key"]): _number(row["after"]) for row in values["changes"]}
 
 
 def _number(value: float | str | None) -> float | None:

@@ -1,11 +1,11 @@
 """Runs that died while they wrote, or ended with unknown rows, and how a later run settles them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
+from quota_ops.model.alteration import altered_targets
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.outcome import Outcome, Status
 from quota_ops.model.report import StageResult, StageStatus
@@ -142,12 +142,5 @@ def _settle_outcomes(
 
 def _read_targets(run: RunFolder) -> Targets:
     if run.has(ALTER):
-        return run.read_as(ALTER, _altered_values)
+        return run.read_as(ALTER, altered_targets)
     return {row.id: row.after for rows in run.batches().values() for row in rows}
-
-
-def _altered_values(record: Mapping[str, Any]) -> Targets:
-    return {
-        Key(row["entity"], row["key"]): None if row["after"] is None else float(row["after"])
-        for row in record["changes"]
-    }
