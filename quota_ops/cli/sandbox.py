@@ -1,6 +1,7 @@
-"""The sandbox: a real Kafka on this machine."""
+"""The sandbox: a real Kafka, and if wanted a real S3 server, on this machine."""
 
 import json
+from shlex import quote
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from quota_ops.model.errors import ClusterTrouble
 Examples:
   quota-ops sandbox start
   quota-ops sandbox start --version 3.9.2
+  quota-ops sandbox start --store s3
   quota-ops sandbox status
   quota-ops plan demo
   quota-ops sandbox stop"""
@@ -33,8 +35,14 @@ def sandbox() -> None:
     type=click.Choice(pinned_versions()),
     help=f"The version of Apache Kafka.  [default: the running one, or {DEFAULT_VERSION}]",
 )
+@click.option(
+    "--store",
+    type=click.Choice(["s3"]),
+    help="Also start an S3 server for the run store, and print the variables that name it. "
+    "Needs quota-ops[sandbox-s3].",
+)
 @output_format
-def start(version: str | None, output: str) -> None:
+def start(version: str | None, store: str | None, output: str) -> None:
     """Start the broker in the background, and wait until it responds.
 
     The first start of a version downloads its jars (45 MB) from Maven Central into your cache.
@@ -42,7 +50,10 @@ def start(version: str | None, output: str) -> None:
     """
     from quota_ops.lab.kafka.jars import build_progress
     from quota_ops.lab.kafka.sandbox import start_sandbox
+    from quota_ops.lab.s3_sandbox import start_s3_sandbox
 
+    if store is not None:
+        start_s3_sandbox()
     if output == "text":
         click.echo("starting Kafka on this machine ...", err=True)
     _show(
@@ -67,14 +78,18 @@ def status(output: str) -> None:
 
 @sandbox.command()
 def stop() -> None:
-    """Stop the broker; its data stays for the next start."""
+    """Stop the sandbox; its data stays for the next start."""
     from quota_ops.lab.kafka.sandbox import stop_sandbox
+    from quota_ops.lab.s3_sandbox import stop_s3_sandbox
 
-    click.echo("stopped" if stop_sandbox() else "it was not running")
+    stopped = [stop_sandbox(), stop_s3_sandbox()]
+    click.echo("stopped" if any(stopped) else "it was not running")
 
 
 def _show(found: Any, output: str) -> None:
-    node = found.node
+    from quota_ops.lab.s3_sandbox import find_s3_sandbox, list_variables
+
+    node, s3 = found.node, find_s3_sandbox()
     values = {
         "running": found.running,
         "version": node.version if node else None,
@@ -84,10 +99,15 @@ def _show(found: Any, output: str) -> None:
         "connection": str(found.connection) if found.connection.exists() else None,
         "log": str(node.log) if node else None,
     }
+    variables = list_variables(s3) if s3 else None
     if output != "text":
-        click.echo(json.dumps(values))
+        click.echo(json.dumps(values | {"variables": variables}))
         return
     values["running"] = "yes" if found.running else "no"
     for name, value in values.items():
         if value is not None:
             click.echo(f"{name.replace('_', ' '):11} {value}")
+    if variables:
+        click.echo("\nTo keep runs on the S3 server:\n")
+        for name, value in variables.items():
+            click.echo(f"export {name}={quote(value)}")
