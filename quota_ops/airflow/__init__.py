@@ -17,6 +17,7 @@ from typing import Any
 from airflow.sdk import DAG
 from airflow.sdk.execution_time.hitl import HITLUser
 
+from quota_ops.airflow.assets import applied_asset, drifted_asset
 from quota_ops.airflow.drift import TASKS as DRIFT_TASKS
 from quota_ops.airflow.drift import build_drift_dag
 from quota_ops.airflow.notify import News, Notify, check_notify
@@ -37,7 +38,9 @@ __all__ = [
     "Notify",
     "QuotaReconcile",
     "TaskOptions",
+    "applied_asset",
     "build_dags",
+    "drifted_asset",
     "guard_params",
 ]
 

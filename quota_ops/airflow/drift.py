@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, TriggerRule, get_current_context, task
 
+from quota_ops.airflow.assets import DRIFTED, emit_drifted
 from quota_ops.airflow.errors import log_errors
 from quota_ops.airflow.notify import Notify, make_drift_callback, make_overview_callback
 from quota_ops.airflow.options import DEFAULT_ARGS, Options, add_callback
@@ -92,10 +93,11 @@ def describe(cluster_folder: str, run_store: str | None) -> str:
         return str(run.folder.place)
 
 
-@task
+@task(outlets=[DRIFTED])
 @log_errors()
 def report(cluster_folder: str, run_store: str | None) -> str:
     """Write the cluster's report, even if the comparison failed; return the path of the page."""
+    from quota_ops.stages.report.run_report import read_report
     from quota_ops.store.run_folder import PAGE
 
     with open_run(cluster_folder, run_store) as run:
@@ -103,6 +105,7 @@ def report(cluster_folder: str, run_store: str | None) -> str:
             with suppress(GuardsRefused):  # the report shows guards that would block a reconcile
                 run_stage("plan", run)
         run_stage("report", run)
+        emit_drifted(read_report(run.folder))
         return str(run.folder.place / PAGE)
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from airflow.sdk import BaseNotifier
 
+from quota_ops.airflow.assets import has_drift
 from quota_ops.airflow.errors import NotBegun
 from quota_ops.airflow.runs import find_run_place
-from quota_ops.model.difference import EARLIER_KINDS
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.report import STOPPED, StageStatus
 from quota_ops.store.place import Place
@@ -95,9 +95,7 @@ def make_drift_callback(run_store: str | None, notify: Notify) -> Callback:
         task: Any = context["task"]
         run = find_run_place(context, task.op_kwargs["cluster_folder"], run_store)
         report = _read_report(run)
-        if report.plan is not None and any(
-            row.is_drift or row.kind in EARLIER_KINDS for row in report.plan.differences
-        ):
+        if has_drift(report):
             send_notification(notify, _describe_report("drift", report, run), context)
 
     return notify_drift

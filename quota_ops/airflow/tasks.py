@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 from airflow.sdk import DAG, get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 
+from quota_ops.airflow.assets import APPLIED as APPLIED_ALIAS
+from quota_ops.airflow.assets import emit_applied
 from quota_ops.airflow.errors import NotBegun, log_errors
 from quota_ops.airflow.runs import open_run
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError, Refused
@@ -101,16 +103,18 @@ def apply(cluster_folder: str, run_store: str | None, approved: str) -> None:
         run_stage("apply", run)
 
 
-@task
+@task(outlets=[APPLIED_ALIAS])
 @log_errors()
 def verify(cluster_folder: str, run_store: str | None) -> None:
     """Read the changes back from every broker, and record them in the ledger."""
+    from quota_ops.stages.report.run_report import read_report
     from quota_ops.store.run_folder import APPLIED
 
     with open_run(cluster_folder, run_store) as run:
         if not run.folder.has(APPLIED):
             raise AirflowSkipException("apply ended before its first write")
         run_stage("verify", run)
+        emit_applied(read_report(run.folder))
 
 
 @task

@@ -82,7 +82,7 @@ def _head(report: Report) -> dict[str, Any]:
         "finished": report.finished,
         "writes": report.writes,
         "answer": {"word": summary.word, "sentence": summary.sentence},
-        "counts": _counts(report),
+        "counts": count_rows(report),
         "verified": report.verified,
         "stages": [stage._asdict() for stage in report.stages],
         "plan": None if report.plan is None else _plan(report.plan),
@@ -95,7 +95,8 @@ def _head(report: Report) -> dict[str, Any]:
     }
 
 
-def _counts(report: Report) -> dict[str, int | None]:
+def count_rows(report: Report) -> dict[str, int | None]:
+    """Return how many rows have each status; null where the run did not get so far."""
     counts: dict[str, int | None] = {one.name.lower(): None for one in RowStatus}
     if report.plan is not None:
         counts |= {one.name.lower(): number for one, number in count_statuses(report).items()}

@@ -13,6 +13,7 @@ from quota_ops.sql.spark_archive import find_spark
 from quota_ops.store.ledger import change
 from quota_ops.store.run_store import RunStore, open_place
 from tests.broker.rights import rights
+from tests.dag.asset_events import list_events
 from tests.dag.recording import SUBMIT, record_command, set_connection
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
 from tests.places import on_disk
@@ -93,7 +94,10 @@ def test_some_clusters_cannot_be_looked_at(
 
 @pytest.mark.usefixtures("embedded")
 def test_drift_alone_leaves_the_run_green(demo: Repository, quotas: Quotas) -> None:
-    """The report has the drift and the guard that would block a reconcile; the run succeeds."""
+    """The report has the guard that would block a reconcile; the run succeeds.
+
+    A value that quota-ops did not set before is no drift, so it is no event of an asset either.
+    """
     quotas.set({"user=alice producer_byte_rate": 7})
     run = demo.run("drift")
     assert run.state == "success"
@@ -101,6 +105,7 @@ def test_drift_alone_leaves_the_run_green(demo: Repository, quotas: Quotas) -> N
     assert run.folder().stage_result("plan").status is StageStatus.REFUSED
     assert run.folder().stage_result("apply").status is StageStatus.NOT_RUN
     assert "takeover" in (on_disk(run.folder()) / "report.txt").read_text()
+    assert list_events(demo) == []
     assert quotas.stored() == {"user=alice producer_byte_rate": 7.0}
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from tests.dag.answering import approve, reject
+from tests.dag.asset_events import list_events
 from tests.dag.repository import DagRun, Quotas, Repository
 
 pytestmark = pytest.mark.usefixtures("embedded")
@@ -69,12 +70,21 @@ def test_a_run_that_failed_though_its_cluster_is_as_agreed(
 
 
 def test_drift(demo: Repository, quotas: Quotas) -> None:
-    """The drift DAG reports a change outside Git, although its run succeeds."""
+    """The drift DAG reports a change outside Git, although its run succeeds.
+
+    A DAG that follows the asset of the cluster starts once for each run that changed quotas or
+    found drift, and gets the counts.
+    """
     assert demo.run(RECONCILE).state == "success"
     quotas.set({"user=alice producer_byte_rate": 7})
     run = demo.run("drift")
     (drift,) = lines(demo, run)
     assert drift.startswith("drift demo: 1 quota on demo was changed outside Git")
+    counts = [(name, one["changed"], one["drifted"]) for name, one in list_events(demo)]
+    assert counts == [
+        ("quota_ops_demo_applied", 1, 0),
+        ("quota_ops_demo_drifted", 0, 1),
+    ]
 
 
 def test_a_notifier_that_fails(

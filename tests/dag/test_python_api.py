@@ -53,7 +53,9 @@ def test_the_signatures_are_those_that_users_call() -> None:
         "Notify",
         "QuotaReconcile",
         "TaskOptions",
+        "applied_asset",
         "build_dags",
+        "drifted_asset",
         "guard_params",
     ]
     assert signature(airflow, "QuotaReconcile") == QUOTA_RECONCILE

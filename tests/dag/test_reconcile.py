@@ -12,6 +12,7 @@ from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.store.run_folder import RunFolder
+from tests.dag.asset_events import list_events
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
 
 STAGES = ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report")
@@ -57,6 +58,7 @@ def test_nothing_to_do(demo: Repository, quotas: Quotas, monkeypatch: pytest.Mon
     names = [stage for stage in STAGES for _ in range(once_more.get(stage, 1))]
     assert told == [f"stage-{stage}.json" for stage in names]
     assert run.folder().read_json("verification.json")["verified"] == 1
+    assert list_events(demo) == []
 
 
 @pytest.mark.usefixtures("embedded")

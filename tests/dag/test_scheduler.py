@@ -42,7 +42,7 @@ for dag in dags.values():
         task.retry_delay = timedelta(0)
 globals().update(dags)
 """
-RECONCILE = "reconcile_demo"
+RECONCILE, FOLLOW = "reconcile_demo", "announce_changes"
 pytestmark = pytest.mark.timeout(600)  # an Airflow of its own, and three runs with Spark
 
 
@@ -83,7 +83,7 @@ def install(folder: Path) -> Path:
 
 
 def write_repository(folder: Path, cluster_id: str) -> Path:
-    """Write and commit a repository of one cluster."""
+    """Write and commit a repository of one cluster, and the DAG that follows it."""
     cluster = folder / "desired_state" / "demo"
     cluster.mkdir(parents=True)
     (cluster / "cluster.yaml").write_text(
@@ -92,6 +92,7 @@ def write_repository(folder: Path, cluster_id: str) -> Path:
     (cluster / "payments.yaml").write_text(ALICE)
     (folder / "dags").mkdir()
     (folder / "dags" / "quotas.py").write_text(DAG_FILE)
+    shutil.copy(ROOT / "docs" / "examples" / "follow_quotas.py", folder / "dags")
     git(folder, "init", "-q", "-b", "main")
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "-m", "Ask for a quota")
@@ -129,6 +130,7 @@ def company(
         with start_airflow(home, git_bundle(repository), environment=environment) as airflow:
             airflow.api.wait_for_dag("drift")
             airflow.api.wait_for_dag(RECONCILE)
+            airflow.api.wait_for_dag(FOLLOW)
             yield Company(repository, hosts, find_run_store(address), airflow)
         assert not airflow.running
     open_client.cache_clear()
@@ -154,7 +156,10 @@ def answered(api: AirflowApi, run_id: str, option: str) -> str:
 def test_a_host_that_dies_in_the_middle_of_apply(
     company: Company, api: AirflowApi, quotas: Quotas
 ) -> None:
-    """Another host finishes apply: every row is written, accepted once and verified."""
+    """Another host finishes apply: every row is written, accepted once and verified.
+
+    Then a DAG that follows the cluster starts, once, and knows what was changed.
+    """
     (company.hosts / KILLED).touch()
 
     run_id = api.trigger(RECONCILE)
@@ -166,6 +171,10 @@ def test_a_host_that_dies_in_the_middle_of_apply(
     assert [one.status for one in run.outcomes(APPLIED)] == [Status.ACCEPTED]
     assert run.read_json("verification.json")["verified"] == 1
     assert quotas.stored() == {"user=alice producer_byte_rate": 1000.0}
+    (follower,) = api.wait_for_runs(FOLLOW)
+    assert api.wait_for_run(FOLLOW, follower) == "success"
+    announced = f"1 quota changed on demo by {run.place.name}"
+    assert announced in api.read_log(FOLLOW, follower, "announce")
 
 
 def test_what_goes_on_while_a_plan_waits(company: Company, api: AirflowApi, quotas: Quotas) -> None:

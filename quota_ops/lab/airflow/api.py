@@ -61,6 +61,15 @@ class AirflowApi:
             time.sleep(0.2)
         return state
 
+    def wait_for_runs(self, dag_id: str, seconds: float = 60.0) -> list[str]:
+        """Wait until a DAG has runs, however they were started; return their run ids."""
+        deadline = time.monotonic() + seconds
+        while not (runs := self._call("GET", f"/dags/{dag_id}/dagRuns")["dag_runs"]):
+            if time.monotonic() > deadline:
+                raise ClusterTrouble(f"{dag_id} has no run")
+            time.sleep(0.2)
+        return [str(one["dag_run_id"]) for one in runs]
+
     def list_tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         """Return a run's task instances, as Airflow's API describes them."""
         found = self._call("GET", f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances")

@@ -1,0 +1,70 @@
+"""Assets of each cluster, whose events start the DAGs that follow a change or drift."""
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import Asset, AssetAlias, get_current_context
+
+from quota_ops.model.difference import EARLIER_KINDS
+from quota_ops.store.run_store import safe_name
+
+if TYPE_CHECKING:
+    from quota_ops.model.report import Report
+
+APPLIED = AssetAlias("quota_ops_applied")
+"""What verify emits for any cluster. An outlet that is an alias has no event by default."""
+DRIFTED = AssetAlias("quota_ops_drifted")
+"""What the drift DAG emits for any cluster."""
+
+
+def applied_asset(cluster: str) -> Asset:
+    """Return the asset of a cluster that has an event when a run changed quotas and verified them.
+
+    The event is of the task verify, and has no event if the run changed nothing or verify failed.
+    Its extra has `cluster`, `run` (its name in the run store), `commit` and `counts`, which are
+    those of report.json.
+    """
+    return _make_asset(cluster, "applied")
+
+
+def drifted_asset(cluster: str) -> Asset:
+    """Return the asset of a cluster that has an event when the drift DAG found drift.
+
+    Every run of it that finds drift has an event, with an extra as in `applied_asset`.
+    """
+    return _make_asset(cluster, "drifted")
+
+
+def emit_applied(report: "Report") -> None:
+    """Emit the event of `applied_asset` if the run changed anything."""
+    if any(outcome.was_written for outcome in report.applied):
+        _emit(APPLIED, applied_asset(report.cluster), report)
+
+
+def emit_drifted(report: "Report") -> None:
+    """Emit the event of `drifted_asset` if a report has drift."""
+    if has_drift(report):
+        _emit(DRIFTED, drifted_asset(report.cluster), report)
+
+
+def has_drift(report: "Report") -> bool:
+    """Return whether quotas were changed outside Git, or have a value of an earlier run again."""
+    return report.plan is not None and any(
+        row.is_drift or row.kind in EARLIER_KINDS for row in report.plan.differences
+    )
+
+
+def _make_asset(cluster: str, event: str) -> Asset:
+    name = safe_name(cluster)
+    return Asset(name=f"quota_ops_{name}_{event}", uri=f"x-quota-ops://{name}/{event}")
+
+
+def _emit(alias: AssetAlias, asset: Asset, report: "Report") -> None:
+    from quota_ops.report.json_report import count_rows
+
+    extra: dict[str, Any] = {
+        "cluster": report.cluster,
+        "run": report.run,
+        "commit": report.commit,
+        "counts": count_rows(report),
+    }
+    get_current_context()["outlet_events"][alias].add(asset, extra)
