@@ -24,9 +24,6 @@ _LOGIN_FIELDS = {
 def find_connection(name: str) -> kafka.Connection:
     """Return the Airflow connection quota_ops_NAME, or else the connection of the command line.
 
-    Host and port are bootstrap.servers (the host may list several with their ports). Login and
-    password are those of SASL, or with OAUTHBEARER the id and the secret of the OAuth client.
-    Extra is a JSON object of any settings of a connection file, which override the fields.
     Raises InvalidInput if it is not a connection to a cluster.
     """
     conn_id = PREFIX + name
@@ -34,6 +31,17 @@ def find_connection(name: str) -> kafka.Connection:
     found = find_airflow_connection(conn_id)
     if found is None:
         return kafka.find_connection(name, before=source)
+    return read_connection(found, name=name, source=source)
+
+
+def read_connection(found: Connection, *, name: str, source: str) -> kafka.Connection:
+    """Return an Airflow connection of any type as a connection to a cluster.
+
+    Host and port are bootstrap.servers (the host may list several with their ports). Login and
+    password are those of SASL, or with OAUTHBEARER the id and the secret of the OAuth client.
+    Extra is a JSON object of any settings of a connection file, which override the fields.
+    Raises InvalidInput if it is not a connection to a cluster.
+    """
     return kafka.Connection.of(dict(_list_properties(found)), name=name, source=source)
 
 
@@ -54,8 +62,10 @@ def _list_properties(found: Connection) -> Iterator[tuple[str, str]]:
         login: found.login,
         password: found.password,
     }
+    if found.conn_type == "quota_ops" and mechanism == "OAUTHBEARER":  # its form has no method
+        fields["sasl.oauthbearer.method"] = "oidc"
     for key, value in (fields | extra).items():
-        if value not in {None, ""}:
+        if value not in (None, ""):
             yield key, value if isinstance(value, str) else json.dumps(value)
 
 

@@ -41,7 +41,7 @@ from quota_ops.model.alteration import Alteration
 from quota_ops.model.cluster_facts import BrokerFacts
 from quota_ops.model.entity import USER, Entity
 from quota_ops.model.ping import BrokerPing, ClusterPing, Mode, Right
-from quota_ops.model.policy import Policy
+from quota_ops.model.policy import Policy, VerifyPolicy
 from quota_ops.model.registration import (
     NO_BROKERS,
     KnownBrokers,
@@ -63,17 +63,22 @@ _CALLS = {
 _CLEAR = Alteration(Entity.of({USER: PING_USER}), (("producer_byte_rate", None),))
 
 
-def ping(connection: Connection, policy: Policy, known: KnownBrokers = NO_BROKERS) -> ClusterPing:
+def ping(
+    connection: Connection, policy: Policy | None, known: KnownBrokers = NO_BROKERS
+) -> ClusterPing:
     """Query every broker, and test the permissions at one of them, within five seconds.
 
-    With `verify: bootstrap` in the policy, only the bootstrap address is queried. `known` are the
-    brokers of the last verified run; they are used if the cluster does not list fenced brokers.
+    Without a policy, any cluster is accepted. With `verify: bootstrap` in it, only the bootstrap
+    address is queried. `known` are the brokers of the last verified run; they are used if the
+    cluster does not list fenced brokers.
 
     The permission to alter is tested with validate-only, on a user without quotas. Raises the
     errors of `preflight`.
     """
     deadline = time.monotonic() + _DEADLINE
-    found = preflight(connection, policy.cluster_id, policy.verify)
+    verify = policy.verify if policy else VerifyPolicy.EVERY_BROKER
+    retired = policy.retired if policy else {}
+    found = preflight(connection, policy.cluster_id if policy else None, verify)
     left = max(_SHORTEST, deadline - time.monotonic())
     client = build_client(connection, found.endpoints, left)
     try:
@@ -90,9 +95,9 @@ def ping(connection: Connection, policy: Policy, known: KnownBrokers = NO_BROKER
         tuple(_list_brokers(found, requests)),
         tuple(_list_rights(connection, requests)),
         bootstrap=found.bootstrap is not None,
-        absent=find_absent(live, registered, known, retired=policy.retired),
+        absent=find_absent(live, registered, known, retired=retired),
         complete=registered is not None,
-        needless=find_needless(live, registered, policy.retired),
+        needless=find_needless(live, registered, retired),
     )
 
 

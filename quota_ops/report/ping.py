@@ -44,6 +44,34 @@ def ping_screen(cluster: str, ping: ClusterPing) -> Screen:
     )
 
 
+def list_sentences(ping: ClusterPing) -> list[str]:
+    """Return what works and what does not, without what is known only from cluster.yaml."""
+    total = len(ping.brokers) + len(ping.missed)
+    response = sum(one.error is None for one in ping.brokers)
+    granted = " and ".join(one.what for one in ping.rights if one.needed and one.granted)
+    return [
+        f"Connected to cluster {ping.cluster_id} as {ping.principal}.",
+        f"{response:,} of {counted(total, 'broker')} {plural(response, 'responds', 'respond')}.",
+        *(
+            f"Broker {one.facts.id} at {one.facts.address}: {one.error}."
+            for one in ping.brokers
+            if one.error
+        ),
+        *([f"Authorized to {granted}."] if granted else []),
+        *(
+            f"Unknown whether it is authorized to {one.what}: {one.error}."
+            for one in ping.rights
+            if one.needed and one.granted is None
+        ),
+        *(
+            f"Not authorized to {one.what}: it needs {one.operation} on the resource Cluster. "
+            f"An administrator grants it with: {one.grant}"
+            for one in ping.missing
+        ),
+        *warnings(ping),
+    ]
+
+
 def _broker(broker: BrokerPing) -> Row:
     facts = broker.facts
     response = (

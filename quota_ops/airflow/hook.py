@@ -1,0 +1,39 @@
+"""The hook of the connection type `quota_ops`: what the button Test of the form runs."""
+
+from airflow.sdk import BaseHook
+
+from quota_ops.airflow.connection import read_connection
+from quota_ops.kafka import connection as kafka
+from quota_ops.model.errors import QuotaOpsError
+
+
+class QuotaOpsHook(BaseHook):
+    """A Kafka cluster whose quotas are managed; tasks read the same connection without it."""
+
+    conn_name_attr = "quota_ops_conn_id"
+    default_conn_name = "quota_ops_default"
+    conn_type = "quota_ops"
+    hook_name = "quota-ops (Kafka cluster)"
+
+    def __init__(self, quota_ops_conn_id: str = default_conn_name) -> None:
+        super().__init__()
+        self.quota_ops_conn_id = quota_ops_conn_id
+
+    def get_conn(self) -> kafka.Connection:
+        """Return the settings of the connection; raises InvalidInput for a wrong one."""
+        found = self.get_connection(self.quota_ops_conn_id)
+        return read_connection(found, name=found.conn_id, source="this connection")
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Ping the cluster as `quota-ops ping` does; return whether all is well, and what is not.
+
+        Takes at most ten seconds, on the machine where Airflow runs the test.
+        """
+        from quota_ops.kafka.ping import ping
+        from quota_ops.report.ping import list_sentences
+
+        try:
+            pinged = ping(self.get_conn(), policy=None)
+        except QuotaOpsError as error:
+            return False, " ".join(str(error).split())
+        return pinged.exit_code == 0, " ".join(list_sentences(pinged))

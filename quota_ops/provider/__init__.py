@@ -1,0 +1,82 @@
+"""What Airflow reads about quota-ops in every process: the connection type and its form.
+
+It imports nothing, so that an Airflow that runs other DAGs too loads nothing of quota-ops.
+"""
+
+from typing import Any
+
+_TEXT = ["string", "null"]
+
+
+def get_provider_info() -> dict[str, Any]:
+    """Return quota-ops as an Airflow provider; Airflow finds this function by its entry point."""
+    return {
+        "package-name": "quota-ops",
+        "name": "quota-ops",
+        "description": "Manage Apache Kafka client quotas from Git.",
+        "connection-types": [
+            {
+                "connection-type": "quota_ops",
+                "hook-class-name": "quota_ops.airflow.hook.QuotaOpsHook",
+                "hook-name": "quota-ops (Kafka cluster)",
+                "ui-field-behaviour": {
+                    "hidden-fields": ["schema", "port"],
+                    "relabeling": {
+                        "host": "Bootstrap servers",
+                        "login": "User name, or OAuth client id",
+                        "password": "Password, or OAuth client secret",
+                    },
+                    "placeholders": {"host": "kafka-1:9094,kafka-2:9094"},
+                },
+                "conn-fields": _FIELDS,
+            }
+        ],
+    }
+
+
+_FIELDS: dict[str, dict[str, Any]] = {
+    "security.protocol": {
+        "label": "Security protocol",
+        "description": "Without it: plaintext.",
+        "schema": {"type": _TEXT, "enum": ["plaintext", "ssl", "sasl_plaintext", "sasl_ssl", None]},
+    },
+    "sasl.mechanism": {
+        "label": "SASL mechanism",
+        "description": "Required with sasl_plaintext and sasl_ssl.",
+        "schema": {
+            "type": _TEXT,
+            "enum": ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", None],
+        },
+    },
+    "ssl.ca.location": {
+        "label": "CA file",
+        "description": "A PEM file on every worker. Without it: the authorities of the machine.",
+        "schema": {"type": _TEXT},
+    },
+    "ssl.ca.pem": {
+        "label": "CA certificates",
+        "description": "Their PEM text, instead of a file.",
+        "schema": {"type": _TEXT, "format": "multiline"},
+    },
+    "ssl.certificate.location": {
+        "label": "Client certificate file",
+        "description": "A PEM file on every worker.",
+        "schema": {"type": _TEXT},
+    },
+    "ssl.key.location": {
+        "label": "Client key file",
+        "description": "A PEM file on every worker.",
+        "schema": {"type": _TEXT},
+    },
+    "ssl.key.password": {
+        "label": "Password of the client key",
+        "schema": {"type": _TEXT, "format": "password"},
+    },
+    "sasl.oauthbearer.token.endpoint.url": {
+        "label": "OAuth token endpoint",
+        "description": "Required with OAUTHBEARER, for example https://login.example/oauth2/token.",
+        "schema": {"type": _TEXT},
+    },
+    "sasl.oauthbearer.scope": {"label": "OAuth scope", "schema": {"type": _TEXT}},
+}
+"""The fields of the form: settings of a connection by librdkafka's names, kept in `extra`."""
