@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from quota_ops.model.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.guard import Guard, GuardFinding, unknown_guards
+from quota_ops.model.guard import Guard, GuardFinding, format_blocking, unknown_guards
 from quota_ops.model.guard_rules import EarlierRuns, is_blocked_by, judge
 from quota_ops.model.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
 
@@ -112,3 +112,11 @@ def test_guards_that_judge_the_whole_plan_mean_no_row() -> None:
 def test_a_name_that_is_no_guard_is_told() -> None:
     """The error for a misspelled guard suggests the right name."""
     assert unknown_guards(["takeover", "take_over", "cut", ""]) == ("take_over", "")
+
+
+def test_the_error_of_guards_names_each_override() -> None:
+    """An error lists the findings, and one command line that overrides all of them."""
+    found, remedy = format_blocking([GuardFinding("cut", "a"), GuardFinding("drift", "b")])
+
+    assert found == "cut: a; drift: b"
+    assert remedy == "Nothing was written. To override: --allow cut --allow drift --reason TEXT"

@@ -18,7 +18,15 @@ from quota_ops.model.ownership import Adoption
 from quota_ops.model.progress import SILENT
 from quota_ops.model.report import STAGES
 from quota_ops.model.rollback import Undone
-from quota_ops.model.rows import ActualRow, BatchRow, DesiredRow, Key, LedgerRow, find_unequal
+from quota_ops.model.rows import (
+    ActualRow,
+    BatchRow,
+    DesiredRow,
+    Key,
+    LedgerRow,
+    find_unequal,
+    group_by_batch,
+)
 from quota_ops.model.tables import (
     ACTUAL,
     BATCHES,
@@ -46,6 +54,28 @@ ROW = Difference(
 def test_only_a_set_has_a_target(action: Action, target: float | None) -> None:
     """Only a row that is set has a desired value."""
     assert ROW._replace(action=action).target == target
+
+
+def test_a_difference_of_values_has_no_source() -> None:
+    """It has the values of its row, and nothing that a file or the ledger would explain."""
+    made = Difference.of_values(
+        ("id", "user=a", "k"), Kind.PENDING, Action.SET, before=1.0, after=2.0
+    )
+
+    assert made == ROW
+
+
+def test_a_change_is_stored_when_its_value_is() -> None:
+    """A cleared key is stored as a change when the cluster has no value of it."""
+    change = BatchRow("id", 2, "user=a", "k", 1.0, 2.0)
+    stored = {change.id: 2.0}
+
+    assert (change.is_stored(stored), change.is_stored({})) == (True, False)
+    assert change._replace(after=None).is_stored({})
+    assert group_by_batch([change, change._replace(batch=1)]) == {
+        1: (change._replace(batch=1),),
+        2: (change,),
+    }
 
 
 @pytest.mark.parametrize("kind", Kind)

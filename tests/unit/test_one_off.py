@@ -8,11 +8,17 @@ import yaml
 
 from quota_ops.desired.export.one_off import OneOff
 from quota_ops.desired.read import Desired
-from quota_ops.model.alteration import Alteration, parse_changes, read_changes
+from quota_ops.model.alteration import (
+    Alteration,
+    altered_keys,
+    altered_targets,
+    parse_changes,
+    read_changes,
+)
 from quota_ops.model.entity import Entity
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.policy import DriftPolicy, Policy
-from quota_ops.model.rows import BatchRow, DesiredRow
+from quota_ops.model.rows import BatchRow, DesiredRow, Key
 
 CASES = Path(__file__).parents[1] / "cases" / "alter"
 P, C = "producer_byte_rate", "consumer_byte_rate"
@@ -106,3 +112,21 @@ def test_the_reason_stays_in_the_entry() -> None:
         "      producer_byte_rate: 8\n"
         '    reason: "till: \\"7\\""\n'
     )
+
+
+def test_the_record_of_an_alter_is_read_back() -> None:
+    """Each change has a target, null clears a key, and NaN is the same value as before."""
+    changes = [
+        {"entity": "user=a", "key": P, "before": None, "after": 1.0},
+        {"entity": "user=a", "key": C, "before": "nan", "after": "nan"},
+        {"entity": "user=b", "key": P, "before": 2.0, "after": None},
+    ]
+
+    found = altered_targets({"changes": changes})
+
+    assert {**found, Key("user=a", C): 0.0} == {
+        Key("user=a", P): 1.0,
+        Key("user=a", C): 0.0,
+        Key("user=b", P): None,
+    }
+    assert altered_keys({"changes": changes}) == {Key("user=a", P), Key("user=b", P)}
