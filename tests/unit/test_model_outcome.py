@@ -2,8 +2,9 @@
 
 import pytest
 
+from quota_ops.model.errors import Refused
 from quota_ops.model.outcome import Outcome, Status
-from quota_ops.model.report import StageResult, StageStatus, has_not_ended
+from quota_ops.model.report import StageResult, StageStatus, explain_failure, has_not_ended
 
 
 @pytest.mark.parametrize(
@@ -31,3 +32,16 @@ def test_a_run_that_has_not_ended() -> None:
 
     assert not has_not_ended([done])
     assert has_not_ended([done, StageResult("apply", StageStatus.NOT_ENDED)])
+
+
+@pytest.mark.parametrize(
+    ("error", "known"),
+    [
+        (KeyboardInterrupt(), (StageStatus.INTERRUPTED, "interrupted by a signal")),
+        (Refused("no", "Ask."), (StageStatus.REFUSED, str(Refused("no", "Ask.")))),
+        (ValueError("odd"), (StageStatus.FAILED, "ValueError: odd")),
+    ],
+)
+def test_how_a_stage_failed(error: BaseException, known: tuple[StageStatus, str]) -> None:
+    """Only an error that quota-ops foresaw is recorded by its message alone."""
+    assert explain_failure(error) == known
