@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from quota_ops.model.errors import InvalidInput, MissingTool
 
 if TYPE_CHECKING:
+    from obstore.auth.boto3 import Boto3CredentialProvider
     from obstore.store import AzureStore, GCSStore, S3Store
 
     Client = AzureStore | GCSStore | S3Store
@@ -89,9 +90,11 @@ def open_client(bucket: str) -> "Client":
             f"{bucket} is an object store, which needs the library obstore",
             "Install quota-ops[objects].",
         ) from None
+    profile = os.environ.get("AWS_PROFILE") if bucket.startswith("s3://") else None
     try:
-        return from_url(  # type: ignore[return-value] # as the address begins
+        return from_url(  # type: ignore[call-overload,no-any-return] # as the address begins
             bucket,
+            **({"credential_provider": _provide_profile(profile)} if profile else {}),
             client_options={
                 "connect_timeout": timedelta(seconds=5),
                 "timeout": PATIENCE,
@@ -108,6 +111,26 @@ def open_client(bucket: str) -> "Client":
         raise InvalidInput(
             f"{bucket} cannot be opened: the address or a variable of the environment is not valid",
             "Give an address such as s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX.",
+        ) from None
+
+
+def _provide_profile(profile: str) -> "Boto3CredentialProvider":
+    """Return what gets the credentials of an AWS profile: keys, a role, SSO or a process."""
+    try:
+        from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - optional, and slow
+        from obstore.auth.boto3 import Boto3CredentialProvider  # noqa: PLC0415 - as above
+    except ImportError:
+        raise MissingTool(
+            f"AWS_PROFILE is {profile}, and reading profiles needs the library boto3",
+            "Install quota-ops[aws], or unset AWS_PROFILE.",
+        ) from None
+    try:
+        return Boto3CredentialProvider()
+    except (BotoCoreError, ValueError) as error:
+        why = str(error).partition(": ")[0]  # the rest may be the output of a program
+        raise InvalidInput(
+            f"the credentials of AWS_PROFILE {profile} cannot be read: {why}",
+            "Correct AWS_PROFILE or the profile; if it uses SSO, run: aws sso login",
         ) from None
 
 
