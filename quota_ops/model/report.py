@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from quota_ops.model.approval import Decision
 from quota_ops.model.cluster_facts import ClusterFacts
 from quota_ops.model.commit import Provenance
+from quota_ops.model.effect import Effect
 from quota_ops.model.errors import QuotaOpsError, Refused
 from quota_ops.model.finding import Finding
 from quota_ops.model.metadata import Metadata
@@ -113,6 +114,8 @@ class Report:
     """The declarations in Git of the rows in `verdicts`, by entity and key."""
     origins: Mapping[Key, Origin] = field(default_factory=dict)
     """The origins of values that the ledger does not have, by entity and key."""
+    effects: Mapping[Key, Effect] = field(default_factory=dict)
+    """The effects of writes that the values before and after do not show, by entity and key."""
     held: tuple[HoldRow, ...] = ()
     """The held entities of a run without a plan; a plan has its own holds."""
     record: Record | None = None

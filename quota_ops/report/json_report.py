@@ -57,6 +57,8 @@ def as_json(report: Report) -> str:
     rows            sorted by entity and key: the columns of a difference except `cluster`,
                     `target` (the desired value), `standing` (its status), `guarded` (only where it
                     is true), `origin` (where a value that is not in the ledger came from),
+                    `effect` (which classes of clients the write concerns, if its values do not
+                    show it: see `quota_ops.model.effect`),
                     `validated` and `applied` (batch, status, code, error, message), `verdict` and
                     `seen` ([broker, value] each). Nulls are left out; so are `kind`, `before` and
                     `verified` of a row that no plan compared: see `seen`
@@ -138,6 +140,7 @@ def _row(row: ReportRow) -> dict[str, Any]:
         "standing": row.status.name.lower(),
         "guarded": row.guarded or None,
         "origin": row.origin and row.origin.words,
+        "effect": row.effect and row.effect.as_json(difference.key),
         "validated": _outcome(row.validated),
         "applied": _outcome(row.applied),
         "verdict": verdict and verdict.verdict,

@@ -16,6 +16,7 @@ from quota_ops.model.report import Report
 from quota_ops.model.text import counted
 from quota_ops.report import cells
 from quota_ops.report.brokers import broker_words
+from quota_ops.report.effects import effect
 from quota_ops.report.findings import EXPLAINED, FEW, more_words
 from quota_ops.report.formats import (
     escape_text,
@@ -115,7 +116,8 @@ def _sentence(parts: Iterable[str]) -> str:
 
 def _table_row(row: ReportRow) -> str:
     change = cells.change(row).replace("-", "\N{MINUS SIGN}")
-    below = cells.trouble(row) or cells.held(row) or cells.origin(row)
+    why = cells.trouble(row) or cells.held(row) or cells.origin(row)
+    below = "".join(f"<br>{cell(words)}" for words in (effect(row), why) if words)
     share = f" ({change})" if change.endswith("%") else ""
     whom = (
         f"{noun} {cell(name)}".strip()
@@ -125,8 +127,7 @@ def _table_row(row: ReportRow) -> str:
         cells.sign(row),
         ", ".join(whom),
         cell(row.difference.key),
-        f"{cells.current(row)} → **{cells.desired(row)}**{share}"
-        + (f"<br>{cell(below)}" if below else ""),
+        f"{cells.current(row)} → **{cells.desired(row)}**{share}" + below,
         cell(row.difference.owner or ""),
     )
     return f"| {' | '.join(columns)} |"

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from quota_ops.report import cells
+from quota_ops.report.effects import effect
 from quota_ops.report.row_status import ReportRow, RowStatus, Section
 
 
@@ -86,7 +87,7 @@ def page_row(row: ReportRow, *, read_back: bool) -> PageRow:
         sign=cells.sign(row),
         kind=cells.kind(row),
         entity=difference.entity,
-        note="; ".join(filter(None, (touches, difference.reason, cells.origin(row)))),
+        note="; ".join(filter(None, (touches, difference.reason, cells.origin(row), effect(row)))),
         key=difference.key,
         current=cells.current(row),
         desired=cells.desired(row),

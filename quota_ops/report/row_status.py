@@ -13,6 +13,7 @@ from quota_ops.model.difference import (
     Difference,
     Kind,
 )
+from quota_ops.model.effect import Effect
 from quota_ops.model.guard import Guard
 from quota_ops.model.guard_rules import is_blocked_by
 from quota_ops.model.outcome import DONE, Outcome, Status
@@ -79,6 +80,8 @@ class ReportRow(NamedTuple):
     """Whether a plan compared the row; otherwise its kind and its previous value are unknown."""
     origin: Origin | None = None
     """Where a value that is not in the ledger came from."""
+    effect: Effect | None = None
+    """What a write does to whom; None if the values before and after show it."""
 
     @property
     def was_written(self) -> bool:
@@ -142,9 +145,8 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
             is_blocked_by(one, difference, strict_policy) for one in blocking
         )
         guarded |= blocks_unprotected and difference.action in WRITES and is_unprotected(difference)
-        rows.append(
-            ReportRow(difference, status, *answers, guarded, origin=report.origins.get(place))
-        )
+        origin, effect = report.origins.get(place), report.effects.get(place)
+        rows.append(ReportRow(difference, status, *answers, guarded, origin=origin, effect=effect))
     return rows
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from quota_ops.report import cells
+from quota_ops.report.effects import effect
 from quota_ops.report.layout import Line, Row, Span, Table, Tone, line
 from quota_ops.report.row_status import ReportRow, RowStatus, Section
 
@@ -58,7 +59,7 @@ def report_table(rows: Sequence[ReportRow], *, applied: bool, read_back: bool) -
         "since": lambda row: Span(" ".join(cells.since(row))),
         "result": lambda row: Span(cells.result(row, read_back=read_back), _TONES[row.status]),
     }
-    table = tuple(_row(row, columns) for row in rows)
+    table = tuple(_row(row, columns, _effect(row)) for row in rows)
     return (Table(_headings(columns, applied=applied), table),) if rows else ()
 
 
@@ -75,4 +76,9 @@ def _below(row: ReportRow) -> tuple[Line, ...]:
     if trouble := cells.trouble(row):
         return (line(f"     {trouble}", Tone.REFUSAL),)
     why = cells.held(row) or cells.left_alone(row) or cells.origin(row)
-    return (line(f"     {why}", Tone.CONTEXT),) if why else ()
+    return (*_effect(row), *((line(f"     {why}", Tone.CONTEXT),) if why else ()))
+
+
+def _effect(row: ReportRow) -> tuple[Line, ...]:
+    words = effect(row)
+    return (line(f"     {words}", Tone.CONTEXT),) if words else ()

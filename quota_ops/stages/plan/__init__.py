@@ -13,6 +13,7 @@ from quota_ops.model.plan import Plan, rank_by_risk
 from quota_ops.model.policy import ApprovalPolicy
 from quota_ops.model.tables import ACTUAL, DESIRED
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
+from quota_ops.stages.plan.effects import write_effects
 from quota_ops.stages.plan.findings import write_findings
 from quota_ops.store import decisions
 from quota_ops.store.origins import leave_origins
@@ -26,7 +27,7 @@ def plan_changes(
     allow: Mapping[str, str] | None = None,
     author: Author | None = None,
 ) -> Plan:
-    """Write plan.json (the riskiest changes first), findings.json and origins.json.
+    """Write plan.json (the riskiest changes first), findings.json, origins.json and effects.json.
 
     `allow` maps the name of each guard that `author` overrides to the reason. The override is
     recorded in `approvals`, and only that record overrides a guard. Raises GuardsRefused, after
@@ -46,6 +47,7 @@ def plan_changes(
     folder.leave_plan(plan)
     write_findings(folder, plan)
     leave_origins(folder, plan.differences)
+    write_effects(folder, plan)
     refuse_unless_guards_pass(plan)
     return plan
 

@@ -1,0 +1,88 @@
+"""The effect of a changed quota in words."""
+
+from collections.abc import Iterator
+
+from quota_ops.model.effect import ClassEffect, Effect, Limit, LimitChange
+from quota_ops.model.entity import IP
+from quota_ops.model.quota import format_limit
+from quota_ops.model.text import counted
+from quota_ops.report.formats import escape_text
+from quota_ops.report.row_status import ReportRow
+
+NO_EFFECT = "no effect: other limits come first for all of its clients"
+_ANY_USER = "every user without a limit of their own"
+_ANY_ADDRESS = "every IP address without a limit of its own"
+
+
+def effect(row: ReportRow) -> str:
+    """Return what the write of a row does to which clients; empty if its values show it."""
+    if row.effect is None:
+        return ""
+    return escape_text(format_effect(row.effect, row.difference.entity, row.difference.key))
+
+
+def format_effect(found: Effect, entity: str, key: str) -> str:
+    """Return what a change of an entity's key does to which clients.
+
+    `raised: every user without a limit of their own; not affected: 14 users`.
+    """
+    classes = [_format_class(one, entity, key) for one in found.classes]
+    return "; ".join([*classes, *_list_others(found)]) if classes else NO_EFFECT
+
+
+def _format_class(one: ClassEffect, entity: str, key: str) -> str:
+    change = one.change(key)
+    who = _format_address(one) if entity.startswith(f"{IP}=") else _format_clients(one)
+    return f"{change}: {who}{_format_limits(one, change, entity, key)}"
+
+
+def _format_address(one: ClassEffect) -> str:
+    return _ANY_ADDRESS if one.address is None else f"IP address {_name(one.address)}"
+
+
+def _format_clients(one: ClassEffect) -> str:
+    who = _ANY_USER if one.user is None else f"user {_name(one.user)}"
+    if one.nameless:
+        return f"clients without a client id, of {who}"
+    if one.client_id is None:
+        return who
+    if one.client_ids == 1:
+        return f"client id {_name(one.client_id)} of {who}"
+    return f"{one.client_ids:,} client ids of {who}"
+
+
+def _name(part: str) -> str:
+    return part.partition("=")[2]
+
+
+def _format_limits(one: ClassEffect, change: LimitChange, entity: str, key: str) -> str:
+    """Return the limits; empty if they are the row's own values, which stand beside it."""
+    own = {limit.entity == entity for limit in (one.before, one.after) if limit}
+    if own == {True}:
+        return ""
+    if change is LimitChange.SAME:
+        return f", at {_format_limit(one.after or one.before, entity, key)}"
+    sides = (("from", one.before), ("to", one.after))
+    return "".join(
+        f"{'' if word == 'to' and one.before else ','} {word} {_format_limit(limit, entity, key)}"
+        for word, limit in sides
+        if limit
+    )
+
+
+def _format_limit(limit: Limit | None, entity: str, key: str) -> str:
+    value = format_limit(key, limit and limit.value)
+    return value if limit is None or limit.entity == entity else f"{value} ({limit.entity})"
+
+
+def _list_others(found: Effect) -> Iterator[str]:
+    """Yield whom the change does not concern, and how many client ids were not examined."""
+    counts = (
+        (found.own_users, "user"),
+        (found.own_client_ids, "client id"),
+        (found.own_addresses, "address"),
+    )
+    if others := [counted(number, noun) for number, noun in counts if number]:
+        yield f"not affected (own limits): {', '.join(others)}"
+    if found.unexamined:
+        yield f"not examined: {counted(found.unexamined, 'more client id')} with own defaults"

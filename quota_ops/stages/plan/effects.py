@@ -1,0 +1,70 @@
+"""The effects of a plan's writes on classes of clients, which people see beside the values."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from quota_ops.model.effect import ClassEffect, Effect, Limit
+from quota_ops.model.plan import Plan
+from quota_ops.model.rows import Key
+from quota_ops.model.tables import ACTUAL
+from quota_ops.precedence.effects import Change, find_effects
+from quota_ops.store.parquet import to_values
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_json import typed
+
+EFFECTS = "effects.json"
+"""The artefact with the effects that are not evident from the values before and after."""
+
+
+def write_effects(folder: RunFolder, plan: Plan) -> None:
+    """Write effects.json if a write has an effect that its values do not show."""
+    changes = {row.id: Change(row.before, row.target) for row in plan.writes}
+    rows = [
+        {"entity": entity, "key": key, **effect.as_json(key)}
+        for (entity, key), effect in find_effects(_read_stored(folder), changes).items()
+        if not effect.is_evident()
+    ]
+    if rows or folder.has(EFFECTS):
+        folder.write_json(EFFECTS, {"effects": rows})
+
+
+def _read_stored(folder: RunFolder) -> Iterator[tuple[str, str, float]]:
+    table = folder.read_table(ACTUAL)
+    columns = (to_values(table[name]) for name in ("entity", "key", "value"))
+    yield from zip(*columns, strict=True)
+
+
+def read_effects(folder: RunFolder) -> dict[Key, Effect]:
+    """Return what `write_effects` wrote; InvalidInput if it is damaged."""
+    return folder.read_as(EFFECTS, _parse_effects)
+
+
+def _parse_effects(values: Mapping[str, Any]) -> dict[Key, Effect]:
+    return {
+        Key(typed(one["entity"], str), typed(one["key"], str)): parse_effect(one)
+        for one in values["effects"]
+    }
+
+
+def parse_effect(values: Mapping[str, Any]) -> Effect:
+    """Parse the output of `Effect.as_json`; KeyError or TypeError for anything else."""
+    counts = [typed(values[name], int) for name in Effect._fields[1:]]
+    return Effect(tuple(_parse_class(one) for one in values["classes"]), *counts)
+
+
+def _parse_class(values: Mapping[str, Any]) -> ClassEffect:
+    return ClassEffect(
+        before=_parse_limit(values["before"]),
+        after=_parse_limit(values["after"]),
+        user=typed(values["user"], str | None),
+        client_id=typed(values["client_id"], str | None),
+        client_ids=typed(values["client_ids"], int),
+        nameless=typed(values["nameless"], bool),
+        address=typed(values["address"], str | None),
+    )
+
+
+def _parse_limit(values: Mapping[str, Any] | None) -> Limit | None:
+    if values is None:
+        return None
+    return Limit(float(values["value"]), typed(values["entity"], str))

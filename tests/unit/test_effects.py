@@ -1,0 +1,196 @@
+"""The effect of changed quotas on classes of clients, by cases and by the lookup of each client."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quota_ops.model.effect import ClassEffect, Effect
+from quota_ops.model.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.errors import InvalidInput
+from quota_ops.model.rows import Key, StoredQuota
+from quota_ops.precedence.effects import MOST_GROUPS, Change, find_effects
+from quota_ops.precedence.resolution import Limits
+from quota_ops.report.effects import format_effect
+from quota_ops.stages.plan.effects import EFFECTS, parse_effect, read_effects
+from quota_ops.store.run_folder import RunFolder
+from quota_ops.store.run_store import open_place
+
+KEY = "producer_byte_rate"
+ABSENT, OTHER, NAMELESS = "absent", "other", ""
+USERS, CLIENT_IDS = ("alice", 'b "b'), ("app", "x,user=alice")
+ENTITIES = [
+    Entity.of({kind: one for kind, one in ((USER, user), (CLIENT_ID, name)) if one != ABSENT})
+    for user in (*USERS, None, ABSENT)
+    for name in (*CLIENT_IDS, None, ABSENT)
+    if (user, name) != (ABSENT, ABSENT)
+]
+VALUES = st.sampled_from([None, 1.0, 2.0])
+CASES: tuple[Any, ...] = tuple(
+    pytest.param(case, id=case["case"])
+    for case in yaml.safe_load(
+        (Path(__file__).parents[1] / "cases" / "effects" / "classes.yaml").read_text()
+    )
+)
+Side = tuple[float, bool] | None
+"""A limit, and whether it is that of the changed quota."""
+
+
+class Seen(NamedTuple):
+    """The limits of clients that a quota concerns, before and after, and how many it does not."""
+
+    others: tuple[Side, Side] | None
+    nameless: tuple[Side, Side] | None
+    named: Counter[tuple[Side, Side]]
+    own: int
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_words_of_an_effect(case: Any) -> None:
+    """A row says whom its change concerns, how, and by which other limits."""
+    key = case.get("key", KEY)
+    changes = {
+        Key(entity, key): Change(*(None if one is None else float(one) for one in pair))
+        for entity, pair in case["changes"].items()
+    }
+    stored = [(entity, key, float(value)) for entity, value in case.get("stored", {}).items()]
+    found = find_effects(stored, changes)
+    restored = {
+        one: parse_effect(json.loads(json.dumps(effect.as_json(key))))
+        for one, effect in found.items()
+    }
+
+    assert restored == found
+    assert {
+        entity: None
+        if (effect := found.get(Key(entity, key))) is None or effect.is_evident()
+        else format_effect(effect, entity, key)
+        for entity in case["changes"]
+    } == case["says"]
+
+
+def test_a_user_is_compared_with_the_largest_groups_of_defaults() -> None:
+    """Users times client ids would be too many: the smaller groups are only counted."""
+    ids = {f"client-id=c{number},user=<default>": float(number) for number in range(1, 31)}
+    found = find_effects(
+        [(entity, KEY, value) for entity, value in ids.items()],
+        {Key("user=alice", KEY): Change(None, 5.0)},
+    )
+    effect = found[Key("user=alice", KEY)]
+
+    assert effect.unexamined == len(ids) - MOST_GROUPS
+    assert len(effect.classes) == 1 + MOST_GROUPS
+    assert format_effect(effect, "user=alice", KEY).endswith(
+        "not examined: 10 more client ids with own defaults"
+    )
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"user": 1}, {"before": 5}, {"before": {"value": "x", "entity": "e"}}, {"client_ids": "1"}],
+)
+def test_damaged_effects_are_named(tmp_path: Path, damage: dict[str, Any]) -> None:
+    """A value of another type is an error with the file, never a traceback in a report."""
+    effect = find_effects([], {Key("user=alice", KEY): Change(None, 5.0)})[Key("user=alice", KEY)]
+    values = {"entity": "user=alice", "key": KEY, **effect.as_json(KEY)}
+    values["classes"] = [values["classes"][0] | damage]
+    (tmp_path / EFFECTS).write_text(json.dumps({"effects": [values]}))
+
+    with pytest.raises(InvalidInput, match=f"{EFFECTS} is damaged"):
+        read_effects(RunFolder(open_place(tmp_path)))
+
+
+@given(st.lists(st.tuples(VALUES, VALUES), min_size=len(ENTITIES), max_size=len(ENTITIES)))
+def test_an_effect_is_what_the_lookup_of_each_client_shows(
+    values: list[tuple[float | None, float | None]],
+) -> None:
+    """Each class has the limits that a broker finds for its clients, and no client is left out."""
+    changes = {
+        entity: Change(*pair) for entity, pair in zip(ENTITIES, values, strict=True) if any(pair)
+    }
+    limits = [
+        Limits(
+            StoredQuota(entity, KEY, value)
+            for entity, one in changes.items()
+            if (value := one[side])
+        )
+        for side in (0, 1)
+    ]
+    found = find_effects(
+        [(entity.text, KEY, one.before) for entity, one in changes.items() if one.before],
+        {Key(entity.text, KEY): one for entity, one in changes.items() if len(set(one)) > 1},
+    )
+
+    assert {
+        entity: count_seen(found[key], entity)
+        for entity in changes
+        if (key := Key(entity.text, KEY)) in found
+    } == {
+        entity: look_up_all(limits, entity, changes)
+        for entity, one in changes.items()
+        if len(set(one)) > 1
+    }
+
+
+def look_up_all(limits: list[Limits], entity: Entity, changes: dict[Entity, Change]) -> Seen:
+    """Return what the lookups of single clients show for a changed quota."""
+    names = entity.as_dict()
+    user = names.get(USER)
+
+    def look_up(client_id: str) -> tuple[Side, Side] | None:
+        rungs = [
+            one.resolve(KEY, user=user or OTHER, client_id=client_id).applied for one in limits
+        ]
+        sides = [
+            None if one is None or one.value is None else (one.value, one.entity == entity)
+            for one in rungs
+        ]
+        return (sides[0], sides[1]) if any(one and one[1] for one in sides) else None
+
+    if one := names.get(CLIENT_ID):
+        seen = look_up(one)
+        return Seen(None, None, Counter([seen] if seen else []), 0)
+    own_types = [{USER: user}] if user else [{USER: None}, {}]
+    owns = {
+        one
+        for one in CLIENT_IDS
+        for types in own_types
+        if Entity.of(types | {CLIENT_ID: one}) in changes
+    }
+    seen_named = {one: look_up(one) for one in CLIENT_IDS}
+    return Seen(
+        look_up(OTHER),
+        None if CLIENT_ID in names else look_up(NAMELESS),
+        Counter(filter(None, seen_named.values())),
+        sum(seen_named[one] is None for one in owns),
+    )
+
+
+def count_seen(effect: Effect, entity: Entity) -> Seen:
+    """Return what an effect says about the same clients."""
+
+    def sides(one: ClassEffect) -> tuple[Side, Side]:
+        before, after = (
+            side and (side.value, side.entity == entity.text) for side in (one.before, one.after)
+        )
+        return before, after
+
+    unnamed = {one.nameless: sides(one) for one in effect.classes if one.client_id is None}
+    listed = Counter({sides(one): 0 for one in effect.classes})
+    for one in effect.classes:
+        listed[sides(one)] += one.client_ids
+    names = entity.as_dict()
+    if names.get(CLIENT_ID) is None and False in unnamed:
+        listed[unnamed[False]] += len(CLIENT_IDS) - listed.total() - effect.own_client_ids
+    nameless = unnamed.get(True, unnamed.get(False))
+    return Seen(
+        unnamed.get(False),
+        None if CLIENT_ID in names else nameless,
+        +listed,
+        effect.own_client_ids,
+    )
